@@ -1,0 +1,105 @@
+"""The command line: parse, call, render. No logic, and the only part that prints.
+
+The law of `main`: expected trouble is one line on stderr, `minicrawl: <what>`, and an exit
+code; only a mistake in our own code shows a traceback.
+
+    0    done, or the reader of stdout has gone (`minicrawl ... | head`)
+    1    an error
+    2    a value or a setting that cannot be used
+    130  interrupted
+"""
+
+import os
+import select
+import sys
+from collections.abc import Sequence
+
+import click
+
+from minicrawl import __version__
+from minicrawl.cli.lazy import DeferredCommand, LazyGroup
+from minicrawl.errors import MinicrawlError
+
+PROGRAM = "minicrawl"
+COMPLETION_VARIABLE = "_MINICRAWL_COMPLETE"
+STDOUT = 1
+USAGE = 2
+INTERRUPTED = 130
+
+# name -> where the command is and the line that `minicrawl --help` shows for it.
+COMMANDS = {
+    "lab": ("minicrawl.cli.lab:lab", "Run the experiments that show how the algorithm behaves."),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    commands=[
+        DeferredCommand(name, target=target, summary=summary)
+        for name, (target, summary) in COMMANDS.items()
+    ],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, message=f"{PROGRAM} %(version)s")
+def root() -> None:
+    """Crawl the web from a few seeds, the pages that matter first."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and answer with its exit code."""
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except click.exceptions.NoArgsIsHelpError as question:
+        click.echo(question.format_message(), err=True)
+        return USAGE
+    except click.ClickException as error:
+        return _complain(error.format_message(), error.exit_code)
+    except MinicrawlError as error:
+        return _complain(str(error), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        return _complain("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        if not _reader_has_gone():
+            raise
+        return 0
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if COMPLETION_VARIABLE in os.environ:
+        root.main(prog_name=PROGRAM)
+    # Not click's own main here: it would answer an interrupt and a closed pipe in its own way.
+    try:
+        with root.make_context(PROGRAM, list(arguments)) as context:
+            root.invoke(context)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    finally:
+        sys.stdout.flush()
+    return 0
+
+
+def _complain(message: str, exit_code: int) -> int:
+    click.echo(f"{PROGRAM}: {_one_line(message)}", err=True)
+    return exit_code
+
+
+def _one_line(message: str) -> str:
+    """The message with its line breaks as spaces and its control characters made visible.
+
+    A message quotes what the user or a file gave; none of that may steer the terminal.
+    """
+    line = " ".join(message.split())
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
+
+
+def _reader_has_gone() -> bool:
+    """Whether it was stdout that broke, and not a pipe or socket of our own.
+
+    If so, stdout is pointed at nothing: Python flushes it once more on the way out.
+    """
+    poll = select.poll()
+    poll.register(STDOUT, 0)
+    if not poll.poll(0):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+    return True

@@ -1,0 +1,27 @@
+"""Broken promises, one tree: whoever catches MinicrawlError has caught all that is expected.
+
+    MinicrawlError          exit code 1: something promised could not be done
+    └── UsageError          exit code 2: the user gave a value that cannot be used
+        └── GraphFileError  a graph file that is absent, unreadable or has a bad line
+
+The command line shows the message as one line, so the message says it all: who broke the
+promise, the value and its place, and what to do where that is not plain.
+"""
+
+from typing import ClassVar
+
+
+class MinicrawlError(Exception):
+    """What minicrawl expects to go wrong; anything else is a mistake in its own code."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(MinicrawlError):
+    """The user gave a value that cannot be used; the message names the value and its place."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class GraphFileError(UsageError):
+    """A graph file cannot be used; the message names the file and, where there is one, the line."""

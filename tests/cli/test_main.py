@@ -1,0 +1,238 @@
+"""The command line: quick to answer for itself, and trouble is one line and an exit code."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from minicrawl import __version__
+from minicrawl.cli import COMMANDS, main, root
+from minicrawl.cli.lazy import DeferredCommand, LazyGroup
+from minicrawl.errors import MinicrawlError, UsageError
+
+HEAVY = {"asyncio", "httpx", "matplotlib", "numpy", "rich", "scipy", "sqlite3"}
+
+Captured = pytest.CaptureFixture[str]
+
+
+def minicrawl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "minicrawl", *arguments],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def packages_imported_by(statement: str, folder: Path) -> set[str]:
+    # What is there before counts for nothing: it belongs to the measuring of coverage.
+    script = (
+        f"import sys\nbefore = set(sys.modules)\n{statement}\n"
+        f"print('imported', *set(sys.modules) - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True
+    )
+    _, *names = done.stdout.splitlines()[-1].split()
+    return {name.partition(".")[0] for name in names}
+
+
+@pytest.fixture
+def command_that(monkeypatch: pytest.MonkeyPatch) -> click.Command:
+    """A command `act` of the root, whose body a test replaces."""
+    command = click.Command("act", callback=lambda: None)
+    monkeypatch.setitem(root.commands, "act", command)
+    return command
+
+
+def raising(command: click.Command, error: BaseException) -> None:
+    def body() -> None:
+        raise error
+
+    command.callback = body
+
+
+class TestLaziness:
+    @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["--version"], ["no-such"], []])
+    def test_the_root_answers_without_heavy_imports(
+        self, arguments: list[str], tmp_path: Path
+    ) -> None:
+        loaded = packages_imported_by(
+            f"from minicrawl.cli import main\nmain({arguments})", folder=tmp_path
+        )
+        assert "click" in loaded
+        assert loaded.isdisjoint(HEAVY)
+
+    def test_the_package_itself_imports_nothing(self, tmp_path: Path) -> None:
+        loaded = packages_imported_by("import minicrawl", folder=tmp_path)
+        assert loaded.isdisjoint(HEAVY | {"click"})
+
+    def test_a_deferred_command_is_imported_when_it_runs_and_not_before(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+    ) -> None:
+        (tmp_path / "dear.py").write_text(
+            "import click\ncommand = click.Command('dear', callback=lambda: click.echo('here'))\n",
+            encoding="utf-8",
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        deferred = DeferredCommand("dear", target="dear:command", summary="What it costs.")
+        monkeypatch.setitem(root.commands, "dear", deferred)
+        assert main(["--help"]) == 0
+        assert "What it costs." in capsys.readouterr().out
+        assert "dear" not in sys.modules
+        assert main(["dear"]) == 0
+        assert capsys.readouterr().out == "here\n"
+
+    def test_a_deferred_target_that_is_no_command_is_named(self) -> None:
+        deferred = DeferredCommand("path", target="os:path", summary="")
+        group = LazyGroup("group", commands=[deferred])
+        with pytest.raises(TypeError, match="os:path is no click command but module"):
+            group.resolve_command(click.Context(group), ["path"])
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_every_command_of_the_table_can_be_loaded(self, name: str) -> None:
+        _, command, rest = root.resolve_command(click.Context(root), [name, "--help"])
+        assert command is not None
+        assert command.name == name
+        assert rest == ["--help"]
+
+
+class TestAnswers:
+    def test_version_says_the_version(self) -> None:
+        assert minicrawl("--version").stdout == f"minicrawl {__version__}\n"
+
+    def test_help_is_data_and_goes_to_stdout(self, capsys: Captured) -> None:
+        assert main(["-h"]) == 0
+        out, err = capsys.readouterr()
+        assert out.startswith("Usage: minicrawl")
+        assert err == ""
+
+    def test_no_command_at_all_is_answered_with_the_help_on_stderr(self, capsys: Captured) -> None:
+        assert main([]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("Usage: minicrawl")
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_the_completion_script_is_printed(self, shell: str) -> None:
+        done = minicrawl(_MINICRAWL_COMPLETE=f"{shell}_source")
+        assert done.returncode == 0
+        assert "_MINICRAWL_COMPLETE" in done.stdout
+
+    def test_commands_are_completed_by_name(self) -> None:
+        name = next(iter(COMMANDS))
+        done = minicrawl(
+            _MINICRAWL_COMPLETE="bash_complete", COMP_WORDS=f"minicrawl {name[0]}", COMP_CWORD="1"
+        )
+        assert f"plain,{name}" in done.stdout.splitlines()
+
+    def test_the_exit_code_a_command_chose_is_the_exit_code(
+        self, command_that: click.Command
+    ) -> None:
+        command_that.callback = lambda: click.get_current_context().exit(3)
+        assert main(["act"]) == 3
+
+
+class TestTrouble:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (["no-such"], "No such command 'no-such'"),
+            (["--no-such"], "No such option"),
+            (["act", "--nodes", "ten"], "'--nodes': 'ten' is not a valid integer"),
+            (["act", "--nodes", "1"], "'--nodes': 1 is not in the range"),
+            (["act", "--nodes"], "'--nodes' requires an argument"),
+            (["act", "a\nb"], "unexpected extra argument (a b)"),
+            (["act", "\x1b[2J\udcff"], r"(\x1b[2J\udcff)"),
+        ],
+    )
+    def test_bad_usage_is_one_line_that_names_the_value_and_exit_2(
+        self, command_that: click.Command, capsys: Captured, arguments: list[str], message: str
+    ) -> None:
+        command_that.params = [click.Option(["--nodes"], type=click.IntRange(min=2))]
+        assert main(arguments) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("minicrawl: ")
+        assert err.count("\n") == 1
+        assert message in err
+
+    @pytest.mark.parametrize(
+        ("error", "exit_code", "line"),
+        [
+            (MinicrawlError("the disk\nis full"), 1, "minicrawl: the disk is full\n"),
+            (UsageError("nodes: 1 is too few"), 2, "minicrawl: nodes: 1 is too few\n"),
+            (click.FileError("a.txt", "gone"), 1, "minicrawl: Could not open file 'a.txt': gone\n"),
+            (click.Abort(), 130, "minicrawl: interrupted\n"),
+            (KeyboardInterrupt(), 130, "minicrawl: interrupted\n"),
+        ],
+    )
+    def test_an_expected_error_is_one_line_and_its_exit_code(
+        self,
+        command_that: click.Command,
+        capsys: Captured,
+        error: BaseException,
+        exit_code: int,
+        line: str,
+    ) -> None:
+        raising(command_that, error)
+        assert main(["act"]) == exit_code
+        assert capsys.readouterr().err == line
+
+    @pytest.mark.parametrize("error", [ZeroDivisionError("mine"), BrokenPipeError("some socket")])
+    def test_a_mistake_of_our_own_is_not_hidden(
+        self, command_that: click.Command, error: Exception
+    ) -> None:
+        raising(command_that, error)
+        with pytest.raises(type(error), match=str(error)):
+            main(["act"])
+
+
+ENDLESS = """
+import click, sys
+from minicrawl.cli import main, root
+
+@root.command()
+def pour():
+    click.echo("ready")
+    while True:
+        {body}
+
+sys.exit(main(["pour"]))
+"""
+
+
+def pouring(body: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", ENDLESS.format(body=body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+class TestProcesses:
+    @pytest.mark.parametrize(
+        "body", ["click.echo('more')", "print('more' * 9999)", "sys.stdout.write('more'); exit(0)"]
+    )
+    def test_a_reader_that_leaves_ends_the_command_in_silence(self, body: str) -> None:
+        with pouring(body) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline() == b"ready\n"
+            process.stdout.close()
+            assert process.stderr.read() == b""
+        assert process.returncode == 0
+
+    def test_an_interrupt_is_one_line_and_exit_130(self) -> None:
+        with pouring("pass") as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate()
+        assert err == b"minicrawl: interrupted\n"
+        assert process.returncode == 130

@@ -1,0 +1,32 @@
+"""One tree of expected errors, drawn as it is, and each with the exit code it is shown with."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from minicrawl import errors
+from minicrawl.errors import GraphFileError, MinicrawlError, UsageError
+
+
+def tree(error: type[MinicrawlError], depth: int = 0) -> Iterator[tuple[int, str]]:
+    yield depth, error.__name__
+    for child in error.__subclasses__():
+        yield from tree(child, depth + 1)
+
+
+def drawing() -> Iterator[tuple[int, str]]:
+    for line in (errors.__doc__ or "").splitlines():
+        if drawn := re.match(r"    ([ │├└─]*)(\w*Error)\b", line):
+            yield len(drawn[1]) // 4, drawn[2]
+
+
+def test_the_tree_of_errors_is_the_one_drawn_in_the_docstring() -> None:
+    assert list(drawing()) == list(tree(MinicrawlError))
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code"), [(MinicrawlError, 1), (UsageError, 2), (GraphFileError, 2)]
+)
+def test_an_error_knows_its_exit_code(error: type[MinicrawlError], exit_code: int) -> None:
+    assert error.exit_code == exit_code
