@@ -1,0 +1,41 @@
+"""From history and cash to importance: a page's share of all the cash that ever flowed.
+
+H   cash that the page handed on      C   cash that it holds      C0  what it was born with
+G   all H together                    M   all that was minted
+All in units. What comes out is right up to a factor; `shares` takes the factor out.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def growing(history: Floats, cash: Floats, recorded: float, minted: float) -> Floats:
+    """(H + C) / (G + M): right while pages are still being found, for the unread as well.
+
+    Sums to 1 over all pages but for what the virtual page holds. The paper's (H + C) / (G + 1) is
+    the same, there all cash together being the unit.
+    """
+    return (history + cash) / (recorded + minted)
+
+
+def minus_birth(history: Floats, cash: Floats, recorded: float, birth: float = 1.0) -> Floats:
+    """(H + C - C0) / G: for a set of pages that does not change, each born with `birth`.
+
+    What a page was born with says nothing about it. What is left is what its links gave it of G,
+    one power step on H: the error is 3 to 10 times smaller.
+    """
+    return (history + cash - birth) / recorded
+
+
+def interpolated(history: Floats, cash: Floats, away: NDArray[np.int64], width: float) -> Floats:
+    """[H (1 - d / T) + C] / T if d < T, else C / d."""
+    within = (history * (1 - away / width) + cash) / width
+    return np.where(away < width, within, cash / np.maximum(away, 1))
+
+
+def shares(estimate: Floats) -> Floats:
+    """The estimate as a share of the whole; the same for all where nothing is known."""
+    total = estimate.sum()
+    return estimate / total if total > 0 else np.full(len(estimate), 1 / max(len(estimate), 1))

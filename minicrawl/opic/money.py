@@ -1,0 +1,34 @@
+"""Money is whole numbers, so that every split is exact and the same on every machine.
+
+atom    the smallest amount of cash; all amounts are counts of atoms.
+UNIT    what a page is born with. 2^31 pages fit into a signed 64-bit count.
+PARTS   the fixed point for shares that people write as 0.15: whole 65,536ths.
+pot     what a page hands to its links together. The rest of its cash is its *small edge*,
+        the link that every page has to the virtual page.
+"""
+
+from collections.abc import Callable
+
+UNIT = 1 << 32
+PARTS = 1 << 16
+
+SmallEdge = Callable[[int, int], int]
+"""(cash, number of links) -> pot."""
+
+
+def in_parts(share: float) -> int:
+    """A share between 0 and 1 as whole 65,536ths."""
+    if not 0.0 <= share <= 1.0:
+        raise ValueError(f"a share must lie between 0 and 1, not {share!r}")
+    return round(share * PARTS)
+
+
+def fixed_edge(share: float = 0.15) -> SmallEdge:
+    """The small edge takes this share of the cash of every page."""
+    parts = in_parts(share)
+    return lambda cash, _links: cash - (cash * parts >> 16)
+
+
+def one_more_link(cash: int, links: int) -> int:
+    """The small edge weighs as much as any other link of the page, as in the paper."""
+    return cash - cash // (links + 1)

@@ -1,0 +1,158 @@
+"""The richest page first: exact order, bounded memory, O(1) amortised for a page that grows.
+
+A heap of all pages would cost more memory than the pages. So the heap holds candidates only: the
+pages at or above a *floor*. Whoever grows past the floor is pushed; nobody below it can be the
+richest while a candidate is left. When none is left the floor is lowered and the heap filled again
+from the flat arrays, about one page in 2,048 at a time.
+
+A page that grows is pushed once more; its older entries turn stale and are dropped when they come
+up, or all at once when they make up most of the heap.
+
+entry   page - (key << 32): one whole number that sorts by key, richest first, then by page. A
+        third of the memory of a tuple, and quicker to compare.
+floor   the worst entry that is a candidate.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from heapq import heappop, heappush
+
+import numpy as np
+
+_PAGE = 0xFFFFFFFF
+_POOL = 1
+_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
+_BLOCK = 1 << 15
+_SAMPLE = 1 << 14
+
+FEWEST = 4096
+"""Candidates in a small web; in a large one they are one page in 2,048."""
+
+
+def _entry(page: int, key: int) -> int:
+    return page - (key << 32)
+
+
+def _key(entry: int) -> int:
+    return ((entry & _PAGE) - entry) >> 32
+
+
+class Richest:
+    """Picks the eligible page with the largest key; of equals the one found first.
+
+    Eligible is who is in the pool (the lowest bit of `flags`) and not on lease. Whoever raises a
+    key must `offer` the page; a key that falls needs no word.
+    """
+
+    def __init__(self, keys: array[int], flags: bytearray, pool: int, fewest: int = FEWEST) -> None:
+        self._keys = keys
+        self._flags = flags
+        self._pool = pool
+        self._fewest = fewest
+        self._room = fewest
+        self._heap: list[int] = []
+        self._leased: set[int] = set()
+        self._floor = _entry(0, _HIGHEST + 1)
+        self._floor_key = _HIGHEST
+
+    def __len__(self) -> int:
+        """Entries in the heap, the stale ones too."""
+        return len(self._heap)
+
+    def offer(self, pages: Iterable[int]) -> None:
+        """The keys of these pages may have grown, or they may have become eligible."""
+        keys, floor_key, heap = self._keys, self._floor_key, self._heap
+        for page in pages:
+            key = keys[page]
+            if key >= floor_key and self._is_eligible(page):
+                entry = page - (key << 32)
+                if entry <= self._floor:
+                    heappush(heap, entry)
+        if len(heap) > self._room:
+            self._tidy()
+
+    def take(self) -> int | None:
+        """Lease the richest page; None if there is none."""
+        while self._heap or self._refill():
+            entry = heappop(self._heap)
+            page = entry & _PAGE
+            if self._is_eligible(page) and (page - entry) >> 32 == self._keys[page]:
+                self._leased.add(page)
+                return page
+        return None
+
+    def release(self, page: int) -> None:
+        """The lease has ended."""
+        self._leased.discard(page)
+        self.offer((page,))
+
+    def _is_eligible(self, page: int) -> bool:
+        return self._flags[page] & _POOL == self._pool and page not in self._leased
+
+    def _tidy(self) -> None:
+        """Drop what is stale, and raise the floor if that leaves too many."""
+        pages = {entry & _PAGE for entry in self._heap}
+        entries = sorted(
+            [_entry(page, self._keys[page]) for page in pages if self._is_eligible(page)]
+        )
+        wanted = self._wanted(len(self._keys))
+        if len(entries) > 2 * wanted:
+            self._raise_floor(entries, wanted)
+        self._fill(entries)
+
+    def _raise_floor(self, entries: list[int], wanted: int) -> None:
+        """Keep so many of the sorted entries."""
+        del entries[wanted:]
+        self._floor = entries[-1]
+        self._floor_key = _key(self._floor)
+
+    def _refill(self) -> bool:
+        """Lower the floor until there are candidates; False if it already lets everybody in."""
+        wanted = 1
+        while self._floor_key != _LOWEST and not self._heap:
+            self._floor_key = self._sampled_floor(wanted)
+            self._floor = _entry(_PAGE, self._floor_key)
+            self._fill(self._gather())
+            wanted *= 8
+        return bool(self._heap)
+
+    def _fill(self, entries: list[int]) -> None:
+        """`entries` are sorted, and so a heap."""
+        self._heap = entries
+        self._room = 2 * len(entries) + self._fewest
+
+    def _wanted(self, pages: int) -> int:
+        return max(self._fewest, pages >> 11)
+
+    def _sampled_floor(self, times: int) -> int:
+        """A key with about so many `times` the wanted number of pages above it.
+
+        Every n-th page is asked: whatever the floor, the order stays exact.
+        """
+        step = max(1, len(self._keys) // _SAMPLE)
+        keys = np.frombuffer(self._keys, dtype=np.int64)[::step]
+        sample = keys[np.frombuffer(self._flags, dtype=np.uint8)[::step] & _POOL == self._pool]
+        rank = times * self._wanted(len(sample) * step) // step
+        return int(np.partition(sample, -rank)[-rank]) if rank < len(sample) else _LOWEST
+
+    def _gather(self) -> list[int]:
+        """All eligible who reach the floor, best first; it rises while they are far too many."""
+        keys = np.frombuffer(self._keys, dtype=np.int64)
+        flags = np.frombuffer(self._flags, dtype=np.uint8)
+        wanted = self._wanted(len(keys))
+        lowest = self._floor_key
+        entries: list[int] = []
+        for start in range(0, len(keys), _BLOCK):
+            block = keys[start : start + _BLOCK]
+            in_pool = flags[start : start + _BLOCK] & _POOL == self._pool
+            hits = np.flatnonzero((block >= lowest) & in_pool)
+            found = zip((hits + start).tolist(), block[hits].tolist(), strict=True)
+            entries += [_entry(page, key) for page, key in found if page not in self._leased]
+            if len(entries) > 4 * wanted:
+                entries.sort()
+                self._raise_floor(entries, 2 * wanted)
+                lowest = self._floor_key + 1  # of equals the first found are in already
+        entries.sort()
+        return entries

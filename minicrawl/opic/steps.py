@@ -1,0 +1,92 @@
+"""What happens to a page, decided but not yet done: pure steps from the books to a plan.
+
+Laws: a page hands on all of its cash; every atom of it goes to a link or to the virtual page;
+nothing is lost at a dead end. `Ledger.post` carries a plan out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicrawl.opic.money import PARTS
+
+if TYPE_CHECKING:
+    from minicrawl.opic.ledger import Ledger
+
+
+class Plan(NamedTuple):
+    """The page's cash: `share` goes to each of `links`, then `extras`, the rest to `virtual`."""
+
+    page: int
+    cash: int
+    links: Sequence[int]
+    share: int
+    extras: Sequence[tuple[int, int]]
+    virtual: int
+
+
+def visit(ledger: Ledger, page: int, links: Sequence[int]) -> Plan:
+    """The page was read: its links share its cash equally, but for its small edge."""
+    cash = ledger.cash(page)
+    if not links:
+        return Plan(page, cash, (), 0, (), cash)
+    share = ledger.small_edge(cash, len(links)) // len(links)
+    return Plan(page, cash, links, share, (), cash - share * len(links))
+
+
+def weighted_visit(
+    ledger: Ledger,
+    page: int,
+    links: Sequence[int],
+    weights: Sequence[int],
+    focus: Sequence[int] = (),
+) -> Plan:
+    """The page was read, and its links differ: each gets its part by weight.
+
+    `focus`, a strength for each link in 65,536ths, gives a link that many times its part once
+    more, out of the virtual page's. Where the small edge cannot pay for all, it pays pro rata.
+    """
+    cash = ledger.cash(page)
+    total = sum(weights)
+    if not total:
+        return Plan(page, cash, (), 0, (), cash)
+    pot = ledger.small_edge(cash, len(links))
+    parts = [pot * weight // total for weight in weights]
+    edge = cash - sum(parts)
+    gifts = _gifts(parts, focus, edge)
+    credits = [part + gift for part, gift in zip(parts, gifts, strict=True)]
+    extras = [(link, atoms) for link, atoms in zip(links, credits, strict=True) if atoms]
+    return Plan(page, cash, (), 0, extras, edge - sum(gifts))
+
+
+def _gifts(parts: Sequence[int], focus: Sequence[int], purse: int) -> list[int]:
+    if not focus:
+        return [0] * len(parts)
+    wanted = [part * strength // PARTS for part, strength in zip(parts, focus, strict=True)]
+    total = max(sum(wanted), purse)
+    return [wish * purse // total for wish in wanted] if total else wanted
+
+
+def dead_end(ledger: Ledger, page: int) -> Plan:
+    """A page that failed, or may never be fetched: its cash goes to the virtual page."""
+    return visit(ledger, page, ())
+
+
+def forward(ledger: Ledger, page: int, target: int) -> Plan:
+    """A redirect or a rel=canonical: all the cash goes to the one target.
+
+    A page that points at itself is a dead end: cash that comes back for ever would keep it the
+    richest page for ever.
+    """
+    if target == page:
+        return dead_end(ledger, page)
+    cash = ledger.cash(page)
+    return Plan(page, cash, (target,), cash, (), 0)
+
+
+def replay(ledger: Ledger, page: int, links: Sequence[int]) -> Plan:
+    """A page already read spends its cash again along its stored links, without a fetch."""
+    if not ledger.is_read(page):
+        raise ValueError(f"page {page} was never read: only a read page has links to replay")
+    return visit(ledger, page, links)

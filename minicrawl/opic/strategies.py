@@ -1,0 +1,177 @@
+"""Orders of reading: greedy by cash, and the baselines that it is measured against.
+
+All share one life: pages are `born`, a page is taken on lease with `take`, its plan is posted and
+then told to `settled`; a lease that ended without that is `put_back`. A strategy serves one pool,
+the unread pages or the read ones: pages to discover and pages to refresh never compete.
+"""
+
+from array import array
+from collections import deque
+from collections.abc import Callable, Sequence
+from heapq import heappop, heappush
+from itertools import repeat
+from random import Random
+from typing import Protocol
+
+from minicrawl.opic.ledger import READ, UNREAD, Ledger
+from minicrawl.opic.schedule import Richest
+from minicrawl.opic.steps import Plan
+
+
+class Strategy(Protocol):
+    """Which page comes next."""
+
+    def born(self, pages: Sequence[int]) -> None:
+        """These pages have become known."""
+
+    def take(self) -> int | None:
+        """Lease the next page; None if no page waits."""
+
+    def settled(self, plan: Plan) -> None:
+        """The plan was posted; the lease of its page, if there was one, has ended."""
+
+    def put_back(self, page: int) -> None:
+        """The lease ended without a settlement: the page waits again."""
+
+
+class Greedy:
+    """The page that holds most cash."""
+
+    def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
+        self._richest = Richest(ledger.key, ledger.flags, pool)
+
+    def born(self, pages: Sequence[int]) -> None:
+        self._richest.offer(pages)
+
+    def take(self) -> int | None:
+        return self._richest.take()
+
+    def settled(self, plan: Plan) -> None:
+        self._richest.offer(plan.links)
+        if plan.extras:
+            self._richest.offer([page for page, _ in plan.extras])
+        self._richest.release(plan.page)
+
+    def put_back(self, page: int) -> None:
+        self._richest.release(page)
+
+
+class Cycle:
+    """One after the other in the order of discovery, round and round.
+
+    Over the unread pages this is breadth-first: ids are given in the order of discovery.
+    """
+
+    def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
+        self._flags = ledger.flags
+        self._pool = pool
+        self._next = 0
+        self._leased: set[int] = set()
+
+    def born(self, pages: Sequence[int]) -> None:
+        """The round comes to them by itself."""
+
+    def take(self) -> int | None:
+        pages = len(self._flags)
+        for step in range(pages):
+            page = (self._next + step) % pages
+            if self._flags[page] & READ == self._pool and page not in self._leased:
+                self._next = page + 1
+                self._leased.add(page)
+                return page
+        return None
+
+    def settled(self, plan: Plan) -> None:
+        self._leased.discard(plan.page)
+
+    def put_back(self, page: int) -> None:
+        self._leased.discard(page)
+
+
+class Lottery:
+    """Any page of the pool, with equal chance."""
+
+    def __init__(self, ledger: Ledger, rng: Random, pool: int = UNREAD) -> None:
+        self._flags = ledger.flags
+        self._rng = rng
+        self._pool = pool
+        self._waiting = array("I")
+
+    def born(self, pages: Sequence[int]) -> None:
+        self._waiting.extend(page for page in pages if self._flags[page] & READ == self._pool)
+
+    def take(self) -> int | None:
+        if not self._waiting:
+            return None
+        drawn = self._rng.randrange(len(self._waiting))
+        page, last = self._waiting[drawn], self._waiting.pop()
+        if page != last:
+            self._waiting[drawn] = last
+        return page
+
+    def settled(self, plan: Plan) -> None:
+        if self._pool == READ:
+            self._waiting.append(plan.page)
+
+    def put_back(self, page: int) -> None:
+        self._waiting.append(page)
+
+
+class BacklinkCount:
+    """The page that most of the pages read so far link to."""
+
+    def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
+        self._links_to = array("q")
+        self._richest = Richest(self._links_to, ledger.flags, pool)
+
+    def born(self, pages: Sequence[int]) -> None:
+        self._links_to.extend(repeat(0, len(pages)))
+        self._richest.offer(pages)
+
+    def take(self) -> int | None:
+        return self._richest.take()
+
+    def settled(self, plan: Plan) -> None:
+        for page in plan.links:
+            self._links_to[page] += 1
+        self._richest.offer(plan.links)
+        self._richest.release(plan.page)
+
+    def put_back(self, page: int) -> None:
+        self._richest.release(page)
+
+
+class LargerSitesFirst:
+    """A page of the site with most pages waiting; inside a site in the order of discovery."""
+
+    def __init__(self, site_of: Callable[[int], int]) -> None:
+        self._site_of = site_of
+        self._waiting: dict[int, deque[int]] = {}
+        self._sites: list[tuple[int, int]] = []
+
+    def born(self, pages: Sequence[int]) -> None:
+        for page in pages:
+            self._waiting.setdefault(self._site_of(page), deque()).append(page)
+            self._rank(self._site_of(page))
+
+    def take(self) -> int | None:
+        while self._sites:
+            waiting, site = heappop(self._sites)
+            pages = self._waiting[site]
+            if len(pages) == -waiting:
+                page = pages.popleft()
+                self._rank(site)
+                return page
+        return None
+
+    def settled(self, plan: Plan) -> None:
+        """A page that was taken does not wait any more."""
+
+    def put_back(self, page: int) -> None:
+        site = self._site_of(page)
+        self._waiting[site].appendleft(page)
+        self._rank(site)
+
+    def _rank(self, site: int) -> None:
+        if self._waiting[site]:
+            heappush(self._sites, (-len(self._waiting[site]), site))

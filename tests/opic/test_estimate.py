@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.opic import estimate
+from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.money import UNIT, fixed_edge
+from minicrawl.opic.offline import LinkMatrix
+from minicrawl.opic.steps import replay
+from minicrawl.opic.strategies import Cycle
+from minicrawl.opic.windows import Static
+
+Links = list[list[int]]
+
+SMALL_EDGE = 0.125
+"""A share that is exact in whole parts, so that ledger and matrix mean the same."""
+
+
+def links_of(pages: int) -> st.SearchStrategy[Links]:
+    return st.lists(
+        st.lists(st.integers(0, pages - 1), max_size=4, unique=True), min_size=pages, max_size=pages
+    )
+
+
+def read_round_and_round(links: Links, laps: int) -> tuple[Ledger, Static]:
+    window = Static()
+    ledger = Ledger(windows=[window], small_edge=fixed_edge(SMALL_EDGE))
+    cycle = Cycle(ledger, READ)
+    ledger.mint(len(links), pool=READ)
+    for _ in range(laps * len(links)):
+        page = cycle.take()
+        assert page is not None
+        plan = replay(ledger, page, links[page])
+        ledger.post(plan)
+        cycle.settled(plan)
+    return ledger, window
+
+
+def matrix(links: Links) -> LinkMatrix:
+    edges = [(page, link) for page, row in enumerate(links) for link in row]
+    sources, targets = np.array(edges, dtype=np.int64).reshape(-1, 2).T
+    return LinkMatrix(nodes=len(links), sources=sources, targets=targets, small_edge=SMALL_EDGE)
+
+
+def test_the_growing_estimate_is_the_share_of_all_cash_that_ever_flowed() -> None:
+    found = estimate.growing(np.array([3.0, 1.0]), np.array([1.0, 1.0]), recorded=4, minted=2)
+    assert list(found) == [4 / 6, 2 / 6]
+
+
+def test_what_a_page_was_born_with_is_taken_out() -> None:
+    found = estimate.minus_birth(np.array([3.0, 1.0]), np.array([1.0, 0.5]), recorded=4)
+    assert list(found) == [3 / 4, 0.5 / 4]
+
+
+def test_shares_sum_to_one_and_where_nothing_is_known_all_are_alike() -> None:
+    assert list(estimate.shares(np.array([1.0, 3.0]))) == [0.25, 0.75]
+    assert list(estimate.shares(np.zeros(4))) == [0.25] * 4
+    assert len(estimate.shares(np.zeros(0))) == 0
+
+
+@given(links_of(5), st.integers(0, 20))
+def test_the_growing_estimate_sums_to_one_but_for_what_the_virtual_page_holds(
+    links: Links, laps: int
+) -> None:
+    ledger, window = read_round_and_round(links, laps)
+    total = estimate.growing(
+        window.history, ledger.cash_of_all(), ledger.recorded / UNIT, ledger.minted / UNIT
+    ).sum()
+    held = ledger.virtual / (ledger.recorded + ledger.minted)
+    assert total == pytest.approx(1 - held, abs=1e-12)
+
+
+@given(links_of(6), st.integers(1, 8))
+def test_minus_birth_is_one_power_step_on_the_history(links: Links, laps: int) -> None:
+    """Lemma 2.3: what a page has received is what the histories of the pages sent along links."""
+    ledger, window = read_round_and_round(links, laps)
+    share = ledger.recorded / UNIT
+    estimated = estimate.minus_birth(window.history, ledger.cash_of_all(), share)
+    stepped = matrix(links).fixpoint(start=window.history / share, rounds=1).importance
+    assert estimated == pytest.approx(stepped, abs=1e-9)
+
+
+@given(links_of(6))
+def test_estimates_come_to_the_fixpoint(links: Links) -> None:
+    ledger, window = read_round_and_round(links, 400)
+    truth = matrix(links).fixpoint().importance
+    recorded, cash = ledger.recorded / UNIT, ledger.cash_of_all()
+    growing = estimate.growing(window.history, cash, recorded, ledger.minted / UNIT)
+    minus = estimate.minus_birth(window.history, cash, recorded)
+    assert growing == pytest.approx(truth, abs=0.01)
+    assert minus == pytest.approx(truth, abs=0.005)

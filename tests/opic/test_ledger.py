@@ -1,0 +1,262 @@
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.money import PARTS, UNIT, fixed_edge
+from minicrawl.opic.steps import Plan, dead_end, forward, replay, visit, weighted_visit
+from minicrawl.opic.windows import Static
+
+
+def units(ledger: Ledger) -> list[float]:
+    return [ledger.cash(page) / UNIT for page in range(len(ledger))]
+
+
+def test_a_page_is_born_with_one_unit() -> None:
+    ledger = Ledger()
+    assert ledger.mint(3) == range(3)
+    assert ledger.mint(2) == range(3, 5)
+    assert units(ledger) == [1] * 5
+    assert ledger.minted == 5 * UNIT
+
+
+def test_the_seeds_share_their_endowment() -> None:
+    ledger = Ledger()
+    ledger.endow(ledger.mint(4), 1000)
+    assert units(ledger) == [251] * 4
+    assert ledger.minted == 1004 * UNIT
+
+
+def test_an_endowment_that_does_not_divide_evenly_loses_nothing() -> None:
+    ledger = Ledger()
+    ledger.endow(ledger.mint(3), 1)
+    assert ledger.missing() == 0
+    assert ledger.cash(0) == UNIT + UNIT // 3
+
+
+def test_what_leaves_a_page_is_recorded_once() -> None:
+    window = Static()
+    ledger = Ledger(windows=[window])
+    ledger.mint(2)
+    ledger.post(visit(ledger, 0, [1]))
+    assert ledger.recorded == UNIT
+    assert list(window.history) == [1, 0]
+
+
+def test_all_pages_of_a_known_web_get_the_same_dividend() -> None:
+    ledger = Ledger(small_edge=fixed_edge(0.5))
+    ledger.mint(4, pool=READ)
+    ledger.post(visit(ledger, 0, [1]))
+    assert units(ledger) == [0.125, 1.625, 1.125, 1.125]
+
+
+def test_read_and_unread_pages_get_the_same_dividend_if_nobody_says_otherwise() -> None:
+    ledger = Ledger(small_edge=fixed_edge(0.5))
+    ledger.mint(4)
+    ledger.post(visit(ledger, 0, [1]))
+    assert units(ledger) == [0.125, 1.625, 1.125, 1.125]
+
+
+def test_a_budget_for_discovery_gives_all_dividends_to_the_unread() -> None:
+    ledger = Ledger(small_edge=fixed_edge(0.75), discovery=1)
+    ledger.mint(4)
+    ledger.post(visit(ledger, 0, [1]))
+    assert units(ledger) == [0, 1.5, 1.25, 1.25]
+
+
+def test_a_budget_for_refresh_gives_all_dividends_to_the_read() -> None:
+    ledger = Ledger(small_edge=fixed_edge(0.75), discovery=0)
+    ledger.mint(4)
+    ledger.post(visit(ledger, 0, [1]))
+    assert units(ledger) == [0.75, 1.25, 1, 1]
+
+
+def test_when_no_page_is_unread_the_read_ones_get_all() -> None:
+    ledger = Ledger(discovery=1)
+    ledger.mint(1)
+    ledger.post(dead_end(ledger, 0))
+    assert units(ledger) == [1]
+    assert ledger.virtual == 0
+
+
+def test_late_pages_share_in_what_the_unread_have_been_given_and_print_no_money() -> None:
+    ledger = Ledger(small_edge=fixed_edge(0.75), discovery=1)
+    ledger.mint(4)
+    ledger.post(visit(ledger, 0, [1]))
+    ledger.mint(3)
+    assert units(ledger) == [0, 1.375, 1.125, 1.125, 1.125, 1.125, 1.125]
+    assert ledger.minted == 7 * UNIT
+    assert ledger.missing() == 0
+
+
+def test_a_closed_page_keeps_its_turn_until_it_is_settled() -> None:
+    ledger = Ledger()
+    ledger.mint(2)
+    ledger.close(1)
+    assert ledger.is_closed(1)
+    assert not ledger.is_read(1)
+    ledger.post(dead_end(ledger, 1))
+    assert ledger.is_closed(1)
+    assert ledger.is_read(1)
+
+
+def test_a_plan_that_is_out_of_date_is_refused() -> None:
+    ledger = Ledger()
+    ledger.mint(3)
+    late = visit(ledger, 1, [0])
+    ledger.post(visit(ledger, 0, [1]))
+    with pytest.raises(ValueError, match="plan for page 1 is out of date"):
+        ledger.post(late)
+    assert ledger.missing() == 0
+
+
+def test_time_is_the_cash_recorded_and_a_turn_is_all_there_is() -> None:
+    ledger = Ledger()
+    ledger.mint(8, pool=READ)
+    for page in range(8):
+        ledger.post(visit(ledger, page, []))
+    assert ledger.turn == 8 << 16
+    assert ledger.now == ledger.recorded >> 16 > ledger.turn
+
+
+def test_the_cash_of_all_is_the_cash_of_each() -> None:
+    ledger = Ledger(windows=[Static()])
+    ledger.endow(ledger.mint(5), 7)
+    ledger.post(visit(ledger, 0, [1, 2]))
+    ledger.post(visit(ledger, 1, [0, 4]))
+    assert np.allclose(ledger.cash_of_all(), units(ledger))
+
+
+def test_the_audit_sees_an_atom_too_many_and_one_that_is_missing() -> None:
+    ledger = Ledger()
+    ledger.mint(3)
+    ledger.key[1] += 1
+    assert ledger.missing() == -1
+    ledger.key[1] -= 3
+    assert ledger.missing() == 2
+
+
+def test_the_audit_is_exact_where_a_sum_of_keys_exceeds_64_bits() -> None:
+    ledger = Ledger()
+    ledger.mint(4)
+    ledger.endow([0], (1 << 31) - 2)
+    ledger.endow([1], (1 << 31) - 2)
+    ledger.endow([2], (1 << 31) - 2)
+    assert ledger.missing() == 0
+    assert ledger.minted > 1 << 64
+
+
+class Books(RuleBasedStateMachine):
+    """Any sequence of steps, against books that pay every page by hand."""
+
+    @initialize(
+        pages=st.integers(1, 5),
+        endowment=st.integers(0, 50),
+        share=st.sampled_from([0.0, 0.15, 0.6, 1.0]),
+        discovery=st.sampled_from([None, 0.0, 0.3, 1.0]),
+    )
+    def open(self, pages: int, endowment: int, share: float, discovery: float | None) -> None:
+        self.window = Static()
+        self.ledger = Ledger(
+            windows=[self.window], small_edge=fixed_edge(share), discovery=discovery
+        )
+        self.discovery = discovery
+        self.ledger.endow(self.ledger.mint(pages), endowment)
+        self.by_hand = units(self.ledger)
+        self.read = [False] * pages
+
+    def page(self, drawn: int) -> int:
+        return drawn % len(self.ledger)
+
+    def pages(self, drawn: list[int]) -> list[int]:
+        return [self.page(one) for one in drawn]
+
+    def post(self, plan: Plan) -> None:
+        self.ledger.post(plan)
+        self.by_hand[plan.page] = 0
+        self.read[plan.page] = True
+        for link in plan.links:
+            self.by_hand[link] += plan.share / UNIT
+        for link, atoms in plan.extras:
+            self.by_hand[link] += atoms / UNIT
+        self.pay(plan.virtual / UNIT)
+
+    def pay(self, purse: float) -> None:
+        unread = [page for page, read in enumerate(self.read) if not read]
+        read = [page for page, read in enumerate(self.read) if read]
+        part = len(unread) / len(self.read) if self.discovery is None else self.discovery
+        part = part if unread else 0
+        for page in unread:
+            self.by_hand[page] += purse * part / len(unread)
+        for page in read:
+            self.by_hand[page] += purse * (1 - part) / len(read)
+
+    @rule(count=st.integers(1, 4))
+    def discover(self, count: int) -> None:
+        """The newborn share in the pot of the unread."""
+        unread = [page for page, read in enumerate(self.read) if not read]
+        in_pot = self.ledger.pot / UNIT
+        for page in unread:
+            self.by_hand[page] -= in_pot / len(unread) - in_pot / (len(unread) + count)
+        self.by_hand += [1 + in_pot / (len(unread) + count)] * count
+        self.read += [False] * count
+        self.ledger.mint(count)
+
+    @rule(page=st.integers(0, 99), links=st.lists(st.integers(0, 99), max_size=5))
+    def visit(self, page: int, links: list[int]) -> None:
+        self.post(visit(self.ledger, self.page(page), self.pages(links)))
+
+    @rule(
+        page=st.integers(0, 99),
+        links=st.lists(
+            st.tuples(st.integers(0, 99), st.integers(0, 3), st.integers(0, 3 * PARTS)), max_size=5
+        ),
+    )
+    def weighted_visit(self, page: int, links: list[tuple[int, int, int]]) -> None:
+        pages, weights, focus = ([row[part] for row in links] for part in range(3))
+        plan = weighted_visit(self.ledger, self.page(page), self.pages(pages), weights, focus)
+        self.post(plan)
+
+    @rule(page=st.integers(0, 99), onto=st.integers(0, 99))
+    def redirect(self, page: int, onto: int) -> None:
+        self.post(forward(self.ledger, self.page(page), self.page(onto)))
+
+    @rule(page=st.integers(0, 99))
+    def close_and_settle(self, page: int) -> None:
+        self.ledger.close(self.page(page))
+        self.post(dead_end(self.ledger, self.page(page)))
+
+    @precondition(lambda self: any(self.read))
+    @rule(page=st.integers(0, 99), links=st.lists(st.integers(0, 99), max_size=5))
+    def replay(self, page: int, links: list[int]) -> None:
+        read = [page for page, read in enumerate(self.read) if read]
+        self.post(replay(self.ledger, read[page % len(read)], self.pages(links)))
+
+    @invariant()
+    def not_an_atom_is_lost_or_made(self) -> None:
+        assert self.ledger.missing() == 0
+        assert 0 <= self.ledger.virtual < max(1, len(self.ledger))
+
+    @invariant()
+    def nobody_owes(self) -> None:
+        assert all(self.ledger.cash(page) >= 0 for page in range(len(self.ledger)))
+
+    @invariant()
+    def histories_sum_to_all_that_was_recorded(self) -> None:
+        assert round(sum(self.window.history) * UNIT) == pytest.approx(self.ledger.recorded)
+
+    @invariant()
+    def every_page_has_what_it_has_by_hand(self) -> None:
+        assert units(self.ledger) == pytest.approx(self.by_hand, abs=1e-6)
+
+
+TestBooks = Books.TestCase
+TestBooks.settings = settings(stateful_step_count=40, max_examples=60)

@@ -1,0 +1,33 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.opic.money import PARTS, UNIT, fixed_edge, in_parts, one_more_link
+
+
+def test_a_share_is_kept_in_whole_parts() -> None:
+    assert in_parts(0) == 0
+    assert in_parts(0.15) == 9830
+    assert in_parts(1) == PARTS
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_what_is_no_share_is_refused_by_name(share: float) -> None:
+    with pytest.raises(ValueError, match=repr(share)):
+        in_parts(share)
+
+
+def test_the_fixed_edge_takes_its_share_whatever_the_number_of_links() -> None:
+    edge = fixed_edge(0.25)
+    assert edge(UNIT, 1) == edge(UNIT, 50) == UNIT * 3 // 4
+
+
+def test_one_more_link_leaves_the_virtual_page_as_much_as_each_link() -> None:
+    assert one_more_link(UNIT, 3) == UNIT * 3 // 4
+    assert one_more_link(100, 2) == 67
+
+
+@given(st.integers(0, 1 << 62), st.integers(1, 10_000), st.floats(0, 1))
+def test_a_pot_is_never_more_than_the_cash(cash: int, links: int, share: float) -> None:
+    assert 0 <= fixed_edge(share)(cash, links) <= cash
+    assert 0 <= one_more_link(cash, links) <= cash

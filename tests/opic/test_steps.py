@@ -1,0 +1,123 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.money import PARTS, UNIT, fixed_edge, one_more_link
+from minicrawl.opic.steps import Plan, dead_end, forward, replay, visit, weighted_visit
+
+
+def handed_on(plan: Plan) -> int:
+    return plan.share * len(plan.links) + sum(atoms for _, atoms in plan.extras) + plan.virtual
+
+
+def four_pages(small_edge: float = 0.5) -> Ledger:
+    ledger = Ledger(small_edge=fixed_edge(small_edge))
+    ledger.mint(4)
+    return ledger
+
+
+def test_a_visit_splits_the_pot_equally_and_the_rest_is_the_small_edge() -> None:
+    plan = visit(four_pages(), 0, [1, 2])
+    assert plan == Plan(0, UNIT, [1, 2], UNIT // 4, (), UNIT // 2)
+
+
+def test_the_remainder_of_a_split_goes_to_the_virtual_page() -> None:
+    plan = visit(four_pages(0), 0, [1, 2, 3])
+    assert plan.share == UNIT // 3
+    assert plan.virtual == UNIT - 3 * (UNIT // 3) == 1
+
+
+def test_a_page_without_links_hands_all_to_the_virtual_page() -> None:
+    assert visit(four_pages(), 0, []) == dead_end(four_pages(), 0) == Plan(0, UNIT, (), 0, (), UNIT)
+
+
+def test_a_redirect_hands_all_to_its_target_and_nothing_to_the_virtual_page() -> None:
+    assert forward(four_pages(), 0, 3) == Plan(0, UNIT, (3,), UNIT, (), 0)
+
+
+def test_a_redirect_to_itself_is_a_dead_end() -> None:
+    assert forward(four_pages(), 2, 2) == dead_end(four_pages(), 2)
+
+
+def test_weights_decide_who_gets_how_much_of_the_pot() -> None:
+    plan = weighted_visit(four_pages(0.5), 0, [1, 2], [3, 1])
+    assert plan.extras == [(1, UNIT * 3 // 8), (2, UNIT // 8)]
+    assert plan.virtual == UNIT // 2
+
+
+def test_a_link_of_no_weight_gets_nothing() -> None:
+    assert weighted_visit(four_pages(0.5), 0, [1, 2], [0, 1]).extras == [(2, UNIT // 2)]
+
+
+def test_links_that_all_weigh_nothing_make_a_dead_end() -> None:
+    assert weighted_visit(four_pages(), 0, [1, 2], [0, 0]) == dead_end(four_pages(), 0)
+
+
+def test_focus_gives_a_link_its_part_once_more_out_of_the_virtual_pages() -> None:
+    plain = weighted_visit(four_pages(0.5), 0, [1, 2], [1, 1])
+    focused = weighted_visit(four_pages(0.5), 0, [1, 2], [1, 1], focus=[PARTS, 0])
+    assert dict(focused.extras)[1] == 2 * dict(plain.extras)[1]
+    assert dict(focused.extras)[2] == dict(plain.extras)[2]
+    assert focused.virtual == plain.virtual - UNIT // 4
+
+
+def test_focus_beyond_the_small_edge_is_paid_pro_rata() -> None:
+    plan = weighted_visit(four_pages(0.25), 0, [1, 2], [1, 1], focus=[9 * PARTS, 3 * PARTS])
+    part, edge = UNIT * 3 // 8, UNIT // 4
+    assert dict(plan.extras) == {1: part + edge * 3 // 4, 2: part + edge // 4}
+    assert plan.virtual == 0
+
+
+def test_replay_is_a_visit_of_a_page_that_was_read_before() -> None:
+    ledger = four_pages()
+    ledger.post(visit(ledger, 0, [1]))
+    ledger.post(visit(ledger, 1, [0]))
+    assert replay(ledger, 0, [1]) == visit(ledger, 0, [1])
+
+
+def test_an_unread_page_cannot_be_replayed() -> None:
+    with pytest.raises(ValueError, match="page 2 was never read"):
+        replay(four_pages(), 2, [1])
+
+
+def test_a_step_changes_nothing_before_it_is_posted() -> None:
+    ledger = four_pages()
+    visit(ledger, 0, [1, 2])
+    weighted_visit(ledger, 0, [1, 2], [1, 2])
+    assert [ledger.cash(page) for page in range(4)] == [UNIT] * 4
+    assert ledger.recorded == 0
+
+
+@given(
+    units=st.integers(0, 1000),
+    links=st.lists(
+        st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 5 * PARTS)), max_size=9
+    ),
+    share=st.floats(0, 1),
+)
+def test_every_plan_hands_on_exactly_what_the_page_had(
+    units: int, links: list[tuple[int, int, int]], share: float
+) -> None:
+    ledger = Ledger(small_edge=fixed_edge(share))
+    ledger.mint(4)
+    ledger.endow([0], units)
+    pages = [page for page, _, _ in links]
+    weights = [weight for _, weight, _ in links]
+    for plan in (
+        visit(ledger, 0, pages),
+        weighted_visit(ledger, 0, pages, weights),
+        weighted_visit(ledger, 0, pages, weights, [strength for _, _, strength in links]),
+        forward(ledger, 0, 1),
+        dead_end(ledger, 0),
+    ):
+        assert handed_on(plan) == plan.cash == (units + 1) * UNIT
+        assert plan.virtual >= 0
+        assert all(atoms > 0 for _, atoms in plan.extras)
+
+
+def test_with_one_more_link_the_small_edge_is_a_link_like_others() -> None:
+    ledger = Ledger(small_edge=one_more_link)
+    ledger.mint(4, pool=READ)
+    plan = visit(ledger, 0, [1, 2, 3])
+    assert plan.share == plan.virtual == UNIT // 4
