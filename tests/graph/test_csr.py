@@ -1,0 +1,211 @@
+"""A graph keeps exactly the links it was given, each once, and finds them either way."""
+
+from collections import Counter
+from random import Random
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from minicrawl.graph.csr import MOST_NODES, Csr
+
+Link = tuple[int, int]
+
+
+def graph_of(nodes: int, links: list[Link]) -> Csr:
+    ends = np.array(links, dtype=np.int64).reshape(-1, 2)
+    return Csr.from_edges(nodes, ends[:, 0], ends[:, 1])
+
+
+def links_of(graph: Csr) -> list[Link]:
+    return list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
+
+
+@st.composite
+def nodes_and_links(draw: st.DrawFn) -> tuple[int, list[Link]]:
+    nodes = draw(st.integers(0, 12))
+    if nodes == 0:
+        return 0, []
+    page = st.integers(0, nodes - 1)
+    return nodes, draw(st.lists(st.tuples(page, page), max_size=40))
+
+
+# a triangle with a tail, given in disorder
+LINKS = [(2, 0), (0, 2), (0, 1), (1, 2), (2, 3)]
+
+
+def test_rows_are_sorted_by_target() -> None:
+    graph = graph_of(4, LINKS)
+    assert graph.starts.tolist() == [0, 2, 3, 5, 5]
+    assert graph.targets.tolist() == [1, 2, 2, 0, 3]
+
+
+def test_nodes_and_edges_are_counted() -> None:
+    graph = graph_of(4, LINKS)
+    assert (graph.nodes, graph.edges) == (4, 5)
+
+
+def test_degrees_count_links_out_and_in() -> None:
+    graph = graph_of(4, LINKS)
+    assert graph.out_degrees().tolist() == [2, 1, 2, 0]
+    assert graph.in_degrees().tolist() == [1, 1, 2, 1]
+
+
+def test_sources_name_the_page_that_each_link_leaves() -> None:
+    assert graph_of(4, LINKS).sources().tolist() == [0, 0, 1, 2, 2]
+
+
+def test_a_page_knows_its_own_targets() -> None:
+    graph = graph_of(4, LINKS)
+    assert [graph.targets_of(page).tolist() for page in range(4)] == [[1, 2], [2], [0, 3], []]
+
+
+@pytest.mark.parametrize("stranger", [-1, 4])
+def test_a_page_outside_the_graph_has_no_targets_to_give(stranger: int) -> None:
+    with pytest.raises(IndexError, match=f"no page {stranger} in a graph of 4"):
+        graph_of(4, LINKS).targets_of(stranger)
+
+
+def test_adjacency_is_plain_lists_of_plain_numbers() -> None:
+    adjacency = graph_of(4, LINKS).adjacency()
+    assert adjacency == [[1, 2], [2], [0, 3], []]
+    assert type(adjacency[0][0]) is int
+
+
+def test_a_repeated_link_counts_once() -> None:
+    assert links_of(graph_of(3, [(0, 1), (2, 1), (0, 1), (0, 1)])) == [(0, 1), (2, 1)]
+
+
+def test_a_link_to_oneself_is_kept() -> None:
+    assert links_of(graph_of(2, [(1, 1), (0, 1)])) == [(0, 1), (1, 1)]
+
+
+def test_a_reversed_graph_is_followed_backwards() -> None:
+    assert graph_of(4, LINKS).reversed().adjacency() == [[2], [0], [0, 1], [2]]
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 5])
+def test_a_graph_may_have_no_links(nodes: int) -> None:
+    graph = graph_of(nodes, [])
+    assert (graph.nodes, graph.edges) == (nodes, 0)
+    assert graph.adjacency() == [[]] * nodes
+    assert graph.in_degrees().tolist() == graph.out_degrees().tolist() == [0] * nodes
+    assert graph.reversed().adjacency() == [[]] * nodes
+
+
+def test_arrays_have_the_promised_types() -> None:
+    graph = graph_of(4, LINKS)
+    assert graph.starts.dtype == graph.in_degrees().dtype == graph.out_degrees().dtype == np.int64
+    assert graph.targets.dtype == graph.sources().dtype == np.int32
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int32, np.uint32])
+def test_narrow_page_numbers_do_not_overflow(kind: type[np.integer]) -> None:
+    ends = np.array([126, 0], dtype=kind)
+    assert links_of(Csr.from_edges(127, ends, ends[::-1])) == [(0, 126), (126, 0)]
+
+
+def test_the_largest_page_numbers_make_distinct_keys() -> None:
+    nodes = 3_000_000
+    last = nodes - 1
+    graph = graph_of(nodes, [(last, last), (last, 0), (0, last)])
+    assert links_of(graph) == [(0, last), (last, 0), (last, last)]
+
+
+def test_the_given_arrays_are_left_alone() -> None:
+    ends = np.array([2, 0, 1])
+    Csr.from_edges(3, ends, ends)
+    assert ends.tolist() == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        ((3, 0), "source 3 is no page of a graph of 3"),
+        ((-1, 0), "source -1 is no page of a graph of 3"),
+        ((0, 3), "target 3 is no page of a graph of 3"),
+        ((0, -1), "target -1 is no page of a graph of 3"),
+    ],
+)
+def test_a_link_that_leaves_the_graph_is_refused(link: Link, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        graph_of(3, [(0, 1), link])
+
+
+def test_an_empty_graph_has_no_page_to_link_to() -> None:
+    with pytest.raises(ValueError, match="source 0 is no page of a graph of 0"):
+        graph_of(0, [(0, 0)])
+
+
+@pytest.mark.parametrize("nodes", [-1, MOST_NODES + 1])
+def test_a_number_of_pages_that_cannot_be_is_refused(nodes: int) -> None:
+    with pytest.raises(ValueError, match=rf"0 to {MOST_NODES} pages, not {nodes}"):
+        graph_of(nodes, [])
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets"),
+    [
+        (np.array([0, 1]), np.array([0])),
+        (np.array([[0, 1]]), np.array([[1, 0]])),
+    ],
+)
+def test_ends_that_do_not_pair_are_refused(
+    sources: NDArray[np.int64], targets: NDArray[np.int64]
+) -> None:
+    with pytest.raises(ValueError, match="do not pair"):
+        Csr.from_edges(2, sources, targets)
+
+
+@given(nodes_and_links())
+def test_it_agrees_with_scipy(case: tuple[int, list[Link]]) -> None:
+    nodes, links = case
+    if nodes == 0:
+        return
+    rows, columns = np.array(links, dtype=np.int64).reshape(-1, 2).T
+    oracle = csr_array((np.ones(len(links)), (rows, columns)), shape=(nodes, nodes))
+    oracle.sum_duplicates()
+    graph = graph_of(nodes, links)
+    assert graph.starts.tolist() == oracle.indptr.tolist()
+    assert graph.targets.tolist() == oracle.indices.tolist()
+
+
+@given(nodes_and_links())
+def test_it_agrees_with_networkx(case: tuple[int, list[Link]]) -> None:
+    nodes, links = case
+    oracle = networkx.DiGraph()
+    oracle.add_nodes_from(range(nodes))
+    oracle.add_edges_from(links)
+    graph = graph_of(nodes, links)
+    assert sorted(oracle.edges) == links_of(graph)
+    assert [degree for _, degree in oracle.in_degree] == graph.in_degrees().tolist()
+    assert [degree for _, degree in oracle.out_degree] == graph.out_degrees().tolist()
+    assert sorted(oracle.reverse().edges) == links_of(graph.reversed())
+
+
+@given(nodes_and_links())
+def test_every_link_is_kept_and_none_is_added(case: tuple[int, list[Link]]) -> None:
+    nodes, links = case
+    assert Counter(links_of(graph_of(nodes, links))) == Counter(set(links))
+
+
+@given(nodes_and_links(), st.randoms(use_true_random=False))
+def test_the_order_of_the_links_does_not_matter(
+    case: tuple[int, list[Link]], shuffler: Random
+) -> None:
+    nodes, links = case
+    shuffled = list(links)
+    shuffler.shuffle(shuffled)
+    assert links_of(graph_of(nodes, shuffled)) == links_of(graph_of(nodes, links))
+
+
+@given(nodes_and_links())
+def test_reversing_twice_gives_the_graph_back(case: tuple[int, list[Link]]) -> None:
+    graph = graph_of(*case)
+    twice = graph.reversed().reversed()
+    assert twice.starts.tolist() == graph.starts.tolist()
+    assert twice.targets.tolist() == graph.targets.tolist()
