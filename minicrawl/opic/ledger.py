@@ -23,7 +23,7 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.money import UNIT, SmallEdge, fixed_edge, in_parts
+from minicrawl.opic.money import PARTS, UNIT, SmallEdge, fixed_edge, in_parts
 from minicrawl.opic.steps import Plan
 from minicrawl.opic.windows import TICK_BITS, Window
 
@@ -153,7 +153,7 @@ class Ledger:
             return
         if unread:
             discovery = self._discovery
-            part = purse * unread // pages if discovery is None else purse * discovery >> 16
+            part = purse * unread // pages if discovery is None else purse * discovery // PARTS
             self.pot += part
             purse -= part
         each, self.virtual = divmod(purse, read)

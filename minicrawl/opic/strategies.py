@@ -5,6 +5,7 @@ then told to `settled`; a lease that ended without that is `put_back`. A strateg
 the unread pages or the read ones: pages to discover and pages to refresh never compete.
 """
 
+import re
 from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from itertools import repeat
 from random import Random
 from typing import Protocol
 
-from minicrawl.opic.ledger import READ, UNREAD, Ledger
+from minicrawl.opic.ledger import CLOSED, READ, UNREAD, Ledger
 from minicrawl.opic.schedule import Richest
 from minicrawl.opic.steps import Plan
 
@@ -64,7 +65,7 @@ class Cycle:
 
     def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
         self._flags = ledger.flags
-        self._pool = pool
+        self._in_pool = re.compile(b"[%c%c]" % (pool, pool | CLOSED))
         self._next = 0
         self._leased: set[int] = set()
 
@@ -72,13 +73,13 @@ class Cycle:
         """The round comes to them by itself."""
 
     def take(self) -> int | None:
-        pages = len(self._flags)
-        for step in range(pages):
-            page = (self._next + step) % pages
-            if self._flags[page] & READ == self._pool and page not in self._leased:
-                self._next = page + 1
-                self._leased.add(page)
-                return page
+        for start, end in ((self._next, len(self._flags)), (0, self._next)):
+            for found in self._in_pool.finditer(self._flags, start, end):
+                page = found.start()
+                if page not in self._leased:
+                    self._next = page + 1
+                    self._leased.add(page)
+                    return page
         return None
 
     def settled(self, plan: Plan) -> None:

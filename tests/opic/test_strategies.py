@@ -144,6 +144,14 @@ def test_cycle_goes_round_in_the_order_of_discovery() -> None:
     assert order == [0, 1, 2, 0, 1, 2, 0]
 
 
+def test_closed_pages_have_their_turn_in_the_cycle() -> None:
+    ledger = Ledger()
+    cycle = Cycle(ledger)
+    ledger.mint(3)
+    ledger.close(1)
+    assert taken(cycle) == [0, 1, 2]
+
+
 def test_the_lottery_gives_all_the_same_chance_and_the_same_seed_the_same_draw() -> None:
     def draws(seed: int) -> list[int | None]:
         ledger = Ledger()

@@ -1,0 +1,60 @@
+"""Progress of what takes long, on stderr: a bar on a terminal, elsewhere a line now and then."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+QUIET_S = 2.0
+"""What takes less needs no progress."""
+LINE_EVERY_S = 30.0
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[float], None]]:
+    """Gives a function that is told the share done, between 0 and 1."""
+    if sys.stderr.isatty():
+        with _bar(label) as tell:
+            yield tell
+    else:
+        yield _lines(label)
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[float], None]]:
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task(label, total=1.0)
+    began = time.monotonic()
+
+    def tell(share: float) -> None:
+        bar.update(task, completed=share)
+        if not bar.live.is_started and time.monotonic() - began > QUIET_S:
+            bar.start()
+
+    try:
+        yield tell
+    finally:
+        bar.stop()
+
+
+def _lines(label: str) -> Callable[[float], None]:
+    last = time.monotonic()
+
+    def tell(share: float) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_EVERY_S:
+            last = time.monotonic()
+            click.echo(f"{label}: {share:.0%}", err=True)
+
+    return tell

@@ -1,0 +1,141 @@
+"""How fast the estimates approach the true importance, lap by lap (the paper's figures 2 and 3).
+
+The whole graph is known from the start and does not change; its pages are read again and again.
+One lap is as many reads as there are pages. Every page has one more link, to the virtual page.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.graph.csr import Csr
+from minicrawl.lab.measure import Errors, errors
+from minicrawl.lab.webs import Progress
+from minicrawl.opic import estimate
+from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.money import UNIT, one_more_link
+from minicrawl.opic.offline import LinkMatrix
+from minicrawl.opic.steps import replay
+from minicrawl.opic.strategies import Cycle, Greedy, Lottery, Strategy
+from minicrawl.opic.windows import Static
+
+Floats = NDArray[np.float64]
+
+STRATEGIES: dict[str, Callable[[Ledger, int], Strategy]] = {
+    "random": lambda ledger, seed: Lottery(ledger, Random(seed), READ),
+    "cycle": lambda ledger, _seed: Cycle(ledger, READ),
+    "greedy": lambda ledger, _seed: Greedy(ledger, READ),
+}
+OFF_LINE = "off-line"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One curve: how wrong an estimator was after each lap.
+
+    `g` is how often all the cash had gone round. `cash_when_read` is the mean cash of a page when
+    it was read, as a multiple of the mean cash of a page.
+    """
+
+    strategy: str
+    estimator: str
+    errors: list[Errors]
+    g: list[float]
+    cash_when_read: float | None
+
+    @property
+    def label(self) -> str:
+        same = self.strategy == self.estimator
+        return self.strategy if same else f"{self.strategy}, {self.estimator}"
+
+    def as_json(self) -> dict[str, object]:
+        """With one list for each kind of error."""
+        return {
+            "strategy": self.strategy,
+            "estimator": self.estimator,
+            "laps": list(range(1, len(self.errors) + 1)),
+            "error_all": [lap.all for lap in self.errors],
+            "error_top10": [lap.top10 for lap in self.errors],
+            "error_weighted": [lap.weighted for lap in self.errors],
+            "rank_error": [lap.rank for lap in self.errors],
+            "g": self.g,
+            "cash_when_read": self.cash_when_read,
+        }
+
+
+def convergence(
+    graph: Csr, *, strategies: Sequence[str], laps: int, seed: int, progress: Progress
+) -> list[Series]:
+    """The curves of these strategies, and of the off-line algorithm."""
+    truth = true_importance(graph)
+    links = graph.adjacency()
+    series = [_off_line(graph, laps, truth)]
+    for done, name in enumerate(strategies):
+
+        def tell(share: float, done: int = done) -> None:
+            progress((done + share) / len(strategies))
+
+        series += _reading(name, links, laps, seed, truth, tell)
+    return series
+
+
+def true_importance(graph: Csr, small_edge: float | None = None) -> Floats:
+    """The fixpoint; by default every page has one more link, to the virtual page."""
+    return _matrix(graph, small_edge).fixpoint().importance
+
+
+def _matrix(graph: Csr, small_edge: float | None) -> LinkMatrix:
+    return LinkMatrix(
+        nodes=graph.nodes, sources=graph.sources(), targets=graph.targets, small_edge=small_edge
+    )
+
+
+def _off_line(graph: Csr, laps: int, truth: Floats) -> Series:
+    """Power iteration: a round moves all importance once, as a lap does about."""
+    matrix = _matrix(graph, None)
+    x, found = None, []
+    for _ in range(laps):
+        x = matrix.fixpoint(start=x, rounds=1).importance
+        found.append(errors(x, truth))
+    return Series(
+        strategy=OFF_LINE,
+        estimator=OFF_LINE,
+        errors=found,
+        g=[float(lap) for lap in range(1, laps + 1)],
+        cash_when_read=None,
+    )
+
+
+def _reading(
+    name: str, links: list[list[int]], laps: int, seed: int, truth: Floats, progress: Progress
+) -> list[Series]:
+    pages = len(links)
+    window = Static()
+    ledger = Ledger(windows=[window], small_edge=one_more_link)
+    strategy = STRATEGIES[name](ledger, seed)
+    strategy.born(ledger.mint(pages, pool=READ))
+    paper, minus_birth, g = [], [], []
+    for lap in range(laps):
+        read(ledger, strategy, links, pages)
+        history, cash, recorded = window.history, ledger.cash_of_all(), ledger.recorded / UNIT
+        paper.append(errors(estimate.growing(history, cash, recorded, pages), truth))
+        minus_birth.append(errors(estimate.minus_birth(history, cash, recorded), truth))
+        g.append(recorded / pages)
+        progress((lap + 1) / laps)
+    return [
+        Series(strategy=name, estimator=label, errors=found, g=g, cash_when_read=g[-1] / laps)
+        for label, found in (("paper", paper), ("minus-c0", minus_birth))
+    ]
+
+
+def read(ledger: Ledger, strategy: Strategy, links: list[list[int]], count: int) -> None:
+    """Read so many pages of a web that is known as a whole."""
+    for _ in range(count):
+        page = strategy.take()
+        assert page is not None, "in a web that is known as a whole some page can always be read"
+        plan = replay(ledger, page, links[page])
+        ledger.post(plan)
+        strategy.settled(plan)

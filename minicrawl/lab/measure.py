@@ -1,0 +1,46 @@
+"""How far an estimate of importance is from the truth, in percent.
+
+Both are shares of the whole. The relative error of a page is |estimate - truth| / truth.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errors:
+    """`all`: mean relative error of all pages. `top10`: of the tenth that is most important.
+
+    `weighted`: the mean weighted by importance, which is the mass that sits on wrong pages, twice.
+    `rank`: how far a page is from its place in the ranking on average, in percent of the pages.
+    """
+
+    all: float
+    top10: float
+    weighted: float
+    rank: float
+
+
+def errors(estimate: Floats, truth: Floats) -> Errors:
+    """Of an estimate of all pages against the truth; neither need be normalised."""
+    estimate, truth = estimate / estimate.sum(), truth / truth.sum()
+    relative = np.abs(estimate - truth) / truth
+    top = np.argsort(-truth, kind="stable")[: max(1, len(truth) // 10)]
+    return Errors(
+        all=100 * float(relative.mean()),
+        top10=100 * float(relative[top].mean()),
+        weighted=100 * float((relative * truth).sum()),
+        rank=100 * float(np.abs(_places(estimate) - _places(truth)).mean()) / len(truth),
+    )
+
+
+def _places(scores: Floats) -> NDArray[np.float64]:
+    """The place of each page in the ranking; equals share the mean of their places."""
+    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    middle: NDArray[np.float64] = last - (counts - 1) / 2
+    return middle[inverse]

@@ -1,0 +1,174 @@
+"""`minicrawl lab` as its user meets it: tables, JSON, figures, and one line for each mistake."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.lab.order import ORDERS
+
+SMALL = ["--nodes", "300", "--seed", "3"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["lab", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    found = json.loads(run(capsys, *arguments, "--json"))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_convergence_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = document(capsys, "convergence", *SMALL, "--laps", "2", "--strategy", "greedy")
+    assert found["graph"]["nodes"] == 300
+    assert found["graph"]["edges"] > 300
+    assert [(one["strategy"], one["estimator"]) for one in found["series"]] == [
+        ("off-line", "off-line"),
+        ("greedy", "paper"),
+        ("greedy", "minus-c0"),
+    ]
+    for one in found["series"]:
+        assert one["laps"] == [1, 2]
+        assert all(
+            len(one[key]) == 2
+            for key in ("error_all", "error_top10", "error_weighted", "rank_error", "g")
+        )
+
+
+def test_windows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ["--policy", "variable=3", "--policy", "interpolation", "--width", "5"]
+    rates = ["--rate", "0.1", "--rate", "0"]
+    found = document(capsys, "windows", *SMALL, "--laps", "2", *chosen, *rates)
+    assert [(one["policy"], one["width"], one["rate"]) for one in found["series"]] == [
+        ("variable", 3, 0.1),
+        ("interpolation", 5, 0.1),
+        ("variable", 3, 0),
+        ("interpolation", 5, 0),
+    ]
+    assert all(one["error_all"] > 0 < one["error_top10"] for one in found["series"])
+    assert found["series"][1]["measures_per_page"] == 1
+
+
+def test_order_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = document(capsys, "order", *SMALL, "--draws", "1")
+    assert [one["order"] for one in found["series"]] == list(ORDERS)
+    for one in found["series"]:
+        assert one["fractions"] == [0.01, 0.05, 0.1, 0.2, 0.3, 0.5]
+        assert one["mass"] == sorted(one["mass"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["convergence", "--laps", "2"], ["greedy, minus-c0", "n x cash", "300 pages"]),
+        (["windows", "--laps", "1", "--rate", "0.1"], ["interpolation 8", "measures"]),
+        (["order", "--draws", "1"], ["breadth-first", "50%", "300 pages"]),
+    ],
+)
+def test_tables_fit_a_terminal_of_80_columns(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    expected: list[str],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run(capsys, *arguments, *SMALL)
+    assert all(word in shown for word in expected)
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_the_same_seed_prints_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "order", *SMALL, "--draws", "1") == run(
+        capsys, "order", *SMALL, "--draws", "1"
+    )
+
+
+def test_a_real_graph_takes_the_place_of_the_synthetic_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    graph = tmp_path / "ring.txt"
+    graph.write_text("# a ring\n" + "".join(f"{page} {(page + 1) % 7}\n" for page in range(7)))
+    for experiment in ("convergence", "windows", "order"):
+        found = document(capsys, experiment, "--graph", str(graph), "--quick")
+        assert found["graph"] == {"nodes": 7, "edges": 7}
+
+
+def test_figures_are_drawn_with_their_numbers_beside_them(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "new" / "figures"
+    told = run(capsys, "figures", "--out", str(out), *SMALL, "--laps", "2", "--quick")
+    written = sorted(out.iterdir())
+    assert sorted(map(Path, told.split())) == written
+    assert len([path for path in written if path.suffix == ".png"]) == 6
+    for path in written:
+        if path.suffix == ".png":
+            assert path.read_bytes().startswith(b"\x89PNG")
+            assert path.with_suffix(".csv") in written
+    lines = (out / "figure-2-convergence-all-pages.csv").read_text().splitlines()
+    assert lines[0] == 'line,reads / pages,"mean relative error, %"'
+    assert len(lines) == 1 + 7 * 2
+
+
+def test_figures_of_a_real_graph(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    graph = tmp_path / "ring.txt"
+    graph.write_text("".join(f"{page} {(page + 1) % 40}\n" for page in range(40)))
+    out = tmp_path / "figures"
+    run(capsys, "figures", "--out", str(out), "--graph", str(graph), "--quick", "--laps", "1")
+    assert (out / "figure-7-order.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["convergence", "--nodes", "1"], ["--nodes", "1"]),
+        (["convergence", "--nodes", "many"], ["--nodes", "many"]),
+        (["convergence", "--laps", "0"], ["--laps", "0"]),
+        (["convergence", "--seed", "-1"], ["--seed", "-1"]),
+        (["convergence", "--strategy", "greddy"], ["--strategy", "greddy"]),
+        (["convergence", "--web", "spider"], ["--web", "spider"]),
+        (["convergence", "--graph", "absent.txt"], ["--graph", "absent.txt"]),
+        (["convergence", "--graph", "."], ["--graph", "'.'"]),
+        (["convergence", "--graph", "bad.txt"], ["bad.txt, line 2", "hello"]),
+        (["convergence", "--graph", "bad.txt", "--nodes", "10"], ["--nodes", "--graph"]),
+        (["windows", "--policy", "interpolation=0"], ["--policy", "0"]),
+        (["windows", "--policy", "variable=-3"], ["--policy", "-3"]),
+        (["windows", "--policy", "fixed=wide"], ["--policy", "wide"]),
+        (["windows", "--policy", "fixed=nan"], ["--policy", "nan"]),
+        (["windows", "--policy", "variable=0.5"], ["variable", "0.5"]),
+        (["windows", "--policy", "variable", "--width", "2.5"], ["variable", "2.5"]),
+        (["windows", "--policy", "wimdow"], ["--policy", "wimdow"]),
+        (["windows", "--width", "0"], ["--width", "0"]),
+        (["windows", "--rate", "1.5"], ["--rate", "1.5"]),
+        (["windows", "--rate", "nan"], ["--rate", "nan"]),
+        (["order", "--draws", "0"], ["--draws", "0"]),
+        (["order", "--strategy", "best"], ["--strategy", "best"]),
+        (["figures", "--out", "bad.txt", "--quick"], ["--out", "bad.txt"]),
+        (["figures", "--out", "bad.txt/new", "--quick"], ["bad.txt/new"]),
+        (["figures", "--out", "new", "--graph", "bad.txt"], ["bad.txt, line 2"]),
+        (["figures", "--quick"], ["--out"]),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else None,
+)
+def test_a_mistake_is_one_line_that_names_it_and_nothing_is_written(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: list[str],
+    named: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bad.txt").write_text("1 2\nhello\n")
+    assert main(["lab", *arguments]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert len(told.err.splitlines()) == 1
+    for word in named:
+        assert word in told.err
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.txt"]

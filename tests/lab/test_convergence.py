@@ -1,0 +1,84 @@
+"""The claims of figures 2 and 3, and the errors that are expected of 100,000 pages, on 20,000."""
+
+import numpy as np
+import pytest
+
+from minicrawl.graph.csr import Csr
+from minicrawl.lab.convergence import STRATEGIES, Series, convergence, true_importance
+from minicrawl.lab.webs import Model, synthetic_web
+
+LAPS = (1, 2, 3, 5, 10)
+SEED = 35
+"""A draw of 20,000 pages with about as many links a page, 4.1, as the graph of the table, 4.2."""
+EXPECTED = {
+    # Mean relative error in % of all pages / of the top 10 % after these laps.
+    ("random", "paper"): ((104, 36), (74, 30), (57, 26), (40, 19), (21, 10)),
+    ("cycle", "paper"): ((85, 34), (51, 23), (36, 17), (22, 10.5), (11.4, 5.4)),
+    ("greedy", "paper"): ((68, 19.6), (38.7, 11.6), (25, 7.4), (15, 4.4), (7.6, 2.2)),
+    ("greedy", "minus-c0"): ((21, 9.9), (11, 5.4), (5.2, 2.8), (3.1, 1.5), (1.45, 0.73)),
+    ("off-line", "off-line"): ((47, 61), (16, 36), (7, 20), (1.7, 5.1), (0.03, 0.06)),
+}
+Found = dict[tuple[str, str], Series]
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    graph = synthetic_web(Model.POWER_LAW, 20_000, SEED).graph
+    told: list[float] = []
+    series = convergence(
+        graph, strategies=list(STRATEGIES), laps=10, seed=SEED, progress=told.append
+    )
+    assert told == sorted(told)
+    assert told[-1] == 1
+    return {(one.strategy, one.estimator): one for one in series}
+
+
+@pytest.mark.parametrize("which", EXPECTED, ids=" ".join)
+def test_the_errors_are_those_that_are_expected(found: Found, which: tuple[str, str]) -> None:
+    errors = found[which].errors
+    measured = [(errors[lap - 1].all, errors[lap - 1].top10) for lap in LAPS]
+    assert np.array(measured) == pytest.approx(np.array(EXPECTED[which]), rel=0.15, abs=0.01)
+
+
+def test_greedy_is_no_worse_than_cycle_and_far_better_than_random(found: Found) -> None:
+    for estimator in ("paper", "minus-c0"):
+        greedy, cycle, random = (
+            np.array([lap.all for lap in found[name, estimator].errors])
+            for name in ("greedy", "cycle", "random")
+        )
+        assert (greedy <= cycle).all()
+        assert (greedy < 0.7 * random).all()
+
+
+def test_minus_birth_is_at_least_three_times_better_from_the_second_lap_on(found: Found) -> None:
+    paper, minus = (found["greedy", name].errors for name in ("paper", "minus-c0"))
+    for one, other in zip(paper[1:], minus[1:], strict=True):
+        assert one.all >= 3 * other.all
+
+
+def test_a_page_is_read_with_one_two_or_more_than_two_mean_cashes(found: Found) -> None:
+    cash = {name: found[name, "paper"].cash_when_read for name in STRATEGIES}
+    assert cash["random"] == pytest.approx(1, abs=0.1)
+    assert cash["cycle"] == pytest.approx(2, abs=0.1)
+    assert 2.1 <= (cash["greedy"] or 0) <= 2.5
+
+
+def test_all_cash_goes_round_as_often_as_it_is_expected_to(found: Found) -> None:
+    g = {name: found[name, "paper"].g[-1] for name in STRATEGIES}
+    assert g == pytest.approx({"random": 10.2, "cycle": 20.0, "greedy": 22.8}, rel=0.05)
+
+
+def test_the_series_as_json_has_a_number_for_each_lap(found: Found) -> None:
+    document = found["greedy", "minus-c0"].as_json()
+    assert document["laps"] == list(range(1, 11))
+    for key in ("error_all", "error_top10", "error_weighted", "rank_error", "g"):
+        numbers = document[key]
+        assert isinstance(numbers, list)
+        assert len(numbers) == 10
+    assert found["off-line", "off-line"].as_json()["cash_when_read"] is None
+
+
+def test_the_truth_is_the_fixpoint_with_one_more_link() -> None:
+    """0 <-> 1 and a page that nobody links to, as worked by hand for the off-line algorithm."""
+    graph = Csr.from_edges(3, np.array([0, 1]), np.array([1, 0]))
+    assert true_importance(graph) == pytest.approx([0.4, 0.4, 0.2])

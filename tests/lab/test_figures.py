@@ -1,0 +1,70 @@
+import builtins
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure as Canvas
+
+from minicrawl.errors import UsageError
+from minicrawl.lab.figures import Settings, draw_all
+from minicrawl.lab.webs import Model, synthetic_web
+
+TINY = Settings(laps=1, draws=1, seed=1, rates=(0.1,))
+
+
+def draw(out: Path) -> list[Path]:
+    web = synthetic_web(Model.COPYING, 60, seed=1)
+    return draw_all(out, web.graph, web, TINY, lambda _share: None)
+
+
+def test_each_figure_is_written_and_named(tmp_path: Path) -> None:
+    assert sorted(draw(tmp_path)) == sorted(tmp_path.iterdir())
+
+
+def test_progress_grows_from_nothing_to_all(tmp_path: Path) -> None:
+    told: list[float] = []
+    web = synthetic_web(Model.COPYING, 60, seed=1)
+    draw_all(tmp_path, web.graph, web, TINY, told.append)
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1)
+
+
+def test_a_half_written_figure_never_replaces_a_good_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures = {path: path.read_bytes() for path in draw(tmp_path) if path.suffix == ".png"}
+
+    def run_out_of_disk(_canvas: Canvas, path: Path, **_options: object) -> None:
+        path.write_bytes(b"\x89PNG half of it")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(Canvas, "savefig", run_out_of_disk)
+    with pytest.raises(OSError, match="no space left"):
+        draw(tmp_path)
+    assert {path: path.read_bytes() for path in pictures} == pictures
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_without_matplotlib_the_user_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_anything: Callable[..., Any] = builtins.__import__
+
+    def import_but_matplotlib(name: str, *rest: object) -> Any:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return import_anything(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", import_but_matplotlib)
+    with pytest.raises(UsageError, match=r"minicrawl\[lab\]"):
+        draw(tmp_path / "figures")
+    assert not (tmp_path / "figures").exists()
+
+
+def test_a_folder_that_may_not_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(UsageError, match="permission denied"):
+        draw(tmp_path)

@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+
+from minicrawl.lab.measure import errors
+
+TRUTH = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+def test_the_truth_has_no_error_whatever_its_factor() -> None:
+    found = errors(3 * TRUTH, TRUTH)
+    assert (found.all, found.top10, found.weighted, found.rank) == pytest.approx((0, 0, 0, 0))
+
+
+def test_errors_by_hand() -> None:
+    """Relative errors: 0.2/0.4, 0, 0, 0.2/0.1; the order of the pages is 1, 3, 0 and 2 equal."""
+    found = errors(np.array([0.2, 0.3, 0.2, 0.3]), TRUTH)
+    assert found.all == pytest.approx(100 * (0.5 + 2) / 4)
+    assert found.top10 == pytest.approx(50)
+    assert found.weighted == pytest.approx(100 * (0.2 + 0.2))
+    assert found.rank == pytest.approx(100 * (2.5 + 0.5 + 0.5 + 2.5) / 4 / 4)
+
+
+def test_the_top_tenth_is_that_of_the_truth() -> None:
+    truth = np.arange(1, 21, dtype=float)
+    wrong_at_the_top = truth.copy()
+    wrong_at_the_top[[18, 19]] = wrong_at_the_top[[19, 18]]
+    found = errors(wrong_at_the_top, truth)
+    assert found.top10 == pytest.approx(100 * (1 / 19 + 1 / 20) / 2)
+    assert found.all == pytest.approx(found.top10 / 10)
+
+
+def test_pages_in_reverse_order_are_half_the_ranking_from_their_places() -> None:
+    truth = np.arange(1, 1001, dtype=float)
+    assert errors(truth[::-1], truth).rank == pytest.approx(50)

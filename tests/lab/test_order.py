@@ -1,0 +1,109 @@
+"""Which order finds the important pages first, on synthetic webs and on a real one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.synthetic import Web
+from minicrawl.lab.order import FRACTIONS, ORDERS, SEEDS, draw_seeds, order
+from minicrawl.lab.webs import Model, synthetic_web, web_from_file, without_hosts
+
+Masses = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]
+
+
+def masses(web: Web, orders: list[str], draws: int, seed: int = 1) -> Masses:
+    told: list[float] = []
+    curves = order(web, orders=orders, draws=draws, seed=seed, progress=told.append)
+    assert told[-1] == 1
+    return {curve.order: np.array(curve.mass) for curve in curves}
+
+
+@pytest.fixture(scope="module")
+def on_synthetic_web() -> Masses:
+    return masses(synthetic_web(Model.COPYING, 20_000, seed=1), list(ORDERS), draws=3)
+
+
+def up_to(fraction: float) -> int:
+    return FRACTIONS.index(fraction) + 1
+
+
+def test_every_order_gathers_more_with_more_pages(on_synthetic_web: Masses) -> None:
+    for name, mass in on_synthetic_web.items():
+        assert (np.diff(mass) > 0).all(), name
+        assert mass[0] > 0
+        assert mass[-1] < 1
+
+
+def test_opic_with_replays_is_at_or_above_recomputed_pagerank_for_the_first_fifth(
+    on_synthetic_web: Masses,
+) -> None:
+    """Up to the chance of ten seeds: at this size a single page can be a hundredth of all."""
+    opic, pagerank = (on_synthetic_web[name][: up_to(0.2)] for name in ("opic-replay", "pagerank"))
+    assert (opic >= pagerank - 0.002).all()
+
+
+def test_opic_gathers_nine_tenths_of_what_the_oracle_does(on_synthetic_web: Masses) -> None:
+    """From a fifth of these few pages on; in a web ten times as large from a twentieth on."""
+    opic, oracle = (on_synthetic_web[name][up_to(0.1) :] for name in ("opic-replay", "oracle"))
+    assert (opic >= 0.9 * oracle).all()
+
+
+def test_opic_beats_orders_that_do_not_look_at_importance(on_synthetic_web: Masses) -> None:
+    for name in ("breadth-first", "random"):
+        assert (on_synthetic_web["opic"] > on_synthetic_web[name]).all()
+
+
+def test_no_order_beats_the_oracle(on_synthetic_web: Masses) -> None:
+    for mass in on_synthetic_web.values():
+        assert (mass <= on_synthetic_web["oracle"]).all()
+
+
+def test_replays_help_the_order_on_the_synthetic_web(on_synthetic_web: Masses) -> None:
+    assert (on_synthetic_web["opic-replay"] > on_synthetic_web["opic"]).all()
+
+
+def test_on_a_real_web_opic_is_what_it_is_expected_to_be(
+    shared_graph: Callable[[str], Path],
+) -> None:
+    web = web_from_file(shared_graph("cnr-2000.edges.txt.gz"))
+    baselines = ["breadth-first", "backlink-count", "pagerank"]
+    found = masses(web, ["opic", *baselines], draws=6, seed=0)
+    expected = np.array([0.180, 0.273, 0.345, 0.463, 0.569, 0.741])
+    assert found["opic"] == pytest.approx(expected, abs=0.02)
+    for name in baselines:
+        assert (found["opic"] >= found[name] - 0.002).all(), name
+
+
+def test_the_same_seed_gives_the_same_numbers() -> None:
+    web = synthetic_web(Model.COPYING, 500, seed=1)
+    one, same = (masses(web, ["opic", "random"], draws=2) for _ in range(2))
+    assert one["random"].tolist() == same["random"].tolist()
+
+
+def test_a_crawl_that_runs_out_of_pages_keeps_what_it_has() -> None:
+    """0 -> 1 -> 2, and 97 pages that nobody links to."""
+    graph = Csr.from_edges(100, np.array([0, 1] * 1), np.array([1, 2]))
+    (curve,) = order(
+        without_hosts(graph),
+        orders=["opic"],
+        draws=1,
+        seed=1,
+        progress=lambda _share: None,
+    )
+    assert curve.mass[-1] == curve.mass[-2] < 0.2
+
+
+def test_seeds_link_to_at_least_five_pages_where_there_are_such() -> None:
+    web = synthetic_web(Model.POWER_LAW, 1000, seed=1)
+    seeds = draw_seeds(web, seed=1, draw=0)
+    assert len(set(seeds)) == SEEDS
+    assert all(web.graph.out_degrees()[seed] >= 5 for seed in seeds)
+    assert seeds != draw_seeds(web, seed=1, draw=1)
+
+
+def test_in_a_web_with_few_links_the_pages_with_most_are_the_seeds() -> None:
+    graph = Csr.from_edges(5, np.array([2, 2, 4]), np.array([0, 1, 2]))
+    assert sorted(draw_seeds(without_hosts(graph), seed=1, draw=0)) == [0, 1, 2, 3, 4]
