@@ -1,15 +1,17 @@
 """`minicrawl lab`: the experiments' options, and their numbers as tables or JSON."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import click
 
 from minicrawl.cli.progress import progress
 from minicrawl.cli.tables import show_json, show_table
-from minicrawl.graph.csr import Csr
+from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.graph.synthetic import Web
 from minicrawl.lab import convergence as converging
 from minicrawl.lab import figures as drawing
@@ -21,13 +23,23 @@ from minicrawl.opic.windows import WINDOWS
 
 Command = Callable[..., Any]
 
+
+class Numbers(Protocol):
+    """A curve or a point of one."""
+
+    def as_json(self) -> dict[str, object]:
+        """Its numbers by their names."""
+
+
+T = TypeVar("T", bound=Numbers)
+
 NODES, QUICK_NODES = 100_000, 10_000
 LAPS, QUICK_LAPS = 10, 5
 DRAWS, QUICK_DRAWS = 6, 3
 QUICK_RATES = (0.01, 0.1)
 SHOWN_LAPS = (1, 2, 3, 5, 10)
-_TWO_DIGITS = 9.95
 WIDTH = 8.0
+_TWO_DIGITS = 9.95
 
 
 class Number(click.FloatRange):
@@ -67,26 +79,50 @@ POLICIES = (
 )
 
 
-def web_options(model: webs.Model) -> Callable[[Command], Command]:
-    """Which web the experiment runs on."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebChoice:
+    """Which web the user wants the experiment to run on, and how long it may take."""
+
+    nodes: int | None
+    seed: int
+    model: webs.Model
+    graph: Path | None
+    quick: bool
+
+    def __post_init__(self) -> None:
+        if self.graph and self.nodes:
+            raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
+
+    def web(self) -> Web:
+        return webs.web_from_file(self.graph) if self.graph else self._synthetic(self.model)
+
+    def with_hosts(self, web: Web) -> Web:
+        """The same, or one with hosts in place of a synthetic one that may have none."""
+        return web if self.graph else self._synthetic(webs.Model.COPYING)
+
+    def otherwise(self, value: int | None, usual: int, when_quick: int) -> int:
+        """The user's own value, or what is usual."""
+        return value or (when_quick if self.quick else usual)
+
+    def _synthetic(self, model: webs.Model) -> Web:
+        nodes = self.otherwise(self.nodes, NODES, QUICK_NODES)
+        return webs.synthetic_web(model, nodes, self.seed)
+
+
+def on_a_web(model: webs.Model) -> Callable[[Command], Command]:
+    """Options that say which web; the command gets them together as `choice`."""
     options = (
         click.option(
             "--nodes",
-            type=click.IntRange(min=2, max=1 << 31),
+            metavar="N",
+            type=click.IntRange(min=2, max=MOST_NODES),
             help=f"Pages of the synthetic web.  [default: {NODES:,}; {QUICK_NODES:,} with --quick]",
-        ),
-        click.option(
-            "--seed",
-            type=click.IntRange(min=0),
-            default=1,
-            show_default=True,
-            help="Whatever is drawn is drawn from this: same seed, same numbers.",
         ),
         click.option(
             "--web",
             "model",
-            type=click.Choice(list(webs.Model)),
-            default=model,
+            type=click.Choice([model.value for model in webs.Model]),
+            default=model.value,
             show_default=True,
             help="The kind of synthetic web.",
         ),
@@ -95,22 +131,38 @@ def web_options(model: webs.Model) -> Callable[[Command], Command]:
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
             help="A real graph instead: two page ids a line, # comments, plain or .gz.",
         ),
-        click.option("--quick", is_flag=True, help="A small web and few laps, in seconds."),
+        click.option(
+            "--seed",
+            metavar="N",
+            type=click.IntRange(min=0),
+            default=1,
+            show_default=True,
+            help="Whatever is drawn is drawn from this: same seed, same numbers.",
+        ),
+        click.option("--quick", is_flag=True, help="A small web and few laps: a first look."),
     )
-    return _all_of(options)
 
-
-def _all_of(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_choice(
+            nodes: int | None, model: str, graph: Path | None, seed: int, quick: bool, **rest: Any
+        ) -> None:
+            choice = WebChoice(
+                nodes=nodes, seed=seed, model=webs.Model(model), graph=graph, quick=quick
+            )
+            command(choice=choice, **rest)
+
+        decorated: Command = with_choice
         for option in reversed(options):
-            command = option(command)
-        return command
+            decorated = option(decorated)
+        return decorated
 
     return decorate
 
 
 laps_option = click.option(
     "--laps",
+    metavar="N",
     type=click.IntRange(min=1),
     help=f"Reads a page on average.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
 )
@@ -126,7 +178,7 @@ def lab() -> None:
 
 
 @lab.command()
-@web_options(webs.Model.POWER_LAW)
+@on_a_web(webs.Model.POWER_LAW)
 @laps_option
 @click.option(
     "--strategy",
@@ -137,37 +189,27 @@ def lab() -> None:
 )
 @json_option
 def convergence(
-    nodes: int | None,
-    seed: int,
-    model: webs.Model,
-    graph: Path | None,
-    quick: bool,
-    laps: int | None,
-    strategies: Sequence[str],
-    as_json: bool,
+    choice: WebChoice, laps: int | None, strategies: Sequence[str], as_json: bool
 ) -> None:
     """Show how fast the estimates approach the true importance.
 
     The pages of a web that is known as a whole are read lap after lap. Errors are relative, in
     percent: of all pages / of the tenth that is most important.
     """
-    web = _web(nodes, seed, model, graph, quick)
+    graph = choice.web().graph
     with progress("convergence") as tell:
         series = converging.convergence(
-            web.graph,
+            graph,
             strategies=strategies or list(converging.STRATEGIES),
-            laps=laps or (QUICK_LAPS if quick else LAPS),
-            seed=seed,
+            laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+            seed=choice.seed,
             progress=tell,
         )
-    if as_json:
-        show_json({"graph": _size(web.graph), "series": [curve.as_json() for curve in series]})
-    else:
-        _show_convergence(web.graph, series)
+    _show(graph, series, as_json, _show_convergence)
 
 
 @lab.command()
-@web_options(webs.Model.POWER_LAW)
+@on_a_web(webs.Model.POWER_LAW)
 @laps_option
 @click.option(
     "--policy",
@@ -175,11 +217,12 @@ def convergence(
     multiple=True,
     type=PolicyType(),
     metavar="NAME[=WIDTH]",
-    help="A window and its width in turns of all the cash, or in measures for "
-    "variable; repeatable.  [default: all]",
+    help="A window and its width in turns of all the cash, or in measures for variable; "
+    "repeatable.  [default: all]",
 )
 @click.option(
     "--width",
+    metavar="W",
     type=POSITIVE,
     default=WIDTH,
     show_default=True,
@@ -188,6 +231,7 @@ def convergence(
 @click.option(
     "--rate",
     "rates",
+    metavar="R",
     multiple=True,
     type=Number(0, 1),
     help="Share of the pages that change during a lap; repeatable.  "
@@ -195,11 +239,7 @@ def convergence(
 )
 @json_option
 def windows(
-    nodes: int | None,
-    seed: int,
-    model: webs.Model,
-    graph: Path | None,
-    quick: bool,
+    choice: WebChoice,
     laps: int | None,
     policies: Sequence[tuple[str, float | None]],
     width: float,
@@ -212,114 +252,95 @@ def windows(
     percent, at the end: of all pages / of the tenth that is most important.
     """
     chosen = [watching.Policy(name, own or width) for name, own in policies or POLICIES]
-    web = _web(nodes, seed, model, graph, quick)
+    graph = choice.web().graph
     with progress("windows") as tell:
         points = watching.windows(
-            web.graph,
+            graph,
             policies=chosen,
-            rates=rates or (QUICK_RATES if quick else watching.RATES),
-            laps=laps or (QUICK_LAPS if quick else LAPS),
-            seed=seed,
+            rates=rates or _usual_rates(choice),
+            laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+            seed=choice.seed,
             progress=tell,
         )
-    if as_json:
-        show_json({"graph": _size(web.graph), "series": [point.as_json() for point in points]})
-    else:
-        _show_windows(web.graph, points)
+    _show(graph, points, as_json, _show_windows)
 
 
 @lab.command()
-@web_options(webs.Model.COPYING)
+@on_a_web(webs.Model.COPYING)
 @click.option(
     "--strategy",
     "orders",
     multiple=True,
+    metavar="NAME",
     type=click.Choice(list(ordering.ORDERS)),
-    help="An order of reading; repeatable.  [default: all]",
+    help=f"{', '.join(ordering.ORDERS)}; repeatable.  [default: all]",
 )
 @click.option(
     "--draws",
+    metavar="N",
     type=click.IntRange(min=1),
     help="The curves are the mean over so many draws of ten seeds.  "
     f"[default: {DRAWS}; {QUICK_DRAWS} with --quick]",
 )
 @json_option
-def order(
-    nodes: int | None,
-    seed: int,
-    model: webs.Model,
-    graph: Path | None,
-    quick: bool,
-    orders: Sequence[str],
-    draws: int | None,
-    as_json: bool,
-) -> None:
+def order(choice: WebChoice, orders: Sequence[str], draws: int | None, as_json: bool) -> None:
     """Show which order of reading finds the important pages first.
 
     A crawl from ten random pages, which knows what it has read and no more. The numbers are the
     share of all importance that the pages fetched so far hold.
     """
-    web = _web(nodes, seed, model, graph, quick)
+    web = choice.web()
     with progress("order") as tell:
         curves = ordering.order(
             web,
             orders=orders or list(ordering.ORDERS),
-            draws=draws or (QUICK_DRAWS if quick else DRAWS),
-            seed=seed,
+            draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
+            seed=choice.seed,
             progress=tell,
         )
-    if as_json:
-        show_json({"graph": _size(web.graph), "series": [curve.as_json() for curve in curves]})
-    else:
-        _show_order(web.graph, curves)
+    _show(web.graph, curves, as_json, _show_order)
 
 
 @lab.command()
 @click.option(
     "--out",
+    metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     help="The folder for the figures; made if it is not there.",
 )
-@web_options(webs.Model.POWER_LAW)
+@on_a_web(webs.Model.POWER_LAW)
 @laps_option
-def figures(
-    out: Path,
-    nodes: int | None,
-    seed: int,
-    model: webs.Model,
-    graph: Path | None,
-    quick: bool,
-    laps: int | None,
-) -> None:
+def figures(choice: WebChoice, out: Path, laps: int | None) -> None:
     """Draw all figures as PNG, with the numbers as CSV beside each.
 
     Needs matplotlib: install minicrawl with the extra `lab`.
     """
-    web = _web(nodes, seed, model, graph, quick)
-    crawled = web if graph else _web(nodes, seed, webs.Model.COPYING, None, quick)
     settings = drawing.Settings(
-        laps=laps or (QUICK_LAPS if quick else LAPS),
-        draws=QUICK_DRAWS if quick else DRAWS,
-        seed=seed,
-        rates=QUICK_RATES if quick else watching.RATES,
+        laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+        draws=choice.otherwise(None, DRAWS, QUICK_DRAWS),
+        seed=choice.seed,
+        rates=_usual_rates(choice),
     )
+    web = choice.web()
     with progress("figures") as tell:
-        drawn = drawing.draw_all(out, web.graph, crawled, settings, tell)
-    for path in drawn:
+        written = drawing.draw_all(out, web.graph, choice.with_hosts(web), settings, tell)
+    for path in written:
         click.echo(path)
 
 
-def _web(nodes: int | None, seed: int, model: webs.Model, graph: Path | None, quick: bool) -> Web:
-    if graph is None:
-        return webs.synthetic_web(model, nodes or (QUICK_NODES if quick else NODES), seed)
-    if nodes is not None:
-        raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
-    return webs.web_from_file(graph)
+def _usual_rates(choice: WebChoice) -> Sequence[float]:
+    return QUICK_RATES if choice.quick else watching.RATES
 
 
-def _size(graph: Csr) -> dict[str, int]:
-    return {"nodes": graph.nodes, "edges": graph.edges}
+def _show(
+    graph: Csr, series: Sequence[T], as_json: bool, show: Callable[[Csr, Sequence[T]], None]
+) -> None:
+    if as_json:
+        size = {"nodes": graph.nodes, "edges": graph.edges}
+        show_json({"graph": size, "series": [one.as_json() for one in series]})
+    else:
+        show(graph, series)
 
 
 def _show_convergence(graph: Csr, series: Sequence[converging.Series]) -> None:

@@ -223,6 +223,10 @@ def _draw(pyplot: ModuleType, path: Path, figure: Figure) -> None:
     axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
     axes.set_xscale("log" if figure.log_x else "linear")
     axes.set_yscale("log" if figure.log_y else "linear")
+    for axis, is_log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
+        if is_log:
+            axis.set_major_formatter(pyplot.LogFormatter())
+            axis.set_minor_formatter(pyplot.LogFormatter())
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
     canvas.savefig(path, format="png", dpi=120)

@@ -69,6 +69,10 @@ class Exploration:
         self._ids = array("q", [-1]) * web.graph.nodes
         self._links = links
 
+    def start(self, seeds: Sequence[int], endowment: int) -> None:
+        """All that is known at first."""
+        self.ledger.endow(self.discover(seeds), endowment)
+
     def discover(self, pages: Sequence[int]) -> range:
         """These pages of the web become known."""
         born = self.ledger.mint(len(pages))
@@ -119,6 +123,7 @@ class RecomputedPageRank:
         self._every = max(1, crawl.web.graph.nodes // 100)
         self._sources, self._targets = array("q"), array("q")
         self._best: list[int] = []
+        self._leased: set[int] = set()
         self._left = 0
         self._rank: Floats | None = None
 
@@ -129,14 +134,20 @@ class RecomputedPageRank:
         if not self._best or not self._left:
             self._recompute()
             self._left = self._every
+        if not self._best:
+            return None
         self._left -= 1
-        return self._best.pop() if self._best else None
+        page = self._best.pop()
+        self._leased.add(page)
+        return page
 
     def settled(self, plan: Plan) -> None:
+        self._leased.discard(plan.page)
         self._sources.extend([plan.page] * len(plan.links))
         self._targets.extend(plan.links)
 
     def put_back(self, page: int) -> None:
+        self._leased.discard(page)
         self._best.append(page)
 
     def _recompute(self) -> None:
@@ -149,6 +160,7 @@ class RecomputedPageRank:
         )
         self._rank = matrix.fixpoint(start=self._warm(known), tolerance=1e-6).importance
         unread = np.flatnonzero(np.frombuffer(self._flags, dtype=np.uint8) & READ == UNREAD)
+        unread = unread[~np.isin(unread, list(self._leased))]
         best = np.argsort(-self._rank[unread], kind="stable")[: self._every]
         self._best = unread[best][::-1].tolist()
 
@@ -192,15 +204,24 @@ class WithReplays:
         self._read.settled(plan)
 
 
-ORDERS: dict[str, Callable[[Exploration, int], Strategy]] = {
-    "oracle": lambda crawl, _seed: Oracle(crawl),
-    "opic": lambda crawl, _seed: Greedy(crawl.ledger),
-    "opic-replay": lambda crawl, _seed: WithReplays(crawl),
-    "pagerank": lambda crawl, _seed: RecomputedPageRank(crawl),
-    "backlink-count": lambda crawl, _seed: BacklinkCount(crawl.ledger),
-    "breadth-first": lambda crawl, _seed: Cycle(crawl.ledger),
-    "larger-sites-first": lambda crawl, _seed: LargerSitesFirst(crawl.host_of),
-    "random": lambda crawl, seed: Lottery(crawl.ledger, Random(seed)),
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Makes the strategy for a crawl and a seed of chance; `endowment` is what the seeds share."""
+
+    strategy: Callable[[Exploration, int], Strategy]
+    endowment: int = ENDOWMENT
+
+
+ORDERS = {
+    "oracle": Order(lambda crawl, _seed: Oracle(crawl)),
+    "opic": Order(lambda crawl, _seed: Greedy(crawl.ledger)),
+    "opic-replay": Order(lambda crawl, _seed: WithReplays(crawl)),
+    "opic-unendowed": Order(lambda crawl, _seed: Greedy(crawl.ledger), endowment=0),
+    "pagerank": Order(lambda crawl, _seed: RecomputedPageRank(crawl)),
+    "backlink-count": Order(lambda crawl, _seed: BacklinkCount(crawl.ledger)),
+    "breadth-first": Order(lambda crawl, _seed: Cycle(crawl.ledger)),
+    "larger-sites-first": Order(lambda crawl, _seed: LargerSitesFirst(crawl.host_of)),
+    "random": Order(lambda crawl, seed: Lottery(crawl.ledger, Random(seed))),
 }
 
 
@@ -217,13 +238,13 @@ def order(
     truth = true_importance(web.graph, SMALL_EDGE)
     links = web.graph.adjacency()
     curves = []
+    budget = int(max(fractions) * web.graph.nodes)
     for done, name in enumerate(orders):
         masses = []
         for draw in range(draws):
             crawl = Exploration(web, links, truth)
-            strategy = ORDERS[name](crawl, seed + draw)
-            budget = int(max(fractions) * web.graph.nodes)
-            fetched = _fetch(crawl, strategy, draw_seeds(web, seed, draw), budget)
+            crawl.start(draw_seeds(web, seed, draw), ORDERS[name].endowment)
+            fetched = _fetch(crawl, ORDERS[name].strategy(crawl, seed + draw), budget)
             masses.append(_mass(truth, fetched, fractions))
             progress((done + (draw + 1) / draws) / len(orders))
         mean = np.mean(masses, axis=0).tolist()
@@ -240,12 +261,10 @@ def draw_seeds(web: Web, seed: int, draw: int) -> list[int]:
     return Random(seed + draw).sample(suitable.tolist(), min(SEEDS, len(suitable)))
 
 
-def _fetch(crawl: Exploration, strategy: Strategy, seeds: Sequence[int], budget: int) -> list[int]:
+def _fetch(crawl: Exploration, strategy: Strategy, budget: int) -> list[int]:
     """So many pages in the order in which they are fetched, or fewer if no more can be reached."""
     ledger = crawl.ledger
-    born = crawl.discover(seeds)
-    ledger.endow(born, ENDOWMENT)
-    strategy.born(born)
+    strategy.born(range(len(ledger)))
     fetched: list[int] = []
     while len(fetched) < budget and (page := strategy.take()) is not None:
         fetched.append(crawl.pages[page])

@@ -204,7 +204,7 @@ def test_pages_have_as_many_links_as_asked_for(links_per_page: float) -> None:
 
 def test_some_pages_are_dead_ends() -> None:
     dead_ends = np.mean(grown(20_000).graph.out_degrees() == 0)
-    assert dead_ends == pytest.approx(1 / 13, abs=0.01)
+    assert dead_ends == pytest.approx(1 / 14, abs=0.01)
 
 
 @pytest.mark.parametrize("links_per_page", [-1, float("inf"), float("nan")])

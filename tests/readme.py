@@ -1,0 +1,206 @@
+"""README as the tests read it: the commands it names and the output it shows.
+
+Glossary: a *block* is fenced by three backticks and has a language; a *span* is code within a
+sentence; a *mention* is a line of either that calls minicrawl; an *example* is a console block
+whose first line is `$ minicrawl ...` and whose other lines are what that prints to stdout.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+
+import click
+
+from minicrawl.cli import PROGRAM, root
+
+README = Path(__file__).parents[1] / "README.md"
+
+_BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_PROMPT = "$ "
+_SHELL_LANGUAGES = {"", "sh", "console"}
+# What ends one command and starts the next, once shlex has set it apart.
+_BETWEEN_COMMANDS = {"&&", "||", "|", ";", "&", "$(", ")", ">", ">>", "<", "<("}
+# Stands for what the user writes there: COMMAND, <file>, [OPTIONS], ... and the like.
+_PLACEHOLDER = re.compile(r"\.\.\.|…|[A-Z]+|[<\[].*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    language: str
+    body: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    command: str
+    shown: str
+    start: int
+    end: int
+
+    def printed(self, folder: Path) -> str:
+        """What the command prints to stdout when run in `folder`, with a plain environment."""
+        return _tidy(_run(shlex.split(self.command)[1:], folder))
+
+
+def blocks(text: str) -> Iterator[Block]:
+    for found in _BLOCK.finditer(text):
+        yield Block(
+            language=found["language"],
+            body=found["body"],
+            start=found.start("body"),
+            end=found.end("body"),
+        )
+
+
+def spans(text: str) -> list[str]:
+    """The code within sentences; a table writes the bar of a pipe as `\\|`."""
+    return [span.replace(r"\|", "|") for span in _SPAN.findall(_BLOCK.sub("", text))]
+
+
+def shell_lines(text: str) -> list[str]:
+    """Every line of code that a reader may type: spans, and blocks without their output."""
+    typed = [
+        line.removeprefix(_PROMPT)
+        for block in blocks(text)
+        if block.language in _SHELL_LANGUAGES
+        for line in block.body.splitlines()
+        if block.language != "console" or line.startswith(_PROMPT)
+    ]
+    return [*typed, *spans(text)]
+
+
+def examples(text: str) -> list[Example]:
+    return [
+        Example(command=command.removeprefix(_PROMPT), shown=_tidy(shown), start=start, end=end)
+        for block in blocks(text)
+        if block.language == "console"
+        for command, _, shown in [block.body.partition("\n")]
+        for start, end in [(block.end - len(shown), block.end)]
+        if command.startswith(f"{_PROMPT}{PROGRAM} ")
+    ]
+
+
+def with_fresh_output(text: str, folder: Path) -> str:
+    """The text with each example showing what its command prints now."""
+    # From the last to the first, so that the places of those before stay true.
+    for example in reversed(examples(text)):
+        text = text[: example.start] + example.printed(folder) + text[example.end :]
+    return text
+
+
+def mentions(line: str) -> list[list[str]]:
+    """The words after `minicrawl` of every call of it in a line of shell."""
+    return [
+        words[1:]
+        for call in _calls(line)
+        for words in [_without_launcher(call)]
+        if words and f"/{words[0]}".endswith(f"/{PROGRAM}")
+    ]
+
+
+def mistakes(words: list[str], tree: click.Command = root) -> list[str]:
+    """What the words after `minicrawl` name that does not exist."""
+    command, path, rest, wrong = tree, PROGRAM, iter(words), []
+    for word in rest:
+        if word.startswith("-") and word != "-":
+            name, _, value = word.partition("=")
+            option = _options(command).get(name)
+            if option is None:
+                wrong.append(f"{path} has no option {name}")
+            elif not value and _takes_value(option):
+                next(rest, None)
+        elif isinstance(command, click.Group) and not _PLACEHOLDER.fullmatch(word):
+            child = subcommands(command).get(word)
+            if child is None:
+                return [*wrong, f"{path} has no command {word}"]
+            command, path = child, f"{path} {word}"
+    return wrong
+
+
+def subcommands(group: click.Group) -> dict[str, click.Command]:
+    context = click.Context(group)
+    resolved = (group.resolve_command(context, [name]) for name in group.list_commands(context))
+    return {name: command for name, command, _ in resolved if name and command}
+
+
+def command_tree(command: click.Command = root, path: str = PROGRAM) -> dict[str, click.Command]:
+    """Every command by its full path, `minicrawl lab order` say, deferred ones imported."""
+    tree = {path: command}
+    if isinstance(command, click.Group):
+        for name, child in subcommands(command).items():
+            tree |= command_tree(child, f"{path} {name}")
+    return tree
+
+
+def long_options(command: click.Command) -> set[str]:
+    return {name for name in _options(command) if name.startswith("--")}
+
+
+def is_named(name: str, text: str) -> bool:
+    """Whether a command's path or an option stands in the text as a whole, not as a part."""
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def _options(command: click.Command) -> dict[str, click.Parameter]:
+    context = click.Context(command, help_option_names=["-h", "--help"])
+    return {
+        name: parameter
+        for parameter in command.get_params(context)
+        if isinstance(parameter, click.Option)
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    }
+
+
+def _takes_value(option: click.Parameter) -> bool:
+    return isinstance(option, click.Option) and not (option.is_flag or option.count)
+
+
+def _calls(line: str) -> Iterator[list[str]]:
+    lexer = shlex.shlex(line.replace("$(", " && "), posix=True, punctuation_chars="();<>|&")
+    lexer.whitespace_split = True
+    try:
+        words = list(lexer)
+    except ValueError:  # an unbalanced quote: a sentence, or code of another language
+        return
+    while words:
+        call = list(takewhile(lambda word: word not in _BETWEEN_COMMANDS, words))
+        yield call
+        words = words[len(call) + 1 :]
+
+
+def _without_launcher(call: list[str]) -> list[str]:
+    while call and re.fullmatch(r"\w+=.*", call[0]):
+        call = call[1:]
+    if call[1:2] == ["-m"] and "python" in call[0]:
+        call = call[2:]
+    return call
+
+
+def _tidy(output: str) -> str:
+    """Without the blanks at the ends of lines, which editors strip and nobody sees."""
+    return "".join(f"{line.rstrip()}\n" for line in output.rstrip().splitlines())
+
+
+def _run(arguments: list[str], folder: Path) -> str:
+    ours = {name for name in os.environ if name.startswith(("MINICRAWL_", "FORCE_COLOR"))}
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
+    done = subprocess.run(
+        [sys.executable, "-m", PROGRAM, *arguments],
+        cwd=folder,
+        env=environment | {"NO_COLOR": "1", "COLUMNS": "80", "PYTHONUTF8": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    return done.stdout
