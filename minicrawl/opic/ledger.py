@@ -6,7 +6,7 @@ D        the dividend: what the virtual page has given each read page so far.
 key      a read page's cash is key + D, so that raising the one number D pays all of them.
          An unread page's cash is its key, which is what it was born with and what links gave
          it, and its part of the unread pages' common pot.
-virtual  what the virtual page holds because it does not divide evenly; less than a page's atom.
+virtual  what the virtual page holds because it does not divide evenly: less than an atom a page.
 
 Why unread pages have a common pot and not a D of their own: a page has as good a claim to the
 virtual page's gifts whether it was found early or late. With a D that counts from its birth the
