@@ -36,6 +36,7 @@ T = TypeVar("T", bound=Numbers)
 NODES, QUICK_NODES = 100_000, 10_000
 LAPS, QUICK_LAPS = 10, 5
 DRAWS, QUICK_DRAWS = 6, 3
+ENDOWMENT, ENDOWMENT_OF_NOBODY = 1000, 0
 QUICK_RATES = (0.01, 0.1)
 SHOWN_LAPS = (1, 2, 3, 5, 10)
 WIDTH = 8.0
@@ -104,6 +105,12 @@ class WebChoice:
         """The user's own value, or what is usual."""
         return value or (when_quick if self.quick else usual)
 
+    def endowment(self, units: int | None) -> int:
+        """The user's own, or what suits: somebody vouches for seeds in a real web only."""
+        if units is not None:
+            return units
+        return ENDOWMENT if self.graph else ENDOWMENT_OF_NOBODY
+
     def _synthetic(self, model: webs.Model) -> Web:
         nodes = self.otherwise(self.nodes, NODES, QUICK_NODES)
         return webs.synthetic_web(model, nodes, self.seed)
@@ -165,6 +172,13 @@ laps_option = click.option(
     metavar="N",
     type=click.IntRange(min=1),
     help=f"Reads a page on average.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
+)
+endowment_option = click.option(
+    "--endowment",
+    metavar="UNITS",
+    type=click.IntRange(min=0, max=1 << 30),
+    help="Cash that the seeds of a crawl share.  "
+    f"[default: {ENDOWMENT:,}; {ENDOWMENT_OF_NOBODY} in a synthetic web]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Numbers for programs.")
 
@@ -282,8 +296,15 @@ def windows(
     help="The curves are the mean over so many draws of ten seeds.  "
     f"[default: {DRAWS}; {QUICK_DRAWS} with --quick]",
 )
+@endowment_option
 @json_option
-def order(choice: WebChoice, orders: Sequence[str], draws: int | None, as_json: bool) -> None:
+def order(
+    choice: WebChoice,
+    orders: Sequence[str],
+    draws: int | None,
+    endowment: int | None,
+    as_json: bool,
+) -> None:
     """Show which order of reading finds the important pages first.
 
     A crawl from ten random pages, which knows what it has read and no more. The numbers are the
@@ -294,8 +315,11 @@ def order(choice: WebChoice, orders: Sequence[str], draws: int | None, as_json: 
         curves = ordering.order(
             web,
             orders=orders or list(ordering.ORDERS),
-            draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
-            seed=choice.seed,
+            crawls=ordering.Crawls(
+                draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
+                seed=choice.seed,
+                endowment=choice.endowment(endowment),
+            ),
             progress=tell,
         )
     _show(web.graph, curves, as_json, _show_order)
@@ -311,7 +335,8 @@ def order(choice: WebChoice, orders: Sequence[str], draws: int | None, as_json: 
 )
 @on_a_web(webs.Model.POWER_LAW)
 @laps_option
-def figures(choice: WebChoice, out: Path, laps: int | None) -> None:
+@endowment_option
+def figures(choice: WebChoice, out: Path, laps: int | None, endowment: int | None) -> None:
     """Draw all figures as PNG, with the numbers as CSV beside each.
 
     Needs matplotlib: install minicrawl with the extra `lab`.
@@ -320,6 +345,7 @@ def figures(choice: WebChoice, out: Path, laps: int | None) -> None:
         laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
         draws=choice.otherwise(None, DRAWS, QUICK_DRAWS),
         seed=choice.seed,
+        endowment=choice.endowment(endowment),
         rates=_usual_rates(choice),
     )
     web = choice.web()

@@ -17,7 +17,7 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import Web
 from minicrawl.lab.convergence import STRATEGIES, Series, convergence
 from minicrawl.lab.measure import Errors
-from minicrawl.lab.order import ORDERS, Curve, order
+from minicrawl.lab.order import ORDERS, Crawls, Curve, order
 from minicrawl.lab.webs import Progress
 from minicrawl.lab.windows import RATES, Point, Policy, windows
 
@@ -59,6 +59,7 @@ class Settings:
     laps: int
     draws: int
     seed: int
+    endowment: int
     rates: Sequence[float] = RATES
 
 
@@ -117,14 +118,10 @@ def _figures(graph: Csr, crawled: Web, settings: Settings, progress: Progress) -
         progress=_part(progress, 0.1, 0.8),
     )
     yield from _window_figures(points)
-    curves = order(
-        crawled,
-        orders=list(ORDERS),
-        draws=settings.draws,
-        seed=seed,
-        progress=_part(progress, 0.8, 1),
-        fractions=_PERCENTS,
+    crawls = Crawls(
+        draws=settings.draws, seed=seed, endowment=settings.endowment, fractions=_PERCENTS
     )
+    curves = order(crawled, orders=list(ORDERS), crawls=crawls, progress=_part(progress, 0.8, 1))
     yield _order_figure(curves)
 
 

@@ -148,6 +148,7 @@ def test_figures_of_a_real_graph(capsys: pytest.CaptureFixture[str], tmp_path: P
         (["windows", "--rate", "1.5"], ["--rate", "1.5"]),
         (["windows", "--rate", "nan"], ["--rate", "nan"]),
         (["order", "--draws", "0"], ["--draws", "0"]),
+        (["order", "--endowment", "-1"], ["--endowment", "-1"]),
         (["order", "--strategy", "best"], ["--strategy", "best"]),
         (["figures", "--out", "bad.txt", "--quick"], ["--out", "bad.txt"]),
         (["figures", "--out", "bad.txt/new", "--quick"], ["bad.txt/new"]),

@@ -10,7 +10,7 @@ from minicrawl.errors import UsageError
 from minicrawl.lab.figures import Settings, draw_all
 from minicrawl.lab.webs import Model, synthetic_web
 
-TINY = Settings(laps=1, draws=1, seed=1, rates=(0.1,))
+TINY = Settings(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,))
 
 
 def draw(out: Path) -> list[Path]:
