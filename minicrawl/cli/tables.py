@@ -13,20 +13,12 @@ def show_table(
     title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], caption: str
 ) -> None:
     """The first column names a row, the others are numbers."""
-    table = Table(
-        title=Text(title, style="bold"),
-        caption=Text(caption, style="dim"),
-        title_justify="left",
-        caption_justify="left",
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column, heading in enumerate(headings):
         table.add_column(Text(heading), justify="right" if column else "left", no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))
-    Console().print(table)
+    Console().print(Text(title, style="bold"), table, Text(caption, style="dim"), sep="\n")
 
 
 def show_json(document: object) -> None:

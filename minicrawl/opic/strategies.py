@@ -36,7 +36,7 @@ class Strategy(Protocol):
 
 
 class Greedy:
-    """The page that holds most cash."""
+    """The page that holds most cash; of the unread, the one that links gave most."""
 
     def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
         self._richest = Richest(ledger.key, ledger.flags, pool)
@@ -97,25 +97,33 @@ class Lottery:
         self._rng = rng
         self._pool = pool
         self._waiting = array("I")
+        self._is_waiting = bytearray()
 
     def born(self, pages: Sequence[int]) -> None:
-        self._waiting.extend(page for page in pages if self._flags[page] & READ == self._pool)
+        self._is_waiting.extend(repeat(0, len(pages)))
+        for page in pages:
+            self._let_wait(page)
 
     def take(self) -> int | None:
-        if not self._waiting:
-            return None
-        drawn = self._rng.randrange(len(self._waiting))
-        page, last = self._waiting[drawn], self._waiting.pop()
-        if page != last:
-            self._waiting[drawn] = last
-        return page
+        while self._waiting:
+            drawn = self._rng.randrange(len(self._waiting))
+            self._waiting[drawn], self._waiting[-1] = self._waiting[-1], self._waiting[drawn]
+            page = self._waiting.pop()
+            self._is_waiting[page] = 0
+            if self._flags[page] & READ == self._pool:
+                return page
+        return None
 
     def settled(self, plan: Plan) -> None:
-        if self._pool == READ:
-            self._waiting.append(plan.page)
+        self._let_wait(plan.page)
 
     def put_back(self, page: int) -> None:
-        self._waiting.append(page)
+        self._let_wait(page)
+
+    def _let_wait(self, page: int) -> None:
+        if self._flags[page] & READ == self._pool and not self._is_waiting[page]:
+            self._is_waiting[page] = 1
+            self._waiting.append(page)
 
 
 class BacklinkCount:

@@ -102,6 +102,35 @@ def test_read_pages_come_again_and_again(name: str) -> None:
     assert min(reads.values()) >= 10
 
 
+@pytest.mark.parametrize("name", REREADING)
+def test_a_page_that_was_settled_without_a_lease_waits_once(name: str) -> None:
+    ledger = Ledger()
+    strategy = a_strategy(name, ledger, READ)
+    strategy.born(ledger.mint(3, pool=READ))
+    for page in (0, 1, 0):
+        settle(ledger, strategy, page, [2])
+    assert sorted(taken(strategy)) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", REREADING)
+def test_a_page_joins_the_read_ones_when_it_has_been_read(name: str) -> None:
+    ledger = Ledger()
+    strategy = a_strategy(name, ledger, READ)
+    strategy.born(ledger.mint(3))
+    assert strategy.take() is None
+    settle(ledger, strategy, 1, [2])
+    assert taken(strategy) == [1]
+
+
+@pytest.mark.parametrize("name", ["greedy", "cycle", "lottery", "backlinks"])
+def test_a_page_that_another_has_read_is_not_taken(name: str) -> None:
+    ledger = Ledger()
+    strategy = a_strategy(name, ledger)
+    strategy.born(ledger.mint(3))
+    settle(ledger, strategy, 1, [2])
+    assert sorted(taken(strategy)) == [0, 2]
+
+
 def test_greedy_takes_the_page_with_most_cash() -> None:
     ledger = Ledger()
     greedy = Greedy(ledger)
