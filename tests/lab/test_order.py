@@ -24,9 +24,9 @@ from minicrawl.lab.webs import Model, synthetic_web, web_from_file, without_host
 Masses = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]
 
 
-def masses(web: Web, orders: list[str], draws: int, seed: int = 1, endowment: int = 0) -> Masses:
+def masses(web: Web, orders: list[str], draws: int, endowment: int = 0) -> Masses:
     told: list[float] = []
-    crawls = Crawls(draws=draws, seed=seed, endowment=endowment)
+    crawls = Crawls(draws=draws, seed=1, endowment=endowment)
     curves = order(web, orders=orders, crawls=crawls, progress=told.append)
     assert told[-1] == 1
     return {curve.order: np.array(curve.mass) for curve in curves}
@@ -81,12 +81,12 @@ def test_on_a_real_web_opic_is_what_it_is_expected_to_be(
 ) -> None:
     web = web_from_file(shared_graph("cnr-2000.edges.txt.gz"))
     baselines = ["breadth-first", "backlink-count", "pagerank"]
-    found = masses(web, ["opic", *baselines], draws=6, seed=0, endowment=1000)
+    found = masses(web, ["opic", *baselines], draws=6, endowment=1000)
     expected = np.array([0.180, 0.273, 0.345, 0.463, 0.569, 0.741])
     assert found["opic"] == pytest.approx(expected, abs=0.02)
     for name in baselines:
-        assert (found["opic"] >= found[name] - 0.002).all(), name
-    unendowed = masses(web, ["opic"], draws=6, seed=0)
+        assert (found["opic"] >= found[name]).all(), name
+    unendowed = masses(web, ["opic"], draws=6)
     assert (found["opic"] > unendowed["opic"] + 0.04).all()
 
 
