@@ -58,10 +58,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        if not _reader_has_gone():
-            raise
-        return 0
+    except OSError as error:
+        return _answer_to_the_system(error)
+
+
+def _answer_to_the_system(error: OSError) -> int:
+    """A reader that left is no error; a full disk is one; a broken socket is our own mistake."""
+    if not isinstance(error, BrokenPipeError):
+        _flush_or_give_up_stdout()
+        return _complain(str(error), MinicrawlError.exit_code)
+    if not _reader_has_gone():
+        raise error
+    _give_up_stdout()
+    return 0
 
 
 def _run(arguments: Sequence[str]) -> int:
@@ -93,13 +102,20 @@ def _one_line(message: str) -> str:
 
 
 def _reader_has_gone() -> bool:
-    """Whether it was stdout that broke, and not a pipe or socket of our own.
-
-    If so, stdout is pointed at nothing: Python flushes it once more on the way out.
-    """
+    """Whether it was stdout that broke, and not a pipe or socket of our own."""
     poll = select.poll()
     poll.register(STDOUT, 0)
-    if not poll.poll(0):
-        return False
+    return bool(poll.poll(0))
+
+
+def _flush_or_give_up_stdout() -> None:
+    """What cannot be written now could not be written on the way out either."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _give_up_stdout()
+
+
+def _give_up_stdout() -> None:
+    """Point stdout at nothing: Python flushes it once more on the way out."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
-    return True

@@ -168,6 +168,7 @@ class TestTrouble:
             (MinicrawlError("the disk\nis full"), 1, "minicrawl: the disk is full\n"),
             (UsageError("nodes: 1 is too few"), 2, "minicrawl: nodes: 1 is too few\n"),
             (click.FileError("a.txt", "gone"), 1, "minicrawl: Could not open file 'a.txt': gone\n"),
+            (OSError(28, "disk full", "a.png"), 1, "minicrawl: [Errno 28] disk full: 'a.png'\n"),
             (click.Abort(), 130, "minicrawl: interrupted\n"),
             (KeyboardInterrupt(), 130, "minicrawl: interrupted\n"),
         ],
@@ -227,6 +228,18 @@ class TestProcesses:
             process.stdout.close()
             assert process.stderr.read() == b""
         assert process.returncode == 0
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+    def test_a_full_disk_is_one_line_and_exit_1(self) -> None:
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [sys.executable, "-c", ENDLESS.format(body="print('more' * 9999)")],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
+        assert done.stderr == b"minicrawl: [Errno 28] No space left on device\n"
+        assert done.returncode == 1
 
     def test_an_interrupt_is_one_line_and_exit_130(self) -> None:
         with pouring("pass") as process:
