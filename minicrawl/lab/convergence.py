@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.measure import Errors, errors
-from minicrawl.lab.webs import Progress
+from minicrawl.lab.progress import Progress, part
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import UNIT, one_more_link
@@ -74,10 +74,7 @@ def convergence(
     links = graph.adjacency()
     series = [_off_line(graph, laps, truth)]
     for done, name in enumerate(strategies):
-
-        def tell(share: float, done: int = done) -> None:
-            progress((done + share) / len(strategies))
-
+        tell = part(progress, done / len(strategies), (done + 1) / len(strategies))
         series += _reading(name, links, laps, seed, truth, tell)
     return series
 

@@ -18,7 +18,7 @@ from minicrawl.graph.synthetic import Web
 from minicrawl.lab.convergence import STRATEGIES, Series, convergence
 from minicrawl.lab.measure import Errors
 from minicrawl.lab.order import ORDERS, Crawls, Curve, order
-from minicrawl.lab.webs import Progress
+from minicrawl.lab.progress import Progress, part
 from minicrawl.lab.windows import RATES, Point, Policy, windows
 
 WINDOW_SIZES = tuple(Policy("variable", size) for size in (2, 4, 8, 16, 32))
@@ -106,7 +106,7 @@ def _prepare(out: Path) -> None:
 def _figures(graph: Csr, crawled: Web, settings: Settings, progress: Progress) -> Iterator[Figure]:
     seed, laps = settings.seed, settings.laps
     series = convergence(
-        graph, strategies=list(STRATEGIES), laps=laps, seed=seed, progress=_part(progress, 0, 0.1)
+        graph, strategies=list(STRATEGIES), laps=laps, seed=seed, progress=part(progress, 0, 0.1)
     )
     yield from _convergence_figures(series)
     points = windows(
@@ -115,19 +115,14 @@ def _figures(graph: Csr, crawled: Web, settings: Settings, progress: Progress) -
         rates=settings.rates,
         laps=laps,
         seed=seed,
-        progress=_part(progress, 0.1, 0.8),
+        progress=part(progress, 0.1, 0.8),
     )
     yield from _window_figures(points)
     crawls = Crawls(
         draws=settings.draws, seed=seed, endowment=settings.endowment, fractions=_PERCENTS
     )
-    curves = order(crawled, orders=list(ORDERS), crawls=crawls, progress=_part(progress, 0.8, 1))
+    curves = order(crawled, orders=list(ORDERS), crawls=crawls, progress=part(progress, 0.8, 1))
     yield _order_figure(curves)
-
-
-def _part(progress: Progress, start: float, end: float) -> Progress:
-    """Progress of one experiment within that of all."""
-    return lambda share: progress(start + share * (end - start))
 
 
 def _convergence_figures(series: Sequence[Series]) -> Iterator[Figure]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.opic.estimate import shares
+
 Floats = NDArray[np.float64]
 
 
@@ -27,7 +29,7 @@ class Errors:
 
 def errors(estimate: Floats, truth: Floats) -> Errors:
     """Of an estimate of all pages against the truth; neither need be normalised."""
-    estimate, truth = estimate / estimate.sum(), truth / truth.sum()
+    estimate, truth = shares(estimate), shares(truth)
     relative = np.abs(estimate - truth) / truth
     top = np.argsort(-truth, kind="stable")[: max(1, len(truth) // 10)]
     return Errors(

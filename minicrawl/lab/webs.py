@@ -2,7 +2,6 @@
 
 import gzip
 import zlib
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
@@ -12,8 +11,6 @@ from minicrawl.errors import GraphFileError
 from minicrawl.graph import edgelist, synthetic
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import Web
-
-Progress = Callable[[float], None]
 
 
 class Model(StrEnum):

@@ -19,7 +19,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.convergence import read, true_importance
 from minicrawl.lab.measure import Errors, errors
-from minicrawl.lab.webs import Progress
+from minicrawl.lab.progress import Progress, part
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import one_more_link
 from minicrawl.opic.strategies import Greedy
@@ -130,10 +130,7 @@ def windows(
     """Every policy at every rate."""
     points = []
     for done, rate in enumerate(rates):
-
-        def tell(share: float, done: int = done) -> None:
-            progress((done + share) / len(rates))
-
+        tell = part(progress, done / len(rates), (done + 1) / len(rates))
         points += _at_rate(graph, policies, rate, laps, seed, tell)
     return points
 
