@@ -10,10 +10,11 @@ from hypothesis.stateful import (
     rule,
 )
 
+from minicrawl.opic.estimate import shares
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
 from minicrawl.opic.steps import Plan, dead_end, forward, replay, visit, weighted_visit
-from minicrawl.opic.windows import Static
+from minicrawl.opic.windows import WINDOWS, Static, Window
 
 
 def units(ledger: Ledger) -> list[float]:
@@ -152,6 +153,71 @@ def test_the_audit_is_exact_where_a_sum_of_keys_exceeds_64_bits() -> None:
     ledger.endow([2], (1 << 31) - 2)
     assert ledger.missing() == 0
     assert ledger.minted > 1 << 64
+
+
+def test_new_terms_count_for_dividends_from_then_on() -> None:
+    ledger = Ledger(small_edge=fixed_edge(0.75), discovery=0)
+    ledger.mint(4)
+    ledger.pay_unread(PARTS)
+    ledger.post(visit(ledger, 0, [1]))
+    assert units(ledger) == [0, 1.5, 1.25, 1.25]
+    ledger.pay_unread(None)
+    ledger.post(visit(ledger, 1, [0]))
+    assert units(ledger) == [0.375 + 1.125 / 4, 1.125 / 4, *[1.25 + 1.125 / 4] * 2]
+
+
+@pytest.mark.parametrize("discovery", [None, 0.0, 0.25])
+def test_books_that_were_saved_go_on_as_if_nothing_had_been(discovery: float | None) -> None:
+    lived = Ledger(discovery=discovery)
+    lived.endow(lived.mint(5), 7)
+    lived.post(visit(lived, 0, [1, 2]))
+    loaded = Ledger()
+    loaded.restore(lived.key[:], lived.flags[:], lived.totals)
+    for ledger in (lived, loaded):
+        ledger.mint(1)
+        ledger.post(visit(ledger, 1, [0, 5]))
+    assert loaded.totals == lived.totals
+    assert (loaded.key, loaded.flags) == (lived.key, lived.flags)
+
+
+def a_ledger_to_restate(window: Window) -> Ledger:
+    ledger = Ledger(windows=[window], discovery=0.5)
+    ledger.endow(ledger.mint(4), 10)
+    ledger.post(visit(ledger, 0, [1, 2]))
+    ledger.post(visit(ledger, 2, [3]))
+    return ledger
+
+
+IMPORTANCE = np.array([0.5, 0.25, 0.125, 0.125])
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_restated_books_deal_all_the_cash_by_importance(name: str) -> None:
+    window = WINDOWS[name](8)
+    ledger = a_ledger_to_restate(window)
+    recorded = ledger.recorded
+    ledger.restate(IMPORTANCE)
+    assert units(ledger) == pytest.approx(14 * IMPORTANCE, rel=1e-9)
+    assert ledger.missing() == 0
+    assert (ledger.minted, ledger.recorded, ledger.unread) == (14 * UNIT, recorded, 2)
+    found = window.importance(ledger.cash_of_all(), ledger.now, ledger.turn)
+    assert shares(found) == pytest.approx(IMPORTANCE, rel=1e-9)
+
+
+def test_what_restating_could_not_deal_is_handed_on_by_the_next_step() -> None:
+    ledger = a_ledger_to_restate(Static())
+    ledger.restate(IMPORTANCE)
+    assert 4 <= ledger.virtual < UNIT >> 20
+    ledger.post(visit(ledger, 1, [0]))
+    assert 0 <= ledger.virtual < 4
+    assert ledger.missing() == 0
+
+
+def test_shares_that_sum_to_a_little_more_than_1_make_no_debts() -> None:
+    ledger = a_ledger_to_restate(Static())
+    ledger.restate(IMPORTANCE * (1 + 1e-13))
+    assert ledger.virtual >= 0
+    assert ledger.missing() == 0
 
 
 class Books(RuleBasedStateMachine):

@@ -54,6 +54,23 @@ def test_links_that_all_weigh_nothing_make_a_dead_end() -> None:
     assert weighted_visit(four_pages(), 0, [1, 2], [0, 0]) == dead_end(four_pages(), 0)
 
 
+def test_an_idle_weight_stays_with_the_virtual_page() -> None:
+    plan = weighted_visit(four_pages(0.5), 0, [1, 2], [1, 2], idle=1)
+    assert plan.extras == [(1, UNIT // 8), (2, UNIT // 4)]
+    assert plan.virtual == UNIT // 2 + UNIT // 8
+
+
+def test_where_all_the_weight_is_idle_nothing_reaches_a_link() -> None:
+    plan = weighted_visit(four_pages(), 0, [1], [0], idle=3)
+    assert not plan.extras
+    assert plan.virtual == UNIT
+
+
+def test_focus_is_paid_out_of_the_idle_part_too() -> None:
+    plan = weighted_visit(four_pages(0), 0, [1], [1], focus=[PARTS], idle=3)
+    assert plan.extras == [(1, UNIT // 2)]
+
+
 def test_focus_gives_a_link_its_part_once_more_out_of_the_virtual_pages() -> None:
     plain = weighted_visit(four_pages(0.5), 0, [1, 2], [1, 1])
     focused = weighted_visit(four_pages(0.5), 0, [1, 2], [1, 1], focus=[PARTS, 0])
@@ -95,9 +112,10 @@ def test_a_step_changes_nothing_before_it_is_posted() -> None:
         st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 5 * PARTS)), max_size=9
     ),
     share=st.floats(0, 1),
+    idle=st.integers(0, 9),
 )
 def test_every_plan_hands_on_exactly_what_the_page_had(
-    units: int, links: list[tuple[int, int, int]], share: float
+    units: int, links: list[tuple[int, int, int]], share: float, idle: int
 ) -> None:
     ledger = Ledger(small_edge=fixed_edge(share))
     ledger.mint(4)
@@ -107,7 +125,7 @@ def test_every_plan_hands_on_exactly_what_the_page_had(
     for plan in (
         visit(ledger, 0, pages),
         weighted_visit(ledger, 0, pages, weights),
-        weighted_visit(ledger, 0, pages, weights, [strength for _, _, strength in links]),
+        weighted_visit(ledger, 0, pages, weights, [strength for _, _, strength in links], idle),
         forward(ledger, 0, 1),
         dead_end(ledger, 0),
     ):

@@ -1,3 +1,5 @@
+from array import array
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -163,3 +165,51 @@ def test_widths_are_in_turns_of_all_the_cash_there_is() -> None:
     record(window, 0, 1, now=4, turn=4)
     record(window, 0, 1, now=6, turn=4)
     assert importance(window, [0], now=6, turn=4) == [per_tick((1 * 6 / 8 + 1) / 8)]
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_window_that_was_saved_goes_on_as_if_nothing_had_been(name: str) -> None:
+    lived = a_window(name, 3, pages=3)
+    for now, page in enumerate([0, 1, 0, 0, 1, 0], 1):
+        record(lived, page, now, now, turn=2)
+    loaded = restored(lived, name, pages=3)
+    for window in (lived, loaded):
+        window.grow(1, 7 * TICKS)
+        record(window, 1, 0.25, now=8, turn=2)
+        record(window, 2, 0.5, now=9, turn=2)
+    cash = [0.5, 1, 0, 2]
+    assert importance(loaded, cash, 12, 2) == importance(lived, cash, 12, 2)
+    assert list(map(loaded.past, range(4))) == list(map(lived.past, range(4)))
+
+
+def restored(window: Window, name: str, pages: int) -> Window:
+    loaded = WINDOWS[name](3)
+    histories, times, packed = zip(*map(window.past, range(pages)), strict=True)
+    measures = {page: one for page, one in enumerate(packed) if one is not None}
+    loaded.restore(array("q", histories), array("q", times), measures)
+    return loaded
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("now", [1, 40])
+def test_a_restated_window_says_what_it_was_told(name: str, now: int) -> None:
+    """Whether it was young or old, and after it was saved as well."""
+    told = np.array([0.5, 0.25, 0.125])
+    cash = told * 4
+    window = a_window(name, 8, pages=3)
+    record(window, 0, 0.5, now, turn=4)
+    window.restate(told, cash, now * TICKS, 4 * TICKS)
+    for one in (window, restored(window, name, pages=3)):
+        found = importance(one, cash.tolist(), now, turn=4)
+        assert np.array(found) / found[2] == pytest.approx(told / told[2], rel=1e-8)
+
+
+@pytest.mark.parametrize("name", ["static", "interpolation"])
+def test_a_restated_window_follows_what_comes_after(name: str) -> None:
+    window = a_window(name, 8, pages=2)
+    window.restate(np.array([0.5, 0.5]), np.array([1.0, 1.0]), 10 * TICKS, 2 * TICKS)
+    for now in range(11, 200):
+        record(window, 0, 0.75, now, turn=2)
+        record(window, 1, 0.25, now, turn=2)
+    rich, poor = importance(window, [0, 0], now=199, turn=2)
+    assert 2 < rich / poor <= 3
