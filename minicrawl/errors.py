@@ -1,6 +1,7 @@
 """Broken promises, one tree: whoever catches MinicrawlError has caught all that is expected.
 
     MinicrawlError          exit code 1: something promised could not be done
+    ├── StoreError          a store that cannot be read or written now
     └── UsageError          exit code 2: the user gave a value that cannot be used
         └── GraphFileError  a graph file that is absent, unreadable or has a bad line
 
@@ -15,6 +16,10 @@ class MinicrawlError(Exception):
     """What minicrawl expects to go wrong; anything else is a mistake in its own code."""
 
     exit_code: ClassVar[int] = 1
+
+
+class StoreError(MinicrawlError):
+    """A store cannot be read or written now; the message names it and says what is safe."""
 
 
 class UsageError(MinicrawlError):

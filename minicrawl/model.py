@@ -1,0 +1,187 @@
+"""The words everyone uses: what is asked of the network and what it answered, as plain values.
+
+request    one URL, asked once; redirects are not followed here, each hop is a request of its own
+fetched    what came of it: a page, a move, a refusal, a failure of a named kind; never an exception
+reading    what a page says: its links, each canonical and once, and what it asks of robots
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+
+class Want(StrEnum):
+    """What a request is for; it decides which bodies are worth reading."""
+
+    PAGE = "page"  # HTML only: anything else is closed before its body comes
+    TEXT = "text"  # robots.txt and sitemaps, whatever type the server claims
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One URL to ask for; with validators of the copy we know, a server may answer `Unchanged`."""
+
+    url: str
+    want: Want = Want.PAGE
+    max_bytes: int = 10_000_000
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+class FailureKind(StrEnum):
+    """Why there is no answer that counts; what follows from each is a table of the crawl's."""
+
+    DNS = "dns"  # the name has no address, or the resolver failed
+    CONNECT = "connect"  # refused, unreachable
+    TLS = "tls"  # certificate or handshake
+    TIMEOUT = "timeout"  # the deadline over everything passed
+    RESET = "reset"  # the connection ended before the answer did
+    PROTOCOL = "protocol"  # what came is no HTTP
+    ENCODING = "encoding"  # a Content-Encoding that is broken, unknown or a bomb
+    TOO_LARGE = "too-large"  # headers past any reason
+    THROTTLED = "throttled"  # 429: asks us to slow down
+    SERVER_ERROR = "server-error"  # 5xx
+    NOT_FOUND = "not-found"  # 404 and 410
+    CLIENT_ERROR = "client-error"  # any other 4xx
+    BAD_STATUS = "bad-status"  # a status that means nothing for a GET
+    BAD_REDIRECT = "bad-redirect"  # a 3xx without a target that can be asked, or one too many
+
+
+class Refusal(StrEnum):
+    """Why a page that is known is never asked for, or its answer never read."""
+
+    ROBOTS = "robots"  # robots.txt says no, or could not be had
+    SCOPE = "scope"  # outside what the user asked for
+    DEPTH = "depth"  # more links away from the seeds than allowed
+    HOST_BUDGET = "host-budget"  # its host has had all the pages it may have
+    ADDRESS = "address"  # it leads to an address that is not public
+    TYPE = "type"  # not HTML
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """An answer with a body that counts. `body` is decoded, and cut at the request's cap."""
+
+    status: int
+    headers: Mapping[str, str]  # by lower-case name; several of a kind joined by ", "
+    body: bytes
+    wire_bytes: int = 0
+    elapsed_s: float = 0.0
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A redirect. `target` is as the server wrote it: it must pass the gates like any link."""
+
+    status: int
+    target: str
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unchanged:
+    """304: the copy we know is still right."""
+
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Not asked, or asked and hung up on, for a reason of ours."""
+
+    reason: Refusal
+    detail: str = ""
+    status: int | None = None
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Asked in vain. `retry_after` is the header as it came; who reads it knows the time."""
+
+    kind: FailureKind
+    detail: str = ""
+    status: int | None = None
+    retry_after: str | None = None
+    elapsed_s: float = 0.0
+
+
+Fetched = Page | Moved | Unchanged | Refused | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link of a page: canonical and absolute. Its words are those of the anchor and around it."""
+
+    url: str
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a page says. `links` holds each target once, in the order of the page.
+
+    Links marked nofollow are not among them, nor is the page itself.
+    """
+
+    title: str = ""
+    links: tuple[Link, ...] = ()
+    canonical: str | None = None  # rel=canonical, where it names another page
+    refresh: str | None = None  # the target of a meta refresh that leaves at once
+    noindex: bool = False
+    encoding: str = "utf-8"
+
+
+class State(IntEnum):
+    """What is known of a page: waiting, or how its turn ended. The numbers are in stores."""
+
+    UNREAD = 0
+    FETCHED = 1
+    MOVED = 2  # a redirect: it stands for its target
+    CANONICAL = 3  # it names another page as its canonical form, and stands for that
+    ALIAS = 4  # it has the content of another page, and stands for that
+    # The states of refusals and failures carry their names.
+    ROBOTS = 10
+    SCOPE = 11
+    DEPTH = 12
+    HOST_BUDGET = 13
+    ADDRESS = 14
+    TYPE = 15
+    DNS = 20
+    CONNECT = 21
+    TLS = 22
+    TIMEOUT = 23
+    RESET = 24
+    PROTOCOL = 25
+    ENCODING = 26
+    TOO_LARGE = 27
+    THROTTLED = 28
+    SERVER_ERROR = 29
+    NOT_FOUND = 30
+    CLIENT_ERROR = 31
+    BAD_STATUS = 32
+    BAD_REDIRECT = 33
+
+    @property
+    def label(self) -> str:
+        """As people and programs read it."""
+        return self.name.lower().replace("_", "-")
+
+    @property
+    def was_read(self) -> bool:
+        """Its body came, at least once."""
+        return self in _READ
+
+    @property
+    def is_failure(self) -> bool:
+        """It was asked for in vain."""
+        return self >= State.DNS
+
+    @classmethod
+    def of(cls, reason: Refusal | FailureKind) -> "State":
+        """The state of a page whose turn ended for this reason."""
+        return cls[reason.name]
+
+
+_READ = frozenset((State.FETCHED, State.CANONICAL, State.ALIAS))

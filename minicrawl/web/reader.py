@@ -1,0 +1,59 @@
+"""Reading: from what a server answered to what the page says.
+
+Law: whatever the bytes and the headers, there is a reading. A link in it is canonical, another page
+than this one, there once, and one that the page lets robots follow.
+"""
+
+from collections.abc import Mapping
+
+from minicrawl.model import Link, Reading
+from minicrawl.web.encoding import decode
+from minicrawl.web.headers import link_canonical, media_type, robots_tag
+from minicrawl.web.html import Markup, scan
+from minicrawl.web.urls import canonical, canonical_links
+
+
+def read(
+    body: bytes,
+    url: str,
+    headers: Mapping[str, str],
+    *,
+    agent: str = "minicrawl",
+    max_links: int = 10_000,
+    with_words: bool = False,
+) -> Reading:
+    """Read the page at `url`, which is canonical; the names of `headers` are in lower case."""
+    essence, charset = media_type(headers.get("content-type"))
+    text, encoding = decode(body, charset)
+    markup = scan(
+        text,
+        agent=agent,
+        max_links=max_links,
+        with_words=with_words,
+        xhtml=essence == "application/xhtml+xml",
+    )
+    base = (markup.base and canonical(markup.base, url)) or url
+    robots = markup.robots.and_also(robots_tag(headers.get("x-robots-tag", ""), agent))
+    return Reading(
+        title=markup.title,
+        links=() if robots.nofollow else _links(markup, base, url, with_words),
+        canonical=_other_page(markup.canonical or link_canonical(headers.get("link")), base, url),
+        refresh=_other_page(markup.refresh, base, url),
+        noindex=robots.noindex,
+        encoding=encoding,
+    )
+
+
+def _other_page(href: str | None, base: str, own: str) -> str | None:
+    target = canonical(href, base) if href else None
+    return None if target == own else target
+
+
+def _links(markup: Markup, base: str, own: str, with_words: bool) -> tuple[Link, ...]:
+    if not with_words:
+        return tuple(Link(url) for url in canonical_links(markup.links, base) if url != own)
+    words: dict[str, str] = {}
+    for href, said in markup.links.items():
+        if url := canonical(href, base):
+            words.setdefault(url, said)
+    return tuple(Link(url, said) for url, said in words.items() if url != own)

@@ -1,0 +1,139 @@
+"""Scope: which URLs may be fetched; all others are known and ranked only.
+
+Law: the answer depends on the rules and the URL alone, so that it never changes during a crawl.
+A URL may be fetched if it is within reach of the seeds, matches one of `allow` where there are
+any, matches none of `deny`, and its name does not say that it is no page.
+
+reach      any | domain: the same site as a seed | host: the same host name |
+           prefix: at or below the folder of a seed, http and https alike
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from minicrawl.errors import UsageError
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host
+
+_ENDINGS = """
+    jpg jpeg png gif bmp tif tiff webp avif heic ico svg svgz psd eps
+    mp3 wav ogg oga opus flac m4a aac wma mid midi aif aiff
+    mp4 m4v mov avi wmv flv mkv webm mpg mpeg ogv 3gp swf
+    pdf ps doc docx xls xlsx ppt pptx odt ods odp rtf epub mobi djvu csv
+    zip gz tgz bz2 tbz xz txz zst lzma 7z rar tar jar war
+    deb rpm apk msi dmg iso img torrent
+    woff woff2 ttf otf eot css rss atom
+"""
+NOT_PAGES = frozenset(_ENDINGS.split())
+"""Endings of names that are never HTML.
+
+Not among them is what may be: exe, dll and cgi are programs that write pages, com and app are
+domains that a page may be about, js, txt and json stand in titles ("/wiki/Node.js"). For these
+the server's Content-Type decides, which costs a request but no body.
+"""
+
+Reach = Callable[[str], bool]
+
+
+def is_page_by_name(url: str, not_pages: frozenset[str] = NOT_PAGES) -> bool:
+    """Whether the last segment of the path leaves it open that this is a page."""
+    name = url.partition("?")[0].rpartition("/")[2]
+    stem, _, ending = name.rpartition(".")
+    if not stem or ending.lower() not in not_pages:
+        return True
+    return ":" in stem or "%3a" in stem.lower()  # a wiki's page about a file: "File:Cat.jpg"
+
+
+# ---------------------------------------------------------------- reach
+
+
+def _anywhere(_: Iterable[str]) -> Reach:
+    return lambda _: True
+
+
+def _on_a_site(seeds: Iterable[str]) -> Reach:
+    sites = {site(host(url)) for url in seeds}
+    return lambda url: site(host(url)) in sites
+
+
+def _on_a_host(seeds: Iterable[str]) -> Reach:
+    hosts = {host(url) for url in seeds}
+    return lambda url: host(url) in hosts
+
+
+def _below_a_folder(seeds: Iterable[str]) -> Reach:
+    folders = {_folder(url) for url in seeds}
+
+    def reach(url: str) -> bool:
+        folder = _folder(url)
+        while folder not in folders:
+            folder = folder[: folder.rfind("/", 0, -1) + 1]
+            if not folder:
+                return False
+        return True
+
+    return reach
+
+
+def _folder(url: str) -> str:
+    """Host, port and path up to the last slash."""
+    address = url.partition("//")[2].partition("?")[0]
+    return address[: address.rindex("/") + 1]
+
+
+REACHES: dict[str, Callable[[Iterable[str]], Reach]] = {
+    "any": _anywhere,
+    "domain": _on_a_site,
+    "host": _on_a_host,
+    "prefix": _below_a_folder,
+}
+
+
+# ---------------------------------------------------------------- rules
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeRules:
+    """What may be fetched, ready to be asked for each link."""
+
+    reach: Reach
+    allow: tuple[re.Pattern[str], ...] = ()
+    deny: tuple[re.Pattern[str], ...] = ()
+    not_pages: frozenset[str] = NOT_PAGES
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        seeds: Iterable[str],
+        *,
+        allow: Iterable[str] = (),
+        deny: Iterable[str] = (),
+        not_pages: frozenset[str] = NOT_PAGES,
+    ) -> "ScopeRules":
+        """Rules for canonical `seeds` and regular expressions as the user wrote them."""
+        if kind not in REACHES:
+            raise UsageError(f"scope {kind!r} is unknown; choose one of {', '.join(REACHES)}")
+        return cls(
+            reach=REACHES[kind](seeds),
+            allow=tuple(_compiled("allow", pattern) for pattern in allow),
+            deny=tuple(_compiled("deny", pattern) for pattern in deny),
+            not_pages=not_pages,
+        )
+
+    def allows(self, url: str) -> bool:
+        """Whether the canonical `url` may be fetched."""
+        return (
+            is_page_by_name(url, self.not_pages)
+            and self.reach(url)
+            and not any(pattern.search(url) for pattern in self.deny)
+            and (not self.allow or any(pattern.search(url) for pattern in self.allow))
+        )
+
+
+def _compiled(setting: str, pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise UsageError(f"{setting} {pattern!r} is no regular expression: {error}") from None

@@ -1,0 +1,23 @@
+"""Sites: which hosts belong together, by the Public Suffix List that comes with tldextract.
+
+Law: the site of a host is its registrable domain; a host that has none, such as an IP address,
+`localhost` or a suffix itself, is its own site. Under a suffix where strangers get a name each,
+such as github.io, every name is a site of its own.
+"""
+
+from functools import lru_cache
+
+from tldextract import TLDExtract
+
+# Neither the network nor a folder of the user: the answer depends on the host alone.
+_extract = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+
+
+@lru_cache(maxsize=1 << 16)
+def site(host: str) -> str:
+    """The site of a host as canonical URLs spell it."""
+    found = _extract.extract_str(host)
+    if not found.suffix and found.subdomain:
+        # Under an ending that is on no list, each name of two labels is registrable.
+        return f"{found.subdomain.rpartition('.')[2]}.{found.domain}"
+    return found.top_domain_under_public_suffix or host

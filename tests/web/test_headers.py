@@ -1,0 +1,193 @@
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.web.headers import (
+    LONGEST_WAIT_S,
+    RobotsTag,
+    is_html,
+    link_canonical,
+    media_type,
+    retry_after_s,
+    robots_tag,
+)
+
+NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
+
+# ---------------------------------------------------------------- Content-Type
+
+
+@pytest.mark.parametrize(
+    ("value", "essence", "charset"),
+    [
+        (None, "", None),
+        ("", "", None),
+        ("text/html", "text/html", None),
+        (" Text/HTML ; Charset=UTF-8", "text/html", "UTF-8"),
+        ('text/html;charset="koi8-r"', "text/html", "koi8-r"),
+        ("text/html; charset='koi8-r'", "text/html", "koi8-r"),
+        ("text/html; version=1; charset=koi8-r; x=y", "text/html", "koi8-r"),
+        ("text/html, text/html; charset=koi8-r", "text/html", "koi8-r"),
+        ("; charset=koi8-r", "", "koi8-r"),
+        ("text/html; charset=", "text/html", None),
+    ],
+)
+def test_a_media_type_has_an_essence_and_maybe_a_charset(
+    value: str | None, essence: str, charset: str | None
+) -> None:
+    assert media_type(value) == (essence, charset)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "html"),
+    [
+        ("text/html; charset=utf-8", True),
+        ("application/xhtml+xml", True),
+        ("text/plain", False),
+        ("image/png", False),
+        ("application/json", False),
+        (None, None),
+        ("application/octet-stream", None),
+        ("*/*", None),
+        ("text/xml", None),
+    ],
+)
+def test_a_type_that_means_something_decides(content_type: str | None, html: bool | None) -> None:
+    assert is_html(content_type, b"") is html
+    if html is not None:
+        assert is_html(content_type, b"<html>") is html
+
+
+@pytest.mark.parametrize(
+    ("first_bytes", "html"),
+    [
+        (b"<!DOCTYPE HTML>", True),
+        (b"\n\t <hTmL lang=de>", True),
+        (b"<p>", True),
+        (b"<!-- x", True),
+        (b"<br/>", False),  # the table wants a blank or ">" after the name
+        (b"<pre>", False),
+        (b"\x89PNG\r\n", False),
+        (b"%PDF-1.4 <html>", False),
+        (b"plain <p>", False),
+    ],
+)
+def test_without_a_type_the_first_bytes_decide_by_the_table(first_bytes: bytes, html: bool) -> None:
+    assert is_html(None, first_bytes) is html
+    assert is_html("unknown/unknown", first_bytes) is html
+
+
+@pytest.mark.parametrize(
+    ("first_bytes", "html"),
+    [
+        (b'\xef\xbb\xbf<?xml version="1.0"?>\n<!-- x --><html xmlns="x">', True),
+        (b'<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x">\n<html>', True),
+        (b"<rss><channel><html>", False),
+        (b"<p>", False),
+    ],
+)
+def test_xml_is_html_where_its_root_is(first_bytes: bytes, html: bool) -> None:
+    assert is_html("application/xml", first_bytes) is html
+
+
+# ---------------------------------------------------------------- Retry-After
+
+
+def test_retry_after_is_read_as_the_vectors_say(shared_vector: Callable[[str], Path]) -> None:
+    for case in json.loads(shared_vector("retry_after.json").read_text("utf-8")):
+        assert retry_after_s(case["header"], NOW) == seconds(case["expect"]), case
+
+
+def seconds(expected: str | float | None) -> float | None:
+    if expected == "cap":
+        return LONGEST_WAIT_S
+    return float(expected.rpartition(":")[2]) if isinstance(expected, str) else expected
+
+
+@pytest.mark.parametrize(
+    ("value", "wait_s"),
+    [
+        ("120", 120),
+        ("Fri, 20 Nov 2026 07:10:00 GMT", 600),
+        ("Fri Nov 20 07:10:00 2026", 600),
+        ("Fri, 20 Nov 2026 06:00:00 GMT", 0),
+        ("Fri, 99 Nov 2026 06:00:00 GMT", None),
+        ("Fri, 20 Nov 2030 07:00:00 GMT", LONGEST_WAIT_S),
+        ("-1", None),
+        ("soon", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value: str | None, wait_s: float | None) -> None:
+    assert retry_after_s(value, NOW) == wait_s
+
+
+# ---------------------------------------------------------------- X-Robots-Tag
+
+
+def test_robots_tags_are_read_as_the_vectors_say(shared_vector: Callable[[str], Path]) -> None:
+    for case in json.loads(shared_vector("x_robots_tag.json").read_text("utf-8")):
+        if not case["implementation_defined"]:
+            tag = robots_tag(case["value"], case["agent"])
+            assert tag == (case["noindex"], case["nofollow"]), case
+
+
+@pytest.mark.parametrize(
+    ("values", "tag"),
+    [
+        ("", RobotsTag()),
+        ("NoIndex", RobotsTag(noindex=True)),
+        ("none", RobotsTag(noindex=True, nofollow=True)),
+        ("otherbot: none", RobotsTag()),
+        ("otherbot: noindex, nofollow", RobotsTag()),
+        ("otherbot: noindex, MiniCrawl: nofollow", RobotsTag(nofollow=True)),
+        ("nofollow, otherbot: noindex", RobotsTag(nofollow=True)),
+        ("unavailable_after: Fri, 25 Jun 2010 15:00:00 PST, noindex", RobotsTag(noindex=True)),
+    ],
+)
+def test_rules_hold_for_all_or_for_the_crawler_before_them(values: str, tag: RobotsTag) -> None:
+    assert robots_tag(values, "MiniCrawl") == tag
+
+
+def test_of_two_wishes_the_stricter_counts() -> None:
+    one, other = RobotsTag(noindex=True), RobotsTag(nofollow=True)
+    assert one.and_also(other) == other.and_also(one) == RobotsTag(noindex=True, nofollow=True)
+
+
+# ---------------------------------------------------------------- Link
+
+
+@pytest.mark.parametrize(
+    ("value", "target"),
+    [
+        (None, None),
+        ("", None),
+        ('<https://e.org/>; rel="canonical"', "https://e.org/"),
+        ("</a>; rel=next, </b>; REL=Canonical", "/b"),
+        ('</a?x=1,2>; title="x, </c>; rel=canonical"; rel="up canonical"', "/a?x=1,2"),
+        ("</a>; rel=stylesheet", None),
+        ("</a>", None),
+        ("nothing; rel=canonical", None),
+    ],
+)
+def test_a_link_header_may_name_the_canonical_page(value: str | None, target: str | None) -> None:
+    assert link_canonical(value) == target
+
+
+# ---------------------------------------------------------------- laws
+
+
+@given(st.text(st.characters(codec="latin-1") | st.sampled_from('<>;,"=:/ '), max_size=60))
+def test_no_header_fails(value: str) -> None:
+    media_type(value)
+    is_html(value, value.encode("latin-1"))
+    robots_tag(value, "minicrawl")
+    link_canonical(value)
+    wait_s = retry_after_s(value, NOW)
+    assert wait_s is None or 0 <= wait_s <= LONGEST_WAIT_S

@@ -1,0 +1,524 @@
+import base64
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused
+from minicrawl.web import robots
+from minicrawl.web.robots import (
+    ALLOW_ALL,
+    ANSWER_HOLDS_S,
+    FORBID_ALL,
+    MAX_BYTES,
+    SILENCE_HOLDS_S,
+    Rules,
+    Verdict,
+    parse,
+    verdict,
+)
+from minicrawl.web.urls import canonical
+
+AGENT = "minicrawl"
+HOST = "https://example.com"
+
+
+def rules(*lines: str) -> Rules:
+    return parse("\n".join(("User-agent: *", *lines)).encode(), AGENT)
+
+
+def group(text: str, agent: str = AGENT) -> Rules:
+    return parse(text.encode(), agent)
+
+
+def allows(asked: Rules, path: str) -> bool:
+    return asked.allows(HOST + path)
+
+
+# ---------------------------------------------------------------- rules
+
+
+def test_an_empty_file_allows_all() -> None:
+    assert group("") == ALLOW_ALL
+    assert allows(ALLOW_ALL, "/any?thing")
+
+
+def test_a_rule_covers_what_begins_with_it() -> None:
+    asked = rules("Disallow: /fish")
+    assert not allows(asked, "/fish")
+    assert not allows(asked, "/fishheads/yummy.html?id=1")
+    assert allows(asked, "/Fish")
+    assert allows(asked, "/catfish")
+    assert allows(asked, "/?id=/fish")
+
+
+def test_the_longest_match_wins() -> None:
+    asked = rules("Disallow: /a", "Allow: /a/b", "Disallow: /a/b/c")
+    assert [allows(asked, path) for path in ("/", "/a", "/a/b", "/a/b/c", "/a/b/d")] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_allow_wins_a_tie() -> None:
+    assert allows(rules("Disallow: /a", "Allow: /a"), "/a")
+    assert allows(rules("Disallow: /*b", "Allow: /ab"), "/ab")
+    assert allows(rules("Disallow: /ab", "Allow: /*b"), "/ab")
+    assert not allows(rules("Disallow: /*ab", "Allow: /*b"), "/ab")
+
+
+def test_an_empty_rule_says_nothing() -> None:
+    assert allows(rules("Disallow: /a", "Disallow:"), "/b")
+    assert not allows(rules("Disallow: /a", "Allow:"), "/a")
+
+
+def test_a_pattern_that_no_path_begins_with_says_nothing() -> None:
+    assert rules("Disallow: a", "Disallow: $", "Disallow: ?q") == ALLOW_ALL
+
+
+def test_a_star_is_any_run_of_characters() -> None:
+    asked = rules("Disallow: /*/private/*.php")
+    assert not allows(asked, "/a/b/private/c/d.php?e")
+    assert not allows(asked, "//private/.php")
+    assert allows(asked, "/private/a.php")
+    assert allows(asked, "/a/private.php")
+    assert not allows(rules("Disallow: *.gif"), "/a.gif")
+
+
+def test_a_dollar_is_the_end_only_at_the_end() -> None:
+    assert not allows(rules("Disallow: /a$"), "/a")
+    assert allows(rules("Disallow: /a$"), "/ab")
+    assert not allows(rules("Disallow: /a$b"), "/a$b")
+    assert not allows(rules("Disallow: /*.php$"), "/a.php.php")
+    assert allows(rules("Disallow: /*.php$"), "/a.php?b")
+
+
+def test_the_end_of_a_pattern_does_not_overlap_its_beginning() -> None:
+    assert allows(rules("Disallow: /aba*aba$"), "/aba")
+    assert allows(rules("Disallow: /a*ba*a$"), "/aba")
+    assert not allows(rules("Disallow: /aba*aba$"), "/abaaba")
+
+
+def test_stars_at_the_end_match_nothing_more_but_count() -> None:
+    assert allows(rules("Disallow: /fish", "Allow: /fi****"), "/fish")
+    assert not allows(rules("Disallow: /fi*$", "Allow: /fi"), "/fish")
+
+
+def test_a_dollar_counts() -> None:
+    assert allows(rules("Disallow: /a*", "Allow: /a$"), "/a")
+    assert not allows(rules("Disallow: /a**", "Allow: /a$"), "/a")
+
+
+def test_allowing_an_index_page_allows_its_folder() -> None:
+    for page in ("index.html", "index.htm", "index.html?a"):
+        asked = rules("Disallow: /", f"Allow: /a/{page}")
+        assert allows(asked, "/a/")
+        assert not allows(asked, "/a/b")
+    assert allows(rules("Disallow: /a/index.html"), "/a/")
+
+
+def test_escapes_are_compared_without_case_and_bytes_as_escapes() -> None:
+    for pattern in ("/ü", "/%c3%bc", "/%C3%BC"):
+        asked = rules(f"Disallow: {pattern}")
+        assert not allows(asked, "/%C3%BC")
+        assert not allows(asked, "/%c3%bc/a")
+    assert allows(rules("Disallow: /%61"), "/a")
+    assert not allows(rules("Disallow: /100%"), "/100%")
+
+
+def test_a_url_without_a_path_is_the_root() -> None:
+    assert not rules("Disallow: /$").allows("https://example.com")
+
+
+# ---------------------------------------------------------------- groups
+
+
+def test_a_group_that_names_us_speaks_alone() -> None:
+    asked = group("User-agent: *\nDisallow: /a\n\nUser-agent: MiniCrawl\nDisallow: /b\n")
+    assert allows(asked, "/a")
+    assert not allows(asked, "/b")
+
+
+def test_a_group_that_names_us_and_forbids_nothing_allows_all() -> None:
+    assert group("User-agent: minicrawl\nDisallow:\n\nUser-agent: *\nDisallow: /\n") == ALLOW_ALL
+
+
+def test_groups_that_name_us_are_read_as_one() -> None:
+    asked = group(
+        "User-agent: minicrawl\nDisallow: /a\nUser-agent: other\nDisallow: /b\n"
+        "User-agent: minicrawl\nUser-agent: *\nDisallow: /c\n"
+    )
+    assert asked.forbidden == ("/a", "/c")
+
+
+def test_a_name_ends_where_a_token_ends() -> None:
+    assert group("User-agent: minicrawl/2.0 (polite)\nDisallow: /\n") == FORBID_ALL
+    assert group("User-agent: minicrawler\nDisallow: /\n") == ALLOW_ALL
+    assert group("User-agent: mini\nDisallow: /\n") == ALLOW_ALL
+
+
+def test_a_star_with_words_behind_it_is_everyone() -> None:
+    assert group("User-agent: * (all of you)\nDisallow: /\n") == FORBID_ALL
+    assert group("User-agent: *bot\nDisallow: /\n") == ALLOW_ALL
+
+
+def test_rules_before_any_agent_say_nothing() -> None:
+    assert group("Disallow: /\nCrawl-delay: 3\n") == ALLOW_ALL
+
+
+def test_only_rules_end_a_list_of_agents() -> None:
+    asked = group(
+        "User-agent: minicrawl\n\nSitemap: /s.xml\nCrawl-delay: 4\nunknown: line\n"
+        "User-agent: other\nDisallow: /\n"
+    )
+    assert asked == Rules(forbidden=("/",), crawl_delay_s=4.0, sitemaps=("/s.xml",))
+
+
+# ---------------------------------------------------------------- lines
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\n\r"])
+def test_lines_may_end_in_any_way(end: str) -> None:
+    assert group(f"User-agent: *{end}Disallow: /{end}") == FORBID_ALL
+
+
+def test_comments_and_blanks_around_words_do_not_count() -> None:
+    asked = group("# hello\n \tUser-agent :\t* # all\n  disallow :/a # b\x0b\n")
+    assert asked == Rules(forbidden=("/a",))
+
+
+@pytest.mark.parametrize(
+    "name", ["Dissallow", "dissalow", "disalow", "diasllow", "disallaw", "DISALLOWED", "disallow"]
+)
+def test_common_slips_in_names_are_understood(name: str) -> None:
+    for agent in ("user-agent", "useragent", "user agent", "User-agents"):
+        assert group(f"{agent}: *\n{name}: /\n") == FORBID_ALL
+
+
+def test_names_that_are_something_else_are_not() -> None:
+    for name in ("desallow", "no-disallow", "", "user"):
+        assert rules(f"{name}: /") == ALLOW_ALL
+
+
+def test_a_colon_may_be_missing_between_two_words() -> None:
+    assert group("user-agent *\ndisallow\t/\n") == FORBID_ALL
+    assert rules("disallow /a /b") == rules("disallow") == ALLOW_ALL
+
+
+def test_a_line_is_cut_where_google_cuts_it() -> None:
+    pattern = "/x/" + "a" * (8 * 2083)
+    (kept,) = rules(f"disallow: {pattern}").forbidden
+    assert len(f"disallow: {kept}") == 8 * 2083 - 1
+
+
+# ---------------------------------------------------------------- encodings and size
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_understood(encoding: str) -> None:
+    body = "User-agent: *\nDisallow: /ü\n".encode(encoding)
+    assert parse(body, AGENT) == rules("Disallow: /ü")
+
+
+def test_utf_16_of_either_order_and_broken_is_read_as_far_as_it_goes() -> None:
+    body = b"\xfe\xff" + "User-agent: *\nDisallow: /a\n".encode("utf-16-be")
+    assert parse(body + b"\xd8\x00\x00", AGENT).forbidden == ("/a",)
+
+
+def padded(rule: str, ends_at: int) -> bytes:
+    head, tail = b"User-agent: *\nAllow: /a\n", f"\n{rule}\n".encode()
+    return head + b"#" * (ends_at - len(head) - len(tail)) + tail
+
+
+def test_a_rule_at_the_end_of_500_kib_is_obeyed() -> None:
+    assert parse(padded("Disallow: /", 511_000), AGENT).forbidden == ("/",)
+    assert parse(padded("Disallow: /", MAX_BYTES), AGENT).forbidden == ("/",)
+
+
+def test_a_line_that_goes_past_the_cap_is_not_half_obeyed() -> None:
+    assert parse(padded("Disallow: /b", MAX_BYTES + 2), AGENT) == rules("Allow: /a")
+    assert parse(b"User-agent: *" + b" " * MAX_BYTES, AGENT) == ALLOW_ALL
+    assert parse(b"User-agent: *\nDisallow: /b", AGENT, cut=True) == ALLOW_ALL
+
+
+# ---------------------------------------------------------------- what else it may say
+
+
+def test_a_delay_belongs_to_the_agents_above_it() -> None:
+    text = "User-agent: *\nCrawl-delay: 10\nUser-agent: minicrawl\nCrawl-delay: 2.5\nDisallow: /a\n"
+    assert group(text).crawl_delay_s == 2.5
+    assert group(text, agent="other").crawl_delay_s == 10.0
+
+
+def test_of_several_delays_the_longest_counts() -> None:
+    assert rules("Crawl-delay: 1", "Crawl-delay: 7", "crawl delay: 3").crawl_delay_s == 7.0
+
+
+@pytest.mark.parametrize("value", ["", "soon", "-1", "inf", "nan", "1e999"])
+def test_a_delay_that_is_no_time_is_none(value: str) -> None:
+    assert rules(f"Crawl-delay: {value}").crawl_delay_s is None
+
+
+def test_sitemaps_are_everyones_wherever_they_stand() -> None:
+    asked = group(
+        "Sitemap: https://example.com/ü.xml\nUser-agent: other\nDisallow: /\nsite-map: b.xml\n"
+        "Sitemap: b.xml\nSitemap:\n"
+    )
+    assert asked == Rules(sitemaps=("https://example.com/ü.xml", "b.xml"))
+
+
+# ---------------------------------------------------------------- the normal form
+
+
+def test_the_normal_form_is_a_robots_txt_of_its_own() -> None:
+    asked = rules("Disallow: /b", "Disallow: /a", "Allow: /a", "Crawl-delay: 1", "Sitemap: s.xml")
+    assert asked.text() == (
+        "User-agent: *\nAllow: /a\nDisallow: /b\nCrawl-delay: 1.0\nSitemap: s.xml"
+    )
+    assert Rules.from_text(asked.text()) == asked
+
+
+def test_all_and_nothing_come_back_from_their_normal_form() -> None:
+    assert Rules.from_text(ALLOW_ALL.text()) == ALLOW_ALL
+    assert Rules.from_text(FORBID_ALL.text()) == FORBID_ALL
+
+
+def test_what_escapes_make_longer_comes_back_whole() -> None:
+    asked = parse(b"User-agent: *\nDisallow: /" + b"\xe3" * 16_000, AGENT)
+    assert len(asked.forbidden[0]) == 48_001
+    assert Rules.from_text(asked.text()) == asked
+
+
+LINE = st.one_of(
+    st.sampled_from(
+        ["User-agent: *", "User-agent: minicrawl", "User-agent: other", "", "Crawl-delay: 0.1"]
+    ),
+    st.builds(
+        "{}{}{}".format,
+        st.sampled_from(["Allow: ", "Disallow: ", "Sitemap: ", "disallow "]),
+        st.sampled_from(["/", "*", ""]),
+        st.text(st.sampled_from("ab/*$%4fü\x85\x1c\u2028 #:\0"), max_size=12),
+    ),
+)
+
+
+@given(st.lists(LINE))
+def test_rules_come_back_from_their_normal_form(lines: list[str]) -> None:
+    asked = group("\n".join(lines))
+    assert Rules.from_text(asked.text()) == asked
+
+
+# ---------------------------------------------------------------- an oracle
+
+
+def naive_match(pattern: str, path: str) -> bool:
+    """All places of the path that a beginning of the pattern may end at, character by character."""
+    ends = {0}
+    for at, char in enumerate(pattern):
+        if char == "$" and at == len(pattern) - 1:
+            return len(path) in ends
+        if char == "*":
+            ends = set(range(min(ends), len(path) + 1))
+        else:
+            ends = {end + 1 for end in ends if path[end : end + 1] == char}
+        if not ends:
+            return False
+    return True
+
+
+def naive_allows(asked: Rules, path: str) -> bool:
+    ranks = [(len(it), True) for it in asked.allowed if naive_match(it, path)]
+    ranks += [(len(it), False) for it in asked.forbidden if naive_match(it, path)]
+    return max(ranks, default=(0, True))[1]
+
+
+PATTERNS = st.lists(
+    st.builds("{}{}".format, st.sampled_from("/*"), st.text(st.sampled_from("ab/*$"), max_size=6)),
+    max_size=8,
+).map(tuple)
+
+
+@given(PATTERNS, PATTERNS, st.lists(st.text(st.sampled_from("ab/$"), max_size=8), min_size=5))
+def test_a_check_answers_as_a_matcher_that_tries_all_ways(
+    allowed: tuple[str, ...], forbidden: tuple[str, ...], paths: list[str]
+) -> None:
+    asked = Rules(allowed=allowed, forbidden=forbidden)
+    for path in paths:
+        assert allows(asked, f"/{path}") == naive_allows(asked, f"/{path}")
+
+
+# ---------------------------------------------------------------- bombs
+
+
+def test_stars_beyond_any_reason_forbid_more_and_never_less(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(robots, "_MAX_STARRED_CHARS", 12)
+    asked = rules("Disallow: /a*bcdef", "Disallow: /b*c", "Disallow: /b*c*", "Allow: /b*d")
+    assert allows(asked, "/a"), "the longest are searched for while there is room"
+    assert not allows(asked, "/abcdef")
+    assert not allows(asked, "/b"), "what forbids is cut at its first star"
+    assert not allows(asked, "/bd"), "what allows is dropped"
+    assert allows(asked, "/")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"".join(b"User-agent: bot-%x\n" % n for n in range(13_000)) + b"Disallow: /a\n",
+        b"User-agent: *\n" + b"Disallow: /" + b"*a" * 8_000 + b"b\n",
+        b"User-agent: *\n" + b"".join(b"Disallow: /*a%x*b\n" % n for n in range(25_000)),
+        b"User-agent: *\n" + b"".join(b"Disallow: /%x\n" % n for n in range(30_000)),
+        b"User-agent: *\n" + b"".join(b"Allow: /" + b"a" * n + b"\n" for n in range(1_000)),
+        b"\r" * MAX_BYTES,
+        bytes(range(256)) * 2_000,
+    ],
+)
+def test_a_bomb_is_read_and_asked_like_any_file(body: bytes) -> None:
+    asked = parse(body, AGENT)
+    assert allows(asked, "/") in (True, False)
+    assert allows(asked, "/" + "a" * 2_000) in (True, False)
+
+
+@given(st.binary())
+def test_no_bytes_are_an_error(body: bytes) -> None:
+    for bytes_read in (body, b"User-agent: *\nDisallow: /" + body):
+        asked = parse(bytes_read, AGENT)
+        assert Rules.from_text(asked.text()) == asked
+
+
+# ---------------------------------------------------------------- what follows from a fetch
+
+
+def page(body: bytes, status: int = 200, cut: bool = False) -> Page:
+    return Page(status=status, headers={}, body=body, cut=cut)
+
+
+def test_an_answer_holds_for_a_day() -> None:
+    answer = verdict(page(b"User-agent: *\nDisallow: /x"), AGENT)
+    assert answer == Verdict(rules("Disallow: /x"), ANSWER_HOLDS_S)
+
+
+def test_an_answer_that_says_nothing_allows_all() -> None:
+    for body in (b"", b"<!DOCTYPE html><title>Not found</title><p>Disallow: /"):
+        assert verdict(page(body), AGENT).rules == ALLOW_ALL
+    assert verdict(page(b"", status=204), AGENT).rules == ALLOW_ALL
+
+
+def test_the_last_line_of_an_answer_that_was_cut_is_not_obeyed() -> None:
+    assert verdict(page(b"User-agent: *\nDisallow: /x", cut=True), AGENT).rules == ALLOW_ALL
+
+
+KINDS_OF_NO_FILE = {FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS_OF_NO_FILE))
+def test_a_file_that_is_not_there_allows_all_for_a_day(kind: FailureKind) -> None:
+    assert verdict(Failed(kind=kind), AGENT, FORBID_ALL) == Verdict(ALLOW_ALL, ANSWER_HOLDS_S)
+
+
+@pytest.mark.parametrize("kind", sorted(set(FailureKind) - KINDS_OF_NO_FILE))
+def test_a_host_that_cannot_say_forbids_all_for_an_hour(kind: FailureKind) -> None:
+    assert verdict(Failed(kind=kind), AGENT) == Verdict(FORBID_ALL, SILENCE_HOLDS_S)
+
+
+@pytest.mark.parametrize("reason", Refusal)
+def test_a_redirect_to_where_we_do_not_go_forbids_all(reason: Refusal) -> None:
+    assert verdict(Refused(reason=reason), AGENT) == Verdict(FORBID_ALL, SILENCE_HOLDS_S)
+
+
+def test_what_was_known_outlives_a_host_that_cannot_say() -> None:
+    known = rules("Disallow: /x")
+    silence = Failed(kind=FailureKind.SERVER_ERROR)
+    assert verdict(silence, AGENT, known) == Verdict(known, SILENCE_HOLDS_S)
+
+
+# ---------------------------------------------------------------- conformance
+
+# Where crawler-commons asks otherwise than Google's matcher does; its own cases all agree here.
+OTHERWISE = (
+    "testRobotsTxtAlwaysAllowed/1",  # Google forbids /robots.txt like any path: stress/369883
+    *(f"{name}/3" for name in ("testMixedEndings2", "testRfpCases", "testRfpCases2")),
+    "testMixedEndings2/11",  # "~" is "%7E"; Google decodes no escape: non-ascii-paths/3
+    "testRfpCases2/11",
+    *(f"testRfpCases/{number}" for number in (4, 5, 6, 8)),  # an agent with a version
+    "testBrokenKrugleRobotsTxtFile/2",
+    *(f"testNutchCases2/{number}" for number in (12, 13, 16, 19, 32, 33, 36, 39, 52, 53, 56, 59)),
+    "testUnsupportedFields/1",  # as above, agents with a digit: no token
+    *(f"testHeritrixCases/{number}" for number in (5, 6, 7)),  # agents of several words
+    "testMultiAgentNames/1",
+    "testMultiWordAgentName/1",
+    *(f"testSpacesInMultipleUserAgentNames/{number}" for number in (2, 3)),
+    "testHtmlMarkupInRobotsTxt/2",  # "*<BR>" is no star
+    "testUnicodeUnescapedPaths/7",  # the same bytes read as another charset
+)
+
+
+def decided(case: dict[str, Any], url: str) -> bool:
+    return parse(base64.b64decode(case["robots_b64"]), case["agent"]).allows(url)
+
+
+@pytest.fixture(scope="module")
+def cases(shared_vector: Callable[[str], Path]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(shared_vector("robots_cases.json").read_text())
+    return found
+
+
+def test_googles_cases_are_decided_as_google_decides_them(cases: list[dict[str, Any]]) -> None:
+    googles = [case for case in cases if case["origin"] != "crawler-commons"]
+    wrong = [case["name"] for case in googles if decided(case, case["url"]) != case["allowed"]]
+    assert len(googles) == 396
+    assert wrong == []
+
+
+def test_other_cases_differ_only_where_google_decides_otherwise(
+    cases: list[dict[str, Any]],
+) -> None:
+    others = [case for case in cases if case["origin"] == "crawler-commons"]
+    wrong = [
+        case["name"]
+        for case in others
+        if decided(case, canonical(case["url"]) or "") != case["allowed"]
+    ]
+    assert len(others) == 209
+    assert sorted(wrong) == sorted(OTHERWISE)
+
+
+def test_delays_and_sitemaps_of_real_files_are_found(
+    shared_vector: Callable[[str], Path],
+) -> None:
+    folder = shared_vector("cc_robots")
+    merged = (folder / "crawl-delay-group-merging.txt").read_bytes()
+    assert parse(merged, "mybot").crawl_delay_s == 10.0
+    assert parse(merged, "mybot").forbidden == ("/private/",)
+    assert parse(merged, "yourbot").crawl_delay_s is None
+    assert parse(merged, "yourbot").forbidden == ("/login/", "/private/")
+    assert parse(merged, "anybot").crawl_delay_s == 30.0
+    marked = {
+        parse((folder / f"robots-with-{mark}-bom.txt").read_bytes(), AGENT)
+        for mark in ("utf8", "utf16le", "utf16be")
+    }
+    assert len(marked) == 1
+    assert marked != {ALLOW_ALL}
+
+
+def test_three_thousand_real_files_are_read_and_come_back(
+    shared_vector: Callable[[str], Path],
+) -> None:
+    read = 0
+    with tarfile.open(shared_vector("protego_robots.tar.gz")) as archive:
+        for member in archive:
+            if stream := archive.extractfile(member):
+                asked = parse(stream.read(), AGENT)
+                assert Rules.from_text(asked.text()) == asked
+                assert allows(asked, "/") in (True, False)
+                read += 1
+    assert read > 3_000

@@ -1,0 +1,198 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.errors import UsageError
+from minicrawl.web.scope import NOT_PAGES, REACHES, ScopeRules, is_page_by_name
+
+SEED = "https://docs.example.com/manual/index.html?lang=/en/"
+
+
+def allowed(kind: str, url: str) -> bool:
+    return ScopeRules.of(kind, [SEED]).allows(url)
+
+
+# ---------------------------------------------------------------- reach
+
+
+def test_any_reaches_every_host() -> None:
+    assert allowed("any", "http://example.org/a")
+
+
+@pytest.mark.parametrize(
+    ("url", "within"),
+    [
+        ("https://docs.example.com/", True),
+        ("http://example.com/", True),
+        ("https://www.blog.example.com:8443/a", True),
+        ("https://example.org/", False),
+        ("https://notexample.com/", False),
+    ],
+)
+def test_domain_reaches_the_site_of_a_seed(url: str, within: bool) -> None:
+    assert allowed("domain", url) is within
+
+
+@pytest.mark.parametrize(
+    ("url", "within"),
+    [
+        ("https://docs.example.com/other", True),
+        ("http://docs.example.com:8080/", True),
+        ("https://example.com/", False),
+        ("https://www.docs.example.com/", False),
+    ],
+)
+def test_host_reaches_the_same_name_on_any_scheme_and_port(url: str, within: bool) -> None:
+    assert allowed("host", url) is within
+
+
+@pytest.mark.parametrize(
+    ("url", "within"),
+    [
+        ("https://docs.example.com/manual/", True),
+        ("http://docs.example.com/manual/a/b.html?c=/d/", True),
+        ("https://docs.example.com/manual", False),
+        ("https://docs.example.com/manuals/a", False),
+        ("https://docs.example.com/", False),
+        ("https://docs.example.com:8443/manual/", False),
+        ("https://example.org/manual/", False),
+        ("https://example.org/?to=docs.example.com/manual/", False),
+    ],
+)
+def test_prefix_reaches_what_lies_in_the_folder_of_a_seed(url: str, within: bool) -> None:
+    assert allowed("prefix", url) is within
+
+
+def test_a_seed_at_the_root_reaches_its_whole_server() -> None:
+    rules = ScopeRules.of("prefix", ["https://example.com/start?a"])
+    assert rules.allows("https://example.com/a/b/c")
+
+
+SEGMENTS = st.lists(st.sampled_from(["a", "b", "cc", ""]), max_size=4).map("/".join)
+URLS = st.builds("{}://{}/{}{}".format,
+    st.sampled_from(["http", "https"]),
+    st.sampled_from(["h", "example.com", "www.example.com", "example.com:8443", "[::1]:1"]),
+    SEGMENTS,
+    st.sampled_from(["", "?", "?q=/a/"]),
+)  # fmt: skip
+
+
+@given(st.sampled_from(sorted(REACHES)), st.lists(URLS, max_size=3), URLS)
+def test_seeds_are_always_within_reach_and_more_seeds_reach_no_less(
+    kind: str, seeds: list[str], url: str
+) -> None:
+    assert all(ScopeRules.of(kind, seeds).allows(seed) for seed in seeds)
+    if ScopeRules.of(kind, seeds[:1]).allows(url):
+        assert ScopeRules.of(kind, seeds[:1] + seeds).allows(url)
+
+
+@given(st.lists(URLS, max_size=3), URLS)
+def test_a_folder_holds_what_begins_with_its_name(seeds: list[str], url: str) -> None:
+    def address(text: str) -> str:
+        return text.partition("://")[2].partition("?")[0]
+
+    folders = [re.sub("[^/]*$", "", address(seed)) for seed in seeds]
+    expected = any(address(url).startswith(folder) for folder in folders)
+    assert ScopeRules.of("prefix", seeds).allows(url) is expected
+
+
+def test_an_unknown_scope_is_refused_with_the_choices() -> None:
+    with pytest.raises(UsageError, match="'planet' is unknown; choose one of any, domain, host"):
+        ScopeRules.of("planet", [SEED])
+
+
+# ---------------------------------------------------------------- patterns
+
+
+def rules(allow: tuple[str, ...] = (), deny: tuple[str, ...] = ()) -> ScopeRules:
+    return ScopeRules.of("any", [SEED], allow=allow, deny=deny)
+
+
+def test_where_any_pattern_allows_one_must_match_anywhere_in_the_url() -> None:
+    patterns = rules(allow=("/docs/", r"\?page="))
+    assert patterns.allows("https://example.com/docs/a")
+    assert patterns.allows("https://example.com/?page=2")
+    assert not patterns.allows("https://example.com/blog/")
+
+
+def test_no_pattern_that_denies_may_match() -> None:
+    patterns = rules(deny=("/login", "print=1"))
+    assert patterns.allows("https://example.com/docs/")
+    assert not patterns.allows("https://example.com/login?next=/docs/")
+    assert not patterns.allows("https://example.com/docs/?print=1")
+
+
+def test_deny_wins_over_allow() -> None:
+    assert not rules(allow=("/docs/",), deny=("draft",)).allows("https://example.com/docs/draft")
+
+
+def test_patterns_do_not_widen_the_reach() -> None:
+    patterns = ScopeRules.of("host", [SEED], allow=("example",))
+    assert not patterns.allows("https://example.org/")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "complaint"),
+    [
+        ("a(b", r"deny 'a(b' is no regular expression: missing ), unterminated subpattern"),
+        ("a{99999999999}", "deny 'a{99999999999}' is no regular expression: "),
+    ],
+)
+def test_a_broken_pattern_is_refused_with_its_place(pattern: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(complaint)):
+        rules(deny=(pattern,))
+    with pytest.raises(UsageError, match=re.escape(complaint.replace("deny", "allow"))):
+        rules(allow=(pattern,))
+
+
+# ---------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    "rest",
+    ["a.pdf", "a/B.JPG", "photo.png?size=large", "a.b.tar.gz", "1.0.zip", "feed.rss", "a%20b.mp3"],
+)
+def test_a_name_may_say_that_it_is_no_page(rest: str) -> None:
+    assert not is_page_by_name(f"https://example.com/{rest}")
+    assert not ScopeRules.of("any", []).allows(f"https://example.com/{rest}")
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "",
+        "a",
+        "pdf",
+        ".png",
+        "a.html",
+        "a.php",
+        "index.asp",
+        "a.pdf/",
+        "a.pdf/b",
+        "view?file=a.pdf",
+        "download.dll?ViewItem",
+        "site/example.com",
+        "wiki/Node.js",
+        "wiki/File:Cat.jpg",
+        "wiki/File%3ACat.jpg",
+        "release-1.0",
+    ],
+)
+def test_a_name_that_leaves_it_open_may_be_a_page(rest: str) -> None:
+    assert is_page_by_name(f"https://example.com/{rest}")
+
+
+def test_a_host_is_no_name_of_a_file() -> None:
+    assert is_page_by_name("https://archive.zip/")
+
+
+def test_which_endings_are_no_pages_is_the_callers_to_say() -> None:
+    rules = ScopeRules.of("any", [], not_pages=frozenset({"html"}))
+    assert rules.allows("https://example.com/a.pdf")
+    assert not rules.allows("https://example.com/a.html")
+
+
+def test_what_servers_write_pages_under_is_never_a_file() -> None:
+    assert not NOT_PAGES & {"html", "htm", "php", "asp", "jsp", "cgi", "exe", "dll", "com"}

@@ -1,0 +1,231 @@
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.web import sitemaps
+from minicrawl.web.sitemaps import Sitemap, parse
+
+AT = "https://example.com/maps/sitemap.xml"
+ROOT = "https://example.com"
+
+
+def pages(body: str | bytes) -> list[str]:
+    """The pages of a sitemap that names no other sitemap, without the host they share."""
+    sitemap = parse(body if isinstance(body, bytes) else body.encode(), AT)
+    assert sitemap.sitemaps == ()
+    return [page.removeprefix(ROOT) for page in sitemap.pages]
+
+
+def urlset(*locations: str) -> str:
+    return f"<urlset>{''.join(f'<url><loc>{it}</loc></url>' for it in locations)}</urlset>"
+
+
+# ---------------------------------------------------------------- the forms
+
+
+def test_a_sitemap_names_pages() -> None:
+    body = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        "<!-- all -->\n<url>\n<loc>\n https://example.com/a </loc><lastmod>2020</lastmod></url>"
+        "<url><priority>1</priority><loc>https://other.example/b</loc></url>\n</urlset>\n"
+    )
+    assert pages(body) == ["/a", "https://other.example/b"]
+
+
+def test_an_index_names_sitemaps() -> None:
+    body = b"<sitemapindex><sitemap><loc>/a.xml.gz</loc></sitemap></sitemapindex>"
+    assert parse(body, AT) == Sitemap(sitemaps=(f"{ROOT}/a.xml.gz",))
+
+
+def test_a_location_right_under_the_root_counts() -> None:
+    assert pages("<urlset><loc>/a</loc></urlset>") == ["/a"]
+    assert parse(b"<sitemapindex><loc>/a</loc></sitemapindex>", AT).sitemaps == (f"{ROOT}/a",)
+
+
+def test_a_feed_names_the_pages_of_its_entries() -> None:
+    rss = (
+        "<rss><channel><link>/home</link><item><title>A</title><link>/a</link></item>"
+        '<item xmlns:atom="http://www.w3.org/2005/Atom"><atom:link href="/b"/>'
+        '<atom:link rel="self" href="/no"/></item></channel></rss>'
+    )
+    atom = (
+        '<feed xmlns="http://www.w3.org/2005/Atom"><link href="/home"/><entry><link href="/a"/>'
+        '<link rel="alternate" href="/b"/><link rel="edit" href="/no"/></entry></feed>'
+    )
+    assert pages(rss) == pages(atom) == ["/a", "/b"]
+
+
+def test_all_else_is_a_list_of_absolute_urls() -> None:
+    lines = (
+        "https://example.com/a\r\n  HTTP://Example.com/b \r\rnot a url\n/relative\nhttps://x y\n"
+    )
+    assert pages(lines) == ["/a", "http://example.com/b"]
+
+
+def test_what_is_no_sitemap_names_nothing() -> None:
+    html = b"<!DOCTYPE html><html><head><link href=/a rel=next></head><a href=/b>b</a></html>"
+    for body in (b"", b"<", b"<!-- ", b"Not found", b"\x1f\x8b", b"\x00\xff", html):
+        assert parse(body, AT) == Sitemap()
+
+
+def test_urls_are_canonical_and_each_is_named_once() -> None:
+    assert pages(urlset("a", "/maps/a", "https://EXAMPLE.com/maps/a#top", "mailto:a@b.c")) == [
+        "/maps/a"
+    ]
+
+
+def test_locations_of_anything_else_are_no_pages() -> None:
+    image = "<image:image><image:loc>/a.png</image:loc></image:image>"
+    for declared in ("", ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'):
+        assert pages(f"<urlset{declared}><url>{image}<loc>/a</loc></url></urlset>") == ["/a"]
+
+
+def test_namespaces_do_not_count() -> None:
+    for declared in ("", ' xmlns:s="http://www.sitemaps.org/schemas/sitemap/0.9"', ' xmlns:s="?"'):
+        body = f"<s:urlset{declared}><s:url><s:loc>/a</s:loc></s:url></s:urlset>"
+        assert pages(body) == ["/a"]
+
+
+# ---------------------------------------------------------------- encodings
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_tells_the_encoding(encoding: str) -> None:
+    body = f'<?xml version="1.0" encoding="{encoding[:6].strip("-")}"?>' + urlset("/ü")
+    assert pages(body.encode(encoding)) == ["/%C3%BC"]
+    assert pages("https://example.com/ü\n".encode(encoding)) == ["/%C3%BC"]
+
+
+def test_the_declaration_tells_the_encoding() -> None:
+    body = '\n <?xml version="1.0" encoding="iso-8859-1"?>' + urlset("/ü")
+    assert pages(body.encode("latin-1")) == ["/%C3%BC"]
+
+
+# ---------------------------------------------------------------- what is broken
+
+
+def test_what_comes_before_the_break_counts() -> None:
+    body = urlset("/a", "/b")
+    assert pages(body[: body.index("/b") + 1]) == ["/a"], "a URL cut short is another URL"
+    assert pages(body.replace("</url>", "")) == ["/a", "/b"]
+
+
+def test_a_location_that_is_empty_or_has_tags_in_it_is_none() -> None:
+    assert pages(urlset("", " ", "/a<b>c</b>d", "/e")) == ["/e"]
+
+
+def test_an_ampersand_means_itself_wherever_it_is_none_of_xmls_own() -> None:
+    assert pages(urlset("/a?b=1&amp;c=2&#38;d=3&#x26;e=4&f=5&g;")) == [
+        "/a?b=1&c=2&d=3&e=4&f=5&g;",
+    ]
+    assert pages(urlset("<![CDATA[/a?b=1&c=2&amp;d=3]]>", "/a?b&c")) == [
+        "/a?b=1&c=2&amp;d=3",
+        "/a?b&c",
+    ]
+    assert pages(urlset("/a", "<![CDATA[/b")) == ["/a"]
+
+
+def test_a_gzip_file_is_unpacked_as_far_as_it_goes() -> None:
+    body = "".join(f"https://example.com/{n * n * n:x}\n" for n in range(50_000)).encode()
+    packed = gzip.compress(body)
+    whole = pages(packed)
+    assert len(whole) == 50_000
+    assert pages(packed + b"trailing bytes" + packed) == whole
+    half = pages(packed[: len(packed) // 2])
+    assert 0 < len(half) < 50_000
+    assert half[:-1] == whole[: len(half) - 1]
+    assert pages(packed[:-8] + bytes(8))[:1_000] == whole[:1_000], "a checksum that is wrong"
+
+
+# ---------------------------------------------------------------- bombs
+
+
+def test_a_gzip_bomb_is_unpacked_up_to_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sitemaps, "MAX_BYTES", 1_000)
+    inside = b"https://example.com/a\n".ljust(999) + b"\nhttps://example.com/b\n"
+    assert pages(gzip.compress(inside)) == pages(inside) == ["/a"]
+
+
+def test_no_more_urls_are_taken_than_a_sitemap_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sitemaps, "MAX_URLS", 3)
+    many = [f"https://example.com/{n}" for n in range(10_000)]
+    assert pages(urlset(*many)) == pages("\n".join(many)) == ["/0", "/1", "/2"]
+
+
+def test_reading_ends_where_tags_and_texts_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sitemaps, "_MAX_EVENTS", 1_000)
+    junk = "<a/>" * 100_000
+    assert pages(f"<urlset><loc>/a</loc>{junk}<loc>/b</loc></urlset>") == ["/a"]
+    assert pages(f"<urlset><loc>/a</loc>{'&' * 200_000}<loc>/b</loc></urlset>") == ["/a"]
+
+
+def test_no_entity_is_expanded() -> None:
+    laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    document = f'<!DOCTYPE a [<!ENTITY l0 "ha">{laughs}<!ENTITY f SYSTEM "file:///etc/hostname">]>'
+    assert pages(document + urlset("/a?&l9;", "/b?&f;")) == ["/a?&l9;", "/b?&f;"]
+
+
+def test_a_text_without_end_is_no_url() -> None:
+    assert pages(urlset("/" + "a" * 1_000_000, "/b")) == ["/b"]
+
+
+def test_elements_may_be_nested_as_deep_as_they_like() -> None:
+    assert pages("<urlset>" + "<a>" * 100_000 + "<url><loc>/a</loc></url>") == ["/a"]
+
+
+PIECES = st.sampled_from(
+    [
+        *("<urlset>", "<url>", "<loc>", "</loc>", "</url>", "</urlset>", "/a", "http://b/"),
+        *("<sitemap>", "<item>", "<link ", 'href="/c"', ">", "/>", "</link>", "<x:loc>", "</x>"),
+        *("&", "&amp;", "&#0;", "&#x41;", "<![CDATA[", "]]>", "<!--", "-->", "<!DOCTYPE a [", "]>"),
+        *('<?xml version="1.0" encoding="utf-16"?>', "\0", "\ufeff", "ü", '"', "\n", "<"),
+    ]
+)
+
+
+@given(st.lists(PIECES), st.sampled_from(["utf-8", "utf-16", "latin-1"]), st.binary(max_size=9))
+def test_no_bytes_are_an_error(pieces: list[str], encoding: str, ending: bytes) -> None:
+    body = "".join(pieces).encode(encoding, errors="replace") + ending
+    for sitemap in (parse(body, AT), parse(b"<urlset><url>" + body, AT)):
+        named = sitemap.pages + sitemap.sitemaps
+        assert all(url.startswith(("http://", "https://")) for url in named)
+
+
+# ---------------------------------------------------------------- real files
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "first"),
+    [
+        ("atom.xml", 2, "http://example.org/2003/12/13/atom03"),
+        (
+            "hebdenbridgetimes-articles-sitemap.xml",
+            74,
+            "http://www.hebdenbridgetimes.co.uk/news/local/"
+            "video-tour-de-yorkshire-in-calderdale-1-7242580",
+        ),
+        ("pagemaps-sitemap.xml", 2, "http://www.example.com/foo"),
+        ("sitemap-images.xml", 1, "http://www.example.com/images/some_image_landing_page.html"),
+        ("sitemap-mobile.xml", 3, "http://www.example.com/mobile-friendly-1/"),
+        ("sitemap-news.xml", 2, "http://www.example.org/business/article55.html"),
+        ("sitemap-videos-tvshow.xml", 1, "https://example.org/my-tv-show/23/13/"),
+        ("sitemap-videos.xml", 3, "http://www.example.com/videos/some_video_landing_page.html"),
+        ("sitemap-with-bom.txt", 2, "http://www.domain.com/page1.html"),
+        ("sitemap.badns.xml", 2, "http://www.example.com/1"),
+        ("sitemap.ns.xml", 2, "http://www.example.com/1"),
+        ("sitemap.txt", 2, "http://www.domain.com/page1.html"),
+        ("sitemap.txt.gz", 5, "http://www.example.com/"),
+    ],
+)
+def test_real_files_name_their_pages(
+    shared_vector: Callable[[str], Path], name: str, count: int, first: str
+) -> None:
+    sitemap = parse((shared_vector("cc_sitemaps") / name).read_bytes(), AT)
+    assert len(sitemap.pages) == count
+    assert sitemap.pages[0] == first
+    assert sitemap.sitemaps == ()

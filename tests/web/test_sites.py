@@ -1,0 +1,62 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.web.sites import site
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("example.com", "example.com"),
+        ("www.docs.example.com", "example.com"),
+        ("www.example.co.uk", "example.co.uk"),
+        ("www.xn--85x722f.xn--55qx5d.cn", "xn--85x722f.xn--55qx5d.cn"),
+        ("www.example.com.", "example.com"),
+        ("www.example.intranet", "example.intranet"),
+        ("www.example.intranet.", "example.intranet"),
+    ],
+)
+def test_the_site_of_a_host_is_its_registrable_domain(host: str, expected: str) -> None:
+    assert site(host) == expected
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[2001:db8::1]", "com", "co.uk", "."])
+def test_a_host_without_a_registrable_domain_is_its_own_site(host: str) -> None:
+    assert site(host) == host
+
+
+def test_strangers_under_one_roof_are_sites_of_their_own() -> None:
+    assert site("pages.alice.github.io") == "alice.github.io"
+    assert site("bob.github.io") == "bob.github.io"
+    assert site("github.io") == "github.io"
+
+
+LABELS = st.sampled_from(
+    ["", "a", "b1", "com", "uk", "co", "ck", "www", "github", "io", "intranet"]
+)
+
+
+@given(st.lists(LABELS, min_size=1).map(".".join))
+def test_a_site_is_its_own_site(host: str) -> None:
+    assert site(site(host)) == site(host)
+
+
+# Such a name cannot be looked up, so that its site does not matter.
+WITH_A_DOT_BEFORE = {".example.com", ".example.example"}
+
+
+def test_sites_are_those_of_the_public_suffix_list(
+    shared_vector: Callable[[str], Path],
+) -> None:
+    wrong = set()
+    for line in shared_vector("psl_tests.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("//"):
+            host, domain = line.split()
+            expected = host if domain == "null" else domain
+            if site(host.lower()) != expected.lower():
+                wrong.add(host)
+    assert wrong == WITH_A_DOT_BEFORE

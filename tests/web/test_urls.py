@@ -1,0 +1,453 @@
+import csv
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ada_url import join_url
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from minicrawl.web.urls import LONGEST, canonical, canonical_links, host, origin, seed, split
+
+Vector = Callable[[str], Path]
+
+BASE = "https://example.com/docs/a.html?page=2"
+
+
+# ---------------------------------------------------------------- by hand
+
+
+@pytest.mark.parametrize(
+    ("href", "url"),
+    [
+        ("b.html", "https://example.com/docs/b.html"),
+        ("/b.html", "https://example.com/b.html"),
+        ("../b/./c/..", "https://example.com/b/"),
+        ("?page=3", "https://example.com/docs/a.html?page=3"),
+        ("", "https://example.com/docs/a.html?page=2"),
+        ("//example.org", "https://example.org/"),
+        (" \tHTTP://EXAMPLE.org:80/A\n", "http://example.org/A"),
+        ("https:\\\\example.org\\a b", "https://example.org/a%20b"),
+        ("http://bücher.example/ü?ü", "http://xn--bcher-kva.example/%C3%BC?%C3%BC"),
+        ("http://0x7f.1/", "http://127.0.0.1/"),
+        ("http://[2001:DB8::0:1]:8080/", "http://[2001:db8::1]:8080/"),
+        ("\ud800.html", "https://example.com/docs/%EF%BF%BD.html"),
+    ],
+)
+def test_a_reference_is_resolved_and_spelled_by_the_standard(href: str, url: str) -> None:
+    assert canonical(href, BASE) == url
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        "mailto:a@example.com",
+        "javascript:void(0)",
+        "ftp://example.com/",
+        "data:text/html,<p>",
+        "https://",
+        "https://exa mple.com/",
+        "https://example.com:99999/",
+        "http://300.1.1.1/",
+        "https://\ud800/",
+    ],
+)
+def test_what_is_no_web_address_names_no_page(href: str) -> None:
+    assert canonical(href, BASE) is None
+
+
+def test_without_a_base_only_an_absolute_url_names_a_page() -> None:
+    assert canonical("https://example.com") == "https://example.com/"
+    assert canonical("a.html") is None
+    assert canonical("#top") is None
+
+
+def test_under_a_base_that_is_no_url_there_are_no_pages() -> None:
+    assert canonical("https://example.com/", "nowhere") is None
+    assert canonical_links(["https://example.com/"], "nowhere") == []
+
+
+def test_under_a_base_of_another_scheme_only_absolute_urls_are_links() -> None:
+    hrefs = ["/a", "a", "?a", "https://example.com/a", "https://example.com:8443/b"]
+    expected = ["https://example.com/a", "https://example.com:8443/b"]
+    assert canonical_links(hrefs, "ftp://example.com/") == expected
+
+
+@pytest.mark.parametrize(
+    ("href", "url"),
+    [
+        ("https://example.com/a#b", "https://example.com/a"),
+        ("https://example.com/a#", "https://example.com/a"),
+        ("https://example.com/a #b", "https://example.com/a%20"),
+        ("https://me:secret@example.com/a", "https://example.com/a"),
+        ("https://example.com/@me", "https://example.com/@me"),
+        ("https://example.com:443/a", "https://example.com/a"),
+    ],
+)
+def test_fragment_credentials_and_usual_port_are_no_part_of_a_name(href: str, url: str) -> None:
+    assert canonical(href) == url
+    assert canonical_links([href], BASE) == [url]
+
+
+def test_a_page_read_with_credentials_hands_none_to_its_links() -> None:
+    links = canonical_links(["/a", "b", "?c"], "https://me:secret@example.com/d/")
+    assert links == [f"https://example.com/{rest}" for rest in ("a", "d/b", "d/?c")]
+
+
+def test_a_url_of_the_longest_length_is_one_and_one_character_more_is_too_long() -> None:
+    longest = "https://example.com/".ljust(LONGEST, "a")
+    assert canonical(longest) == longest
+    assert canonical(longest + "a") is None
+    assert canonical_links([longest, longest + "a"], BASE) == [longest]
+
+
+@pytest.mark.parametrize(
+    ("rest", "kept"),
+    [
+        ("?utm_source=a&utm_medium=b", ""),
+        ("?id=1&UTM_Source=a&page=2", "?id=1&page=2"),
+        ("?gclid=1&id=1", "?id=1"),
+        ("?id=1&fbclid=", "?id=1"),
+        ("?PHPSESSID=cdc993a493e899be&f=2", "?f=2"),
+        ("?ASPSESSIONIDQQABCDEF=X&f=2", "?f=2"),
+        ("?CFID=12&CFTOKEN=34", ""),
+        ("?topic=3&sid=0123456789abcdef0123456789abcdef", "?topic=3"),
+        ("?a=1&b=2;jsessionid=1E6F", "?a=1&b=2"),
+        ("?jsessionid=1E6F;a=1", "?a=1"),
+        ("?utm_id=1&", ""),
+        ("?&utm_id=1&&", "?&&"),
+        (";jsessionid=1E6F", ""),
+        (";JSESSIONID=1E6F!2?a=1", "?a=1"),
+        (";jsessionid=1;jsessionid=2/b;v=1", "/b;v=1"),
+        (";jsessionid=1.;jsessionid=2/b", "/b"),
+    ],
+)
+def test_the_marks_of_a_visit_are_no_part_of_a_name(rest: str, kept: str) -> None:
+    assert canonical(f"https://example.com/x{rest}") == f"https://example.com/x{kept}"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "?",
+        "?&",
+        "?b=2&a=1&a=1",
+        "?gclid",
+        "?utm_source",
+        "?sid=12",
+        "?sid=0123456789abcdef0123456789abcdef0",
+        "?cfid=12",
+        "?my_utm_source=1",
+        "?session=1&id=2",
+        "?tl;dr",
+        "?a?utm_id=1",
+        "?to=https://me@example.org/",
+        "//a//index.html",
+        ";v=1",
+        "/;jsessionid=1",
+        "/..;jsessionid=1/b",
+        "/%2e;jsessionid=1/b",
+    ],
+)
+def test_what_may_name_another_page_stays(rest: str) -> None:
+    assert canonical(f"https://example.com/x{rest}") == f"https://example.com/x{rest}"
+
+
+def test_a_host_that_looks_like_a_session_stays() -> None:
+    assert canonical("http://a;jsessionid=1/b;c") == "http://a;jsessionid=1/b;c"
+
+
+def test_links_come_once_each_and_in_the_order_of_the_page() -> None:
+    hrefs = [
+        "b#1",
+        "/a",
+        "b#2",
+        "mailto:x",
+        "./b",
+        "/docs/b?utm_id=3",
+        "#",
+        "https://example.com/a",
+    ]
+    assert canonical_links(hrefs, BASE) == [
+        "https://example.com/docs/b",
+        "https://example.com/a",
+        BASE,
+    ]
+
+
+# ---------------------------------------------------------------- parts
+
+
+@pytest.mark.parametrize(
+    ("url", "its_origin", "its_host", "rest"),
+    [
+        ("https://example.com/", "https://example.com", "example.com", "/"),
+        ("http://h/a:b?c=//d", "http://h", "h", "/a:b?c=//d"),
+        ("https://example.com:8443/a/b", "https://example.com:8443", "example.com", "/a/b"),
+        ("http://[::1]/", "http://[::1]", "[::1]", "/"),
+        ("http://[::1]:8080/", "http://[::1]:8080", "[::1]", "/"),
+    ],
+)
+def test_the_parts_of_a_url(url: str, its_origin: str, its_host: str, rest: str) -> None:
+    assert origin(url) == its_origin
+    assert host(url) == its_host
+    assert split(url) == (its_origin, rest)
+
+
+# ---------------------------------------------------------------- seeds
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("https://example.com", "https://example.com/"),
+        ("HTTP://example.com/a b ", "http://example.com/a%20b"),
+        ("https://intranet/", "https://intranet/"),
+        ("example.com", "https://example.com/"),
+        (" example.com:8443/path?q#f\n", "https://example.com:8443/path?q"),
+        ("example.com?q=a@b", "https://example.com/?q=a@b"),
+        ("bücher.example", "https://xn--bcher-kva.example/"),
+        ("пример.рф", "https://xn--e1afmkfd.xn--p1ai/"),
+        ("localhost:8000", "http://localhost:8000/"),
+        ("app.LOCALHOST", "http://app.localhost/"),
+        ("127.0.0.1:8000/x", "http://127.0.0.1:8000/x"),
+        ("[::1]:8000", "http://[::1]:8000/"),
+    ],
+)
+def test_a_seed_may_leave_out_its_scheme(text: str, url: str) -> None:
+    assert seed(text) == url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# a comment",
+        "not a url",
+        "word",
+        "word:8000",
+        "ftp://example.com",
+        "mailto:a@example.com",
+        "a@example.com",
+        "tel:12345",
+        "/path/to.html",
+        "//example.com/",
+        "1.5",
+        "300.1.1.1",
+        "..",
+        "https:",
+        "example.com:99999",
+        "example.com a",
+    ],
+)
+def test_what_is_no_address_is_no_seed(text: str) -> None:
+    assert seed(text) is None
+
+
+# ---------------------------------------------------------------- laws
+
+# What parsers stumble over, in small pieces, so that they meet.
+PIECES = """
+    a b.html c1 xn-- com 0x7f 1 : :80 :443 / // /. /.. . .. %2e %2E. %2f % %zz ? # & = ; @
+    utm_id=1 utm_id sid=0123456789abcdef0123456789abcdef cfid=1 cftoken=2 phpsessid=3
+    ;jsessionid=1 ;jsess ionid= http:// HTTPS:// https://example.com example.org/ http: file:
+    \\ ' ^ | [ ] [::1] { ` < ~ ! $ ( ) * + , _ - ü ß \u3002 \u00ad \u200d \ud800
+"""
+REFERENCES = st.lists(st.sampled_from([*PIECES.split(), " ", "\t", "\n", "\0"]), max_size=9).map(
+    "".join
+)
+BASES = st.sampled_from(
+    [
+        BASE,
+        "http://example.com",
+        "http://u:p@h:81/d;jsessionid=1/..;x/e?f/g#h",
+        "http://[::1]/%2e%2E/a//b/",
+        "ftp://h/a/",
+        "file:///a/b",
+        "data:text/html,a",
+        "about:blank",
+    ]
+)
+
+
+@given(REFERENCES, BASES)
+@example("http://x/.;jsessionid=1", BASE)
+@example("http://x/?cfid=1&utm_id=1&cftoken=2", BASE)
+@example("http://x/?cfid=1&cfid=2&cftoken=3", BASE)
+@example("http://x/?utm_utm_id=1id=2", BASE)
+def test_what_is_canonical_is_so_again(href: str, base: str) -> None:
+    url = canonical(href, base)
+    assert url is None or canonical(url) == canonical(url, base) == url
+
+
+@given(st.text(), BASES)
+def test_no_text_whatever_is_too_much(text: str, base: str) -> None:
+    url = canonical(text, base)
+    assert url is None or canonical(url) == url
+    assert canonical_links([text], base) == ([url] if url else [])
+    found = seed(text)
+    assert found is None or seed(found) == found
+
+
+@given(st.lists(REFERENCES, max_size=5), BASES)
+def test_all_links_at_once_are_the_same_as_one_by_one(hrefs: list[str], base: str) -> None:
+    one_by_one = dict.fromkeys(canonical(href, base) for href in hrefs)
+    assert canonical_links(hrefs, base) == [url for url in one_by_one if url]
+
+
+PLAIN_PIECES = """
+    a Z 0 0x7f com xn-- _ - . .. / // %2e %2E %20 ? ?b=c & = ; @ : ! $ ( ) * + , ~
+    http://example.org https://example.org/ http://a.b http://1.2
+"""
+
+
+@given(st.lists(st.sampled_from(PLAIN_PIECES.split()), max_size=8).map("".join), BASES)
+def test_a_reference_that_needs_no_parser_comes_out_as_from_the_parser(
+    href: str, base: str
+) -> None:
+    assert canonical_links([href], base) == page_names(parsed(href, base))
+
+
+@given(REFERENCES)
+def test_the_parts_of_a_url_are_the_url(href: str) -> None:
+    url = canonical(href, BASE)
+    if url is not None:
+        assert "".join(split(url)) == url
+        assert split(url) == (origin(url), split(url)[1])
+        assert split(url)[1].startswith("/")
+        assert origin(url).partition("://")[2].startswith(host(url))
+
+
+def parsed(href: str, base: str) -> str | None:
+    try:
+        return join_url(base, href)
+    except ValueError:
+        return None
+
+
+def page_names(url: str | None) -> list[str]:
+    """The name of a page by a URL of the standard's, or no name."""
+    name = canonical(url) if url else None
+    return [name] if name else []
+
+
+# ---------------------------------------------------------------- vectors of others
+
+
+def vectors(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def bare(url: str) -> str:
+    """Without fragment and credentials."""
+    scheme, slashes, rest = url.partition("#")[0].partition("//")
+    authority, slash, path = rest.partition("/")
+    return scheme + slashes + authority.rpartition("@")[2] + slash + path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "wpt_urltestdata.json",
+        "wpt_ada_extra_urltestdata.json",
+        "wpt_ada_long_urltestdata.json",
+    ],
+)
+def test_urls_are_parsed_as_in_browsers(shared_vector: Vector, name: str) -> None:
+    for case in vectors(shared_vector(name)):
+        if isinstance(case, str):
+            continue
+        href = case.get("href", "")
+        is_page = href.startswith(("http://", "https://")) and len(href) <= LONGEST
+        expected = bare(href) if is_page else None
+        base = case.get("base") or "about:blank"
+        assert canonical(case["input"], base) == expected, case
+        assert canonical_links([case["input"]], base) == ([expected] if expected else []), case
+
+
+@pytest.mark.parametrize("name", ["wpt_toascii.json", "wpt_IdnaTestV2.json"])
+def test_international_names_are_spelled_as_in_browsers(shared_vector: Vector, name: str) -> None:
+    for case in vectors(shared_vector(name)):
+        if isinstance(case, str):
+            continue
+        url = canonical(f"http://{case['input']}/")
+        assert url == (f"http://{case['output']}/" if case["output"] else None), case
+
+
+def test_queries_are_percent_encoded_as_in_browsers(shared_vector: Vector) -> None:
+    for case in vectors(shared_vector("wpt_percent-encoding.json")):
+        if not isinstance(case, str):
+            url = canonical(f"https://example.com/?{case['input']}")
+            assert url == f"https://example.com/?{case['output']['utf-8']}", case
+
+
+def test_references_are_resolved_as_in_the_standards_examples(shared_vector: Vector) -> None:
+    for case in vectors(shared_vector("rfc3986_5_4.json")):
+        expected = page_names(case["whatwg"])
+        assert canonical_links([case["ref"]], case["base"]) == expected, case
+
+
+def test_dots_and_odd_addresses_are_read_as_in_browsers(shared_vector: Vector) -> None:
+    folder = shared_vector("urlcanon")
+    for path, expected in vectors(folder / "path_dots.json")["special"].items():
+        if "\\" not in path:  # there they are no slashes, in browsers they are
+            assert canonical(f"http://example.com{path}") == f"http://example.com{expected}"
+    for name, address in vectors(folder / "funky_ipv4.json").items():
+        if name != "0000xa":  # a number there, a name in browsers
+            assert canonical(f"http://{name}/") == (address and f"http://{address}/"), name
+
+
+def test_references_are_resolved_as_by_a_peer(shared_vector: Vector) -> None:
+    lines = shared_vector("cc_url-resolve.csv").read_text(encoding="utf-8").splitlines()
+    for row in csv.reader(rows(lines), skipinitialspace=True):
+        href, base, expected = row
+        assert canonical_links([href], base or BASE) == page_names(expected), row
+
+
+def test_peers_know_no_mark_of_a_visit_that_we_keep_by_mistake(shared_vector: Vector) -> None:
+    """Marks under names that may mean something else we keep on purpose."""
+    lines = shared_vector("nutch_regex-normalize-default.test").read_text(encoding="utf-8")
+    doubtful = ("_sessionid=", "bv_sessionid=", "sid=xyz")
+    for row in rows(lines.splitlines()):
+        href, expected = row.split()
+        if "sess" in href.lower() or "sid=" in href.lower():
+            kept = any(name in href.lower() for name in doubtful)
+            assert canonical(href) == (href if kept else expected), row
+
+
+def rows(lines: list[str]) -> Iterator[str]:
+    return (line for line in lines if line and not line.startswith("#"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "wpt_urltestdata.json",
+        "wpt_verifydnslength_tests.json",
+        "cc_weirdToNormalizedUrls.csv",
+        "cc_invalidUrls.csv",
+        "urlcanon/idempotence.json",
+        "urlcanon/semantic_precise.json",
+        "urlcanon/aggressive.json",
+        "urlcanon/supplemental_whatwg.json",
+        "blns.json",
+    ],
+)
+def test_every_input_of_others_is_canonical_after_one_step(
+    shared_vector: Vector, name: str
+) -> None:
+    for text in inputs(shared_vector(name)):
+        for href in (text, f"http://{text}", f"https://example.com/{text}"):
+            url = canonical(href, BASE)
+            assert url is None or canonical(url) == url, href
+            assert canonical_links([href], BASE) == ([url] if url else []), href
+
+
+def inputs(path: Path) -> list[str]:
+    if path.suffix == ".csv":
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return [line.partition(", ")[0] for line in rows(lines)]
+    cases = vectors(path)
+    return [case["input"] if isinstance(case, dict) else case for case in cases]
