@@ -1,0 +1,274 @@
+"""Kinds of values: each reads what a user gave, or says what it wants instead.
+
+Laws: text (of a flag or a variable) and values (of TOML or Python) that mean the same become the
+same value; what was read once is read again as itself; all else is `Unfit`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from minicrawl.config import quantities
+from minicrawl.config.parts import Focus
+
+NONE = "none"  # how text says None
+MOST = 2**31 - 1  # pages and what counts in pages: the ledger has room for no more
+MOST_BYTES = 2**63 - 1
+MOST_SECONDS = 1e9
+
+Reader = Callable[[object], object]
+
+
+class Unfit(Exception):
+    """This value will not do; `wanted` completes a message that quotes it."""
+
+    def __init__(self, value: object, wanted: str) -> None:
+        super().__init__(value, wanted)
+        self.value = value
+        self.wanted = wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How a value is written in help and how it is read."""
+
+    metavar: str
+    read: Reader
+    names: tuple[str, ...] = ()  # all it may be, where that can be listed
+    many: bool = False
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def whole(least: int, most: int = MOST) -> Kind:
+    """A whole number within bounds."""
+    wanted = "must be a whole number " + ("above 0" if least == 1 else f"from {least} on")
+
+    def read(value: object) -> int:
+        found = quantities.whole_number(value)
+        if found is None or found < least:
+            raise Unfit(value, wanted)
+        if found > most:
+            raise Unfit(value, f"must be at most {most:,}")
+        return found
+
+    return Kind("N", read)
+
+
+def number(wanted: str, fits: Callable[[float], bool], metavar: str = "X") -> Kind:
+    """A finite number that fits."""
+
+    def read(value: object) -> float:
+        found = quantities.finite_number(value)
+        if found is None or not fits(found):
+            raise Unfit(value, f"must be {wanted}")
+        return found
+
+    return Kind(metavar, read)
+
+
+def time(wanted: str, fits: Callable[[float], bool]) -> Kind:
+    """Seconds, or a time like 1h30m."""
+    wanted = f"must be a time {wanted}, such as 90, 30s, 5m, 2h or 1h30m"
+
+    def read(value: object) -> float:
+        found = quantities.seconds(value)
+        if found is None or not fits(found):
+            raise Unfit(value, wanted)
+        if found > MOST_SECONDS:
+            raise Unfit(value, f"must be at most {MOST_SECONDS:,.0f} seconds")
+        return found
+
+    return Kind("TIME", read)
+
+
+def _read_size(value: object) -> int:
+    found = quantities.size(value)
+    if found is None or found < 1:
+        raise Unfit(value, "must be a size above 0, such as 5000, 500kB, 10MB or 2GiB")
+    if found > MOST_BYTES:
+        raise Unfit(value, f"must be at most {MOST_BYTES:,} bytes")
+    return found
+
+
+# ---------------------------------------------------------------- words
+
+
+def choice(*names: str) -> Kind:
+    """One of a few names."""
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and value in names:
+            return value
+        raise Unfit(value, f"must be one of {', '.join(names)}")
+
+    return Kind("|".join(names), read, names=names)
+
+
+def text(metavar: str, wanted: str, form: str) -> Kind:
+    """Text of a form, a regular expression."""
+    fits = re.compile(form).fullmatch
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and value.isprintable() and fits(value):
+            return value
+        raise Unfit(value, f"must be {wanted}")
+
+    return Kind(metavar, read)
+
+
+_SWITCHES = dict.fromkeys(("1", "true", "yes", "on"), True)
+_SWITCHES |= dict.fromkeys(("0", "false", "no", "off"), False)
+
+
+def _read_switch(value: object) -> bool:
+    if isinstance(value, str):
+        value = _SWITCHES.get(value.lower(), value)
+    if isinstance(value, bool):
+        return value
+    raise Unfit(value, "must be true or false")
+
+
+def _read_path(value: object) -> Path:
+    if isinstance(value, str | Path) and str(value) and str(value).isprintable():
+        return Path(value)
+    raise Unfit(value, "must be a path of printable characters")
+
+
+def _read_pattern(value: object) -> str:
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise Unfit(value, "must be a regular expression of printable characters")
+    try:
+        re.compile(value)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise Unfit(value, f"is no regular expression: {error}") from None
+    return value
+
+
+def _read_words(value: object) -> str:
+    words = " ".join(value.split()) if isinstance(value, str) else ""
+    if words and words.isprintable():
+        return words
+    raise Unfit(value, "must be words")
+
+
+_RULE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:\[\]]+)(?::(?P<port>[0-9]+))?")
+_LAST_PORT = 65_535
+
+
+def _read_rule(value: object) -> str:
+    if isinstance(value, str) and value.isprintable():
+        host, _, address = value.partition("=")
+        if _RULE.fullmatch(host) and _leads_to_an_address(address):
+            return value
+    raise Unfit(value, "must be HOST[:PORT]=ADDRESS[:PORT], an IPv6 address in brackets")
+
+
+def _leads_to_an_address(target: str) -> bool:
+    from ipaddress import ip_address
+
+    found = _RULE.fullmatch(target)
+    if not found or not 0 < int(found["port"] or 1) <= _LAST_PORT:
+        return False
+    try:
+        ip_address(found["host"].strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------- kinds made of others
+
+
+def optional(kind: Kind) -> Kind:
+    """A value of the kind, or none."""
+
+    def read(value: object) -> object:
+        return None if value is None or value == NONE else kind.read(value)
+
+    return Kind(kind.metavar, read, names=kind.names)
+
+
+def several(kind: Kind) -> Kind:
+    """Any number of values of the kind; text is one of them."""
+
+    def read(value: object) -> tuple[object, ...]:
+        if isinstance(value, str):
+            return (kind.read(value),)
+        if isinstance(value, list | tuple):
+            return tuple(map(kind.read, value))
+        raise Unfit(value, "must be a text or a list of them")
+
+    return Kind(kind.metavar, read, many=True)
+
+
+def focuses(kind: Kind) -> Kind:
+    """Any number of texts of the kind, each with how much more its pages get."""
+
+    def read(value: object) -> tuple[Focus, ...]:
+        found = tuple(_focus(kind, *pair) for pair in _pairs(value))
+        patterns = [focus.pattern for focus in found]
+        for pattern in patterns:
+            if patterns.count(pattern) > 1:
+                raise Unfit(pattern, "is given twice")
+        return found
+
+    return Kind(f"{kind.metavar}[=STRENGTH]", read, many=True)
+
+
+def _pairs(value: object) -> Iterable[tuple[object, object]]:
+    if isinstance(value, Mapping):
+        return value.items()
+    if isinstance(value, str):
+        return [_split(value)]
+    if isinstance(value, list | tuple):
+        return map(_split, value)
+    raise Unfit(value, "must be a text, a list of them or a table of strengths")
+
+
+def _split(item: object) -> tuple[object, object]:
+    """A text ends in its strength if a number follows its last `=`."""
+    if isinstance(item, Focus):
+        return item.pattern, item.strength
+    if isinstance(item, str):
+        pattern, equals, strength = item.rpartition("=")
+        if equals and _is_a_number(strength):
+            return pattern, strength
+    return item, 1.0
+
+
+def _is_a_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _focus(kind: Kind, pattern: object, strength: object) -> Focus:
+    found = quantities.finite_number(strength)
+    if found is None or found <= 0:
+        raise Unfit(f"{pattern}={strength}", "must have a strength above 0")
+    return Focus(pattern=str(kind.read(pattern)), strength=found)
+
+
+# ---------------------------------------------------------------- kinds that need no bounds
+
+SHARE = number("a share from 0 to 1", lambda share: 0 <= share <= 1, "SHARE")
+POSITIVE = number("a number above 0", lambda found: found > 0)
+WEIGHT = number("a number from 0 on", lambda weight: weight >= 0, "WEIGHT")
+WAIT = time("from 0 on", lambda seconds: seconds >= 0)
+TIME = time("above 0", lambda seconds: seconds > 0)
+SIZE = Kind("SIZE", _read_size)
+SWITCH = Kind("", _read_switch)
+FILE = Kind("FILE", _read_path)
+PATTERN = Kind("REGEX", _read_pattern)
+WORDS = Kind("WORDS", _read_words)
+RULE = Kind("HOST=ADDRESS", _read_rule)
+MEDIA_TYPE = text("TYPE", "a media type such as application/pdf or image/*", r"[\w.+-]+/[\w.+*-]+")
+# What robots.txt may call a crawler (RFC 9309, 2.2.1).
+AGENT = text("NAME", "a name of letters, - and _ alone", r"[A-Za-z_-]+")
+# It stands in parentheses in a header: nothing in it may end them.
+CONTACT = text("WHERE", "a URL or a mail address", r"(https?://[!-'*-~]+|[!-'*-~]+@[!-'*-~]+)")

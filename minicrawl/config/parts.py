@@ -1,0 +1,87 @@
+"""The settings themselves: frozen values, each part of the house gets its slice.
+
+A field's default is the setting's default; all else about it stands in `minicrawl.config.table`.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Focus:
+    """Pages that get `strength` times their part once more, out of the virtual page's cash."""
+
+    pattern: str
+    strength: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """When to stop; None is no limit."""
+
+    pages: int | None = None
+    seconds: float | None = None
+    body_bytes: int | None = None
+    continuous: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Which page comes next, and what its importance is made of."""
+
+    strategy: str = "greedy"
+    discovery: float = 1.0
+    refresh: float = 0.0
+    window: str = "interpolation"
+    width: float = 8.0
+    endowment: int = 1000
+    replay: int = 0
+    focus: tuple[Focus, ...] = ()
+    focus_type: tuple[Focus, ...] = ()
+    focus_words: tuple[Focus, ...] = ()
+    weight_internal: float = 1.0
+    weight_dynamic: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What may be fetched; all else is known and ranked only."""
+
+    scope: str = "any"
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    max_depth: int | None = None
+    per_host_pages: int | None = None
+    sitemaps: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Politeness:
+    """How often a server is asked, and as whom."""
+
+    robots: bool = True
+    delay_s: float = 1.0
+    max_delay_s: float = 60.0
+    concurrency: int = 64
+    per_host: int = 1
+    per_address: int = 8
+    agent: str = "minicrawl"
+    contact: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Network:
+    """How servers are reached."""
+
+    timeout_s: float = 30.0
+    max_body_bytes: int = 10_000_000
+    resolve: tuple[str, ...] = ()
+    allow_private: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storing:
+    """Where what is learned stays."""
+
+    store: Path = Path("data/crawl.db")
+    links: bool = True

@@ -1,0 +1,119 @@
+"""All settings of a crawl, made of what the sources give: of several, the strongest decides.
+
+Laws: there are no `Settings` with a value out of bounds; every setting's origin is known;
+discovery and refresh share one budget and sum to 1.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from minicrawl.config import sources
+from minicrawl.config.parts import Budget, Network, Order, Politeness, Scope, Storing
+from minicrawl.config.sources import Given, Source
+from minicrawl.config.table import BY_NAME, SECTIONS, TABLE, Setting
+from minicrawl.errors import UsageError
+
+DEFAULT = "default"
+SHARES = ("discovery", "refresh")
+HALF = 0.5
+_DIGITS = 9  # to which two shares must sum to 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All there is to set for a crawl."""
+
+    budget: Budget = field(default_factory=Budget)
+    order: Order = field(default_factory=Order)
+    scope: Scope = field(default_factory=Scope)
+    politeness: Politeness = field(default_factory=Politeness)
+    network: Network = field(default_factory=Network)
+    storing: Storing = field(default_factory=Storing)
+
+    def __post_init__(self) -> None:
+        for setting in TABLE:
+            given = self._given(setting)
+            if (read := given.read_as(setting)) != given.value:
+                raise UsageError(f"{given.place}={given.value!r}: must be {read!r}")
+        _refuse_unless_whole(*(self._given(BY_NAME[share]) for share in SHARES))
+
+    @staticmethod
+    def of(**values: object) -> "Settings":
+        """By the arguments of the table: `Settings.of(pages=100, delay=0, scope="host")`."""
+        return _settled([sources.from_arguments(values)]).settings
+
+    def value(self, setting: Setting) -> Any:
+        """What a row of the table is set to."""
+        return getattr(getattr(self, setting.section.part), setting.field)
+
+    def _given(self, setting: Setting) -> Given:
+        return Given(self.value(setting), f"{setting.section.part}.{setting.field}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """Settings, and by the name of each the place that decided it."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None) -> Loaded:
+    """Flags before the environment before the file before defaults.
+
+    Flags come by the settings' arguments, as text or as values.
+    """
+    in_file = [sources.from_file(file)] if file else []
+    return _settled([sources.from_flags(flags), sources.from_environment(environ), *in_file])
+
+
+def _settled(strongest_first: Sequence[Source]) -> Loaded:
+    given: dict[str, Given] = {}
+    for source in reversed(strongest_first):
+        given |= source
+    given |= _shares(strongest_first, given.get("continuous"))
+    values: dict[str, dict[str, Any]] = {section.part: {} for section in SECTIONS.values()}
+    for name, raw in given.items():
+        setting = BY_NAME[name]
+        values[setting.section.part][setting.field] = raw.read_as(setting)
+    parts = {section.part: section.make(**values[section.part]) for section in SECTIONS.values()}
+    return Loaded(
+        settings=Settings(**parts),
+        origins={name: given[name].place if name in given else DEFAULT for name in BY_NAME},
+    )
+
+
+def _shares(strongest_first: Sequence[Source], continuous: Given | None) -> dict[str, Given]:
+    """Both shares, if anybody speaks of one: the strongest who does decides both."""
+    for source in strongest_first:
+        said = {share: source[share] for share in SHARES if share in source}
+        if len(said) == 1:
+            return _with_the_rest(*said.items())
+        if said:
+            _refuse_unless_whole(*said.values())
+            return said
+    if continuous and continuous.read_as(BY_NAME["continuous"]):
+        return dict.fromkeys(SHARES, Given(HALF, continuous.place))
+    return {}
+
+
+def _with_the_rest(said: tuple[str, Given]) -> dict[str, Given]:
+    share, given = said
+    (other,) = set(SHARES) - {share}
+    rest = round(1 - _share(given, share), _DIGITS)
+    return {share: given, other: Given(rest, given.place)}
+
+
+def _refuse_unless_whole(discovery: Given, refresh: Given) -> None:
+    total = _share(discovery, "discovery") + _share(refresh, "refresh")
+    if not math.isclose(total, 1, abs_tol=10**-_DIGITS):
+        raise UsageError(f"{discovery} and {refresh}: must sum to 1")
+
+
+def _share(given: Given, name: str) -> float:
+    share = given.read_as(BY_NAME[name])
+    assert isinstance(share, float)
+    return share

@@ -1,0 +1,135 @@
+"""Where settings come from: arguments, flags, the environment, a file.
+
+A source gives settings by name, each raw and with its place. Names are checked when a source is
+read; a value is read when it is the one that counts, and refused with its place.
+"""
+
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from minicrawl.config.kinds import Unfit
+from minicrawl.config.table import SECTIONS, TABLE, Setting
+from minicrawl.errors import UsageError
+
+_BY_ARGUMENT = {setting.argument: setting for setting in TABLE}
+_BY_KEY = {setting.key: setting for setting in TABLE}
+_SHOWN = 60  # characters of a bad value that its message quotes
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value as it came, its place, and what stands between the two when both are shown."""
+
+    value: object
+    place: str
+    between: str = "="
+
+    def read_as(self, setting: Setting) -> object:
+        try:
+            return setting.kind.read(self.value)
+        except Unfit as unfit:
+            refused = Given(unfit.value, self.place, self.between)
+            raise UsageError(f"{refused}: {unfit.wanted}") from None
+
+    def __str__(self) -> str:
+        return f"{self.place}{self.between}{_shown(self.value)}"
+
+
+Source = Mapping[str, Given]
+"""What one source gives, by the settings' names."""
+
+
+def from_arguments(values: Mapping[str, object]) -> Source:
+    """Values by the settings' arguments; None gives nothing."""
+    return {
+        setting.name: Given(value, setting.argument)
+        for setting, value in _named(values)
+        if value is not None
+    }
+
+
+def from_flags(values: Mapping[str, object]) -> Source:
+    """The same as flags were given; a repeatable one that was not is empty and gives nothing."""
+    return {
+        setting.name: _as_flag(setting, value)
+        for setting, value in _named(values)
+        if value is not None and value != ()
+    }
+
+
+def from_environment(environ: Mapping[str, str]) -> Source:
+    """Variables; an empty one gives nothing, one for several values has each on its own line."""
+    return {
+        setting.name: Given(text.split("\n") if setting.kind.many else text, setting.variable)
+        for setting in TABLE
+        if (text := environ.get(setting.variable, "").strip())
+    }
+
+
+def from_file(file: Path) -> Source:
+    """Keys in the sections of a TOML file."""
+    given = {}
+    for key, value in _flat(file, _parsed(file)):
+        if key not in _BY_KEY:
+            raise UsageError(f"{file}:{key}: no such setting{_hint(key, [*_BY_KEY, *SECTIONS])}")
+        given[_BY_KEY[key].name] = Given(value, f"{file}:{key}", " = ")
+    return given
+
+
+def _named(values: Mapping[str, object]) -> Iterator[tuple[Setting, object]]:
+    for argument, value in values.items():
+        if argument not in _BY_ARGUMENT:
+            raise UsageError(f"{argument}: no such setting{_hint(argument, _BY_ARGUMENT)}")
+        yield _BY_ARGUMENT[argument], value
+
+
+def _as_flag(setting: Setting, value: object) -> Given:
+    if value is False:
+        return Given(value, setting.off, " ")
+    if setting.facet:
+        return Given(value, f"{setting.flag} {setting.facet}")
+    return Given(value, setting.flag, " ")
+
+
+def _parsed(file: Path) -> dict[str, object]:
+    try:
+        # With a line break at its end, a mistake in the last line has a line and a column, too.
+        return tomllib.loads(file.read_bytes().decode() + "\n")
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise UsageError(f"{file}: not UTF-8 (at line {line})") from None
+    # A number of thousands of digits is a plain ValueError.
+    except ValueError as error:
+        raise UsageError(f"{file}: {error}") from None
+
+
+def _flat(file: Path, document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for key, value in document.items():
+        if key not in SECTIONS:
+            yield key, value
+        elif isinstance(value, dict):
+            yield from ((f"{key}.{name}", inner) for name, inner in value.items())
+        else:
+            raise UsageError(f"{Given(value, f'{file}:{key}', ' = ')}: must be a section, [{key}]")
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    """The nearest name, whatever section it was looked for in."""
+    by_last = {_last(name): name for name in known}
+    near = get_close_matches(_last(word), by_last, n=1)
+    return f"; the nearest is {by_last[near[0]]}" if near else ""
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, default=str, skipkeys=True)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,308 @@
+"""The table of settings: what each is called, what it may be and what it does.
+
+A setting has one name, `max-depth` say, and from it come its flag `--max-depth`, its variable
+`MINICRAWL_MAX_DEPTH`, its key `max-depth` in a section of minicrawl.toml and its argument
+`max_depth` in Python (`for_` where that is a word of Python's own).
+"""
+
+import keyword
+from dataclasses import dataclass
+
+from minicrawl.config import kinds, parts
+from minicrawl.config.kinds import Kind
+
+PREFIX = "MINICRAWL_"
+
+STRATEGIES = ("greedy", "random", "cycle", "breadth-first")
+WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "static")
+SCOPES = ("any", "domain", "host", "prefix")
+MOST_ENDOWMENT = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of minicrawl.toml, and the part of the settings that it fills."""
+
+    name: str
+    part: str
+    make: type
+
+
+BUDGET = Section("budget", "budget", parts.Budget)
+ORDER = Section("order", "order", parts.Order)
+SCOPE = Section("scope", "scope", parts.Scope)
+POLITENESS = Section("politeness", "politeness", parts.Politeness)
+NETWORK = Section("network", "network", parts.Network)
+STORE = Section("store", "storing", parts.Storing)
+
+SECTIONS = {one.name: one for one in (BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, STORE)}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row; `field` is where the value stands in its part."""
+
+    section: Section
+    field: str
+    name: str
+    kind: Kind
+    help: str
+    off: str = ""  # the flag that turns a switch off
+    facet: str = ""  # for settings that share a flag: `--weight internal=0.5`
+    is_table: bool = False  # a table of its own in minicrawl.toml, `[focus]`, not a key
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.removesuffix(self.facet).removesuffix('-')}"
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.replace("-", "_").upper()
+
+    @property
+    def key(self) -> str:
+        return self.name if self.is_table else f"{self.section.name}.{self.name}"
+
+    @property
+    def argument(self) -> str:
+        name = self.name.replace("-", "_")
+        return f"{name}_" if keyword.iskeyword(name) else name
+
+    @property
+    def default(self) -> object:
+        return getattr(self.section.make(), self.field)
+
+
+TABLE = (
+    # ------------------------------------------------------------ when to stop
+    Setting(BUDGET, "pages", "pages", kinds.optional(kinds.whole(1)), "Stop after so many pages."),
+    Setting(
+        BUDGET,
+        "seconds",
+        "for",
+        kinds.optional(kinds.TIME),
+        "Stop after this time: seconds, or 30s, 90m, 1h30m, 2d.",
+    ),
+    Setting(
+        BUDGET,
+        "body_bytes",
+        "bytes",
+        kinds.optional(kinds.SIZE),
+        "Stop when bodies of this size were read: bytes, or 500MB, 10GB, 1GiB.",
+    ),
+    Setting(
+        BUDGET,
+        "continuous",
+        "continuous",
+        kinds.SWITCH,
+        "Go on when all is read, and read again what may have changed; half of the fetches go to "
+        "pages read before, unless --refresh or --discovery says otherwise.",
+        off="--no-continuous",
+    ),
+    # ------------------------------------------------------------ which page comes next
+    Setting(
+        ORDER,
+        "strategy",
+        "strategy",
+        kinds.choice(*STRATEGIES),
+        "The order of reading; greedy reads the page that holds most cash.",
+    ),
+    Setting(
+        ORDER,
+        "discovery",
+        "discovery",
+        kinds.SHARE,
+        "Share of the fetches for pages never read, from 0 to 1; the rest is for refresh.",
+    ),
+    Setting(
+        ORDER,
+        "refresh",
+        "refresh",
+        kinds.SHARE,
+        "Share of the fetches for pages read before, from 0 to 1; the rest is for discovery.",
+    ),
+    Setting(
+        ORDER,
+        "window",
+        "window",
+        kinds.choice(*WINDOWS),
+        "What of its past a page's importance is made of.",
+    ),
+    Setting(
+        ORDER,
+        "width",
+        "width",
+        kinds.POSITIVE,
+        "Width of the window in turns of all the cash; in measures for variable.",
+    ),
+    Setting(
+        ORDER,
+        "endowment",
+        "endowment",
+        kinds.whole(0, MOST_ENDOWMENT),
+        "Units of cash that the seeds share.",
+    ),
+    Setting(
+        ORDER,
+        "replay",
+        "replay",
+        kinds.whole(0),
+        "Pages that spend their cash again along stored links, for each fetch.",
+    ),
+    Setting(
+        ORDER,
+        "focus",
+        "focus",
+        kinds.focuses(kinds.PATTERN),
+        "Links whose URL the pattern is found in get STRENGTH (1) times their part once more; "
+        "repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
+        "focus_type",
+        "focus-type",
+        kinds.focuses(kinds.MEDIA_TYPE),
+        "The same for links to a media type; repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
+        "focus_words",
+        "focus-words",
+        kinds.focuses(kinds.WORDS),
+        "The same for links with these words in or near them; repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
+        "weight_internal",
+        "weight-internal",
+        kinds.WEIGHT,
+        "what a link within its host weighs",
+        facet="internal",
+    ),
+    Setting(
+        ORDER,
+        "weight_dynamic",
+        "weight-dynamic",
+        kinds.WEIGHT,
+        "what a link to a URL with a query weighs",
+        facet="dynamic",
+    ),
+    # ------------------------------------------------------------ what may be fetched
+    Setting(
+        SCOPE,
+        "scope",
+        "scope",
+        kinds.choice(*SCOPES),
+        "What may be fetched: any page, or those that share domain, host or path with a seed.",
+    ),
+    Setting(
+        SCOPE,
+        "allow",
+        "allow",
+        kinds.several(kinds.PATTERN),
+        "Fetch only what one of these is found in; repeatable.",
+    ),
+    Setting(
+        SCOPE,
+        "deny",
+        "deny",
+        kinds.several(kinds.PATTERN),
+        "Never fetch what one of these is found in; repeatable.",
+    ),
+    Setting(
+        SCOPE,
+        "max_depth",
+        "max-depth",
+        kinds.optional(kinds.whole(0)),
+        "Fetch nothing that is more links away from the seeds.",
+    ),
+    Setting(
+        SCOPE,
+        "per_host_pages",
+        "per-host-pages",
+        kinds.optional(kinds.whole(1)),
+        "Fetch no more pages of one host.",
+    ),
+    Setting(
+        SCOPE,
+        "sitemaps",
+        "sitemaps",
+        kinds.SWITCH,
+        "Read the sitemaps that robots.txt names.",
+        off="--no-sitemaps",
+    ),
+    # ------------------------------------------------------------ how often, and as whom
+    Setting(
+        POLITENESS, "robots", "robots", kinds.SWITCH, "Obey robots.txt.", off="--ignore-robots"
+    ),
+    Setting(POLITENESS, "delay_s", "delay", kinds.WAIT, "Time between two requests to a host."),
+    Setting(
+        POLITENESS,
+        "max_delay_s",
+        "max-delay",
+        kinds.WAIT,
+        "The longest Crawl-delay of a robots.txt that is obeyed; longer ones count as this.",
+    ),
+    Setting(
+        POLITENESS, "concurrency", "concurrency", kinds.whole(1), "Requests under way at once."
+    ),
+    Setting(
+        POLITENESS,
+        "per_host",
+        "per-host",
+        kinds.whole(1),
+        "Requests under way at once to one host.",
+    ),
+    Setting(
+        POLITENESS,
+        "per_address",
+        "per-address",
+        kinds.whole(1),
+        "Requests under way at once to one address.",
+    ),
+    Setting(
+        POLITENESS,
+        "agent",
+        "agent",
+        kinds.AGENT,
+        "The crawler's name, for servers and for robots.txt.",
+    ),
+    Setting(
+        POLITENESS,
+        "contact",
+        "contact",
+        kinds.optional(kinds.CONTACT),
+        "URL or mail address at which a server's owner finds you.",
+    ),
+    # ------------------------------------------------------------ how servers are reached
+    Setting(NETWORK, "timeout_s", "timeout", kinds.TIME, "Time for a request as a whole."),
+    Setting(
+        NETWORK, "max_body_bytes", "max-body", kinds.SIZE, "Size at which a body is cut, in bytes."
+    ),
+    Setting(
+        NETWORK,
+        "resolve",
+        "resolve",
+        kinds.several(kinds.RULE),
+        "Connect to ADDRESS for HOST, each with a :PORT if need be; HOST may be * or *.example; "
+        "repeatable.",
+    ),
+    Setting(
+        NETWORK,
+        "allow_private",
+        "allow-private",
+        kinds.SWITCH,
+        "Fetch from addresses that are not public, too.",
+        off="--no-allow-private",
+    ),
+    # ------------------------------------------------------------ what stays
+    Setting(STORE, "store", "store", kinds.FILE, "The file that keeps the crawl."),
+    Setting(
+        STORE, "links", "links", kinds.SWITCH, "Store the links of the pages.", off="--no-links"
+    ),
+)
+
+BY_NAME = {setting.name: setting for setting in TABLE}

@@ -1,0 +1,164 @@
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.config import kinds
+from minicrawl.config.kinds import Kind, Unfit
+from minicrawl.config.parts import Focus
+
+PAGES = kinds.whole(1, 1000)
+SEVERAL = kinds.several(kinds.PATTERN)
+FOCUSES = kinds.focuses(kinds.PATTERN)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        (PAGES, "5", 5),
+        (PAGES, 5, 5),
+        (kinds.SHARE, "0", 0.0),
+        (kinds.SHARE, 1, 1.0),
+        (kinds.POSITIVE, "0.1", 0.1),
+        (kinds.WEIGHT, 0, 0.0),
+        (kinds.WAIT, "0", 0.0),
+        (kinds.TIME, "1h30m", 5400.0),
+        (kinds.SIZE, "10MB", 10_000_000),
+        (kinds.SWITCH, "Yes", True),
+        (kinds.SWITCH, "0", False),
+        (kinds.SWITCH, False, False),
+        (kinds.choice("host", "any"), "any", "any"),
+        (kinds.FILE, "a/b.db", Path("a/b.db")),
+        (kinds.PATTERN, "(a|b)$", "(a|b)$"),
+        (kinds.WORDS, "  solar \n power ", "solar power"),
+        (kinds.RULE, "*=127.0.0.1:8080", "*=127.0.0.1:8080"),
+        (kinds.RULE, "*.example:443=[::1]", "*.example:443=[::1]"),
+        (kinds.MEDIA_TYPE, "application/pdf", "application/pdf"),
+        (kinds.AGENT, "my-crawler", "my-crawler"),
+        (kinds.CONTACT, "https://example.org/bot?a", "https://example.org/bot?a"),
+        (kinds.CONTACT, "me@example.org", "me@example.org"),
+        (kinds.optional(PAGES), "none", None),
+        (kinds.optional(PAGES), None, None),
+        (kinds.optional(PAGES), "3", 3),
+        (SEVERAL, "a", ("a",)),
+        (SEVERAL, ["a", "b"], ("a", "b")),
+        (SEVERAL, (), ()),
+        (FOCUSES, "a", (Focus(pattern="a"),)),
+        (FOCUSES, ["a=2", "b=c"], (Focus(pattern="a", strength=2), Focus(pattern="b=c"))),
+        (FOCUSES, "5", (Focus(pattern="5"),)),
+        (FOCUSES, "id=5=1.5", (Focus(pattern="id=5", strength=1.5),)),
+        (
+            FOCUSES,
+            {"a": 2, "b=1": 0.5},
+            (Focus(pattern="a", strength=2.0), Focus(pattern="b=1", strength=0.5)),
+        ),
+        (FOCUSES, (Focus(pattern="a=3"),), (Focus(pattern="a=3"),)),
+    ],
+)
+def test_text_and_values_become_the_value_and_stay_it(
+    kind: Kind, value: object, expected: object
+) -> None:
+    found = kind.read(value)
+    assert found == expected
+    assert type(found) is type(expected)
+    assert kind.read(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "wanted"),
+    [
+        (PAGES, "-5", "must be a whole number above 0"),
+        (PAGES, "1001", "must be at most 1,000"),
+        (PAGES, True, "must be a whole number above 0"),
+        (kinds.whole(0), "-1", "must be a whole number from 0 on"),
+        (kinds.SHARE, "1.1", "must be a share from 0 to 1"),
+        (kinds.SHARE, math.nan, "must be a share from 0 to 1"),
+        (kinds.POSITIVE, "0", "must be a number above 0"),
+        (kinds.WEIGHT, "inf", "must be a number from 0 on"),
+        (kinds.WAIT, "-1", "must be a time from 0 on, such as 90, 30s, 5m, 2h or 1h30m"),
+        (kinds.TIME, "0s", "must be a time above 0, such as 90, 30s, 5m, 2h or 1h30m"),
+        (kinds.TIME, "99999d", "must be at most 1,000,000,000 seconds"),
+        (kinds.SIZE, "0", "must be a size above 0, such as 5000, 500kB, 10MB or 2GiB"),
+        (kinds.SIZE, "99999999TB", "must be at most 9,223,372,036,854,775,807 bytes"),
+        (kinds.SWITCH, "maybe", "must be true or false"),
+        (kinds.SWITCH, 1, "must be true or false"),
+        (kinds.choice("host", "any"), "some", "must be one of host, any"),
+        (kinds.choice("host", "any"), ["any"], "must be one of host, any"),
+        (kinds.FILE, "", "must be a path of printable characters"),
+        (kinds.FILE, "a\0b", "must be a path of printable characters"),
+        (kinds.PATTERN, "", "must be a regular expression of printable characters"),
+        (kinds.PATTERN, "a\n", "must be a regular expression of printable characters"),
+        (kinds.PATTERN, "a{99999999999}", "is no regular expression: the repetition number is"),
+        (kinds.WORDS, " ", "must be words"),
+        (kinds.WORDS, 3, "must be words"),
+        (kinds.MEDIA_TYPE, "pdf", "must be a media type such as application/pdf or image/*"),
+        (kinds.AGENT, "bot/1.0", "must be a name of letters, - and _ alone"),
+        (kinds.CONTACT, "me", "must be a URL or a mail address"),
+        (kinds.CONTACT, "a@b)\r\nX: y", "must be a URL or a mail address"),
+        (SEVERAL, 3, "must be a text or a list of them"),
+        (FOCUSES, 3, "must be a text, a list of them or a table of strengths"),
+        (FOCUSES, [3], "must be a regular expression of printable characters"),
+        (FOCUSES, "a=0", "must have a strength above 0"),
+        (FOCUSES, "a=nan", "must have a strength above 0"),
+        (FOCUSES, {"a": "much"}, "must have a strength above 0"),
+        (FOCUSES, ["a", "b", "a=2"], "is given twice"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_is_wanted(
+    kind: Kind, value: object, wanted: str
+) -> None:
+    with pytest.raises(Unfit) as refused:
+        kind.read(value)
+    assert refused.value.wanted.startswith(wanted)
+
+
+def test_a_pattern_that_does_not_compile_is_refused_with_the_place_of_the_mistake() -> None:
+    with pytest.raises(Unfit) as refused:
+        SEVERAL.read(["a", "b("])
+    assert refused.value.value == "b("
+    assert refused.value.wanted == (
+        "is no regular expression: missing ), unterminated subpattern at position 1"
+    )
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "",
+        "*",
+        "*=",
+        "=::1",
+        "a=b",
+        "a:b=127.0.0.1",
+        "a=127.0.0.1:0",
+        "a=127.0.0.1:65536",
+        "a=::1",
+        "a b=127.0.0.1",
+        "a=127.0.0.1=1",
+    ],
+)
+def test_a_rule_leads_from_a_host_to_an_address(rule: str) -> None:
+    with pytest.raises(Unfit, match=r"HOST\[:PORT\]=ADDRESS\[:PORT\]"):
+        kinds.RULE.read(rule)
+
+
+@given(st.text(), st.floats(min_value=1e-6, max_value=1e6))
+def test_words_of_any_kind_come_back_with_their_strength(words: str, strength: float) -> None:
+    try:
+        plain = kinds.WORDS.read(words)
+    except Unfit:
+        return
+    found = kinds.focuses(kinds.WORDS).read(f"{words}={strength!r}")
+    assert found == (Focus(pattern=str(plain), strength=strength),)
+
+
+@given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.binary()))
+def test_a_kind_answers_with_a_value_or_unfit_and_nothing_else(value: object) -> None:
+    for kind in (PAGES, kinds.SHARE, kinds.TIME, kinds.SIZE, kinds.SWITCH, kinds.FILE, kinds.RULE):
+        try:
+            found = kind.read(value)
+        except Unfit:
+            continue
+        assert kind.read(found) == found

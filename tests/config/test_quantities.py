@@ -1,0 +1,111 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.config.quantities import finite_number, seconds, size, whole_number
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("7", 7),
+        (" -7 ", -7),
+        (7, 7),
+        ("1_000", 1000),
+        ("7.0", None),
+        (7.0, None),
+        (True, None),
+        ("", None),
+        ("9" * 5000, None),
+        (None, None),
+        ([7], None),
+    ],
+)
+def test_a_whole_number_has_no_point(value: object, expected: int | None) -> None:
+    assert whole_number(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("1.5", 1.5),
+        (2, 2.0),
+        ("1e3", 1000.0),
+        ("nan", None),
+        ("inf", None),
+        (math.inf, None),
+        (math.nan, None),
+        (10**400, None),
+        ("1,5", None),
+        (True, None),
+        (None, None),
+    ],
+)
+def test_infinity_nan_and_true_are_no_numbers(value: object, expected: float | None) -> None:
+    assert finite_number(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (30, 30),
+        ("30", 30),
+        ("0.5", 0.5),
+        ("-5", -5),
+        ("30s", 30),
+        ("90m", 5400),
+        ("2h", 7200),
+        ("1h30m", 5400),
+        ("1H 30M", 5400),
+        ("1.5h", 5400),
+        ("2d", 172_800),
+        ("250ms", 0.25),
+        ("1d1h1m1s", 90_061),
+        ("", None),
+        ("s", None),
+        ("30x", None),
+        ("30m1h", None),
+        ("1h30", None),
+        ("-1h", None),
+        ("9" * 400 + "s", None),
+        ([], None),
+    ],
+)
+def test_a_time_is_seconds_or_numbers_with_units_the_largest_first(
+    value: object, expected: float | None
+) -> None:
+    assert seconds(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (5000, 5000),
+        ("5000", 5000),
+        ("10B", 10),
+        ("10kB", 10_000),
+        ("10KiB", 10_240),
+        ("1.5 MB", 1_500_000),
+        ("10GB", 10_000_000_000),
+        ("1GiB", 1_073_741_824),
+        ("2t", 2_000_000_000_000),
+        ("1.5", 2),
+        ("-1", -1),
+        ("GB", None),
+        ("10XB", None),
+        ("-1GB", None),
+        ("9" * 400 + "GB", None),
+        (1.5, None),
+        (None, None),
+    ],
+)
+def test_a_size_is_bytes_or_a_number_with_a_unit(value: object, expected: int | None) -> None:
+    assert size(value) == expected
+
+
+@given(st.integers(0, 9), st.integers(0, 23), st.integers(0, 59), st.integers(0, 59))
+def test_a_time_is_the_sum_of_its_parts(days: int, hours: int, minutes: int, rest: int) -> None:
+    found = seconds(f"{days}d{hours}h{minutes}m{rest}s")
+    assert found == ((days * 24 + hours) * 60 + minutes) * 60 + rest

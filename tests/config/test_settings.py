@@ -1,0 +1,172 @@
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.config import (
+    Budget,
+    Focus,
+    Network,
+    Order,
+    Politeness,
+    Scope,
+    Settings,
+    Storing,
+    load,
+)
+from minicrawl.config.settings import Loaded
+from minicrawl.config.table import BY_NAME
+from minicrawl.errors import UsageError
+
+
+@pytest.fixture
+def toml(tmp_path: Path) -> Path:
+    file = tmp_path / "minicrawl.toml"
+    file.write_text("[budget]\npages = 3\n[politeness]\ndelay = 3\nagent = 'three'\n", "utf-8")
+    return file
+
+
+def of_both(found: Loaded) -> tuple[float, float, str, str]:
+    order, origins = found.settings.order, found.origins
+    return order.discovery, order.refresh, origins["discovery"], origins["refresh"]
+
+
+class TestPrecedence:
+    def test_flags_go_before_variables_before_the_file_before_defaults(self, toml: Path) -> None:
+        found = load({"pages": "1"}, {"MINICRAWL_PAGES": "2", "MINICRAWL_DELAY": "2"}, toml)
+        politeness = found.settings.politeness
+        assert found.settings.budget.pages == 1
+        assert politeness == Politeness(delay_s=2, agent="three")
+        assert found.origins["pages"] == "--pages"
+        assert found.origins["delay"] == "MINICRAWL_DELAY"
+        assert found.origins["agent"] == f"{toml}:politeness.agent"
+        assert found.origins["contact"] == "default"
+
+    def test_nothing_given_is_the_defaults_and_says_so(self) -> None:
+        found = load({}, {}, None)
+        assert found.settings == Settings()
+        assert found.origins == dict.fromkeys(BY_NAME, "default")
+
+    def test_a_list_replaces_the_list_of_a_weaker_source(self) -> None:
+        found = load({"deny": ("a",)}, {"MINICRAWL_DENY": "b\nc"}, None)
+        assert found.settings.scope.deny == ("a",)
+
+    def test_none_lifts_a_limit_that_a_weaker_source_sets(self, toml: Path) -> None:
+        assert load({"pages": "none"}, {}, toml).settings.budget.pages is None
+
+    def test_a_bad_value_is_refused_where_it_counts(self) -> None:
+        bad = {"MINICRAWL_PAGES": "-5"}
+        with pytest.raises(UsageError, match=r"^MINICRAWL_PAGES=-5: must be a whole number above"):
+            load({}, bad, None)
+        assert load({"pages": "5"}, bad, None).settings.budget.pages == 5
+
+
+class TestShares:
+    @pytest.mark.parametrize(
+        ("flags", "environ", "expected"),
+        [
+            ({}, {}, (1.0, 0.0, "default", "default")),
+            ({"refresh": "0.3"}, {}, (0.7, 0.3, "--refresh", "--refresh")),
+            ({"discovery": "0.9"}, {}, (0.9, 0.1, "--discovery", "--discovery")),
+            (
+                {"discovery": "0.9", "refresh": "0.1"},
+                {},
+                (0.9, 0.1, "--discovery", "--refresh"),
+            ),
+            (
+                {"discovery": "0.9"},
+                {"MINICRAWL_REFRESH": "0.5"},
+                (0.9, 0.1, "--discovery", "--discovery"),
+            ),
+            ({"continuous": True}, {}, (0.5, 0.5, "--continuous", "--continuous")),
+            ({"continuous": False}, {}, (1.0, 0.0, "default", "default")),
+            (
+                {"continuous": True},
+                {"MINICRAWL_DISCOVERY": "0.2"},
+                (0.2, 0.8, "MINICRAWL_DISCOVERY", "MINICRAWL_DISCOVERY"),
+            ),
+        ],
+    )
+    def test_the_strongest_source_that_speaks_of_a_share_decides_both(
+        self,
+        flags: dict[str, object],
+        environ: dict[str, str],
+        expected: tuple[float, float, str, str],
+    ) -> None:
+        assert of_both(load(flags, environ, None)) == expected
+
+    def test_both_from_one_source_must_sum_to_one(self) -> None:
+        with pytest.raises(UsageError, match=r"^--discovery \.5 and --refresh \.6: must sum to 1$"):
+            load({"refresh": ".6", "discovery": ".5"}, {}, None)
+
+    def test_a_third_and_two_thirds_are_one_within_rounding(self) -> None:
+        thirds = {"MINICRAWL_DISCOVERY": "0.6666666667", "MINICRAWL_REFRESH": "0.3333333333"}
+        assert load({}, thirds, None).settings.order.refresh == 0.3333333333
+
+    def test_a_share_that_is_none_is_refused_before_the_other_is_made_of_it(self) -> None:
+        with pytest.raises(UsageError, match=r"^--refresh 1\.5: must be a share from 0 to 1$"):
+            load({"refresh": "1.5"}, {}, None)
+
+    @given(st.floats(0, 1))
+    def test_what_one_share_leaves_the_other_gets(self, share: float) -> None:
+        order = Settings.of(refresh=share).order
+        assert order.refresh == share
+        assert math.isclose(order.discovery + order.refresh, 1, abs_tol=1e-9)
+
+
+class TestPython:
+    def test_settings_are_made_of_their_parts(self) -> None:
+        settings = Settings(budget=Budget(pages=100))
+        assert settings.budget.pages == 100
+        assert settings.politeness == Politeness()
+
+    def test_settings_are_made_of_flat_names(self) -> None:
+        settings = Settings.of(
+            pages=100, for_="2h", delay=0, store="x.db", scope="host", deny=["a"], focus={"b": 2}
+        )
+        assert settings == Settings(
+            budget=Budget(pages=100, seconds=7200),
+            order=Order(focus=(Focus(pattern="b", strength=2),)),
+            scope=Scope(scope="host", deny=("a",)),
+            politeness=Politeness(delay_s=0),
+            storing=Storing(store=Path("x.db")),
+        )
+
+    def test_a_flat_name_is_refused_like_a_flag(self) -> None:
+        with pytest.raises(UsageError, match=r"^pages=-5: must be a whole number above 0$"):
+            Settings.of(pages=-5)
+
+    @pytest.mark.parametrize(
+        ("parts", "message"),
+        [
+            ({"budget": Budget(pages=0)}, "budget.pages=0: must be a whole number above 0"),
+            ({"scope": Scope(scope="all")}, "scope.scope=all: must be one of any, domain, host, p"),
+            ({"scope": Scope(deny=("b(",))}, "scope.deny=b(: is no regular expression: missing )"),
+            ({"order": Order(refresh=0.5)}, "order.discovery=1.0 and order.refresh=0.5: must sum"),
+            ({"network": Network(timeout_s=math.inf)}, "network.timeout_s=Infinity: must be a ti"),
+            ({"politeness": Politeness(concurrency=0)}, "politeness.concurrency=0: must be a who"),
+        ],
+    )
+    def test_there_are_no_settings_with_a_value_out_of_bounds(
+        self, parts: dict[str, object], message: str
+    ) -> None:
+        with pytest.raises(UsageError) as refused:
+            Settings(**parts)  # type: ignore[arg-type]
+        assert str(refused.value).startswith(message)
+
+    @pytest.mark.parametrize(
+        ("parts", "message"),
+        [
+            ({"storing": Storing(store="x.db")}, "storing.store='x.db': must be PosixPath('x.db')"),  # type: ignore[arg-type]
+            ({"scope": Scope(allow="ab")}, "scope.allow='ab': must be ('ab',)"),  # type: ignore[arg-type]
+            ({"budget": Budget(seconds="2h")}, "budget.seconds='2h': must be 7200.0"),  # type: ignore[arg-type]
+        ],
+    )
+    def test_a_part_holds_values_and_not_what_would_be_read_as_them(
+        self, parts: dict[str, object], message: str
+    ) -> None:
+        with pytest.raises(UsageError) as refused:
+            Settings(**parts)  # type: ignore[arg-type]
+        assert str(refused.value) == message

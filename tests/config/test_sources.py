@@ -1,0 +1,135 @@
+from pathlib import Path
+
+import pytest
+
+from minicrawl.config.sources import (
+    Given,
+    from_arguments,
+    from_environment,
+    from_file,
+    from_flags,
+)
+from minicrawl.config.table import BY_NAME
+from minicrawl.errors import UsageError
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return Path("minicrawl.toml")
+
+
+def test_an_argument_of_none_gives_nothing() -> None:
+    assert from_arguments({"pages": None, "for_": "2h"}) == {"for": Given("2h", "for_")}
+
+
+def test_a_flag_that_was_not_given_gives_nothing() -> None:
+    assert from_flags({"pages": None, "allow": ()}) == {}
+
+
+def test_a_flag_is_shown_as_it_was_written() -> None:
+    given = from_flags(
+        {"pages": "5", "sitemaps": True, "robots": False, "weight_internal": "0.5", "deny": ("a",)}
+    )
+    assert {name: one.place for name, one in given.items()} == {
+        "pages": "--pages",
+        "sitemaps": "--sitemaps",
+        "robots": "--ignore-robots",
+        "weight-internal": "--weight internal",
+        "deny": "--deny",
+    }
+    assert str(given["pages"]) == "--pages 5"
+    assert str(given["weight-internal"]) == "--weight internal=0.5"
+
+
+def test_an_unknown_argument_is_refused_with_the_nearest() -> None:
+    with pytest.raises(UsageError, match=r"^delay_s: no such setting; the nearest is delay$"):
+        from_arguments({"delay_s": 1})
+    with pytest.raises(UsageError, match=r"^xyz: no such setting$"):
+        from_arguments({"xyz": 1})
+
+
+def test_variables_of_other_names_and_empty_ones_give_nothing() -> None:
+    assert from_environment({"DELAY": "1", "MINICRAWL_VECTORS": "x", "MINICRAWL_DELAY": " "}) == {}
+
+
+def test_a_variable_for_several_values_has_one_on_a_line() -> None:
+    found = from_environment({"MINICRAWL_DENY": "a b\nc,d\n", "MINICRAWL_DELAY": "2"})
+    assert found["deny"].read_as(BY_NAME["deny"]) == ("a b", "c,d")
+    assert str(found["delay"]) == "MINICRAWL_DELAY=2"
+
+
+def test_keys_stand_in_sections_and_focus_in_a_table_of_its_own(written: Path) -> None:
+    written.write_text(
+        '[budget]\npages = 5\n[focus]\n"/news/" = 2\n[order]\nweight-dynamic = 0.5\n',
+        encoding="utf-8",
+    )
+    assert from_file(written) == {
+        "pages": Given(5, "minicrawl.toml:budget.pages", " = "),
+        "focus": Given({"/news/": 2}, "minicrawl.toml:focus", " = "),
+        "weight-dynamic": Given(0.5, "minicrawl.toml:order.weight-dynamic", " = "),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "[politeness]\ndelay_s = 1",
+            "minicrawl.toml:politeness.delay_s: no such setting; the nearest is politeness.delay",
+        ),
+        (
+            "[budget]\ndelay = 1",
+            "minicrawl.toml:budget.delay: no such setting; the nearest is poli",
+        ),
+        ("max_depth = 1", "minicrawl.toml:max_depth: no such setting; the nearest is scope.max-de"),
+        ("[budgt]\npages = 1", "minicrawl.toml:budgt: no such setting; the nearest is budget"),
+        ("xyz = 1", "minicrawl.toml:xyz: no such setting"),
+        ("budget = 3", "minicrawl.toml:budget = 3: must be a section, [budget]"),
+        (
+            "[budget]\npages 3",
+            "minicrawl.toml: Expected '=' after a key in a key/value pair (at li",
+        ),
+        ("a = 1\na = 2", "minicrawl.toml: Cannot overwrite a value (at line 2, column 6)"),
+        (f"a = {'9' * 5000}", "minicrawl.toml: Exceeds the limit"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_with_the_place(
+    written: Path, text: str, message: str
+) -> None:
+    written.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError) as refused:
+        from_file(written)
+    assert str(refused.value).startswith(message)
+
+
+def test_a_file_of_another_encoding_is_refused_with_the_line(written: Path) -> None:
+    written.write_bytes(b"[politeness]\nagent = '\xe9'\n")
+    with pytest.raises(UsageError, match=r"^minicrawl.toml: not UTF-8 \(at line 2\)$"):
+        from_file(written)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("absent.toml", "No such file"), (".", "Is a directory")]
+)
+def test_a_file_that_cannot_be_read_is_refused_with_its_name(
+    written: Path, name: str, why: str
+) -> None:
+    with pytest.raises(UsageError, match=f"^{name}: {why}"):
+        from_file(written.with_name(name) if name != "." else Path(name))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (True, "minicrawl.toml:budget.pages = true: must be a whole number above 0"),
+        ([1], "minicrawl.toml:budget.pages = [1]: must be"),
+        ({(1, 2): 3}, "minicrawl.toml:budget.pages = {}: must be"),
+        ("9" * 100, f"minicrawl.toml:budget.pages = {'9' * 60}…: must be at most"),
+    ],
+)
+def test_a_bad_value_is_quoted_with_its_place_and_not_at_length(value: object, shown: str) -> None:
+    given = Given(value, "minicrawl.toml:budget.pages", " = ")
+    with pytest.raises(UsageError) as refused:
+        given.read_as(BY_NAME["pages"])
+    assert str(refused.value).startswith(shown)

@@ -1,0 +1,87 @@
+"""The table is complete and its names are regular: nothing is settable in one way only."""
+
+from dataclasses import fields
+
+import pytest
+
+from minicrawl.config.parts import Focus
+from minicrawl.config.settings import Settings
+from minicrawl.config.table import (
+    BY_NAME,
+    MOST_ENDOWMENT,
+    SECTIONS,
+    TABLE,
+    WINDOWS,
+    Setting,
+)
+from minicrawl.opic import windows
+
+every_setting = pytest.mark.parametrize("setting", TABLE, ids=lambda setting: setting.name)
+
+
+def test_every_field_of_every_part_is_a_row_and_every_row_is_a_field() -> None:
+    in_parts = {(s.part, field.name) for s in SECTIONS.values() for field in fields(s.make)}
+    assert sorted((row.section.part, row.field) for row in TABLE) == sorted(in_parts)
+    assert {section.part for section in SECTIONS.values()} == {f.name for f in fields(Settings)}
+
+
+@pytest.mark.parametrize("name", ["name", "variable", "key", "argument"])
+def test_no_two_settings_share_a_name(name: str) -> None:
+    names = [getattr(setting, name) for setting in TABLE]
+    assert len(set(names)) == len(names)
+
+
+def test_only_facets_of_one_thing_share_a_flag() -> None:
+    flags = [setting.flag for setting in TABLE if not setting.facet]
+    flags += {setting.flag for setting in TABLE if setting.facet}
+    flags += [setting.off for setting in TABLE if setting.off]
+    assert len(set(flags)) == len(flags)
+
+
+@pytest.mark.parametrize(
+    ("name", "flag", "variable", "key", "argument"),
+    [
+        ("pages", "--pages", "MINICRAWL_PAGES", "budget.pages", "pages"),
+        ("for", "--for", "MINICRAWL_FOR", "budget.for", "for_"),
+        ("delay", "--delay", "MINICRAWL_DELAY", "politeness.delay", "delay"),
+        ("max-depth", "--max-depth", "MINICRAWL_MAX_DEPTH", "scope.max-depth", "max_depth"),
+        ("focus-type", "--focus-type", "MINICRAWL_FOCUS_TYPE", "focus-type", "focus_type"),
+        (
+            "weight-internal",
+            "--weight",
+            "MINICRAWL_WEIGHT_INTERNAL",
+            "order.weight-internal",
+            "weight_internal",
+        ),
+    ],
+)
+def test_from_one_name_come_all_others(
+    name: str, flag: str, variable: str, key: str, argument: str
+) -> None:
+    row = BY_NAME[name]
+    assert (row.flag, row.variable, row.key, row.argument) == (flag, variable, key, argument)
+
+
+@every_setting
+def test_a_default_is_a_value_of_its_kind(setting: Setting) -> None:
+    assert setting.kind.read(setting.default) == setting.default
+
+
+@every_setting
+def test_a_switch_can_be_turned_off_again(setting: Setting) -> None:
+    assert bool(setting.off) == isinstance(setting.default, bool)
+
+
+def test_tables_are_those_of_strengths() -> None:
+    for setting in TABLE:
+        read = setting.kind.read([]) if setting.kind.many else None
+        assert setting.is_table == (read == () and setting.name.startswith("focus"))
+    assert BY_NAME["focus"].kind.read("a") == (Focus(pattern="a"),)
+
+
+def test_the_windows_are_those_of_the_algorithm() -> None:
+    assert set(WINDOWS) == set(windows.WINDOWS)
+
+
+def test_the_largest_endowment_leaves_room_for_the_pages() -> None:
+    assert BY_NAME["endowment"].kind.read(MOST_ENDOWMENT) == 2**30

@@ -1,0 +1,87 @@
+import json
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from minicrawl.config.kinds import WORDS, Unfit
+from minicrawl.config.settings import DEFAULT, Loaded, Settings, load
+from minicrawl.config.table import TABLE
+from minicrawl.config.writing import as_document, as_toml
+
+
+def words() -> st.SearchStrategy[str]:
+    return st.text(min_size=1).filter(fits)
+
+
+def fits(text: str) -> bool:
+    try:
+        return WORDS.read(text) == text
+    except Unfit:
+        return False
+
+
+def strengths() -> st.SearchStrategy[dict[str, float]]:
+    return st.dictionaries(words(), st.floats(1e-9, 1e12), max_size=3)
+
+
+def read_back(text: str, folder: Path) -> Settings:
+    file = folder / "minicrawl.toml"
+    file.write_text(text, encoding="utf-8")
+    return load({}, {}, file).settings
+
+
+def test_a_line_has_the_value_and_where_it_came_from() -> None:
+    lines = as_toml(load({"pages": "5", "focus": ("a=2",)}, {"MINICRAWL_FOR": "2h"}, None))
+    shown = [line.split() for line in lines.splitlines()]
+    assert ["pages", "=", "5", "#", "--pages"] in shown
+    assert ["for", "=", "7200", "#", "MINICRAWL_FOR"] in shown
+    assert ["bytes", "=", '"none"', "#", "default"] in shown
+    assert ["robots", "=", "true", "#", "default"] in shown
+    assert ["focus", "=", '{"a"', "=", "2}", "#", "--focus"] in shown
+
+
+def test_the_document_has_every_setting_by_its_key() -> None:
+    document = as_document(load({"pages": "5", "focus": ("a=2",)}, {}, None))
+    assert list(document) == [setting.key for setting in TABLE]
+    assert document["budget.pages"] == {"value": 5, "from": "--pages"}
+    assert document["focus"] == {"value": {"a": 2}, "from": "--focus"}
+    assert document["store.store"] == {"value": "data/crawl.db", "from": "default"}
+    assert document["budget.for"] == {"value": None, "from": "default"}
+    assert json.loads(json.dumps(document, allow_nan=False)) == {
+        key: {"value": list(v) if isinstance(v := one["value"], tuple) else v, "from": one["from"]}
+        for key, one in document.items()
+    }
+
+
+def test_an_origin_cannot_break_out_of_its_comment() -> None:
+    loaded = Loaded(settings=Settings(), origins={s.name: "a\nb = 1" for s in TABLE})
+    assert "a?b = 1" in as_toml(loaded)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    arguments=st.fixed_dictionaries(
+        {},
+        optional={
+            "pages": st.none() | st.integers(1, 2**31 - 1),
+            "for_": st.floats(1e-6, 1e9),
+            "bytes": st.integers(1, 2**63 - 1),
+            "continuous": st.booleans(),
+            "refresh": st.floats(0, 1),
+            "width": st.floats(min_value=1e-9, allow_infinity=False),
+            "focus_words": strengths(),
+            "weight_internal": st.floats(0, 1e300),
+            "store": words(),
+            "deny": st.lists(st.sampled_from(['a"b', r"\d+\.é$", "#", "[x]"])),
+            "contact": st.just("me@example.org"),
+        },
+    )
+)
+def test_what_is_shown_gives_the_same_settings_again(
+    tmp_path: Path, arguments: dict[str, Any]
+) -> None:
+    made = Settings.of(**arguments)
+    shown = as_toml(Loaded(settings=made, origins={setting.name: DEFAULT for setting in TABLE}))
+    assert read_back(shown, tmp_path) == made
