@@ -1,0 +1,180 @@
+"""Asks for one URL and answers with a value.
+
+Laws: one deadline stands over everything. A redirect is an answer and is not followed. No
+cookies, no credentials, no proxies of the environment. No connection goes past the resolver's
+guard.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Collection
+from dataclasses import replace
+from http.cookiejar import CookieJar
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+import ada_url
+import httpx
+
+from minicrawl import __version__
+from minicrawl.config import Network, Politeness
+from minicrawl.fetch.answers import read_answer
+from minicrawl.fetch.decoding import ACCEPTED
+from minicrawl.fetch.failures import EXPECTED, failure
+from minicrawl.fetch.resolving import Lookup, Resolver, SystemLookup
+from minicrawl.fetch.rules import ResolveRules, parse_rule
+from minicrawl.fetch.transport import AiohttpTransport
+from minicrawl.model import Failed, FailureKind, Fetched, Refusal, Refused, Request, Want
+
+_ACCEPT = {
+    Want.PAGE: b"text/html,application/xhtml+xml,application/xml;q=0.5,*/*;q=0.1",
+    Want.TEXT: b"text/plain,application/xml,text/xml,*/*;q=0.1",
+}
+_PORTS = {"http:": 80, "https:": 443}
+_KEPT_AT_MOST_S = 15.0
+_MOST_HOSTS = 100_000
+
+
+class Fetcher:
+    """`trusted_hosts`, as the seeds spell them, may be at any address.
+
+    Tests give it a lookup, a TLS context or a transport of their own.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        politeness: Politeness,
+        *,
+        trusted_hosts: Collection[str] = (),
+        lookup: Lookup | None = None,
+        tls: ssl.SSLContext | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._timeout_s = network.timeout_s
+        self._headers = _own_headers(politeness)
+        self._addresses: dict[str, str] = {}
+        self._system_lookup = SystemLookup()
+        self._resolver = Resolver(
+            lookup or self._system_lookup,
+            rules=ResolveRules(map(parse_rule, network.resolve)),
+            trusted_hosts=[host.lower().strip("[]") for host in trusted_hosts],
+            allow_private=network.allow_private,
+        )
+        self._client = httpx.AsyncClient(
+            transport=transport
+            or AiohttpTransport(
+                self._resolver,
+                tls=tls or _system_tls(),
+                connections=politeness.concurrency,
+                keep_s=_keep_s(politeness.delay_s),
+            ),
+            cookies=_NoCookies(),
+            timeout=None,
+            trust_env=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._client.aclose()
+        self._resolver.close()
+        self._system_lookup.close()
+
+    async def fetch(self, request: Request) -> Fetched:
+        """What came of asking for one URL, once."""
+        began = perf_counter()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                fetched = await self._ask(request)
+        except TimeoutError:
+            fetched = Failed(
+                kind=FailureKind.TIMEOUT, detail=f"no whole answer in {self._timeout_s:g} s"
+            )
+        return replace(fetched, elapsed_s=perf_counter() - began)
+
+    async def _ask(self, request: Request) -> Fetched:
+        located = await self.locate(request.url)
+        if not isinstance(located, str):
+            return located
+        try:
+            question = httpx.Request(
+                "GET", _without_credentials(request.url), headers=self._question_headers(request)
+            )
+            response = await self._client.send(question, stream=True)
+            try:
+                return await read_answer(request, response)
+            finally:
+                await response.aclose()
+        except EXPECTED as error:
+            return failure(error)
+
+    async def locate(self, url: str) -> str | Refused | Failed:
+        """The address that a fetch of this URL would connect to first."""
+        try:
+            parsed = ada_url.URL(url)
+            port = int(parsed.port or _PORTS[parsed.protocol])
+        except (ValueError, KeyError):
+            return Refused(reason=Refusal.ADDRESS, detail="neither http nor https")
+        places = await self._resolver.locate(parsed.hostname.strip("[]"), port)
+        if not isinstance(places, tuple):
+            return places
+        self._remember(parsed.host, places[0].address)
+        return places[0].address
+
+    def address_of(self, host_and_port: str) -> str | None:
+        """Where this host, as in a URL with its port, was last found; None if it was not yet."""
+        return self._addresses.get(host_and_port)
+
+    def _remember(self, host_and_port: str, address: str) -> None:
+        self._addresses[host_and_port] = address
+        if len(self._addresses) > _MOST_HOSTS:
+            del self._addresses[next(iter(self._addresses))]
+
+    def _question_headers(self, request: Request) -> list[tuple[bytes, bytes]]:
+        headers = [*self._headers, (b"Accept", _ACCEPT[request.want])]
+        if request.etag and request.etag.isprintable():
+            headers.append((b"If-None-Match", request.etag.encode()))
+        if request.last_modified and request.last_modified.isprintable():
+            headers.append((b"If-Modified-Since", request.last_modified.encode()))
+        return headers
+
+
+def _own_headers(politeness: Politeness) -> list[tuple[bytes, bytes]]:
+    agent = f"{politeness.agent}/{__version__}"
+    if politeness.contact:
+        agent = f"{agent} (+{politeness.contact})"
+    return [(b"User-Agent", agent.encode()), (b"Accept-Encoding", ACCEPTED.encode())]
+
+
+def _without_credentials(url: str) -> str:
+    if "@" not in url:
+        return url
+    parsed = ada_url.URL(url)
+    parsed.username = parsed.password = ""
+    return parsed.href
+
+
+def _system_tls() -> ssl.SSLContext:
+    context = httpx.create_ssl_context()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _keep_s(delay_s: float) -> float:
+    """As long as the host may soon be asked again, or else idle connections would pile up."""
+    return min(2 * delay_s + 1, _KEPT_AT_MOST_S)
+
+
+class _NoCookies(CookieJar):
+    """Takes none; and what it does not have, nobody sends."""
+
+    def extract_cookies(self, response: object, request: object) -> None:
+        pass

@@ -1,0 +1,111 @@
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from minicrawl.fetch.bodies import Body, read_body
+from minicrawl.fetch.decoding import UnknownCoding
+from minicrawl.model import Failed, FailureKind
+
+
+class Chunks:
+    """Chunks of a body, how many of them were asked for, and perhaps an error at the end."""
+
+    def __init__(self, *chunks: bytes, error: Exception | None = None) -> None:
+        self.chunks = chunks
+        self.error = error
+        self.read = 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self.chunks:
+            self.read += 1
+            yield chunk
+        if self.error:
+            raise self.error
+
+
+def wanted(first_bytes: bytes) -> bool:
+    return not first_bytes.startswith(b"%PDF")
+
+
+def read(chunks: Chunks, cap: int = 100, coding: str = "") -> Body | Failed | None:
+    return asyncio.run(read_body(chunks, coding, cap, wanted))
+
+
+def test_a_body_is_all_its_chunks() -> None:
+    assert read(Chunks(b"ab", b"c")) == Body(b"abc", 3, cut=False)
+    assert read(Chunks()) == Body(b"", 0, cut=False)
+
+
+def test_a_body_as_long_as_the_cap_is_whole_and_a_longer_one_is_cut() -> None:
+    assert read(Chunks(b"abc", b"d"), cap=4) == Body(b"abcd", 4, cut=False)
+    assert read(Chunks(b"abc", b"de"), cap=4) == Body(b"abcd", 4, cut=True)
+    assert read(Chunks(b"abcd", b"e"), cap=4) == Body(b"abcd", 4, cut=True)
+
+
+def test_what_is_beyond_the_cap_is_not_read() -> None:
+    chunks = Chunks(b"abc", b"def", b"ghi", b"jkl")
+    read(chunks, cap=4)
+    assert chunks.read == 2
+
+
+def test_the_cap_holds_before_and_after_decoding() -> None:
+    coded = gzip.compress(b"a" * 1000)
+    assert read(Chunks(coded), cap=100, coding="gzip") == Body(b"a" * 100, len(coded), cut=True)
+    incompressible = gzip.compress(bytes(range(256)), compresslevel=0)
+    body = read(Chunks(incompressible[:100], incompressible[100:]), cap=100, coding="gzip")
+    assert isinstance(body, Body)
+    assert (body.wire_bytes, body.cut) == (100, True)
+    assert bytes(range(256)).startswith(body.content)
+
+
+def test_a_body_that_breaks_off_is_what_came_of_it() -> None:
+    error = aiohttp.ClientPayloadError("gone")
+    assert read(Chunks(b"abc", error=error)) == Body(b"abc", 3, cut=True)
+
+
+def test_a_body_that_breaks_off_before_it_began_is_a_failure() -> None:
+    error = aiohttp.ClientPayloadError("gone")
+    assert read(Chunks(error=error)) == Failed(kind=FailureKind.RESET, detail="gone")
+
+
+def test_a_coding_that_breaks_off_gives_what_came_of_it() -> None:
+    content = bytes(range(200))
+    body = read(Chunks(gzip.compress(content)[:-9]), cap=1000, coding="gzip")
+    assert isinstance(body, Body)
+    assert body.cut
+    assert content.startswith(body.content)
+    assert body.content
+
+
+@pytest.mark.parametrize("coded", [b"no gzip", gzip.compress(b"abc")[:9]])
+def test_a_coding_of_which_nothing_came_is_a_failure(coded: bytes) -> None:
+    failed = read(Chunks(coded), coding="gzip")
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.ENCODING
+
+
+def test_nothing_and_nothing_coded_are_empty_bodies() -> None:
+    assert read(Chunks(), coding="gzip") == Body(b"", 0, cut=True)
+    nothing = gzip.compress(b"")
+    assert read(Chunks(nothing), coding="gzip") == Body(b"", len(nothing), cut=False)
+
+
+def test_an_unknown_coding_is_said_before_anything_is_read() -> None:
+    chunks = Chunks(b"abc")
+    with pytest.raises(UnknownCoding):
+        read(chunks, coding="lzma")
+    assert chunks.read == 0
+
+
+def test_a_body_is_judged_by_its_first_bytes_and_read_no_further() -> None:
+    chunks = Chunks(b"%PDF" + b"x" * 1000, b"x" * 1000, b"x" * 1000)
+    assert read(chunks, cap=10_000) is None
+    assert chunks.read == 2
+
+
+def test_a_short_body_is_judged_at_its_end() -> None:
+    assert read(Chunks(b"%PDF")) is None
+    assert read(Chunks(b"text")) == Body(b"text", 4, cut=False)

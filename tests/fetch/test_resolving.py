@@ -1,0 +1,152 @@
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+
+import pytest
+
+from minicrawl.fetch.resolving import Resolver, SystemLookup
+from minicrawl.fetch.rules import Place, ResolveRules, parse_rule
+from minicrawl.model import Failed, FailureKind, Refusal, Refused
+
+PUBLIC, OTHER_PUBLIC, PRIVATE = "93.184.216.34", "2606:2800:220:1::1", "10.0.0.1"
+
+
+class Names:
+    """A resolver that knows a few names and counts who asks; and a clock that tests turn."""
+
+    def __init__(self, **addresses: list[str]) -> None:
+        self.addresses = addresses
+        self.asked: list[str] = []
+        self.now = 1000.0
+
+    async def __call__(self, host: str) -> Iterable[str]:
+        self.asked.append(host)
+        await asyncio.sleep(0)
+        if host not in self.addresses:
+            raise OSError("no such name")
+        return self.addresses[host]
+
+    def resolver(self, *rules: str, trusted: Iterable[str] = (), private: bool = False) -> Resolver:
+        return Resolver(
+            self,
+            rules=ResolveRules(map(parse_rule, rules)),
+            trusted_hosts=frozenset(trusted),
+            allow_private=private,
+            clock=lambda: self.now,
+        )
+
+
+def locate(resolver: Resolver, host: str, port: int = 80) -> tuple[Place, ...] | Refused | Failed:
+    return asyncio.run(resolver.locate(host, port))
+
+
+def test_a_name_is_at_all_of_its_public_addresses_each_once() -> None:
+    names = Names(a=[PUBLIC, PRIVATE, PUBLIC, OTHER_PUBLIC])
+    assert locate(names.resolver(), "a") == (Place(PUBLIC, 80), Place(OTHER_PUBLIC, 80))
+
+
+def test_a_name_with_private_addresses_only_is_refused() -> None:
+    refused = locate(Names(a=[PRIVATE, "::1"]).resolver(), "a")
+    assert refused == Refused(reason=Refusal.ADDRESS, detail=f"a is at {PRIVATE}")
+
+
+def test_an_address_is_judged_without_a_lookup() -> None:
+    names = Names()
+    assert locate(names.resolver(), PUBLIC) == (Place(PUBLIC, 80),)
+    assert isinstance(locate(names.resolver(), "::1"), Refused)
+    assert names.asked == []
+
+
+def test_a_trusted_host_may_be_anywhere_and_another_name_of_the_address_may_not() -> None:
+    resolver = Names(a=[PRIVATE], b=[PRIVATE]).resolver(trusted=["a", "127.0.0.1"])
+    assert locate(resolver, "a") == (Place(PRIVATE, 80),)
+    assert locate(resolver, "127.0.0.1") == (Place("127.0.0.1", 80),)
+    assert isinstance(locate(resolver, "b"), Refused)
+    assert isinstance(locate(resolver, PRIVATE), Refused)
+
+
+def test_all_hosts_may_be_anywhere_if_the_user_says_so() -> None:
+    assert locate(Names(a=[PRIVATE]).resolver(private=True), "a") == (Place(PRIVATE, 80),)
+
+
+def test_a_rule_goes_before_names_and_guard() -> None:
+    names = Names(a=[PUBLIC])
+    resolver = names.resolver("a:80=127.0.0.1:8080", "93.184.216.34=127.0.0.2")
+    assert locate(resolver, "a", 80) == (Place("127.0.0.1", 8080),)
+    assert locate(resolver, PUBLIC, 80) == (Place("127.0.0.2", 80),)
+    assert names.asked == []
+    assert locate(resolver, "a", 81) == (Place(PUBLIC, 81),)
+
+
+@pytest.mark.parametrize("names", [Names(), Names(a=[])])
+def test_a_name_without_addresses_is_a_failure(names: Names) -> None:
+    failed = locate(names.resolver(), "a")
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.DNS
+    assert failed.detail.startswith("a: ")
+
+
+def test_an_answer_is_kept_for_five_minutes_and_a_failure_for_half_of_one() -> None:
+    names = Names(a=[PUBLIC])
+    resolver = names.resolver()
+    for now, asked in ((0, "a b"), (29, ""), (31, "b"), (299, "b"), (301, "a")):
+        names.asked.clear()
+        names.now = 1000.0 + now
+        locate(resolver, "a")
+        locate(resolver, "b", 443)
+        assert names.asked == asked.split()
+
+
+def test_the_host_that_was_not_asked_for_longest_is_forgotten_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("minicrawl.fetch.resolving._MOST_HOSTS", 2)
+    names = Names(a=[PUBLIC], b=[PUBLIC], c=[PUBLIC])
+    resolver = names.resolver()
+    for host in "abac":
+        locate(resolver, host)
+    names.asked.clear()
+    for host in "acb":
+        locate(resolver, host)
+    assert names.asked == ["b"]
+
+
+def test_who_asks_at_the_same_time_shares_one_lookup_and_none_can_cancel_it() -> None:
+    names = Names(a=[PUBLIC])
+
+    async def ask() -> None:
+        resolver = names.resolver()
+        first, second = (asyncio.create_task(resolver.locate("a", 80)) for _ in range(2))
+        await asyncio.sleep(0)
+        first.cancel()
+        assert await second == (Place(PUBLIC, 80),)
+        assert first.cancelled()
+
+    asyncio.run(ask())
+    assert names.asked == ["a"]
+
+
+def test_closing_stops_the_lookups_under_way() -> None:
+    async def never(host: str) -> Iterable[str]:
+        await asyncio.Event().wait()
+        return [host]
+
+    async def ask() -> None:
+        resolver = Resolver(never, rules=ResolveRules(()))
+        waiting = asyncio.create_task(resolver.locate("a", 80))
+        await asyncio.sleep(0)
+        resolver.close()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(ask())
+
+
+def test_the_system_knows_localhost_and_knows_no_name_that_is_none() -> None:
+    async def ask(look_up: Callable[[str], Awaitable[Iterable[str]]]) -> None:
+        assert set(await look_up("localhost")) & {"127.0.0.1", "::1"}
+        with pytest.raises(OSError, match="not known"):
+            await look_up("a" * 64 + ".invalid")
+
+    lookup = SystemLookup()
+    asyncio.run(ask(lookup))
+    lookup.close()

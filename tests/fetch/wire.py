@@ -1,0 +1,164 @@
+"""A server on loopback that says exactly what it is told, byte by byte, and hears all.
+
+Each request, on whatever connection, gets the next answer; the last one is given for ever.
+"""
+
+import asyncio
+import socket
+import ssl
+import struct
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import NamedTuple
+
+_TURNS = 5  # of the loop, which client and server share
+_TLS_HELLO = b"\x16"  # the first byte
+
+
+class Then(Enum):
+    """What follows the bytes of an answer."""
+
+    KEEP = auto()  # wait for the next request
+    CLOSE = auto()
+    RESET = auto()
+    HOLD = auto()  # say nothing more
+    REPEAT = auto()  # say the last bytes again and again
+
+
+class Answer(NamedTuple):
+    """Pieces go out one by one, each only when the one before it has left."""
+
+    pieces: tuple[bytes, ...]
+    then: Then = Then.KEEP
+
+
+def answer(
+    body: bytes = b"",
+    *,
+    status: str = "200 OK",
+    headers: Sequence[str] = ("Content-Type: text/html",),
+    then: Then = Then.KEEP,
+) -> Answer:
+    """A well-formed answer with its Content-Length."""
+    lines = [f"HTTP/1.1 {status}", *headers, f"Content-Length: {len(body)}", "", ""]
+    return Answer(("\r\n".join(lines).encode() + body,), then)
+
+
+@dataclass
+class Wire:
+    """A server under way: where it is and what it heard."""
+
+    answers: Sequence[Answer]
+    port: int = 0
+    asked: list[bytes] = field(default_factory=list)
+    connections: int = 0
+    sent: int = 0
+
+    def url(self, path: str = "/", host: str = "127.0.0.1", scheme: str = "http") -> str:
+        return f"{scheme}://{host}:{self.port}{path}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while (then := await self._turn(reader, writer)) is Then.KEEP:
+                pass
+            if then is Then.HOLD:
+                await reader.read()
+            if then is Then.RESET:
+                _reset(writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass  # the client left, as it may
+        finally:
+            writer.close()
+
+    async def _turn(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Then:
+        self.asked.append(await _request(reader))
+        pieces, then = self.answers[min(len(self.asked), len(self.answers)) - 1]
+        for piece in pieces:
+            await self._send(writer, piece)
+        while then is Then.REPEAT:
+            await self._send(writer, pieces[-1])
+        return then
+
+    async def _send(self, writer: asyncio.StreamWriter, piece: bytes) -> None:
+        writer.write(piece)
+        await writer.drain()
+        self.sent += len(piece)
+        for _ in range(_TURNS):  # lets the client read this piece by itself
+            await asyncio.sleep(0)
+
+
+async def _request(reader: asyncio.StreamReader) -> bytes:
+    first = await reader.readexactly(1)
+    return first if first == _TLS_HELLO else first + await reader.readuntil(b"\r\n\r\n")
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    connection = writer.get_extra_info("socket")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+@asynccontextmanager
+async def wire(*answers: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
+    """Serve these answers on a free port."""
+    served = Wire(answers)
+    turns: set[asyncio.Task[None]] = set()
+
+    async def turn(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task
+        turns.add(task)
+        # A task that ends cancelled would be taken for a mistake and logged.
+        with suppress(asyncio.CancelledError):
+            await served.serve(reader, writer)
+
+    server = await asyncio.start_server(turn, "127.0.0.1", 0, ssl=tls)
+    served.port = server.sockets[0].getsockname()[1]
+    try:
+        yield served
+    finally:
+        server.close()
+        for task in turns:
+            task.cancel()
+        await asyncio.gather(*turns, return_exceptions=True)
+
+
+def _raw(*pieces: bytes, then: Then = Then.CLOSE) -> Answer:
+    return Answer(pieces, then)
+
+
+_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+_CHUNKED = _HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+FAULTS = {
+    "closed at once": _raw(),
+    "reset at once": _raw(then=Then.RESET),
+    "closed in the headers": _raw(_HEAD),
+    "no HTTP": _raw(b"<html>hello</html>\r\n\r\n"),
+    "HTTP/2": _raw(b"\0\0\x12\4\0\0\0\0\0"),
+    "a status of two digits": _raw(b"HTTP/1.1 99 Odd\r\n\r\n"),
+    "a header without a colon": _raw(b"HTTP/1.1 200 OK\r\nhello\r\n\r\n"),
+    "two lengths": _raw(_HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
+    "a header too long": _raw(_HEAD + b"X: " + b"x" * 100_000 + b"\r\n\r\n"),
+    "a header without end": _raw(_HEAD + b"X: ", b"x" * 10_000, then=Then.REPEAT),
+    "too many headers": _raw(_HEAD + b"X: y\r\n" * 1000 + b"\r\n"),
+    "headers without end": _raw(_HEAD, b"X: y\r\n", then=Then.REPEAT),
+    "headers too long in all": _raw(_HEAD + (b"X: " + b"x" * 10_000 + b"\r\n") * 7 + b"\r\n"),
+    "a reason too long": _raw(b"HTTP/1.1 200 " + b"x" * 100_000 + b"\r\n\r\n"),
+    "silence": _raw(then=Then.HOLD),
+    "silence in the headers": _raw(_HEAD, then=Then.HOLD),
+    "silence in the body": _raw(_HEAD + b"Content-Length: 9\r\n\r\nabc", then=Then.HOLD),
+    "nothing but 100 Continue": _raw(b"HTTP/1.1 100 Continue\r\n\r\n", then=Then.REPEAT),
+    "a length and no body": _raw(_HEAD + b"Content-Length: 9\r\n\r\n"),
+    "a body too short": _raw(_HEAD + b"Content-Length: 9\r\n\r\n", b"abc"),
+    "a body reset": _raw(_HEAD + b"Content-Length: 9\r\n\r\n", b"abc", then=Then.RESET),
+    "chunks that end early": _raw(_CHUNKED, b"3\r\nabc\r\n9\r\nd"),
+    "chunks and no body": _raw(_CHUNKED),
+    "chunks that are none": _raw(_CHUNKED, b"zz\r\n"),
+    "chunks that turn to junk": _raw(_CHUNKED, b"3\r\nabc\r\n", b"zz\r\n"),
+    "a body without end": _raw(_HEAD + b"\r\n", b"x" * 10_000, then=Then.REPEAT),
+}
+"""What servers do wrong, each as an answer to be served."""
