@@ -1,0 +1,1 @@
+"""A small web of our own, served on loopback, to try a crawl on."""

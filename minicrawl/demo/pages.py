@@ -1,0 +1,227 @@
+"""What the ordinary pages say and link to.
+
+Law: a page is a function of the seed, its number and its version, and of nothing else: not of
+the pages asked for before it. Text and links outwards belong to the number; a new version only
+says that it is one and, on front pages, brings other articles to the top.
+
+Inside a host, the front page leads to the sections, a section to its first articles, and these to
+the rest, so that everything can be reached. Outwards, most links stay within the community, large
+hosts are linked to more than small ones, and front pages more than others.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from random import Random
+from typing import Final, NamedTuple
+
+from minicrawl.demo.sheet import Anchor, Sheet
+from minicrawl.demo.sites import DOMAIN, FRONT, Atlas, Site
+from minicrawl.demo.words import TOPICS, sentences
+
+COMMONS: Final = f"http://www.open-commons{DOMAIN}/"
+DIRECTORY: Final = f"http://www.lantern-directory{DOMAIN}/"
+SHORT: Final = f"http://go.short-links{DOMAIN}/"
+SPAM: Final = f"http://www.cheap-anchors{DOMAIN}/"
+LICENCE: Final = Anchor(f"{COMMONS}licence", "Free to copy")
+
+VISITS_PER_VERSION: Final = {
+    ("news", "front"): 1,
+    ("forum", "front"): 2,
+    ("blog", "front"): 4,
+    ("news", "section"): 3,
+    ("wiki", "article"): 5,
+}
+"""After how many visits a page is another; those not in the table never change."""
+
+_SENTENCES_PER_TOPIC: Final = 160
+_PARAGRAPH: Final = 5
+_ARTICLE: Final = 6 * _PARAGRAPH
+_LEAD: Final = 2 * _PARAGRAPH
+_LATEST: Final = 12
+_OUTWARD: Final = 4.0  # links to other hosts, on average
+_MOST_OUTWARD: Final = 12
+_TO_FRONT: Final = 0.65
+_BY_SHORT_LINK: Final = 0.04
+_IN_COMMUNITY: Final = 0.7
+_DEAD_END_EVERY: Final = 13
+_LICENCE_EXCEPT_EVERY: Final = 3
+_DIRECTORY_EVERY: Final = 4
+
+
+class _Oddment(NamedTuple):
+    """A link of an odd sort that one article in so many has; {place} and {path} are its own."""
+
+    every: int
+    href: str
+    words: str
+    nofollow: bool = False
+
+
+_ODDMENTS: Final = (
+    _Oddment(7, "/members/letter-{place}", "Letters, for members"),
+    _Oddment(9, f"{SPAM}best-offers", "Best offers", nofollow=True),
+    _Oddment(11, "/index.html", "To the front page"),
+    _Oddment(14, "{path}?print", "For printing"),
+    _Oddment(16, "/lost/page-{place}", "An earlier account"),
+    _Oddment(19, "/download/{place}", "The full report"),
+    _Oddment(23, "/picture/{place}", "The photograph"),
+    _Oddment(41, "{path}?from=related", "This page again"),
+)
+
+
+class _Community(NamedTuple):
+    """Hosts that one may link to; a host is drawn by its weight."""
+
+    sites: Sequence[Site]
+    weights: Sequence[int]  # running totals of the sizes
+
+    def draw(self, rng: Random) -> Site:
+        return rng.choices(self.sites, cum_weights=self.weights)[0]
+
+
+class Author:
+    """Writes the ordinary pages of an atlas."""
+
+    __slots__ = ("_communities", "_everybody", "_said", "_seed")
+
+    def __init__(self, atlas: Atlas, rng: Random) -> None:
+        self._seed = rng.getrandbits(64)
+        self._said = {topic.name: sentences(topic, _SENTENCES_PER_TOPIC, rng) for topic in TOPICS}
+        self._everybody = _community(atlas.sites)
+        self._communities = {
+            topic.name: _community([site for site in atlas.sites if site.topic is topic])
+            for topic in TOPICS
+        }
+
+    def version(self, site: Site, place: int, visits: int) -> int:
+        """Which version the visitor finds who comes after so many others."""
+        visits_per_version = VISITS_PER_VERSION.get((site.kind, _sort(site, place)))
+        return visits // visits_per_version if visits_per_version else 0
+
+    def sheet(self, site: Site, place: int, version: int = 0, head: str = "") -> Sheet:
+        """One version of a page; `head` is further markup for its head."""
+        rng = Random(self._seed + site.first + place)
+        if _is_dead_end(site, place):
+            return Sheet(
+                site=site.name, title=site.title(place), prose=self._prose(site, rng), head=head
+            )
+        return Sheet(
+            site=site.name,
+            title=site.title(place),
+            menu=_menu(site, place),
+            prose=_told(version) + self._prose(site, rng, _ARTICLE if place else _LEAD),
+            lists=(
+                *_inside(site, place, version),
+                ("Elsewhere", self._elsewhere(site, rng)),
+                ("More", _oddments(site, place)),
+            ),
+            footer=_footer(site, place),
+            head=head,
+        )
+
+    def _prose(self, site: Site, rng: Random, count: int = _LEAD) -> tuple[str, ...]:
+        said = rng.sample(self._said[site.topic.name], count)
+        return tuple(
+            " ".join(said[start : start + _PARAGRAPH]) for start in range(0, count, _PARAGRAPH)
+        )
+
+    def _elsewhere(self, site: Site, rng: Random) -> list[Anchor]:
+        count = min(int(rng.expovariate(1 / _OUTWARD)), _MOST_OUTWARD)
+        drawn = dict.fromkeys(self._draw(site, rng) for _ in range(count))
+        return [anchor for anchor in drawn if anchor is not None]
+
+    def _draw(self, source: Site, rng: Random) -> Anchor | None:
+        is_near = rng.random() < _IN_COMMUNITY
+        site = (self._communities[source.topic.name] if is_near else self._everybody).draw(rng)
+        if site is source:
+            return None
+        # The cube prefers low places: sections and what stands near the top of them.
+        place = FRONT if rng.random() < _TO_FRONT else int(site.size * rng.random() ** 3)
+        if rng.random() < _BY_SHORT_LINK:
+            return Anchor(f"{SHORT}{site.first + place}", site.title(place))
+        return Anchor(f"http://{site.host}{site.path(place)}", site.title(place))
+
+
+def forbids_members(site: Site) -> bool:
+    """Whether robots.txt of the site closes the section of its members."""
+    return site.number % 2 == 0
+
+
+def has_search(site: Site) -> bool:
+    """Whether the site has a page that asks not to be indexed."""
+    return site.kind == "wiki"
+
+
+def _community(sites: Sequence[Site]) -> _Community:
+    return _Community(sites, list(accumulate(site.size for site in sites)))
+
+
+def _sort(site: Site, place: int) -> str:
+    if place == FRONT:
+        return "front"
+    return "section" if place <= site.sections else "article"
+
+
+def _told(version: int) -> tuple[str, ...]:
+    return (f"This is edition {version + 1} of this page.",) if version else ()
+
+
+def _menu(site: Site, place: int) -> list[Anchor]:
+    """Front page and sections lead to all sections, an article to its own."""
+    is_article = _is_article(site, place)
+    sections = (site.shelf(place)[0],) if is_article else range(1, site.sections + 1)
+    search = [Anchor("/search", "Search")] if has_search(site) and not is_article else []
+    return [Anchor("/", site.name), *_anchors(site, sections), *search]
+
+
+def _inside(site: Site, place: int, version: int) -> list[tuple[str, list[Anchor]]]:
+    if place == FRONT:
+        return [("Latest", _anchors(site, _latest(site, version)))]
+    if place <= site.sections:
+        return [("In this section", _anchors(site, site.on_show(place)))]
+    related = [near for near in (place - site.sections, place + 1) if _is_article(site, near)]
+    return [("Related", _anchors(site, [*related, *site.below(place)]))]
+
+
+def _latest(site: Site, version: int) -> list[int]:
+    """Articles for the front page: each version brings three that the one before had not."""
+    articles = site.size - site.sections - 1
+    return [
+        site.sections + 1 + (version * 3 + offset) % articles
+        for offset in range(min(_LATEST, articles))
+    ]
+
+
+def _is_article(site: Site, place: int) -> bool:
+    return site.sections < place < site.size
+
+
+def _is_dead_end(site: Site, place: int) -> bool:
+    return (
+        place % _DEAD_END_EVERY == _DEAD_END_EVERY - 1
+        and _is_article(site, place)
+        and not site.below(place)
+    )
+
+
+def _anchors(site: Site, places: Sequence[int]) -> list[Anchor]:
+    return [Anchor(site.path(place), site.title(place)) for place in places]
+
+
+def _oddments(site: Site, place: int) -> list[Anchor]:
+    if not _is_article(site, place):
+        return []
+    return [
+        Anchor(
+            oddment.href.format(place=place, path=site.path(place)), oddment.words, oddment.nofollow
+        )
+        for oddment in _ODDMENTS
+        if place % oddment.every == 0
+    ]
+
+
+def _footer(site: Site, place: int) -> list[Anchor]:
+    page = site.first + place
+    licence = [LICENCE] if page % _LICENCE_EXCEPT_EVERY else []
+    directory = [] if page % _DIRECTORY_EVERY else [Anchor(DIRECTORY, "Lantern Directory")]
+    return licence + directory

@@ -1,0 +1,148 @@
+"""A small web made up on demand: what hosts and pages there are and what each answers.
+
+Law: an answer is a function of the seed, the URL, the request's validators and how often that URL
+was asked for before; neither the order of requests nor the run matters, so an interrupted crawl
+finds the same web when it resumes. Nothing is kept but the list of hosts.
+
+site         an ordinary host; together they have so many pages as asked for
+hub          a host that leads to many others
+annex        what sites have besides their pages: robots.txt, files, closed sections
+curiosity    a host to stumble over: redirects, loops, traps, strange encodings
+"""
+
+from collections.abc import Iterator, Mapping
+from email.utils import formatdate
+from functools import cache
+from itertools import chain
+from random import Random
+from typing import Final
+
+from minicrawl.demo.annexes import annex
+from minicrawl.demo.curiosities import curiosities, ways_in
+from minicrawl.demo.hubs import PORTAL, hubs
+from minicrawl.demo.pages import Author
+from minicrawl.demo.sheet import MISSING, Anchor, Answer, Sheet, page, refused
+from minicrawl.demo.sites import FRONT, Atlas, Quirk, Site
+
+SLOW_S: Final = 0.5
+RETRY_AFTER_S: Final = 1
+_SEED_SITES: Final = slice(1, 8)  # the largest host has to be found
+_MOVED: Final = 0  # the rank of the site that has an old name as well
+_MIRRORED: Final = 7  # and of the one that is there twice
+_VISITS_PER_FAILURE: Final = 5  # of a page that fails now and then, beginning with the first
+_PUBLISHED: Final = 1_053_388_800  # 20 May 2003
+_DAY_S: Final = 86_400
+
+
+class DemoWeb:
+    """A little web of `pages` ordinary pages, and some that are not."""
+
+    __slots__ = ("_author", "_curiosities", "_hubs", "_site_of_host", "_sites")
+
+    def __init__(self, pages: int, seed: int = 2003) -> None:
+        rng = Random(seed)
+        atlas = Atlas(pages, rng)
+        moved_site, mirrored = atlas.sites[_MOVED], atlas.sites[_MIRRORED]
+        mirror = f"mirror.{mirrored.host.partition('.')[2]}"
+        oddities = [*ways_in(moved_site), Anchor(f"http://{mirror}/", f"{mirrored.name}, a copy")]
+        self._author = Author(atlas, rng)
+        self._sites = atlas.sites
+        self._site_of_host = {**{site.host: site for site in atlas.sites}, mirror: mirrored}
+        self._hubs = hubs(atlas, oddities)
+        self._curiosities = curiosities(atlas, moved_site)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """All names that answer."""
+        return (*self._site_of_host, *self._hubs, *self._curiosities)
+
+    @property
+    def seeds(self) -> tuple[str, ...]:
+        """Where a crawl may begin: from here every page of the link graph can be reached."""
+        return (PORTAL, *(site.url for site in self._sites[_SEED_SITES]))
+
+    def answer(self, host: str, target: str, headers: Mapping[str, str], visits: int) -> Answer:
+        """Answer a GET by a visitor who comes after `visits` others; header names in lower case."""
+        path, _, query = target.partition("?")
+        return _unless_known(self._answer(host, path, query, visits), headers)
+
+    def link_graph(self) -> dict[str, list[str]]:
+        """The pages that a polite crawl can read at their own URLs, and the links among them.
+
+        They are as their first visitor finds them, each link once, without nofollow ones. What is
+        an annex, a curiosity, a copy or a redirect is no part of it.
+        """
+        sheets = dict(chain(self._site_sheets(), self._hub_sheets()))
+        return {url: list(_targets(url, sheet, sheets)) for url, sheet in sheets.items()}
+
+    def _answer(self, host: str, path: str, query: str, visits: int) -> Answer:
+        if site := self._site_of_host.get(host):
+            return self._answer_of_site(site, path, query, visits)
+        if hub := self._hubs.get(host):
+            return page(hub.sheet(path, visits)) if path in hub.paths else MISSING
+        if curiosity := self._curiosities.get(host):
+            return curiosity(path)
+        return refused(421, "This host is not served here.")
+
+    def _answer_of_site(self, site: Site, path: str, query: str, visits: int) -> Answer:
+        place = FRONT if path == "/index.html" else site.place(path)
+        if place is None:
+            answer = annex(site, path)
+        elif site.quirk is Quirk.FLAKY and visits % _VISITS_PER_FAILURE == 0:
+            answer = _failure(place)
+        else:
+            answer = self._page(site, place, query, visits)
+        return answer._replace(delay_s=SLOW_S) if site.quirk is Quirk.SLOW else answer
+
+    def _page(self, site: Site, place: int, query: str, visits: int) -> Answer:
+        canonical = f"http://{site.host}{site.path(place)}"
+        head = f'<link rel="canonical" href="{canonical}">\n' if query == "print" else ""
+        version = self._author.version(site, place, visits)
+        sheet = self._author.sheet(site, place, version, head)
+        return page(sheet, {"Last-Modified": _modified(version)})
+
+    def _site_sheets(self) -> Iterator[tuple[str, Sheet]]:
+        for site in self._sites:
+            if site.quirk is not Quirk.SHUT:
+                for place in range(site.size):
+                    yield f"http://{site.host}{site.path(place)}", self._author.sheet(site, place)
+
+    def _hub_sheets(self) -> Iterator[tuple[str, Sheet]]:
+        for host, hub in self._hubs.items():
+            for path in hub.paths:
+                yield f"http://{host}{path}", hub.sheet(path, 0)
+
+
+def _targets(url: str, sheet: Sheet, known: Mapping[str, Sheet]) -> Iterator[str]:
+    origin = "/".join(url.split("/")[:3])
+    links = (
+        origin + anchor.href if anchor.href.startswith("/") else anchor.href
+        for anchor in sheet.anchors()
+        if not anchor.nofollow
+    )
+    return (link for link in dict.fromkeys(links) if link in known and link != url)
+
+
+def _failure(place: int) -> Answer:
+    if place % 2:
+        return refused(500, "Something crackled.")
+    return refused(503, "One moment, please.", Retry_After=str(RETRY_AFTER_S))
+
+
+def _unless_known(answer: Answer, headers: Mapping[str, str]) -> Answer:
+    """304 in place of a page that the visitor has; an ETag counts more than a date."""
+    etag = answer.headers.get("ETag")
+    if etag is None:
+        return answer
+    if asked := headers.get("if-none-match"):
+        is_known = etag in (tag.strip().removeprefix("W/") for tag in asked.split(","))
+    else:
+        date = answer.headers.get("Last-Modified")
+        is_known = date is not None and date == headers.get("if-modified-since")
+    return answer._replace(status=304, body=b"") if is_known else answer
+
+
+@cache
+def _modified(version: int) -> str:
+    """A page's first version is as old as the paper, and each new one takes a day."""
+    return formatdate(_PUBLISHED + version * _DAY_S, usegmt=True)

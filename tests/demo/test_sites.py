@@ -1,0 +1,66 @@
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.demo.sites import SMALLEST, Atlas, Quirk
+from minicrawl.errors import UsageError
+
+ATLAS = Atlas(2000, Random(1))
+
+
+@given(pages=st.integers(SMALLEST, 3_000_000))
+def test_the_sites_have_as_many_pages_as_were_asked_for(pages: int) -> None:
+    sites = Atlas(pages, Random(1)).sites
+    assert sum(site.size for site in sites) == pages
+    assert all(site.first + site.size == after.first for site, after in pairwise(sites))
+    assert all(site.size >= 2 + site.sections for site in sites)
+    assert len({site.host for site in sites}) == len(sites)
+
+
+def test_a_few_hosts_are_large_and_many_small() -> None:
+    sizes = [site.size for site in ATLAS.sites]
+    assert len(sizes) == 40
+    assert sum(sizes[:4]) > 2000 / 3
+    assert sum(size < 50 for size in sizes) > 20
+    assert sizes[:36] == sorted(sizes[:36], reverse=True)
+
+
+def test_there_is_one_host_of_each_quirk() -> None:
+    quirks = [site.quirk for site in ATLAS.sites if site.quirk is not Quirk.NONE]
+    assert quirks == [Quirk.SLOW, Quirk.PATIENT, Quirk.SHUT, Quirk.FLAKY]
+
+
+def test_too_small_a_web_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least 100 pages, not 99"):
+        Atlas(SMALLEST - 1, Random(1))
+
+
+def test_every_page_is_found_by_its_path_and_by_its_number() -> None:
+    for page in range(ATLAS.pages):
+        site, place = ATLAS.find(page)
+        assert site.place(site.path(place)) == place
+        assert ATLAS.url(page) == f"http://{site.host}{site.path(place)}"
+
+
+def test_paths_of_all_pages_differ() -> None:
+    assert len({ATLAS.url(page) for page in range(ATLAS.pages)}) == ATLAS.pages
+
+
+@pytest.mark.parametrize(
+    "path", ["", "//", "/boats", "/boats/x-7", "/7", "/-7", "/-007", "/-٣", f"/-{'9' * 99}"]
+)
+def test_no_page_stands_at_any_other_path(path: str) -> None:
+    assert ATLAS.sites[0].place(path) is None
+
+
+def test_each_article_is_shown_by_its_section_or_below_one_other_article() -> None:
+    for site in ATLAS.sites:
+        shown = [
+            place for section in range(1, site.sections + 1) for place in site.on_show(section)
+        ]
+        articles = range(site.sections + 1, site.size)
+        below = [lower for place in articles for lower in site.below(place)]
+        assert sorted(shown + below) == list(articles)
