@@ -1,0 +1,228 @@
+"""The schedule by host answers as a search through all pages would."""
+
+from array import array
+from itertools import repeat
+from random import Random
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from minicrawl.opic.by_host import FEWEST, ByHost
+
+
+class World:
+    """Keys, flags and hosts, with a schedule over them and the plain truth beside it."""
+
+    def __init__(self, pool: int = 0) -> None:
+        self.keys, self.flags, self.host_of = array("q"), bytearray(), array("I")
+        self.schedule = ByHost(self.keys, self.flags, self.host_of, pool)
+        self.pool = pool
+        self.leased: set[int] = set()
+        self.busy: set[int] = set()
+
+    def birth(self, host: int, keys: list[int]) -> list[int]:
+        pages = list(range(len(self.keys), len(self.keys) + len(keys)))
+        self.keys.extend(keys)
+        self.flags.extend(repeat(self.pool, len(keys)))
+        self.host_of.extend(repeat(host, len(keys)))
+        self.schedule.born(pages)
+        return pages
+
+    def grow(self, page: int, by: int) -> None:
+        self.keys[page] += by
+        self.schedule.offer((page,))
+
+    def take(self) -> int | None:
+        page = self.schedule.take()
+        if page is not None:
+            self.leased.add(page)
+            self.busy.add(self.host_of[page])
+        return page
+
+    def settle(self, page: int) -> None:
+        self.flags[page] ^= 1
+        self.keys[page] = -1
+        self.leased.discard(page)
+        self.schedule.release(page)
+
+    def resume(self, host: int) -> None:
+        self.busy.discard(host)
+        self.schedule.resume(host)
+
+    def truth(self) -> int | None:
+        eligible = [
+            page
+            for page in range(len(self.keys))
+            if self.flags[page] & 1 == self.pool
+            and page not in self.leased
+            and self.host_of[page] not in self.busy
+        ]
+        return min(eligible, key=lambda page: (-self.keys[page], page), default=None)
+
+
+def test_the_richest_page_of_a_ready_host_comes_first() -> None:
+    world = World()
+    world.birth(0, [5, 9])
+    world.birth(1, [7])
+    assert [world.take(), world.take(), world.take()] == [1, 2, None]
+
+
+def test_a_host_that_resumes_offers_its_best_page_again() -> None:
+    world = World()
+    world.birth(0, [5, 9])
+    assert (world.take(), world.take()) == (1, None)
+    world.resume(0)
+    assert world.take() == 0
+
+
+def test_a_page_that_grows_overtakes_pages_of_other_hosts() -> None:
+    world = World()
+    world.birth(0, [5])
+    world.birth(1, [7])
+    world.grow(0, 3)
+    assert world.take() == 0
+
+
+def test_of_equals_the_one_found_first_is_taken() -> None:
+    world = World()
+    for host in (2, 1, 0):
+        world.birth(host, [4])
+    assert [world.take() for _ in range(3)] == [0, 1, 2]
+
+
+def test_a_page_put_back_waits_again() -> None:
+    world = World()
+    (page,) = world.birth(0, [4])
+    assert world.take() == page
+    world.leased.discard(page)
+    world.schedule.release(page)
+    assert world.take() is None
+    world.resume(0)
+    assert world.take() == page
+
+
+def test_a_host_that_is_paused_is_not_asked_and_tells_its_best_page() -> None:
+    world = World()
+    world.birth(0, [4, 6])
+    world.schedule.pause(0)
+    assert world.take() is None
+    assert not world.schedule.is_ready(0)
+    assert world.schedule.best_of(0) == 1
+    world.resume(0)
+    world.resume(0)
+    assert (world.take(), world.take()) == (1, None)
+
+
+def test_a_page_born_to_a_ready_host_without_pages_is_found() -> None:
+    world = World()
+    (page,) = world.birth(0, [4])
+    world.take()
+    world.settle(page)
+    world.resume(0)
+    assert world.take() is None
+    assert world.birth(0, [1]) == [world.take()]
+
+
+def test_pages_that_were_there_before_may_be_given_cash() -> None:
+    keys, flags, host_of = array("q", [5, 7]), bytearray([1, 0]), array("I", [1, 0])
+    schedule = ByHost(keys, flags, host_of)
+    schedule.born([1])
+    keys[0] += 1
+    schedule.offer([0, 1])
+    assert (schedule.take(), schedule.take(), schedule.best_of(1)) == (1, None, None)
+
+
+def test_a_page_settled_out_of_turn_is_passed_over() -> None:
+    world = World()
+    world.birth(0, [4, 9, 6])
+    world.settle(1)
+    assert world.take() == 2
+
+
+def test_a_host_whose_best_pages_are_all_on_lease_looks_further() -> None:
+    world = World()
+    pages = world.birth(0, list(range(40 * FEWEST)))
+    for expected in reversed(pages):
+        assert world.take() == expected
+        world.resume(0)
+
+
+@pytest.mark.parametrize("keys", [[7] * 2000, list(range(2000)), list(range(2000, 0, -1))])
+def test_a_large_host_keeps_few_candidates_and_the_exact_order(keys: list[int]) -> None:
+    world = World()
+    pages = world.birth(0, keys)
+    assert len(world.schedule) < len(pages) / 4
+    taken = []
+    while (page := world.take()) is not None:
+        taken.append(page)
+        world.settle(page)
+        world.resume(0)
+    assert taken == sorted(pages, key=lambda page: (-keys[page], page))
+
+
+def test_pages_that_grow_again_and_again_do_not_fill_the_heap() -> None:
+    world = World()
+    pages = world.birth(0, [0] * 300)
+    rng = Random(1)
+    for _ in range(20_000):
+        world.grow(rng.choice(pages), 1)
+    assert len(world.schedule) < 40 * FEWEST
+    assert world.take() == max(pages, key=lambda page: (world.keys[page], -page))
+
+
+class AnyHistory(RuleBasedStateMachine):
+    """Whatever happens, the next page is the one that a search would find."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+
+    @rule(host=st.integers(0, 3), keys=st.lists(st.integers(0, 9), min_size=1, max_size=90))
+    def birth(self, host: int, keys: list[int]) -> None:
+        self.world.birth(host, keys)
+
+    @precondition(lambda self: bool(self.world.keys))
+    @rule(data=st.data(), by=st.integers(1, 9))
+    def grow(self, data: st.DataObject, by: int) -> None:
+        self.world.grow(data.draw(st.integers(0, len(self.world.keys) - 1)), by)
+
+    @rule(times=st.integers(1, 40))
+    def take(self, times: int) -> None:
+        for _ in range(times):
+            expected = self.world.truth()
+            assert self.world.take() == expected
+            if expected is not None:
+                self.world.resume(self.world.host_of[expected])
+
+    @rule(host=st.integers(0, 3))
+    def pause(self, host: int) -> None:
+        if host in self.world.host_of:
+            self.world.busy.add(host)
+            self.world.schedule.pause(host)
+
+    @rule(host=st.integers(0, 3))
+    def resume(self, host: int) -> None:
+        if host in self.world.busy:
+            self.world.resume(host)
+
+    @precondition(lambda self: self.world.leased)
+    @rule(data=st.data())
+    def settle(self, data: st.DataObject) -> None:
+        self.world.settle(data.draw(st.sampled_from(sorted(self.world.leased))))
+
+    @precondition(lambda self: self.world.leased)
+    @rule(data=st.data())
+    def put_back(self, data: st.DataObject) -> None:
+        page = data.draw(st.sampled_from(sorted(self.world.leased)))
+        self.world.leased.discard(page)
+        self.world.schedule.release(page)
+
+    @invariant()
+    def heaps_are_bounded(self) -> None:
+        assert len(self.world.schedule) < 3 * len(self.world.keys) + 40 * FEWEST
+
+
+TestAnyHistory = AnyHistory.TestCase
+TestAnyHistory.settings = settings(max_examples=60, stateful_step_count=40)
