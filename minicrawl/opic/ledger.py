@@ -16,9 +16,12 @@ missed would print money. A pot shared by all who wait does neither, and both ki
 alike, so a heap over the keys stays right whatever the virtual page pays.
 """
 
+from __future__ import annotations
+
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import repeat
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +36,21 @@ CLOSED = 2
 """Flag of a page that is never fetched; it is settled when its turn comes."""
 
 _BLOCK = 1 << 20
+_FLOAT_ERROR = 2.0**-40
+"""What sums of floats may be off by, with room to spare: nobody is dealt what is not there."""
+
+
+class Totals(NamedTuple):
+    """What the books hold beside the pages, in atoms."""
+
+    minted: int
+    recorded: int
+    dividend: int
+    virtual: int
+    pot: int
+    unread: int
+    discovery: int
+    """The unread pages' share of the dividends in 65,536ths; -1: as much as any other page's."""
 
 
 class Ledger:
@@ -60,6 +78,29 @@ class Ledger:
         self.virtual = 0
         self.pot = 0
         self.unread = 0
+
+    def restore(self, key: array[int], flags: bytearray, totals: Totals) -> None:
+        """Go on with books as they were saved; windows are restored by themselves."""
+        self.key, self.flags, self.totals = key, flags, totals
+
+    @property
+    def totals(self) -> Totals:
+        """The books beside the pages: with the keys and flags, all there is to save."""
+        discovery = -1 if self._discovery is None else self._discovery
+        return Totals(
+            self.minted,
+            self.recorded,
+            self.dividend,
+            self.virtual,
+            self.pot,
+            self.unread,
+            discovery,
+        )
+
+    @totals.setter
+    def totals(self, totals: Totals) -> None:
+        self.minted, self.recorded, self.dividend, self.virtual, self.pot, self.unread = totals[:6]
+        self._discovery = None if totals.discovery < 0 else totals.discovery
 
     def __len__(self) -> int:
         return len(self.key)
@@ -95,6 +136,10 @@ class Ledger:
             self.key[seed] += share
         self.minted += units * UNIT
         self._pay_dividends(rest)
+
+    def pay_unread(self, share: int | None) -> None:
+        """From now on unread pages get so many 65,536ths of the dividends; None: as any other."""
+        self._discovery = share
 
     def close(self, page: int) -> None:
         """The page will never be fetched; it keeps its place in the queue to be settled."""
@@ -158,6 +203,19 @@ class Ledger:
             purse -= part
         each, self.virtual = divmod(purse, read)
         self.dividend += each
+
+    def restate(self, importance: NDArray[np.float64]) -> None:
+        """Deal all cash anew, to each page its share of the importance; windows follow suit.
+
+        It is the state that replays without end would lead to. `importance` sums to 1.
+        """
+        atoms = np.floor(importance * (self.minted * (1 - _FLOAT_ERROR))).astype(np.int64)
+        self.key[:] = array("q", atoms.tobytes())
+        self.dividend = self.virtual = self.pot = 0
+        self.virtual = self.missing()
+        cash = self.cash_of_all()
+        for window in self.windows:
+            window.restate(importance, cash, self.now, self.turn)
 
     def cash_of_all(self) -> NDArray[np.float64]:
         """The cash of every page, in units."""

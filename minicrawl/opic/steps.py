@@ -41,14 +41,17 @@ def weighted_visit(
     links: Sequence[int],
     weights: Sequence[int],
     focus: Sequence[int] = (),
+    idle: int = 0,
 ) -> Plan:
     """The page was read, and its links differ: each gets its part by weight.
+
+    `idle` is a weight that no link has: its part stays with the virtual page.
 
     `focus`, a strength for each link in 65,536ths, gives a link that many times its part once
     more, out of the virtual page's. Where the small edge cannot pay for all, it pays pro rata.
     """
     cash = ledger.cash(page)
-    total = sum(weights)
+    total = sum(weights) + idle
     if not total:
         return Plan(page, cash, (), 0, (), cash)
     pot = ledger.small_edge(cash, len(links))

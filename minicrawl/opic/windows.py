@@ -10,11 +10,13 @@ A window keeps what it needs a page and turns it into an estimate of importance,
 that is the same for all pages.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
-from itertools import repeat
+from collections.abc import Callable, Mapping
+from itertools import chain, repeat
 from operator import itemgetter
 from typing import Protocol
 
@@ -28,6 +30,8 @@ TICK_BITS = 16
 _TICKS_IN_A_UNIT = UNIT >> TICK_BITS
 
 Floats = NDArray[np.float64]
+Past = tuple[int, int, bytes | None]
+"""History in atoms, time in ticks, and the measures of windows that keep them."""
 
 
 class Window(Protocol):
@@ -44,6 +48,20 @@ class Window(Protocol):
 
     def measures_per_page(self) -> float:
         """How many numbers of its past a page keeps, on average."""
+
+    def past(self, page: int) -> Past:
+        """What must be saved of a page."""
+
+    def restore(
+        self, history: array[int], times: array[int], measures: Mapping[int, bytes]
+    ) -> None:
+        """Begin again with what was saved of all pages."""
+
+    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
+        """Rewrite the past so that `importance` is what it says of each page, given its cash.
+
+        `importance` sums to 1 over the pages and the virtual page, `cash` is in units.
+        """
 
 
 class Static:
@@ -68,6 +86,18 @@ class Static:
 
     def measures_per_page(self) -> float:
         return 1.0
+
+    def past(self, page: int) -> Past:
+        return self._history[page], 0, None
+
+    def restore(
+        self, history: array[int], times: array[int], measures: Mapping[int, bytes]
+    ) -> None:
+        self._history = history
+
+    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
+        flowed = (now + turn) / _TICKS_IN_A_UNIT
+        self._history = _atoms(importance * flowed - cash)
 
 
 class Interpolation:
@@ -101,6 +131,19 @@ class Interpolation:
 
     def measures_per_page(self) -> float:
         return 1.0
+
+    def past(self, page: int) -> Past:
+        return self._history[page], self._read_at[page], None
+
+    def restore(
+        self, history: array[int], times: array[int], measures: Mapping[int, bytes]
+    ) -> None:
+        self._history, self._read_at = history, times
+
+    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
+        width = self.width * turn / _TICKS_IN_A_UNIT
+        self._history = _atoms(importance * width - cash)
+        self._read_at = array("q", repeat(now, len(importance)))
 
 
 Measure = tuple[int, int]
@@ -146,6 +189,27 @@ class Measures(ABC):
         flowed = sum(cash for _, cash in measures[first:])
         return flowed / UNIT / max(measures[-1][0] - since, 1)
 
+    def past(self, page: int) -> Past:
+        measures = self._measures.get(page)
+        return 0, self._born[page], array("q", chain(*measures)).tobytes() if measures else None
+
+    def restore(
+        self, history: array[int], times: array[int], measures: Mapping[int, bytes]
+    ) -> None:
+        self._born = times
+        for page, packed in measures.items():
+            numbers = array("q", packed)
+            self._measures[page] = list(zip(numbers[::2], numbers[1::2], strict=True))
+
+    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
+        """One measure a page: what flowed through it since the beginning of the last turn."""
+        since = now - turn
+        flows = importance * (turn / _TICKS_IN_A_UNIT)
+        self._born = array("q", repeat(since, len(flows)))
+        self._measures = {
+            page: [(now, int(flow * UNIT))] for page, flow in enumerate(flows.tolist())
+        }
+
     def measures_per_page(self) -> float:
         return sum(map(len, self._measures.values())) / max(len(self._born), 1)
 
@@ -180,6 +244,10 @@ class ImprovedFixed(Fixed):
 
     def _counting(self, measures: list[Measure], now: int, turn: int) -> int:
         return max(self.least, super()._counting(measures, now, turn))
+
+
+def _atoms(units: Floats) -> array[int]:
+    return array("q", np.rint(units * UNIT).astype(np.int64).tobytes())
 
 
 WINDOWS: dict[str, Callable[[float], Window]] = {

@@ -227,7 +227,7 @@ class Books(RuleBasedStateMachine):
         pages=st.integers(1, 5),
         endowment=st.integers(0, 50),
         share=st.sampled_from([0.0, 0.15, 0.6, 1.0]),
-        discovery=st.sampled_from([None, 0.0, 0.3, 1.0]),
+        discovery=st.sampled_from([None, 0.0, 0.3125, 1.0]),
     )
     def open(self, pages: int, endowment: int, share: float, discovery: float | None) -> None:
         self.window = Static()

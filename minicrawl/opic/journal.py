@@ -1,0 +1,125 @@
+"""The journal: every step that moves money, and the fold that makes the books of them.
+
+Law: the books are a fold over the steps. The same steps in the same order make the same books to
+the atom, so a log of steps is all that must survive, and a checkpoint of the books only saves time.
+
+step      one thing that happened; it names pages by id and says how many were born by it
+spending  how a page that was read hands on its cash: the links, and their weights if they differ
+forward   a page that is another one: a redirect, a rel=canonical, the same content. What links
+          give to it goes to its target at once, so that cash never waits behind a redirect.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from minicrawl.opic import steps
+from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.steps import Plan
+
+
+class Kind(IntEnum):
+    """What can happen. The numbers are in stores: they never change."""
+
+    TERMS = 0  # from here on the virtual page pays by these terms
+    BORN = 1  # pages became known by nobody's link
+    ENDOWED = 2  # seeds share an endowment
+    VISIT = 3  # a page was read
+    FORWARD = 4  # a page turned out to be another one
+    DEAD_END = 5  # a page hands its cash to the virtual page
+    REPLAY = 6  # pages read before spend again
+
+
+class Spending(NamedTuple):
+    """Where a page's cash goes. Weights and focus are empty where all links are alike."""
+
+    links: Sequence[int]
+    weights: Sequence[int] = ()
+    focus: Sequence[int] = ()
+    idle: int = 0
+    """A weight that no link has; it is 0 unless there are weights."""
+
+
+class Step(NamedTuple):
+    """`links` are the targets of a visit or forward, the endowed, or the pages of a replay."""
+
+    kind: Kind
+    page: int = 0
+    born: int = 0
+    spending: Spending = Spending(())
+    amount: int = 0
+    """Units of an endowment; the discovery share in 65,536ths of new terms, or -1 for none."""
+
+
+class Books:
+    """A ledger, and which pages are others. `apply` is the fold."""
+
+    def __init__(self, ledger: Ledger, spending_of: Callable[[int], Spending]) -> None:
+        """`spending_of` tells how a page was last spent; only replays ask it."""
+        self.ledger = ledger
+        self.forwards: dict[int, int] = {}
+        self._spending_of = spending_of
+
+    def apply(self, step: Step) -> list[Plan]:
+        """Do what the step says; answers with what was posted."""
+        if step.born:
+            self.ledger.mint(step.born)
+        match step.kind:
+            case Kind.VISIT | Kind.DEAD_END:
+                self.forwards.pop(step.page, None)
+                return [self._spend(step.page, step.spending)]
+            case Kind.FORWARD:
+                return [self._forward(step.page, step.spending.links[0])]
+            case Kind.REPLAY:
+                return [self._replay(page) for page in step.spending.links]
+            case Kind.ENDOWED:
+                self.ledger.endow(step.spending.links, step.amount)
+            case Kind.TERMS:
+                self.ledger.pay_unread(None if step.amount < 0 else step.amount)
+        return []
+
+    def stands_for(self, page: int) -> int:
+        """The page that this one turned out to be; most are themselves."""
+        while page in self.forwards:
+            page = self.forwards[page]
+        return page
+
+    def without_detours(self, page: int, spending: Spending) -> Spending:
+        """Each link led to the page it stands for; those that meet become one."""
+        if self.forwards.keys().isdisjoint(spending.links):
+            return spending
+        ends = [self.stands_for(link) for link in spending.links]
+        first = {end: i for i, end in reversed(list(enumerate(ends))) if end != page}
+        keep = sorted(first.values())
+        return Spending(
+            [ends[i] for i in keep],
+            [spending.weights[i] for i in keep] if spending.weights else (),
+            [spending.focus[i] for i in keep] if spending.focus else (),
+            spending.idle,
+        )
+
+    def _post(self, plan: Plan) -> Plan:
+        self.ledger.post(plan)
+        return plan
+
+    def _forward(self, page: int, target: int) -> Plan:
+        self.forwards.pop(page, None)
+        end = self.stands_for(target)
+        if end == page:
+            raise ValueError(f"page {page} stands for itself: a circle of redirects is a dead end")
+        self.forwards[page] = target
+        return self._post(steps.forward(self.ledger, page, end))
+
+    def _replay(self, page: int) -> Plan:
+        if not self.ledger.is_read(page):
+            raise ValueError(f"page {page} was never read: only a read page has links to replay")
+        if page in self.forwards:
+            return self._post(steps.forward(self.ledger, page, self.stands_for(page)))
+        return self._spend(page, self._spending_of(page))
+
+    def _spend(self, page: int, spending: Spending) -> Plan:
+        links, weights, focus, idle = self.without_detours(page, spending)
+        if not weights and not focus:
+            return self._post(steps.visit(self.ledger, page, links))
+        weights = weights or [1] * len(links)
+        return self._post(steps.weighted_visit(self.ledger, page, links, weights, focus, idle))

@@ -1,0 +1,245 @@
+"""The books are a fold over the steps, and know which pages are others."""
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from minicrawl.opic.journal import Books, Kind, Spending, Step
+from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.money import PARTS, UNIT, fixed_edge
+from minicrawl.opic.steps import Plan
+from minicrawl.opic.windows import Interpolation
+
+
+def some_books(
+    pages: int = 5, spendings: dict[int, Spending] | None = None, edge: float = 0.5
+) -> Books:
+    books = Books(Ledger(small_edge=fixed_edge(edge)), (spendings or {}).__getitem__)
+    books.apply(Step(Kind.BORN, born=pages))
+    return books
+
+
+def visit(page: int, *links: int) -> Step:
+    return Step(Kind.VISIT, page, spending=Spending(links))
+
+
+def forward(page: int, target: int) -> Step:
+    return Step(Kind.FORWARD, page, spending=Spending((target,)))
+
+
+def replay(*pages: int) -> Step:
+    return Step(Kind.REPLAY, spending=Spending(pages))
+
+
+def test_the_kinds_are_numbered_as_they_are_in_stores() -> None:
+    assert [kind.name for kind in sorted(Kind)] == [
+        *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY")
+    ]
+    assert min(Kind) == 0
+
+
+def test_pages_are_born_before_the_step_that_bears_them_is_done() -> None:
+    books = some_books(1)
+    (plan,) = books.apply(Step(Kind.VISIT, 0, 2, Spending((1, 2))))
+    assert plan == Plan(0, UNIT, (1, 2), UNIT // 4, (), UNIT // 2)
+    assert len(books.ledger) == 3
+
+
+def test_seeds_share_their_endowment() -> None:
+    books = some_books(3)
+    assert books.apply(Step(Kind.ENDOWED, spending=Spending((0, 2)), amount=10)) == []
+    assert [books.ledger.cash(page) // UNIT for page in range(3)] == [6, 1, 6]
+
+
+@pytest.mark.parametrize("amount", [-1, 0, PARTS // 4])
+def test_new_terms_count_from_here_on(amount: int) -> None:
+    books = some_books()
+    assert books.apply(Step(Kind.TERMS, amount=amount)) == []
+    assert books.ledger.totals.discovery == amount
+
+
+def test_a_dead_end_hands_all_to_the_virtual_page() -> None:
+    assert some_books().apply(Step(Kind.DEAD_END, 3)) == [Plan(3, UNIT, (), 0, (), UNIT)]
+
+
+def test_weights_and_focus_go_along_with_a_visit() -> None:
+    weighted = Step(Kind.VISIT, 0, spending=Spending((1, 2), (1, 2), (), 1))
+    assert some_books().apply(weighted)[0].extras == [(1, UNIT // 8), (2, UNIT // 4)]
+    focused = Step(Kind.VISIT, 0, spending=Spending((1, 2), (), (PARTS, 0)))
+    assert some_books().apply(focused)[0].extras == [(1, UNIT // 2), (2, UNIT // 4)]
+
+
+# ---------------------------------------------------------------- pages that are others
+
+
+def test_a_page_that_is_another_hands_all_to_it() -> None:
+    books = some_books()
+    assert books.apply(forward(0, 1)) == [Plan(0, UNIT, (1,), UNIT, (), 0)]
+    assert books.stands_for(0) == books.stands_for(1) == 1
+
+
+def test_what_is_given_to_a_page_that_is_another_goes_to_the_end_of_the_chain() -> None:
+    books = some_books()
+    books.apply(forward(1, 2))
+    books.apply(forward(2, 3))
+    (plan,) = books.apply(visit(0, 1, 4))
+    assert plan.links == [3, 4]
+    assert books.apply(forward(4, 1))[0].links == (3,)
+
+
+def test_links_that_meet_in_one_page_become_one() -> None:
+    books = some_books()
+    books.apply(forward(1, 2))
+    spending = Spending((1, 2, 3), (5, 6, 7), (8, 9, 10), 11)
+    assert books.without_detours(0, spending) == Spending([2, 3], [5, 7], [8, 10], 11)
+    assert books.without_detours(0, Spending((2, 1))) == Spending([2])
+
+
+def test_a_link_that_comes_back_to_its_page_is_none() -> None:
+    books = some_books()
+    books.apply(forward(1, 0))
+    assert books.without_detours(0, Spending((1, 3))) == Spending([3])
+
+
+def test_a_spending_without_detours_is_left_as_it_is() -> None:
+    spending = Spending((1, 2))
+    assert some_books().without_detours(0, spending) is spending
+
+
+def test_a_circle_of_redirects_is_refused() -> None:
+    books = some_books()
+    books.apply(forward(0, 1))
+    books.apply(forward(1, 2))
+    with pytest.raises(ValueError, match="page 2 stands for itself"):
+        books.apply(forward(2, 0))
+
+
+def test_a_page_that_was_another_may_become_itself_again_or_a_third() -> None:
+    books = some_books()
+    books.apply(forward(0, 1))
+    books.apply(forward(0, 2))
+    assert books.stands_for(0) == 2
+    books.apply(visit(0, 3))
+    assert books.stands_for(0) == 0
+    books.apply(forward(1, 0))
+    books.apply(Step(Kind.DEAD_END, 1))
+    assert books.forwards == {}
+
+
+# ---------------------------------------------------------------- replays
+
+
+def test_pages_that_were_read_spend_again_as_they_did_last() -> None:
+    books = some_books(spendings={1: Spending((0, 2))})
+    books.apply(visit(0, 1))
+    books.apply(visit(1, 0, 2))
+    first, second = books.apply(replay(1, 1))
+    assert first.links == second.links == (0, 2)
+    assert first.cash > second.cash
+
+
+def test_a_page_that_is_another_replays_as_that() -> None:
+    books = some_books()
+    books.apply(forward(0, 1))
+    books.apply(forward(1, 2))
+    books.apply(visit(3))
+    (plan,) = books.apply(replay(0))
+    assert plan.links == (2,)
+    assert plan.virtual == 0 < plan.cash
+
+
+def test_an_unread_page_cannot_be_replayed() -> None:
+    with pytest.raises(ValueError, match="page 2 was never read"):
+        some_books().apply(replay(2))
+
+
+# ---------------------------------------------------------------- any history
+
+
+class Fold(RuleBasedStateMachine):
+    """Whatever happens, the same steps make the same books, also from the middle on."""
+
+    @initialize()
+    def open(self) -> None:
+        self.steps: list[Step] = []
+        self.spendings: dict[int, Spending] = {}
+        self.books, self.window = self.new_books()
+        self.take(Step(Kind.BORN, born=3))
+
+    def new_books(self) -> tuple[Books, Interpolation]:
+        window = Interpolation(8)
+        return Books(Ledger(windows=[window]), lambda page: self.spendings[page]), window
+
+    def take(self, step: Step) -> None:
+        if step.kind in (Kind.VISIT, Kind.DEAD_END, Kind.FORWARD):
+            self.spendings[step.page] = step.spending
+        self.steps.append(step)
+        for plan in self.books.apply(step):
+            given = plan.share * len(plan.links) + sum(atoms for _, atoms in plan.extras)
+            assert given + plan.virtual == plan.cash
+
+    def page(self, drawn: int) -> int:
+        return drawn % len(self.books.ledger)
+
+    @rule(
+        page=st.integers(0, 99),
+        links=st.lists(st.integers(0, 99), max_size=4),
+        born=st.integers(0, 2),
+        idle=st.none() | st.integers(0, 3),
+    )
+    def visit(self, page: int, links: list[int], born: int, idle: int | None) -> None:
+        pages = len(self.books.ledger) + born
+        found = sorted({link % pages for link in links} - {self.page(page)})
+        weights = () if idle is None else tuple(1 + link % 3 for link in found)
+        spending = Spending(found, weights, (), idle or 0)
+        self.take(Step(Kind.VISIT, self.page(page), born, spending))
+
+    @rule(page=st.integers(0, 99), onto=st.integers(0, 99))
+    def forward(self, page: int, onto: int) -> None:
+        kept = self.books.forwards.pop(self.page(page), None)
+        is_circle = self.books.stands_for(self.page(onto)) == self.page(page)
+        if kept is not None:
+            self.books.forwards[self.page(page)] = kept
+        if not is_circle:
+            self.take(forward(self.page(page), self.page(onto)))
+
+    @rule(page=st.integers(0, 99))
+    def dead_end(self, page: int) -> None:
+        self.take(Step(Kind.DEAD_END, self.page(page)))
+
+    @rule(seeds=st.lists(st.integers(0, 99), min_size=1, max_size=3), units=st.integers(0, 20))
+    def endow(self, seeds: list[int], units: int) -> None:
+        spending = Spending(sorted(set(map(self.page, seeds))))
+        self.take(Step(Kind.ENDOWED, spending=spending, amount=units))
+
+    @rule(share=st.sampled_from([-1, 0, PARTS // 2, PARTS]))
+    def pay_otherwise(self, share: int) -> None:
+        self.take(Step(Kind.TERMS, amount=share))
+
+    @precondition(lambda self: self.spendings)
+    @rule(drawn=st.lists(st.integers(0, 99), min_size=1, max_size=4))
+    def replay(self, drawn: list[int]) -> None:
+        read = sorted(self.spendings)
+        self.take(replay(*(read[one % len(read)] for one in drawn)))
+
+    @invariant()
+    def not_an_atom_is_lost(self) -> None:
+        assert self.books.ledger.missing() == 0
+
+    def teardown(self) -> None:
+        """Fold all of it once more."""
+        before, self.spendings = self.spendings, {}
+        lived, (self.books, window) = (self.books, self.window), self.new_books()
+        for step in self.steps.copy():
+            self.take(step)
+        assert self.spendings == before
+        assert self.books.forwards == lived[0].forwards
+        assert self.books.ledger.key == lived[0].ledger.key
+        assert self.books.ledger.totals == lived[0].ledger.totals
+        pages = range(len(self.books.ledger))
+        assert list(map(window.past, pages)) == list(map(lived[1].past, pages))
+
+
+TestFold = Fold.TestCase
+TestFold.settings = settings(max_examples=60, stateful_step_count=30)
