@@ -76,7 +76,7 @@ def test_the_part_that_holds_something_alone_may_import_it(
     copied_house: Path, module: str, line: str
 ) -> None:
     package = copied_house / "minicrawl" / module
-    package.mkdir()
+    package.mkdir(exist_ok=True)
     (package / "__init__.py").write_text(f"{line}\n", encoding="utf-8")
     checked = check_contracts(copied_house)
     assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -1,0 +1,11 @@
+"""The store: one SQLite file, and the only part that speaks SQL.
+
+schema     the tables, their version and the migrations
+records    what goes in and comes out, as plain values
+blobs      spendings as a few bytes a link
+writer     the one connection that writes: batches, checkpoints
+reader     connections that read, while a crawl may be writing
+tables     what is in the tables, as values
+questions  what the reports ask of all of it
+trouble    what SQLite complains of, in one line
+"""

@@ -1,0 +1,99 @@
+"""Where a page's cash goes, as a few bytes a link.
+
+Law: `unpack(pack(spending)) == spending` for links in ascending order.
+
+form    varint(count) varint(extras) deltas [weights idle] [focus]
+extras  bit 0: weights follow; bit 1: focus follows
+varint  seven bits a byte, the lowest first, the high bit says that more follow
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain
+from operator import sub
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.opic.journal import Spending
+
+Numbers = NDArray[np.int64]
+
+_WEIGHTS, _FOCUS, _NONE_SAID = 1, 2, 4
+_MORE, _SEVEN_BITS = 0x80, 0x7F
+
+
+def pack(spending: Spending) -> bytes:
+    """The links must be in ascending order."""
+    links, weights, focus, idle = spending
+    out = bytearray()
+    _write(out, (len(links), (_WEIGHTS if weights else 0) | (_FOCUS if focus else 0)))
+    _write(out, map(sub, links, chain((0,), links)))
+    _write(out, (*weights, idle) if weights else ())
+    _write(out, focus)
+    return bytes(out)
+
+
+def unpack(blob: bytes) -> Spending:
+    """Raises ValueError for bytes that `pack` never made."""
+    numbers = list(_read(blob))
+    count, extras = numbers[:2] if len(numbers) > 1 else (0, _NONE_SAID)
+    weighted, focused = bool(extras & _WEIGHTS), bool(extras & _FOCUS)
+    ends = [2 + count, 2 + count + (count + 1) * weighted]
+    if extras > _WEIGHTS | _FOCUS or len(numbers) != ends[1] + count * focused:
+        raise ValueError("a link blob of another length than it says")
+    links = list(accumulate(numbers[2 : ends[0]]))
+    *weights, idle = numbers[ends[0] : ends[1]] or (0,)
+    return Spending(links, weights or (), numbers[ends[1] :] or (), idle)
+
+
+def is_plain(blob: bytes) -> bool:
+    """Whether all links are alike."""
+    extras = next((place for place, byte in enumerate(blob) if byte < _MORE), 0) + 1
+    return blob[extras : extras + 1] == b"\0"
+
+
+def unpack_plain(blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
+    """How many links each plain blob has, and the links of all; there must be one at least.
+
+    Ten times as quick as one by one. Raises ValueError if any of them is no plain blob.
+    """
+    if any(not blob or blob[-1] >= _MORE for blob in blobs):
+        raise ValueError("a link blob that breaks off")
+    octets = np.frombuffer(b"".join(blobs), dtype=np.uint8)
+    ends = np.flatnonzero(octets < _MORE)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    firsts = np.searchsorted(starts, np.cumsum([0, *map(len, blobs[:-1])]))
+    shifts = 7 * (np.arange(len(octets)) - np.repeat(starts, np.diff(ends, prepend=-1)))
+    numbers = np.add.reduceat((octets & _SEVEN_BITS).astype(np.int64) << shifts, starts)
+    lengths = np.diff(firsts, append=len(numbers))
+    counts = numbers[firsts]
+    if (lengths != counts + 2).any() or numbers[firsts + 1].any():
+        raise ValueError("a link blob of another length than it says")
+    numbers[firsts] = 0
+    links = np.cumsum(numbers)
+    links -= np.repeat(links[firsts], lengths)
+    is_link = np.ones(len(numbers), dtype=np.bool_)
+    is_link[firsts] = is_link[firsts + 1] = False
+    return counts, links[is_link]
+
+
+def _write(out: bytearray, numbers: Iterable[int]) -> None:
+    for number in numbers:
+        rest = number
+        while rest >= _MORE:
+            out.append(rest & _SEVEN_BITS | _MORE)
+            rest >>= 7
+        out.append(rest)
+
+
+def _read(blob: bytes) -> Iterator[int]:
+    number = shift = 0
+    for byte in blob:
+        number |= (byte & _SEVEN_BITS) << shift
+        if byte & _MORE:
+            shift += 7
+        else:
+            yield number
+            number = shift = 0
+    if shift:
+        raise ValueError("a link blob that breaks off")

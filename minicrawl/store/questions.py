@@ -1,0 +1,155 @@
+"""What the reports ask of the tables: pages in blocks, and columns whole.
+
+Law: a question costs memory for what it answers, never for all that is in the store.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from minicrawl.opic.journal import Kind
+from minicrawl.store.tables import Connection
+
+_IDS_AT_ONCE = 500
+
+
+class PageRow(NamedTuple):
+    """A page, and what it said when it was read."""
+
+    id: int
+    origin: str
+    path: str
+    depth: int
+    title: str | None
+    status: int | None
+    noindex: int | None
+    first_at: float | None
+    last_at: float | None
+
+
+class SpendingRow(NamedTuple):
+    """Where a step says that the cash of a page goes; `blob` is packed."""
+
+    seq: int
+    kind: int
+    page: int
+    blob: bytes
+
+
+def pages(connection: Connection, ids: Sequence[int]) -> Iterator[PageRow]:
+    """What is known of these pages, in this order."""
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        block = ids[start : start + _IDS_AT_ONCE]
+        places = ", ".join("?" * len(block))
+        cursor = connection.execute(
+            "SELECT urls.id, origin, path, depth, title, status, noindex, first_at, last_at "
+            "FROM urls JOIN hosts ON hosts.id = host LEFT JOIN documents ON page = urls.id "
+            f"WHERE urls.id IN ({places})",
+            block,
+        )
+        found = {row[0]: row for row in cursor}
+        yield from (PageRow._make(found[page]) for page in block)
+
+
+def find(connection: Connection, origin: str, path: str) -> int | None:
+    """The page of this URL. Looks at every page: cheaper than to keep an index in the store."""
+    row = connection.execute(
+        "SELECT id FROM urls WHERE host = (SELECT id FROM hosts WHERE origin = ?) AND path = ?",
+        (origin, path),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def paths_of(connection: Connection, host: int) -> Iterator[str]:
+    """The paths of all pages of a host."""
+    cursor = connection.execute("SELECT path FROM urls WHERE host = ?", (host,))
+    return chain.from_iterable(cursor)
+
+
+def host_of_all(connection: Connection) -> array[int]:
+    """The host of every page."""
+    cursor = connection.execute("SELECT host FROM urls ORDER BY id")
+    return array("I", chain.from_iterable(cursor))
+
+
+def origins(connection: Connection) -> list[str]:
+    """Every origin, by the id of its host."""
+    return list(chain.from_iterable(connection.execute("SELECT origin FROM hosts ORDER BY id")))
+
+
+def robots_of(connection: Connection, host: int) -> str | None:
+    """The rules of a host's robots.txt, if it was ever asked."""
+    row = connection.execute("SELECT robots FROM hosts WHERE id = ?", (host,)).fetchone()
+    return None if row is None else row[0]
+
+
+def hosts_known(connection: Connection) -> int:
+    """How many origins there are; ids are dense."""
+    return _number(connection, "SELECT coalesce(max(id) + 1, 0) FROM hosts")
+
+
+def bytes_fetched(connection: Connection) -> int:
+    """Bytes of all answers; for stores that did not count them."""
+    return _number(connection, "SELECT coalesce(sum(wire_bytes), 0) FROM fetches")
+
+
+def spendings(connection: Connection) -> Iterator[SpendingRow]:
+    """Where the pages' cash went, by every turn that is still in the log."""
+    cursor = connection.execute(
+        "SELECT seq, kind, page, spending FROM steps WHERE kind IN (?, ?) AND spending IS NOT NULL",
+        (Kind.VISIT, Kind.FORWARD),
+    )
+    return map(SpendingRow._make, cursor)
+
+
+# ---------------------------------------------------------------- for the audit
+
+
+def complaints(connection: Connection) -> list[str]:
+    """What SQLite itself finds wrong with the file."""
+    try:
+        found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+    return [] if found == ["ok"] else found
+
+
+def extent(connection: Connection, table: str) -> tuple[int, int, int]:
+    """How many rows a table of ids has, its least id and its greatest."""
+    count, least, greatest = connection.execute(
+        f"SELECT count(*), coalesce(min(id), 0), coalesce(max(id), -1) FROM {table}"
+    ).fetchone()
+    return count, least, greatest
+
+
+def homeless(connection: Connection) -> int:
+    """Pages whose host is not there."""
+    return _number(connection, "SELECT count(*) FROM urls WHERE host NOT IN (SELECT id FROM hosts)")
+
+
+def all_spendings(connection: Connection) -> Iterator[SpendingRow]:
+    """Every spending in the log, those of endowments and replays too."""
+    cursor = connection.execute(
+        "SELECT seq, kind, page, spending FROM steps WHERE spending IS NOT NULL ORDER BY seq"
+    )
+    return map(SpendingRow._make, cursor)
+
+
+def born_after(connection: Connection, seq: int) -> int:
+    """Pages that became known by the steps behind this one."""
+    return _number(connection, "SELECT coalesce(sum(born), 0) FROM steps WHERE seq > ?", seq)
+
+
+def steps_known(connection: Connection) -> tuple[int, int]:
+    """How many steps the log holds, and the last one's number."""
+    count, last = connection.execute("SELECT count(*), coalesce(max(seq), 0) FROM steps").fetchone()
+    return count, last
+
+
+def _number(connection: Connection, question: str, *values: object) -> int:
+    (number,) = connection.execute(question, values).fetchone()
+    return int(number)

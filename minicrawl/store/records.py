@@ -1,0 +1,137 @@
+"""What goes into the store and comes out of it, as plain values."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from minicrawl.opic.journal import Step
+from minicrawl.opic.ledger import Totals
+
+
+class UrlRow(NamedTuple):
+    """A page that became known. Ids are dense: a row's place in the order is its id."""
+
+    id: int
+    host: int
+    path: str
+    depth: int
+
+
+class StepRow(NamedTuple):
+    """A step and the state that its page has from here on."""
+
+    seq: int
+    state: int
+    step: Step
+
+
+class FetchRow(NamedTuple):
+    """One request and its answer."""
+
+    page: int
+    at: float
+    outcome: str
+    status: int | None
+    wire_bytes: int
+    elapsed_s: float
+    detail: str
+
+
+class DocumentRow(NamedTuple):
+    """What is known of a page that was read."""
+
+    page: int
+    title: str
+    status: int
+    etag: str | None
+    last_modified: str | None
+    content: int
+    noindex: bool
+    first_at: float
+    last_at: float
+    checks: int
+    changes: int
+
+
+class HostRow(NamedTuple):
+    """An origin, and the rules of its robots.txt while they hold."""
+
+    id: int
+    origin: str
+    robots: str | None = None
+    robots_until: float | None = None
+
+
+class FrontierRow(NamedTuple):
+    """The checkpoint of one page."""
+
+    id: int
+    state: int
+    key: int
+    history: int
+    g_time: int
+    inlinks: int
+    spent: int
+    measures: bytes | None = None
+
+
+class RefinementRow(NamedTuple):
+    """How far replays came; they go on from here while no step follows on `seq`."""
+
+    seq: int
+    rounds: int
+    history: bytes
+    cash: bytes
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    """All that one transaction adds."""
+
+    urls: list[UrlRow] = field(default_factory=list)
+    steps: list[StepRow] = field(default_factory=list)
+    fetches: list[FetchRow] = field(default_factory=list)
+    documents: list[DocumentRow] = field(default_factory=list)
+    hosts: list[HostRow] = field(default_factory=list)
+    mirrors: list[tuple[int, int]] = field(default_factory=list)
+    counters: dict[str, object] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return any((self.urls, self.steps, self.fetches, self.documents, self.hosts, self.mirrors))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """The rows that changed since the last one, and the last step they know of."""
+
+    watermark: int
+    totals: Totals
+    rows: Iterable[FrontierRow]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """The last checkpoint, page by page."""
+
+    watermark: int
+    totals: Totals
+    state: bytearray
+    key: array[int]
+    history: array[int]
+    g_time: array[int]
+    inlinks: array[int]
+    spent: array[int]
+    measures: dict[int, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a store is born with and keeps: other terms would make other books of the same steps."""
+
+    small_edge: float = 0.15
+    window: str = "interpolation"
+    width: float = 8.0
+    links: bool = True

@@ -1,0 +1,135 @@
+"""The tables, their version, and how an older store becomes one of today.
+
+Law: a store says its version in `user_version`; an older one is brought up step by step, a newer
+one is refused. Pages are named by dense numbers, in the order in which they became known.
+
+steps      the truth: append-only, every step that moved money, with where the cash went
+frontier   its checkpoint: a narrow row a page, written now and then; `meta` holds the watermark,
+           the last step that the rows know of, and the totals that belong to them
+refinement a lap of replays that is not done yet; absent otherwise
+pages      a view for people: URL, cash and history in units, as of the last checkpoint
+"""
+
+import sqlite3
+
+from minicrawl.errors import UsageError
+
+APPLICATION_ID = 0x6D637277
+"""Tells a store from any other SQLite file."""
+
+_VERSION_1 = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE hosts (
+    id INTEGER PRIMARY KEY,
+    origin TEXT NOT NULL,
+    robots TEXT,            -- the rules that concern us, as they were understood
+    robots_until REAL       -- when they must be asked for again
+);
+CREATE TABLE urls (
+    id INTEGER PRIMARY KEY,
+    host INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    depth INTEGER NOT NULL  -- links away from the seeds when it became known
+);
+CREATE TABLE steps (
+    seq INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    page INTEGER NOT NULL,
+    state INTEGER NOT NULL, -- of the page, from here on
+    born INTEGER NOT NULL,
+    amount INTEGER NOT NULL,
+    spending BLOB
+);
+CREATE TABLE frontier (
+    id INTEGER PRIMARY KEY,
+    state INTEGER NOT NULL,
+    key INTEGER NOT NULL,      -- atoms; see the view pages for what they mean
+    history INTEGER NOT NULL,  -- atoms, as the window counts them
+    g_time INTEGER NOT NULL,   -- G when it was last read, or born, in ticks of 2^16 atoms
+    inlinks INTEGER NOT NULL,
+    spent INTEGER NOT NULL,    -- the step that says where its cash goes, or 0
+    measures BLOB              -- of windows that keep them
+);
+CREATE TABLE fetches (
+    id INTEGER PRIMARY KEY,
+    page INTEGER NOT NULL,
+    at REAL NOT NULL,
+    outcome TEXT NOT NULL,
+    status INTEGER,
+    wire_bytes INTEGER NOT NULL,
+    elapsed_s REAL NOT NULL,
+    detail TEXT NOT NULL
+);
+CREATE TABLE documents (
+    page INTEGER PRIMARY KEY,
+    title TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    etag TEXT,
+    last_modified TEXT,
+    content INTEGER NOT NULL,  -- 64 bits of a hash of the body
+    noindex INTEGER NOT NULL,
+    first_at REAL NOT NULL,
+    last_at REAL NOT NULL,
+    checks INTEGER NOT NULL,   -- how often it was asked for again
+    changes INTEGER NOT NULL   -- and how often it had changed
+);
+CREATE TABLE mirrors (
+    host INTEGER NOT NULL,
+    of_host INTEGER NOT NULL,
+    pages INTEGER NOT NULL,
+    PRIMARY KEY (host, of_host)
+) WITHOUT ROWID;
+CREATE TABLE refinement (
+    seq INTEGER PRIMARY KEY,   -- the last step that it knows of
+    rounds INTEGER NOT NULL,
+    history BLOB NOT NULL,     -- a float for each page
+    cash BLOB NOT NULL
+);
+CREATE VIEW pages AS
+SELECT
+    urls.id, origin || path AS url, depth, state, inlinks,
+    (key + CASE WHEN state = 0 THEN pot / max(unread, 1) ELSE dividend END) / 4294967296.0 AS cash,
+    history / 4294967296.0 AS history,
+    title, documents.status, last_at
+FROM frontier
+JOIN urls USING (id)
+JOIN hosts ON hosts.id = host
+LEFT JOIN documents ON documents.page = urls.id
+CROSS JOIN (
+    SELECT
+        CAST((SELECT value FROM meta WHERE name = 'pot') AS INTEGER) AS pot,
+        CAST((SELECT value FROM meta WHERE name = 'unread') AS INTEGER) AS unread,
+        CAST((SELECT value FROM meta WHERE name = 'dividend') AS INTEGER) AS dividend
+);
+"""
+
+MIGRATIONS = (_VERSION_1,)
+"""The n-th makes version n of version n - 1."""
+
+VERSION = len(MIGRATIONS)
+
+
+def prepare(connection: sqlite3.Connection, name: str) -> None:
+    """Bring the store up to today's version; refuse what is newer or no store at all."""
+    version = check_version(connection, name)
+    for number in range(version, VERSION):
+        script = f"BEGIN;{MIGRATIONS[number]}PRAGMA application_id = {APPLICATION_ID};"
+        connection.executescript(f"{script}PRAGMA user_version = {number + 1};COMMIT;")
+
+
+def check_version(connection: sqlite3.Connection, name: str) -> int:
+    """The version of the store; 0 for a new file."""
+    try:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise UsageError(f"{name} is no minicrawl store: {error}") from error
+    if tables and application != APPLICATION_ID:
+        raise UsageError(f"{name} is a database, but not one of minicrawl's")
+    if version > VERSION:
+        raise UsageError(
+            f"{name} has schema version {version}, this minicrawl knows up to {VERSION}: "
+            "upgrade minicrawl to read it"
+        )
+    return int(version)

@@ -1,0 +1,168 @@
+"""What is in the tables, read as values; whoever has a connection may ask, writer or reader."""
+
+import json
+import sqlite3
+from array import array
+from collections.abc import Iterable, Iterator
+
+from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.ledger import Totals
+from minicrawl.store.blobs import unpack
+from minicrawl.store.records import (
+    DocumentRow,
+    FetchRow,
+    HostRow,
+    RefinementRow,
+    Saved,
+    StepRow,
+    Terms,
+    UrlRow,
+)
+
+Connection = sqlite3.Connection
+"""So that others can name what they hand on without speaking SQL."""
+
+_ROWS_AT_ONCE = 500  # more are slower: they leave the cache
+NO_LINKS = Spending(())
+
+
+def meta(connection: Connection, name: str) -> str | None:
+    """A fact about the store."""
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def terms(connection: Connection) -> Terms | None:
+    """What the store was begun with; None while it is new."""
+    text = meta(connection, "terms")
+    return None if text is None else Terms(**json.loads(text))
+
+
+def counters(connection: Connection) -> dict[str, object]:
+    """The counts as of the last commit."""
+    text = meta(connection, "counters")
+    return {} if text is None else dict(json.loads(text))
+
+
+def saved(connection: Connection) -> Saved:
+    """The last checkpoint; an empty one if none was made yet."""
+    numbers = [int(meta(connection, name) or 0) for name in Totals._fields]
+    totals = Totals(*numbers) if meta(connection, "watermark") else Totals(0, 0, 0, 0, 0, 0, -1)
+    found = Saved(
+        watermark=int(meta(connection, "watermark") or 0),
+        totals=totals,
+        state=bytearray(),
+        key=array("q"),
+        history=array("q"),
+        g_time=array("q"),
+        inlinks=array("I"),
+        spent=array("I"),
+        measures={},
+    )
+    columns = (found.state, found.key, found.history, found.g_time, found.inlinks, found.spent)
+    cursor = connection.execute(
+        "SELECT state, key, history, g_time, inlinks, spent FROM frontier ORDER BY id"
+    )
+    for rows in _in_blocks(cursor):
+        for column, values in zip(columns, zip(*rows, strict=True), strict=True):
+            column.extend(values)
+    found.measures.update(
+        connection.execute("SELECT id, measures FROM frontier WHERE measures IS NOT NULL")
+    )
+    return found
+
+
+def steps_after(connection: Connection, seq: int) -> Iterator[StepRow]:
+    """The steps behind this one, in their order."""
+    cursor = connection.execute(
+        "SELECT seq, kind, page, state, born, amount, spending FROM steps WHERE seq > ? "
+        "ORDER BY seq",
+        (seq,),
+    )
+    for number, kind, page, state, born, amount, blob in cursor:
+        spending = NO_LINKS if blob is None else unpack(blob)
+        yield StepRow(number, state, Step(Kind(kind), page, born, spending, amount))
+
+
+def spending(connection: Connection, seq: int) -> Spending:
+    """Where the cash goes by this step."""
+    row = connection.execute("SELECT spending FROM steps WHERE seq = ?", (seq,)).fetchone()
+    return NO_LINKS if row is None or row[0] is None else unpack(row[0])
+
+
+def refinement(connection: Connection) -> RefinementRow | None:
+    """The replays that are not done yet."""
+    row = connection.execute("SELECT seq, rounds, history, cash FROM refinement").fetchone()
+    return None if row is None else RefinementRow._make(row)
+
+
+def last_step(connection: Connection) -> int:
+    """The number of the step taken last; 0 if there is none."""
+    (seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM steps").fetchone()
+    return int(seq)
+
+
+def urls(connection: Connection) -> Iterator[UrlRow]:
+    """Every page that is known, in the order of the ids."""
+    cursor = connection.execute("SELECT id, host, path, depth FROM urls ORDER BY id")
+    for rows in _in_blocks(cursor):
+        yield from map(UrlRow._make, rows)
+
+
+def url_of(connection: Connection, page: int) -> str:
+    """The URL of a page by its id."""
+    row = connection.execute(
+        "SELECT origin || path FROM urls JOIN hosts ON hosts.id = host WHERE urls.id = ?", (page,)
+    ).fetchone()
+    return str(row[0])
+
+
+def hosts(connection: Connection) -> Iterator[HostRow]:
+    """Every origin, in the order of the ids."""
+    cursor = connection.execute("SELECT id, origin, robots, robots_until FROM hosts ORDER BY id")
+    return map(HostRow._make, cursor)
+
+
+def host(connection: Connection, number: int) -> HostRow | None:
+    """An origin by its id."""
+    row = connection.execute(
+        "SELECT id, origin, robots, robots_until FROM hosts WHERE id = ?", (number,)
+    ).fetchone()
+    return None if row is None else HostRow._make(row)
+
+
+def documents(connection: Connection, pages: Iterable[int]) -> dict[int, DocumentRow]:
+    """What is known of these pages, as far as they were read."""
+    found = {}
+    for page in pages:
+        row = connection.execute("SELECT * FROM documents WHERE page = ?", (page,)).fetchone()
+        if row is not None:
+            found[page] = DocumentRow._make(row)
+    return found
+
+
+def all_documents(connection: Connection) -> Iterator[DocumentRow]:
+    """What is known of every page that was read, in the order of the ids."""
+    return map(DocumentRow._make, connection.execute("SELECT * FROM documents ORDER BY page"))
+
+
+def last_fetches(connection: Connection, page: int, count: int) -> list[FetchRow]:
+    """The last requests for a page, the newest first."""
+    cursor = connection.execute(
+        "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches "
+        "WHERE page = ? ORDER BY id DESC LIMIT ?",
+        (page, count),
+    )
+    return list(map(FetchRow._make, cursor))
+
+
+def mirrors(connection: Connection) -> list[tuple[int, int, int]]:
+    """(host, the host it repeats, pages), the most pages first."""
+    return connection.execute(
+        "SELECT host, of_host, pages FROM mirrors ORDER BY pages DESC, host"
+    ).fetchall()
+
+
+def _in_blocks(cursor: sqlite3.Cursor) -> Iterator[list[tuple[int, ...]]]:
+    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+        yield rows

@@ -1,0 +1,193 @@
+"""The one connection that writes.
+
+Laws: a batch is there whole or not at all, and once committed it survives a power cut
+(`synchronous=FULL`); a store has one writer, and a second one is refused in one line. What was
+committed is never rewritten but for the checkpoint, which can be made anew from the steps; only
+when ranks were restated the steps begin from there.
+"""
+
+import fcntl
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from os import O_CREAT, O_RDWR, close
+from os import open as open_file
+from pathlib import Path
+from typing import Any
+
+from minicrawl.errors import StoreError, UsageError
+from minicrawl.opic.journal import Kind
+from minicrawl.store import tables
+from minicrawl.store.blobs import pack
+from minicrawl.store.records import Batch, Checkpoint, RefinementRow, StepRow, Terms
+from minicrawl.store.schema import prepare
+from minicrawl.store.trouble import told
+
+RunMany = Callable[[str, Iterable[Any]], sqlite3.Cursor]
+
+SAFE = "what was committed before is safe"
+
+_CACHE_KIB = 65_536
+
+
+class Store:
+    """A crawl's memory. Use it from one thread at a time."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, lock: int) -> None:
+        self.path = path
+        self._connection = connection
+        self._lock = lock
+
+    @classmethod
+    def open(cls, path: Path) -> "Store":
+        """Open the store for writing, or make it; nobody else may have it open so."""
+        lock = _lock(path)
+        try:
+            return cls(_connect(path), path, lock)
+        except BaseException:
+            close(lock)
+            raise
+
+    def close(self) -> None:
+        """The lock goes last: whoever waits for it finds the store whole."""
+        self._connection.close()
+        close(self._lock)
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """For the questions of `reader`, asked by the writer itself."""
+        return self._connection
+
+    def agree(self, terms: Terms) -> None:
+        """A new store takes the terms; an old one keeps its own and refuses others."""
+        wanted = {name: getattr(terms, name) for name in Terms.__dataclass_fields__}
+        found = tables.terms(self._connection)
+        if found is None:
+            with self._transaction():
+                self._set_meta("terms", json.dumps(wanted))
+            return
+        for name, value in wanted.items():
+            if (kept := getattr(found, name)) != value:
+                raise UsageError(
+                    f"{self.path} was begun with {name} {kept}, not {value}: "
+                    "go on with that, or begin anew with --fresh"
+                )
+
+    def commit(self, batch: Batch) -> None:
+        """Add all of the batch in one transaction."""
+        with self._transaction() as run:
+            run("INSERT INTO urls VALUES (?, ?, ?, ?)", batch.urls)
+            run("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", map(_step_columns, batch.steps))
+            run("INSERT INTO fetches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", batch.fetches)
+            run(f"INSERT OR REPLACE INTO documents VALUES ({'?, ' * 10}?)", batch.documents)
+            run("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?, ?)", batch.hosts)
+            run(
+                "INSERT INTO mirrors VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET pages = pages + 1",
+                batch.mirrors,
+            )
+            self._set_meta("counters", json.dumps(batch.counters))
+
+    def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
+        """Write the rows that changed; `forget_links` drops what only the steps before need."""
+        with self._transaction() as run:
+            self._write_rows(run, checkpoint)
+            if forget_links:
+                run(
+                    "DELETE FROM steps WHERE seq < ? AND kind != ?",
+                    [(checkpoint.watermark, Kind.FORWARD)],
+                )
+
+    def restate(self, checkpoint: Checkpoint) -> None:
+        """Write rows that no steps lead to: replays that are in no log made them, and are done."""
+        with self._transaction() as run:
+            self._write_rows(run, checkpoint)
+            self._set_meta("restated", json.dumps(checkpoint.watermark))
+            run("DELETE FROM refinement", [()])
+
+    def keep_refinement(self, row: RefinementRow) -> None:
+        """Replays that are not done yet; only the last ones are kept."""
+        with self._transaction() as run:
+            run("DELETE FROM refinement WHERE seq != ?", [(row.seq,)])
+            run("INSERT OR REPLACE INTO refinement VALUES (?, ?, ?, ?)", [row])
+
+    def note(self, name: str, value: object) -> None:
+        """Keep a small fact about the store."""
+        with self._transaction():
+            self._set_meta(name, json.dumps(value))
+
+    def become(self, original: sqlite3.Connection) -> None:
+        """A copy of another store as it is now, whatever this one was."""
+        with told(self.path, SAFE):
+            # A write-ahead log would hold the whole copy once more.
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+            original.backup(self._connection)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+
+    def compact(self) -> None:
+        """Fold the write-ahead log into the file."""
+        with told(self.path, SAFE):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _write_rows(self, run: RunMany, checkpoint: Checkpoint) -> None:
+        run("INSERT OR REPLACE INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?)", checkpoint.rows)
+        for name, value in checkpoint.totals._asdict().items():
+            self._set_meta(name, str(value))
+        self._set_meta("watermark", str(checkpoint.watermark))
+
+    def _set_meta(self, name: str, value: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[RunMany]:
+        with told(self.path, SAFE):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection.executemany
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def _roll_back(self) -> None:
+        """A full disk may have rolled back already."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    with told(path, SAFE):
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            prepare(connection, str(path))
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _step_columns(row: StepRow) -> tuple[int, int, int, int, int, int, bytes | None]:
+    step = row.step
+    blob = pack(step.spending) if step.spending.links else None
+    return row.seq, step.kind, step.page, row.state, step.born, step.amount, blob
+
+
+def _lock(path: Path) -> int:
+    """A lock that ends with the process, however that ends."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory: a store is a file")
+    beside = path.with_name(f"{path.name}-lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = open_file(beside, O_RDWR | O_CREAT, 0o644)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        close(lock)
+        raise StoreError(f"{path} is in use by another crawl: wait for it, or stop it") from error
+    return lock

@@ -1,0 +1,216 @@
+"""The frontier is a fold over the steps: what is loaded is what was there."""
+
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import State
+from minicrawl.opic.journal import Spending
+from minicrawl.opic.windows import WINDOWS
+from minicrawl.store.records import HostRow, Terms, UrlRow
+from tests.stores import DEEP, MOVED, A, B, C, HandCrawl
+
+SITES = [f"http://{host}.example/{path}" for host in "abc" for path in "12345"]
+
+
+def empty() -> Frontier:
+    return Frontier(Terms(), lambda _seq: Spending(()))
+
+
+def assert_same(loaded: Frontier, live: Frontier, *, index: bool = True) -> None:
+    for name in ("state", "inlinks", "spent", "last_seq"):
+        assert getattr(loaded, name) == getattr(live, name), name
+    assert loaded.ledger.key == live.ledger.key
+    assert loaded.ledger.flags == live.ledger.flags
+    assert loaded.ledger.totals == live.ledger.totals
+    assert loaded.books.forwards == live.books.forwards
+    pages = range(len(live))
+    assert [*map(loaded.window.past, pages)] == [*map(live.window.past, pages)]
+    np.testing.assert_array_equal(loaded.importance(), live.importance())
+    if index:
+        assert loaded.host_of == live.host_of
+        assert loaded.depth == live.depth
+        assert loaded.origins == live.origins
+        assert [loaded.find(url) for url in SITES] == [live.find(url) for url in SITES]
+
+
+class TestMeeting:
+    def test_each_unknown_url_gets_the_next_id_and_its_host_too(self) -> None:
+        meeting = empty().meet([A, B, DEEP, A], depth=2)
+        assert meeting.pages == [0, 1, 2, 0]
+        assert meeting.urls == [
+            UrlRow(0, 0, "/", 2),
+            UrlRow(1, 1, "/", 2),
+            UrlRow(2, 0, "/deep", 2),
+        ]
+        assert meeting.hosts == [HostRow(0, "http://a.example"), HostRow(1, "http://b.example")]
+
+    def test_a_page_that_is_known_keeps_its_id_and_depth(self) -> None:
+        frontier = empty()
+        frontier.meet([A], depth=1)
+        again = frontier.meet([A], depth=0)
+        assert (again.pages, again.urls, again.hosts) == ([0], [], [])
+        assert list(frontier.depth) == [1]
+
+    def test_the_store_is_told_a_depth_that_memory_has_no_room_for(self) -> None:
+        frontier = empty()
+        assert frontier.meet([A], depth=1000).urls[0].depth == 1000
+        assert list(frontier.depth) == [255]
+
+    def test_what_was_never_met_is_not_found(self) -> None:
+        assert empty().find(A) is None
+
+
+class TestSteps:
+    def test_a_page_that_was_read_has_its_state_and_its_links_count(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B])
+            crawl.read(A, [B, C])
+            frontier = crawl.frontier
+            assert list(frontier.state) == [State.FETCHED, State.UNREAD, State.UNREAD]
+            assert list(frontier.inlinks) == [0, 1, 1]
+            assert frontier.spending_of(0).links == [1, 2]
+            assert frontier.spending_of(1).links == ()
+
+    def test_a_page_read_again_takes_its_old_links_back(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B])
+            crawl.read(A, [B, C])
+            crawl.read(A, [B])
+            assert list(crawl.frontier.inlinks) == [0, 1, 0]
+            crawl.ended(A, State.NOT_FOUND)
+            assert list(crawl.frontier.inlinks) == [0, 0, 0]
+            assert crawl.frontier.state[0] == State.NOT_FOUND
+
+    def test_a_page_that_moved_stands_for_its_target_until_it_is_read(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, MOVED])
+            crawl.moved(MOVED, A)
+            assert crawl.frontier.books.stands_for(1) == 0
+            crawl.checkpoint()
+            assert crawl.loaded().books.stands_for(1) == 0
+            crawl.read(MOVED, [A])
+            assert crawl.frontier.books.stands_for(1) == 1
+
+    def test_importance_is_a_share_of_all_pages_known(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B])
+            crawl.read(A, [B, C])
+            assert crawl.frontier.importance().sum() == pytest.approx(1)
+
+    def test_a_store_without_links_knows_no_links_but_those_of_redirects(
+        self, tmp_path: Path
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db", Terms(links=False))) as crawl:
+            crawl.seeds([A, MOVED])
+            crawl.read(A, [B, MOVED])
+            crawl.moved(MOVED, B)
+            assert list(crawl.frontier.inlinks) == [0, 0, 0]
+            assert crawl.frontier.spending_of(0).links == ()
+            assert crawl.frontier.spending_of(1).links == [2]
+
+
+class TestCheckpoints:
+    def test_a_checkpoint_holds_the_rows_that_changed_and_no_others(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B, C])
+            crawl.checkpoint()
+            assert crawl.frontier.changes == 0
+            crawl.read(B, [C])
+            rows = crawl.frontier.checkpoint().rows
+            assert [row.id for row in rows] == [1, 2]
+            assert [row.state for row in rows] == [State.FETCHED, State.UNREAD]
+
+    def test_cash_that_was_dealt_anew_is_saved_for_all_pages(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B], endowment=10)
+            crawl.read(A, [B, C])
+            crawl.checkpoint()
+            shares = np.array([0.5, 0.25, 0.25])
+            checkpoint = crawl.frontier.restate(shares)
+            rows = list(checkpoint.rows)
+            assert [row.id for row in rows] == [0, 1, 2]
+            crawl.store.checkpoint(replace(checkpoint, rows=rows))
+            assert_same(crawl.loaded(), crawl.frontier)
+            np.testing.assert_allclose(crawl.loaded().importance(), shares)
+            assert crawl.loaded().ledger.missing() == 0
+
+    @pytest.mark.parametrize("window", WINDOWS)
+    def test_every_window_is_loaded_as_it_was(self, tmp_path: Path, window: str) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db", Terms(window=window, width=3))) as crawl:
+            crawl.seeds(SITES[:3], endowment=10)
+            for turn, url in enumerate(SITES[:3] * 3):
+                crawl.read(url, [SITES[(turn + 1) % 5], SITES[(turn * 2) % 9]])
+                if turn == 4:
+                    crawl.checkpoint()
+            crawl.commit()
+            assert_same(crawl.loaded(), crawl.frontier)
+            crawl.checkpoint()
+            assert_same(crawl.loaded(), crawl.frontier)
+
+
+# ---------------------------------------------------------------- any history
+
+PLACES = st.sampled_from(SITES)
+TERMS = st.builds(
+    Terms, window=st.sampled_from(sorted(WINDOWS)), width=st.just(2.0), links=st.booleans()
+)
+
+
+def read_by_weight(crawl: HandCrawl, url: str, others: list[str]) -> None:
+    targets = {*others} - {url}
+    crawl.read(url, targets, weights=range(len(targets)))
+
+
+def move(crawl: HandCrawl, url: str, others: list[str]) -> None:
+    target = crawl.frontier.find(others[0])
+    if target is None or crawl.frontier.books.stands_for(target) != crawl.page(url):
+        crawl.moved(url, others[0])
+
+
+def replay_all(crawl: HandCrawl, _url: str, _others: list[str]) -> None:
+    ledger = crawl.frontier.ledger
+    crawl.replay([page for page in range(len(crawl.frontier)) if ledger.is_read(page)])
+
+
+HAPPENINGS: dict[str, Callable[[HandCrawl, str, list[str]], object]] = {
+    "read": HandCrawl.read,
+    "read by weight": read_by_weight,
+    "moved": move,
+    "failed": lambda crawl, url, _others: crawl.ended(url, State.DNS),
+    "replayed": replay_all,
+    "committed": lambda crawl, _url, _others: crawl.commit(),
+    "saved": lambda crawl, _url, _others: crawl.checkpoint(),
+}
+EVENTS = st.tuples(
+    st.sampled_from(sorted(HAPPENINGS)), PLACES, st.lists(PLACES, min_size=1, max_size=6)
+)
+
+
+@settings(max_examples=60)
+@given(TERMS, st.lists(EVENTS, max_size=25))
+def test_what_is_loaded_is_what_was_there_whatever_happened(
+    terms: Terms, events: list[tuple[str, str, list[str]]]
+) -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(HandCrawl(Path(folder, "crawl.db"), terms)) as crawl,
+    ):
+        crawl.seeds(SITES[:2], endowment=5)
+        for event, url, others in events:
+            if crawl.frontier.find(url) is not None:
+                HAPPENINGS[event](crawl, url, others)
+            assert crawl.frontier.ledger.missing() == 0
+        crawl.commit()
+        assert_same(crawl.loaded(), crawl.frontier)
+        assert_same(crawl.loaded(index=False), crawl.frontier, index=False)
+        crawl.checkpoint()
+        assert_same(crawl.loaded(), crawl.frontier)

@@ -1,0 +1,96 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.opic.journal import Spending
+from minicrawl.store.blobs import is_plain, pack, unpack, unpack_plain
+
+NUMBERS = st.integers(0, 1 << 40)
+
+
+@st.composite
+def spendings(draw: st.DrawFn) -> Spending:
+    links = sorted(draw(st.sets(st.integers(0, 1 << 31), max_size=30)))
+    alike = st.lists(NUMBERS, min_size=len(links), max_size=len(links))
+    has_weights, has_focus = draw(st.tuples(st.booleans(), st.booleans()))
+    weights = draw(alike) if links and has_weights else ()
+    focus = draw(alike) if links and has_focus else ()
+    return Spending(links, weights, focus, draw(NUMBERS) if weights else 0)
+
+
+def test_links_are_kept_as_the_steps_from_one_to_the_next() -> None:
+    assert pack(Spending([3, 5, 200])) == bytes([3, 0, 3, 2, 0b1000_0000 | (195 & 127), 1])
+
+
+def test_weights_and_what_lies_idle_follow_the_links() -> None:
+    assert pack(Spending([1], [7], (), 9)) == bytes([1, 1, 1, 7, 9])
+
+
+def test_focus_comes_last() -> None:
+    assert pack(Spending([1], (), [5])) == bytes([1, 2, 1, 5])
+
+
+@given(spendings())
+def test_what_was_packed_is_unpacked(spending: Spending) -> None:
+    assert unpack(pack(spending)) == spending
+
+
+@given(spendings(), st.data())
+def test_a_blob_that_lost_its_end_is_refused(spending: Spending, data: st.DataObject) -> None:
+    blob = pack(spending)
+    cut = data.draw(st.integers(0, len(blob) - 1))
+    with pytest.raises(ValueError, match="link blob"):
+        unpack(blob[:cut])
+
+
+@given(spendings(), st.binary(min_size=1, max_size=3))
+def test_a_blob_with_more_than_it_says_is_refused(spending: Spending, more: bytes) -> None:
+    with pytest.raises(ValueError, match="link blob"):
+        unpack(pack(spending) + more)
+
+
+@given(st.binary(max_size=40))
+def test_whatever_bytes_come_are_a_spending_or_refused(blob: bytes) -> None:
+    try:
+        links = unpack(blob).links
+    except ValueError:
+        return
+    assert list(links) == sorted(links)
+
+
+# ---------------------------------------------------------------- many at once
+
+PLAIN = st.sets(st.integers(0, 1 << 31), min_size=1, max_size=200).map(sorted)
+
+
+@given(spendings())
+def test_a_blob_is_plain_if_its_links_are_alike(spending: Spending) -> None:
+    assert is_plain(pack(spending)) == (not spending.weights and not spending.focus)
+
+
+@given(st.lists(PLAIN, min_size=1, max_size=5))
+def test_many_are_unpacked_as_one_by_one(links: list[list[int]]) -> None:
+    counts, found = unpack_plain([pack(Spending(each)) for each in links])
+    assert counts.tolist() == [*map(len, links)]
+    assert found.tolist() == [link for each in links for link in each]
+
+
+@given(st.lists(st.binary(max_size=6), min_size=1, max_size=4))
+def test_whatever_bytes_come_are_plain_or_refused(blobs: list[bytes]) -> None:
+    try:
+        counts, links = unpack_plain(blobs)
+    except ValueError:
+        return
+    assert links.tolist() == [link for blob in blobs for link in unpack(blob).links]
+    assert len(counts) == len(blobs)
+
+
+@given(st.lists(PLAIN, min_size=1, max_size=3), st.data())
+def test_one_that_lost_its_end_is_found_among_many(
+    links: list[list[int]], data: st.DataObject
+) -> None:
+    blobs = [pack(Spending(each)) for each in links]
+    broken = data.draw(st.integers(0, len(blobs) - 1))
+    blobs[broken] = blobs[broken][: data.draw(st.integers(0, len(blobs[broken]) - 1))]
+    with pytest.raises(ValueError, match="link blob"):
+        unpack_plain(blobs)

@@ -1,0 +1,137 @@
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.errors import StoreError, UsageError
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import reading
+from minicrawl.store.schema import VERSION
+from tests.stores import A, HandCrawl, filled_store
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    path = filled_store(tmp_path / "shelf" / "crawl.db")
+    path.parent.chmod(0o555)
+    if os.access(path.parent, os.W_OK):
+        path.parent.chmod(0o755)
+        pytest.skip("nothing is read-only to this user")
+    yield path
+    path.parent.chmod(0o755)
+
+
+def test_an_absent_store_is_one_line_that_says_what_makes_one(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UsageError, match=r"no store at .*`minicrawl crawl` makes one"),
+        reading(tmp_path / "x"),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_in_a_folder_that_cannot_be_written_is_read(read_only: Path) -> None:
+    with reading(read_only) as connection:
+        assert tables.url_of(connection, 0) == A
+    assert [file.name for file in read_only.parent.iterdir()] == ["crawl.db", "crawl.db-lock"]
+
+
+def test_a_name_with_signs_of_a_url_is_a_name(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "what?mode=rwc&a=%20#.db")
+    with reading(path) as connection:
+        assert tables.url_of(connection, 0) == A
+
+
+def test_a_reader_sees_one_moment_while_a_crawl_goes_on(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        crawl.commit()
+        with reading(crawl.path) as connection:
+            assert questions.steps_known(connection) == (1, 1)
+            crawl.read(A, ["http://b.example/"])
+            crawl.commit()
+            assert questions.steps_known(connection) == (1, 1)
+        with reading(crawl.path) as connection:
+            assert questions.steps_known(connection) == (2, 2)
+
+
+def test_a_reader_changes_nothing(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "crawl.db")
+    with (
+        pytest.raises(StoreError, match="attempt to write a readonly database"),
+        reading(path) as connection,
+    ):
+        connection.execute("DELETE FROM urls")
+
+
+def test_a_host_is_found_by_its_id(tmp_path: Path) -> None:
+    with reading(filled_store(tmp_path / "crawl.db")) as connection:
+        found = tables.host(connection, 1)
+        assert found is not None
+        assert found.origin == "http://b.example"
+        assert tables.host(connection, 99) is None
+
+
+def test_an_empty_file_is_a_store_that_was_never_begun(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    path.touch()
+    with pytest.raises(UsageError, match=f"of schema version {VERSION - 1}"), reading(path):
+        pass
+
+
+def test_the_last_fetches_of_a_page_come_newest_first(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        for _ in range(3):
+            crawl.read(A)
+        crawl.commit()
+        found = tables.last_fetches(crawl.store.connection, 0, 2)
+        assert [row.at - crawl.now for row in found] == [0, -1]
+
+
+def test_documents_are_found_by_page_as_far_as_there_are_any(tmp_path: Path) -> None:
+    with reading(filled_store(tmp_path / "crawl.db")) as connection:
+        some = tables.documents(connection, [0, 5])
+        every = list(tables.all_documents(connection))
+    assert {page: row.title for page, row in some.items()} == {0: "The first"}
+    assert [row.title for row in every] == ["The first", "The second"]
+
+
+def test_a_new_store_has_nothing_saved(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        saved = tables.saved(crawl.store.connection)
+        assert (saved.watermark, len(saved.state)) == (0, 0)
+        assert saved.totals == crawl.frontier.ledger.totals
+
+
+class TestQuestions:
+    def test_pages_come_in_the_order_in_which_they_are_asked_for(self, tmp_path: Path) -> None:
+        with reading(filled_store(tmp_path / "crawl.db")) as connection:
+            rows = list(questions.pages(connection, [3, 0, 1]))
+        assert [row.id for row in rows] == [3, 0, 1]
+        assert [row.origin + row.path for row in rows][1] == A
+        assert [row.title for row in rows] == [None, "The first", "The second"]
+        assert [row.noindex for row in rows] == [None, 0, 1]
+
+    def test_any_number_of_pages_may_be_asked_for(self, tmp_path: Path) -> None:
+        urls = [f"http://a.example/{number}" for number in range(1234)]
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds(urls)
+            crawl.commit()
+            rows = questions.pages(crawl.store.connection, range(1233, -1, -1))
+            assert [row.origin + row.path for row in rows] == urls[::-1]
+
+    def test_a_page_is_found_by_its_url(self, tmp_path: Path) -> None:
+        with reading(filled_store(tmp_path / "crawl.db")) as connection:
+            assert questions.find(connection, "http://b.example", "/gone") == 5
+            assert questions.find(connection, "http://b.example", "/other") is None
+            assert questions.find(connection, "https://b.example", "/gone") is None
+
+    def test_a_host_of_which_nothing_was_asked_has_no_rules(self, tmp_path: Path) -> None:
+        with reading(filled_store(tmp_path / "crawl.db")) as connection:
+            assert questions.robots_of(connection, 0) is None
+            assert questions.robots_of(connection, 99) is None
+            assert questions.hosts_known(connection) == 3
+            assert questions.bytes_fetched(connection) == 4000

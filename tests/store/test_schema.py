@@ -1,0 +1,86 @@
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.errors import UsageError
+from minicrawl.store import schema
+from minicrawl.store.reader import reading
+from minicrawl.store.schema import MIGRATIONS, VERSION, check_version, prepare
+from minicrawl.store.writer import Store
+from tests.stores import filled_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+def execute(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+
+
+def refused_by_all(path: Path, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Store.open(path)
+    with pytest.raises(UsageError, match=message), reading(path):
+        pass
+
+
+def test_a_new_file_becomes_a_store_of_todays_version(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "new.db")) as connection:
+        prepare(connection, "new.db")
+        assert check_version(connection, "new.db") == VERSION == len(MIGRATIONS)
+
+
+def test_a_store_of_today_is_left_as_it_is(store: Path) -> None:
+    before = store.read_bytes()
+    with closing(sqlite3.connect(store)) as connection:
+        prepare(connection, str(store))
+    assert store.read_bytes() == before
+
+
+def test_a_newer_store_is_refused_with_both_versions(store: Path) -> None:
+    execute(store, f"PRAGMA user_version = {VERSION + 1}")
+    refused_by_all(store, f"has schema version {VERSION + 1}, this minicrawl knows up to {VERSION}")
+
+
+def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    execute(path, "CREATE TABLE notes (text)")
+    before = path.read_bytes()
+    refused_by_all(path, "is a database, but not one of minicrawl's")
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "seeds.txt"
+    path.write_text("https://example.org/\n" * 100, encoding="utf-8")
+    before = path.read_bytes()
+    refused_by_all(path, "is no minicrawl store: file is not a database")
+    assert path.read_bytes() == before
+
+
+def test_an_older_store_is_brought_up_step_by_step(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = (*MIGRATIONS, "CREATE TABLE one (a);", "CREATE TABLE two (b);")
+    monkeypatch.setattr(schema, "MIGRATIONS", later)
+    monkeypatch.setattr(schema, "VERSION", len(later))
+    with closing(sqlite3.connect(store)) as connection:
+        prepare(connection, str(store))
+        assert check_version(connection, str(store)) == len(later)
+        assert connection.execute("SELECT count(*) FROM one, two").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM urls").fetchone() == (6,)
+
+
+def test_the_view_pages_says_cash_and_history_in_units(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "crawl.db", checkpoint=True)
+    with reading(path) as connection:
+        rows = connection.execute("SELECT url, cash, state FROM pages ORDER BY id").fetchall()
+        (total,) = connection.execute("SELECT sum(cash) FROM pages").fetchone()
+    assert rows[0][0] == "http://a.example/"
+    assert len(rows) == 6
+    assert total == pytest.approx(16)

@@ -1,0 +1,214 @@
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.errors import MinicrawlError, StoreError, UsageError
+from minicrawl.opic.journal import Kind, Step
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
+from minicrawl.store.records import Batch, HostRow, RefinementRow, StepRow, Terms, UrlRow
+from minicrawl.store.writer import Store
+from tests.stores import HandCrawl, filled_store
+
+ONE_PAGE = Batch(
+    hosts=[HostRow(0, "http://a.example")],
+    urls=[UrlRow(0, 0, "/", 0)],
+    steps=[StepRow(1, 0, Step(Kind.BORN, born=1))],
+    counters={"fetched": 7},
+)
+
+
+def test_a_store_is_made_with_the_folders_it_lies_in(tmp_path: Path) -> None:
+    path = tmp_path / "data" / "deep" / "crawl.db"
+    Store.open(path).close()
+    assert path.is_file()
+
+
+def test_what_was_committed_is_read_back(tmp_path: Path) -> None:
+    with closing(Store.open(tmp_path / "crawl.db")) as store:
+        store.commit(ONE_PAGE)
+        connection = store.connection
+        assert list(tables.hosts(connection)) == ONE_PAGE.hosts
+        assert list(tables.urls(connection)) == ONE_PAGE.urls
+        assert list(tables.steps_after(connection, 0)) == ONE_PAGE.steps
+        assert tables.counters(connection) == {"fetched": 7}
+
+
+def test_a_second_writer_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    with (
+        closing(Store.open(path)),
+        pytest.raises(StoreError, match=r"crawl\.db is in use by another crawl"),
+    ):
+        Store.open(path)
+    Store.open(path).close()
+
+
+def test_a_writer_that_could_not_begin_keeps_nobody_out(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    path.write_bytes(b"no database at all, but long enough to be looked at" * 100)
+    for _ in range(2):
+        with pytest.raises(UsageError, match="no minicrawl store"):
+            Store.open(path)
+    path.unlink()
+    Store.open(path).close()
+
+
+def test_a_directory_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a directory"):
+        Store.open(tmp_path)
+
+
+def test_a_place_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match="cannot be written"):
+        Store.open(tmp_path / "file" / "crawl.db")
+
+
+def test_a_batch_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    twice = Batch(urls=[UrlRow(1, 0, "/1", 0), UrlRow(0, 0, "/", 0)])
+    with closing(Store.open(tmp_path / "crawl.db")) as store:
+        store.commit(ONE_PAGE)
+        with pytest.raises(StoreError, match="what was committed before is safe"):
+            store.commit(twice)
+        assert list(tables.urls(store.connection)) == ONE_PAGE.urls
+        store.commit(Batch(urls=twice.urls[:1]))
+        assert len(list(tables.urls(store.connection))) == 2
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.stores import HandCrawl
+crawl = HandCrawl(Path(sys.argv[1]))
+crawl.seeds(["http://a.example/"])
+crawl.checkpoint()
+crawl.read("http://a.example/", ["http://b.example/"])
+crawl.commit()
+crawl.read("http://b.example/", ["http://c.example/"])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_was_committed_outlives_a_kill_and_what_was_not_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path)], cwd=Path(__file__).parents[2], check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    with closing(HandCrawl(path)) as again:
+        frontier = again.loaded()
+    assert frontier.find("http://b.example/") == 1
+    assert frontier.find("http://c.example/") is None
+    assert list(frontier.state) == [1, 0]
+    assert frontier.ledger.missing() == 0
+
+
+def test_a_new_store_takes_the_terms_and_keeps_them(tmp_path: Path) -> None:
+    terms = Terms(small_edge=0.2, window="variable", width=4.0, links=False)
+    with closing(Store.open(tmp_path / "crawl.db")) as store:
+        assert tables.terms(store.connection) is None
+        store.agree(terms)
+        store.agree(terms)
+        assert tables.terms(store.connection) == terms
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (Terms(window="static"), "was begun with window interpolation, not static"),
+        (Terms(small_edge=0.3), "was begun with small_edge 0.15, not 0.3"),
+        (Terms(width=4), "was begun with width 8.0, not 4"),
+        (Terms(links=False), "was begun with links True, not False"),
+    ],
+)
+def test_other_terms_than_it_was_begun_with_are_refused(
+    tmp_path: Path, other: Terms, message: str
+) -> None:
+    with closing(Store.open(tmp_path / "crawl.db")) as store:
+        store.agree(Terms())
+        with pytest.raises(UsageError, match=message):
+            store.agree(other)
+
+
+def test_a_note_is_kept_until_the_next_of_its_name(tmp_path: Path) -> None:
+    with closing(Store.open(tmp_path / "crawl.db")) as store:
+        store.note("restated", 3)
+        store.note("restated", 4)
+        assert tables.meta(store.connection, "restated") == "4"
+        assert tables.meta(store.connection, "unsaid") is None
+
+
+def test_cash_that_was_dealt_anew_is_noted_and_ends_the_replays(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds(["http://a.example/"])
+        crawl.checkpoint()
+        for rounds in (1, 2):
+            crawl.store.keep_refinement(RefinementRow(1, rounds, b"h", b"c"))
+        assert tables.refinement(crawl.store.connection) == RefinementRow(1, 2, b"h", b"c")
+        crawl.store.restate(crawl.frontier.restate(np.array([1.0])))
+        assert tables.meta(crawl.store.connection, "restated") == "1"
+        assert tables.refinement(crawl.store.connection) is None
+
+
+def test_a_store_becomes_a_copy_of_another(tmp_path: Path) -> None:
+    original = filled_store(tmp_path / "crawl.db")
+    with closing(Store.open(tmp_path / "copy.db")) as copy:
+        copy.commit(ONE_PAGE)
+        with reading(original) as connection:
+            copy.become(connection)
+        assert tables.last_step(copy.connection) == 6
+        copy.commit(Batch(hosts=[HostRow(9, "http://z.example")]))
+    with reading(original) as connection:
+        assert len(list(tables.hosts(connection))) == 3
+
+
+def test_links_that_are_forgotten_leave_the_forwards_and_the_last_step(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "crawl.db", Terms(links=False))
+    with reading(path) as connection:
+        left = [(row.seq, row.step.kind) for row in tables.steps_after(connection, 0)]
+    assert left == [(5, Kind.FORWARD), (6, Kind.DEAD_END)]
+
+
+def test_after_compacting_the_log_beside_the_file_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    with closing(Store.open(path)) as store:
+        store.commit(ONE_PAGE)
+        assert path.with_name("crawl.db-wal").stat().st_size > 0
+        store.compact()
+        assert path.with_name("crawl.db-wal").stat().st_size == 0
+
+
+def test_a_mirror_counts_the_pages_that_repeat_another_host(tmp_path: Path) -> None:
+    with closing(Store.open(tmp_path / "crawl.db")) as store:
+        store.commit(Batch(mirrors=[(1, 0), (2, 0), (1, 0)]))
+        store.commit(Batch(mirrors=[(1, 0)]))
+        assert tables.mirrors(store.connection) == [(1, 0, 3), (2, 0, 1)]
+
+
+def test_a_batch_is_true_if_it_adds_anything() -> None:
+    assert not Batch()
+    assert not Batch(counters={"fetched": 1})
+    assert Batch(mirrors=[(0, 1)])
+
+
+@pytest.mark.skipif(not hasattr(os, "RLIM_INFINITY") and sys.platform != "linux", reason="rlimits")
+def test_a_full_disk_is_one_line_and_nothing_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    with closing(Store.open(path)) as store:
+        store.commit(ONE_PAGE)
+        (pages,) = store.connection.execute("PRAGMA page_count").fetchone()
+        store.connection.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(MinicrawlError, match="database or disk is full"):
+            store.commit(Batch(urls=[UrlRow(i, 0, "/" + "x" * 500, 0) for i in range(1, 999)]))
+        store.connection.execute("PRAGMA max_page_count = 1000000")
+        store.commit(Batch(urls=[UrlRow(1, 0, "/1", 0)]))
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM urls").fetchone() == (2,)

@@ -1,0 +1,145 @@
+"""A crawl by hand: a test says what happened, step by step, and has a store of it."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import State
+from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.store import tables
+from minicrawl.store.records import Batch, DocumentRow, FetchRow, StepRow, Terms, UrlRow
+from minicrawl.store.writer import Store
+
+NOON = 1_800_000_000.0
+"""2027-01-15 08:00:00 UTC, when the first page of a crawl by hand is read; a second a page."""
+
+
+class HandCrawl:
+    """What happens is in memory at once, and in the store after `commit`."""
+
+    def __init__(self, path: Path, terms: Terms | None = None) -> None:
+        self.path = path
+        self.terms = terms or Terms()
+        self.store = Store.open(path)
+        self.store.agree(self.terms)
+        self.batch = Batch()
+        self._spendings: dict[int, Spending] = {}
+        self.frontier = Frontier(self.terms, self._spending_at)
+        self.now = NOON
+
+    def _spending_at(self, seq: int) -> Spending:
+        return self._spendings.get(seq) or tables.spending(self.store.connection, seq)
+
+    def seeds(self, urls: Iterable[str], endowment: int = 0) -> list[int]:
+        """These become known by nobody's link."""
+        pages, born = self._meet(urls, depth=0)
+        self._do(Step(Kind.BORN, born=born))
+        if endowment:
+            self._do(Step(Kind.ENDOWED, spending=Spending(pages), amount=endowment))
+        return pages
+
+    def read(
+        self,
+        url: str,
+        links: Iterable[str] = (),
+        *,
+        weights: Sequence[int] = (),
+        focus: Sequence[int] = (),
+        title: str = "",
+        noindex: bool = False,
+    ) -> int:
+        """The page was read; Weights and focus go with the links in the order of their ids."""
+        page = self.page(url)
+        targets, born = self._meet(links, self.frontier.depth[page] + 1)
+        spending = Spending(sorted(set(targets) - {page}), weights, focus)
+        self._do(Step(Kind.VISIT, page, born, spending), State.FETCHED)
+        self._fetched(page, "page", 200)
+        self.batch.documents.append(
+            DocumentRow(page, title, 200, None, None, page, noindex, self.now, self.now, 1, 0)
+        )
+        return page
+
+    def moved(self, url: str, target: str, state: State = State.MOVED) -> int:
+        """The page stands for another one."""
+        page = self.page(url)
+        (end,), born = self._meet([target], self.frontier.depth[page])
+        self._do(Step(Kind.FORWARD, page, born, Spending([end])), state)
+        self._fetched(page, "moved", 301)
+        return page
+
+    def ended(self, url: str, state: State, detail: str = "") -> int:
+        """The page was refused, or asked for in vain."""
+        page = self.page(url)
+        self._do(Step(Kind.DEAD_END, page), state)
+        self._fetched(page, state.label, None, detail)
+        return page
+
+    def replay(self, pages: Sequence[int]) -> None:
+        """These pages spend once more."""
+        self._do(Step(Kind.REPLAY, spending=Spending(sorted(pages))))
+
+    def page(self, url: str) -> int:
+        """The id of a page that is known."""
+        page = self.frontier.find(url)
+        assert page is not None, url
+        return page
+
+    def commit(self) -> None:
+        """All that happened goes into the store."""
+        self.store.commit(self.batch)
+        self.batch = Batch(counters=self.batch.counters)
+
+    def checkpoint(self) -> None:
+        """The same, and the rows that changed."""
+        self.commit()
+        forget_links = not self.terms.links
+        self.store.checkpoint(self.frontier.checkpoint(), forget_links=forget_links)
+
+    def close(self) -> None:
+        """Commit, and let go of the store."""
+        self.commit()
+        self.store.close()
+
+    def loaded(self, *, index: bool = True) -> Frontier:
+        """What a crawl would go on with."""
+        connection = self.store.connection
+        return Frontier.load(
+            connection, self.terms, partial(tables.spending, connection), index=index
+        )
+
+    def _meet(self, urls: Iterable[str], depth: int) -> tuple[list[int], int]:
+        meeting = self.frontier.meet(urls, depth)
+        new: list[UrlRow] = meeting.urls
+        self.batch.urls += new
+        self.batch.hosts += meeting.hosts
+        return meeting.pages, len(new)
+
+    def _do(self, step: Step, state: int = 0) -> None:
+        row = StepRow(self.frontier.last_seq + 1, state, step)
+        self._spendings[row.seq] = step.spending
+        self.frontier.apply(row)
+        self.batch.steps.append(row)
+
+    def _fetched(self, page: int, outcome: str, status: int | None, detail: str = "") -> None:
+        self.now += 1
+        self.batch.fetches.append(FetchRow(page, self.now, outcome, status, 1000, 0.1, detail))
+
+
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/x"
+MOVED, GONE, DEEP = "http://a.example/old", "http://b.example/gone", "http://a.example/deep"
+
+
+def filled_store(path: Path, terms: Terms | None = None, *, checkpoint: bool = True) -> Path:
+    """Two pages read that link to each other and on, a redirect, a failure, two that wait."""
+    with closing(HandCrawl(path, terms)) as crawl:
+        crawl.seeds([A, B], endowment=10)
+        crawl.read(A, [B, MOVED, DEEP], title="The first")
+        crawl.read(B, [A, C, GONE], title="The second", noindex=True)
+        crawl.moved(MOVED, A)
+        if checkpoint:
+            crawl.checkpoint()
+        crawl.ended(GONE, State.NOT_FOUND, "404")
+        crawl.batch.counters = {"fetched": 2, "requests": 4, "wire_bytes": 4000, "running_s": 2.0}
+    return path
