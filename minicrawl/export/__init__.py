@@ -1,0 +1,1 @@
+"""Pages as files for other programs."""

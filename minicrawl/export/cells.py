@@ -1,0 +1,41 @@
+"""Text of strangers as cells that do nothing: not in a spreadsheet, not on a terminal.
+
+Laws: a cell never begins like a formula; it has no control character, line break or mark that
+turns the direction of text, but their names, such as \\x1b; plain text is left as it is.
+"""
+
+import re
+import unicodedata
+
+# What Excel, LibreOffice and Google take for the beginning of a formula, in full width too. What
+# they skip before it, or take away when they read a file, does not hide it.
+_FORMULA = re.compile("[\\s\ufeff\u200b]*[=+\\-@\uff0b\uff1d\uff0d\uff20]")
+
+_LONGEST_PILE = 4
+"""Marks on one letter; no script needs more, and thousands of them bury the lines around."""
+_PILE = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+    f"{{{_LONGEST_PILE},}}"
+)
+_JOINERS = "\u200c\u200d"  # letters of Persian and of emoji need them, and they move nothing
+
+
+def visible(text: str) -> str:
+    """The text with all that is not a sign of its own shown by name."""
+    if text.isascii() and text.isprintable():
+        return text
+    shown = "".join(c if c.isprintable() or c in _JOINERS else _name(c) for c in text)
+    return _PILE.sub(lambda pile: pile[0][:_LONGEST_PILE], shown)
+
+
+def _name(character: str) -> str:
+    """A blank of another kind is a blank; the rest as Python writes it."""
+    return " " if unicodedata.category(character) == "Zs" else ascii(character)[1:-1]
+
+
+def harmless(text: str) -> str:
+    """The text as the cell of a spreadsheet."""
+    if not text or (text[0].isalnum() and text.isascii() and text.isprintable()):
+        return text
+    cell = visible(text)
+    return f"'{cell}" if _FORMULA.match(text) or text[0] in "\t\r" else cell

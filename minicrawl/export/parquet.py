@@ -1,0 +1,70 @@
+"""Pages as a Parquet file, written by DuckDB. Exact, like JSONL.
+
+It takes rows in blocks and keeps what does not fit into memory on disk; it writes to a path only,
+so the file is made in a folder of its own and copied.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from minicrawl.errors import UsageError
+from minicrawl.export.rows import COLUMNS, ExportRow
+
+_ROWS_AT_ONCE = 50_000
+_MEMORY = "256MB"
+_TYPES = {
+    "rank": "BIGINT",
+    "importance": "DOUBLE",
+    "cash": "DOUBLE",
+    "history": "DOUBLE",
+    "inlinks": "BIGINT",
+    "status": "SMALLINT",
+    "depth": "SMALLINT",
+    "first_fetched": "TIMESTAMP",
+    "last_fetched": "TIMESTAMP",
+}
+"""All others are text."""
+
+
+def write_parquet(rows: Iterable[ExportRow], file: BinaryIO) -> None:
+    """One row group after the other; the times are timestamps in UTC."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise UsageError(
+            "Parquet needs the package duckdb: install minicrawl[parquet], or export .csv"
+        ) from error
+    with tempfile.TemporaryDirectory(prefix="minicrawl-") as folder:
+        target = Path(folder, "pages.parquet")
+        with duckdb.connect(
+            Path(folder, "pages.duckdb"), config={"memory_limit": _MEMORY}
+        ) as database:
+            columns = ", ".join(f"{name} {_TYPES.get(name, 'VARCHAR')}" for name in COLUMNS)
+            database.execute(f"CREATE TABLE pages ({columns})")
+            remaining = iter(rows)
+            while block := list(islice(remaining, _ROWS_AT_ONCE)):
+                database.register("block", _as_columns(block))
+                database.execute("INSERT INTO pages SELECT * FROM block")
+            database.execute("COPY pages TO ? (FORMAT parquet, COMPRESSION zstd)", [str(target)])
+        with target.open("rb") as made:
+            shutil.copyfileobj(made, file)
+
+
+def _as_columns(block: list[ExportRow]) -> dict[str, np.ndarray]:
+    return {
+        name: np.array(values, dtype=_numpy_type(name))
+        for name, values in zip(COLUMNS, zip(*block, strict=True), strict=True)
+    }
+
+
+def _numpy_type(name: str) -> type:
+    """Objects may be absent, so a status is one."""
+    if _TYPES.get(name) == "DOUBLE":
+        return np.float64
+    return np.int64 if name in {"rank", "inlinks", "depth"} else object

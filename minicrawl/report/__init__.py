@@ -1,0 +1,1 @@
+"""What the commands ask a store: ranks, counts, reasons; read only."""

@@ -1,0 +1,45 @@
+"""The books made anew from the first step to the last, and held against those that were loaded.
+
+Law: a checkpoint only saves time. What it says of a page is what the steps say, to the atom.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.frontier.pages import Frontier
+from minicrawl.store import tables
+
+
+def differences(connection: tables.Connection, loaded: Frontier) -> Iterator[str]:
+    """A line for each page and each total that the steps tell otherwise."""
+    made = Frontier(loaded.terms, partial(tables.spending, connection))
+    try:
+        for row in tables.steps_after(connection, 0):
+            made.apply(row)
+    except (ArithmeticError, LookupError, ValueError) as error:
+        yield f"step {made.last_seq} cannot be done: {error}"
+        return
+    yield from _of_pages(loaded, made)
+    if loaded.ledger.totals != made.ledger.totals:
+        yield f"the totals are {loaded.ledger.totals}, by the steps {made.ledger.totals}"
+    if loaded.books.forwards != made.books.forwards:
+        yield "pages stand for others than the steps say"
+
+
+def _of_pages(loaded: Frontier, made: Frontier) -> Iterator[str]:
+    for (name, one), (_, other) in zip(_columns(loaded), _columns(made), strict=True):
+        for page in np.flatnonzero(one != other).tolist():
+            yield f"page {page} has {name} {one[page]}, by the steps {other[page]}"
+    for page in range(len(loaded)):
+        if loaded.window.past(page) != made.window.past(page):
+            yield f"page {page} has another history than the steps say"
+
+
+def _columns(frontier: Frontier) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    yield "state", np.array(frontier.state, dtype=np.int64)
+    yield "key", np.array(frontier.ledger.key, dtype=np.int64)
+    yield "inlinks", np.array(frontier.inlinks, dtype=np.int64)
+    yield "spent", np.array(frontier.spent, dtype=np.int64)

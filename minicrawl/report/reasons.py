@@ -1,0 +1,199 @@
+"""Why a page is where it is: its cash, who gave it, and what keeps it from being read."""
+
+from dataclasses import asdict, dataclass
+from heapq import nlargest
+from itertools import takewhile
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.model import FailureKind, State
+from minicrawl.report.flows import flows
+from minicrawl.report.ranks import iso, rank_of
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.waiting import Place, place
+from minicrawl.store import questions, tables
+from minicrawl.store.records import FetchRow
+from minicrawl.web.robots import Rules
+from minicrawl.web.urls import host, seed, split
+
+_GIVERS_SHOWN = 10
+_FETCHES_SHOWN = 5
+_NEAREST_SHOWN = 3
+
+_ENDED = {
+    State.FETCHED: "it was read",
+    State.ROBOTS: "the robots.txt of its host forbids it, or could not be had",
+    State.SCOPE: "it is outside the scope of the crawl: known and ranked, not fetched",
+    State.DEPTH: "it is more links away from the seeds than allowed",
+    State.HOST_BUDGET: "its host has had all the pages it may have",
+    State.ADDRESS: "it leads to an address that is not public",
+    State.TYPE: "it is not HTML",
+    State.MOVED: "it redirects to",
+    State.CANONICAL: "it names as its canonical form",
+    State.ALIAS: "it has the same content as",
+} | {State.of(kind): f"it was asked for in vain: {kind.value}" for kind in FailureKind}
+
+
+class Giver(NamedTuple):
+    """A page that gave cash to this one: units of its history, and the share of all that came."""
+
+    url: str
+    amount: float
+    share: float
+
+
+class Fetch(NamedTuple):
+    """One request for the page."""
+
+    at: str
+    outcome: str
+    status: int | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """All that the store knows of a page."""
+
+    url: str
+    state: str
+    rank: int
+    importance: float
+    cash: float
+    history: float
+    depth: int
+    inlinks: int
+    title: str
+    status: int | None
+    first_fetched: str | None
+    last_fetched: str | None
+    stands_for: str | None
+    place: Place | None
+    reasons: list[str]
+    fetches: list[Fetch]
+    givers: list[Giver]
+
+    def as_json(self) -> dict[str, object]:
+        """Its values by their names."""
+        return asdict(self) | {
+            "place": self.place and self.place._asdict(),
+            "fetches": [fetch._asdict() for fetch in self.fetches],
+            "givers": [giver._asdict() for giver in self.givers],
+        }
+
+
+def explain(snapshot: Snapshot, text: str) -> Explanation:
+    """The page that a person means by this URL."""
+    page = _found(snapshot, text)
+    (row,) = questions.pages(snapshot.connection, [page])
+    state = State(snapshot.frontier.state[page])
+    target = snapshot.frontier.books.stands_for(page)
+    standing = place(snapshot, page) if state is State.UNREAD else None
+    return Explanation(
+        url=row.origin + row.path,
+        state=state.label,
+        rank=rank_of(snapshot.importance, page),
+        importance=float(snapshot.importance[page]),
+        cash=snapshot.cash(page),
+        history=snapshot.history(page),
+        depth=row.depth,
+        inlinks=snapshot.frontier.inlinks[page],
+        title=row.title or "",
+        status=row.status,
+        first_fetched=None if row.first_at is None else iso(row.first_at),
+        last_fetched=None if row.last_at is None else iso(row.last_at),
+        stands_for=None if target == page else snapshot.url(target),
+        place=standing,
+        reasons=_reasons(snapshot, page, state, standing),
+        fetches=[_fetch(row) for row in _last_fetches(snapshot, page)],
+        givers=_givers(snapshot, page),
+    )
+
+
+def _fetch(row: FetchRow) -> Fetch:
+    return Fetch(iso(row.at), row.outcome, row.status, row.detail)
+
+
+def _last_fetches(snapshot: Snapshot, page: int) -> list[FetchRow]:
+    return tables.last_fetches(snapshot.connection, page, _FETCHES_SHOWN)
+
+
+# ---------------------------------------------------------------- which page
+
+
+def _found(snapshot: Snapshot, text: str) -> int:
+    url = seed(text)
+    if url is None:
+        raise UsageError(f"{text!r} is no URL of a page: write it as https://example.org/path")
+    page = questions.find(snapshot.connection, *split(url))
+    if page is None:
+        raise MinicrawlError(f"{url} is not known; {_nearest(snapshot, url)}")
+    return page
+
+
+def _nearest(snapshot: Snapshot, url: str) -> str:
+    """The pages of the same host that begin most like it."""
+    path = split(url)[1]
+    known = [
+        (_common(path, other), snapshot.origins[number] + other)
+        for number, name in enumerate(snapshot.hosts)
+        if name == host(url)
+        for other in questions.paths_of(snapshot.connection, number)
+    ]
+    if not known:
+        return f"no page of {host(url)} is"
+    return "known on its host: " + ", ".join(near for _, near in nlargest(_NEAREST_SHOWN, known))
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two paths begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+# ---------------------------------------------------------------- why
+
+
+def _reasons(snapshot: Snapshot, page: int, state: State, standing: Place | None) -> list[str]:
+    if standing is not None:
+        return _waits(snapshot, page, standing)
+    reason = _ENDED[state]
+    end = snapshot.frontier.books.stands_for(page)
+    return [reason if end == page else f"{reason} {snapshot.url(end)}, and stands for that"]
+
+
+def _waits(snapshot: Snapshot, page: int, standing: Place) -> list[str]:
+    ahead, ahead_on_host = standing.of_all - 1, standing.of_host - 1
+    reasons = [
+        f"it waits behind {ahead:,} richer pages, {ahead_on_host:,} of them on its host"
+        if ahead
+        else "it is the richest of all pages that wait"
+    ]
+    rules = _rules(snapshot, page)
+    if rules is None:
+        reasons.append("the robots.txt of its host was not asked for yet")
+    elif not rules.allows(snapshot.url(page)):
+        reasons.append("the robots.txt of its host forbids it: it is closed when its turn comes")
+    elif rules.crawl_delay_s is not None:
+        reasons.append(f"its host asks for {rules.crawl_delay_s:g} s between two requests")
+    return reasons
+
+
+def _rules(snapshot: Snapshot, page: int) -> Rules | None:
+    text = questions.robots_of(snapshot.connection, int(snapshot.host_of[page]))
+    return None if text is None else Rules.from_text(text)
+
+
+def _givers(snapshot: Snapshot, page: int) -> list[Giver]:
+    """Who gave most, of what their last spendings say."""
+    amounts: dict[int, float] = {}
+    for givers, ends, parts in flows(snapshot):
+        here = np.flatnonzero(ends == page)
+        for giver, part in zip(givers[here].tolist(), parts[here].tolist(), strict=True):
+            amounts[giver] = amounts.get(giver, 0.0) + snapshot.history(giver) * part
+    total = sum(amounts.values())
+    largest = nlargest(_GIVERS_SHOWN, amounts.items(), key=lambda gift: gift[1])
+    return [
+        Giver(snapshot.url(giver), amount, amount / total) for giver, amount in largest if amount
+    ]

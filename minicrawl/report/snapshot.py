@@ -1,0 +1,124 @@
+"""One moment of a store, with all that the reports begin from.
+
+A snapshot loads the flat columns of the pages, about 35 bytes each, and nothing else; what is not
+a column is asked of the connection when a report needs it.
+"""
+
+from array import array
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import StoreError
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import State
+from minicrawl.opic.money import UNIT
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import reading
+from minicrawl.store.records import Terms
+from minicrawl.web import urls
+
+LABELS = {state.value: state.label for state in State}
+_READ = [state.value for state in State if state.was_read]
+
+
+class Snapshot:
+    """A store as it was when it was opened."""
+
+    def __init__(self, path: Path, connection: tables.Connection) -> None:
+        self.path = path
+        self.connection = connection
+        self.frontier = load(path, connection)
+
+    def __len__(self) -> int:
+        return len(self.frontier)
+
+    @cached_property
+    def importance(self) -> NDArray[np.float64]:
+        """Each page's share; the shares sum to 1."""
+        return self.frontier.importance()
+
+    @cached_property
+    def states(self) -> NDArray[np.uint8]:
+        """The state of each page."""
+        return self.frontier.states()
+
+    @cached_property
+    def was_read(self) -> NDArray[np.bool_]:
+        """Whether the body of each page came."""
+        return np.isin(self.states, _READ)
+
+    @cached_property
+    def keys(self) -> NDArray[np.int64]:
+        """By these the unread pages are ordered."""
+        return np.frombuffer(self.frontier.ledger.key, dtype=np.int64)
+
+    @cached_property
+    def host_of(self) -> NDArray[np.uint32]:
+        """The id of each page's host."""
+        return np.frombuffer(questions.host_of_all(self.connection), dtype=np.uint32)
+
+    @cached_property
+    def origins(self) -> list[str]:
+        """Every origin by the id of its host."""
+        return questions.origins(self.connection)
+
+    @cached_property
+    def hosts(self) -> list[str]:
+        """The name of every host by its id; two that differ by scheme or port share one."""
+        return [host(origin) for origin in self.origins]
+
+    def cash(self, page: int) -> float:
+        """What the page holds, in units."""
+        return self.frontier.ledger.cash(page) / UNIT
+
+    def history(self, page: int) -> float:
+        """What the page handed on, as far as the window counts it, in units."""
+        atoms, _, measures = self.frontier.window.past(page)
+        if measures is not None:
+            atoms += sum(array("q", measures)[1::2])
+        return atoms / UNIT
+
+    def histories(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The history of each of these pages; one that comes several times is looked at once."""
+        distinct, places = np.unique(pages, return_inverse=True)
+        return np.fromiter(map(self.history, distinct.tolist()), np.float64)[places]
+
+    def url(self, page: int) -> str:
+        """The URL of a page."""
+        return tables.url_of(self.connection, page)
+
+
+@lru_cache(1 << 16)
+def host(origin: str) -> str:
+    """The name of an origin's host."""
+    return urls.host(f"{origin}/")
+
+
+@contextmanager
+def snapshot(path: Path) -> Iterator[Snapshot]:
+    """The store as it is now; a crawl may go on writing it."""
+    with reading(path) as connection:
+        yield Snapshot(path, connection)
+
+
+def load(path: Path, connection: tables.Connection) -> Frontier:
+    """The pages of the store."""
+    with understood(path):
+        terms = tables.terms(connection) or Terms()
+        return Frontier.load(connection, terms, partial(tables.spending, connection), index=False)
+
+
+@contextmanager
+def understood(path: Path) -> Iterator[None]:
+    """What is read here makes sense, or the store is named that does not."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"{path} is damaged ({error}): `minicrawl check` says what is wrong"
+        ) from error

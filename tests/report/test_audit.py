@@ -1,0 +1,165 @@
+"""Every kind of damage is found, named, and ends in no traceback."""
+
+import re
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.opic.windows import WINDOWS
+from minicrawl.report.audit import Audit, audit
+from minicrawl.report.fold import differences
+from minicrawl.store.records import Terms
+from tests.stores import MOVED, A, B, HandCrawl, filled_store
+
+EVERY_CHECK = ["file", "ids", "births", "links", "forwards", "books", "fold"]
+
+
+def damaged(path: Path, *statements: str) -> Audit:
+    with closing(HandCrawl(path)) as crawl:
+        for statement in statements:
+            crawl.store.connection.execute(statement)
+    return audit(path)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_a_whole_store_passes_every_check(tmp_path: Path, *, checkpoint: bool) -> None:
+    found = audit(filled_store(tmp_path / "crawl.db", checkpoint=checkpoint))
+    assert found == Audit(checked=EVERY_CHECK)
+    assert list(found.lines()) == [f"ok: {', '.join(EVERY_CHECK)}"]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_every_window_passes(tmp_path: Path, window: str) -> None:
+    assert audit(filled_store(tmp_path / "crawl.db", Terms(window=window))).is_whole
+
+
+def test_a_store_that_was_only_begun_passes(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        pass
+    assert audit(crawl.path).is_whole
+
+
+def test_without_links_the_log_cannot_be_folded(tmp_path: Path) -> None:
+    found = audit(filled_store(tmp_path / "crawl.db", Terms(links=False)))
+    assert found.checked == EVERY_CHECK[:-1]
+    assert list(found.lines())[1:] == [
+        "not checked: the fold: a store without links keeps only its last steps"
+    ]
+
+
+def test_cash_that_was_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        crawl.read(A, [B])
+        crawl.checkpoint()
+        crawl.store.checkpoint(crawl.frontier.restate(np.array([0.5, 0.5])))
+        crawl.store.note("restated", crawl.frontier.last_seq)
+    found = audit(crawl.path)
+    assert found.is_whole
+    assert found.notes == ["the fold: the cash was dealt anew after step 2"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "wrong"),
+    [
+        ("DELETE FROM urls WHERE id = 3", "ids: urls has 5 rows with ids from 0 to 5"),
+        ("UPDATE frontier SET id = 9 WHERE id = 5", "ids: frontier has 6 rows"),
+        ("UPDATE urls SET host = 77 WHERE id = 2", "ids: the hosts of 1 URLs are unknown"),
+        ("DELETE FROM steps WHERE seq = 3", "ids: the log has 5 steps, and the last one"),
+        ("DELETE FROM urls WHERE id = 5", "births: 5 URLs are known, but 6 pages were born"),
+        ("UPDATE steps SET born = 9 WHERE seq = 3", "births: 6 URLs are known, but the steps bore"),
+        ("UPDATE steps SET spending = x'0500' WHERE seq = 3", "links: step 3: a link blob"),
+        ("UPDATE steps SET spending = x'80' WHERE seq = 3", "links: step 3: a link blob that"),
+        ("UPDATE steps SET spending = x'010063' WHERE seq = 3", "links: step 3 leads to pages"),
+        ("UPDATE frontier SET spent = 0 WHERE state = 2", "forwards: page 2 stands for another"),
+        ("UPDATE frontier SET key = key + 1 WHERE id = 0", "books: -1 atoms of cash are missing"),
+        (
+            "UPDATE frontier SET state = 77 WHERE id = 0",
+            "fold: page 0 has state 77, by the steps 1",
+        ),
+        ("UPDATE frontier SET history = 7 WHERE id = 0", "fold: page 0 has another history"),
+        ("UPDATE frontier SET inlinks = 7 WHERE id = 0", "fold: page 0 has inlinks 7, by the"),
+        ("UPDATE meta SET value = value + 9 WHERE name = 'recorded'", "fold: the totals are"),
+        ("UPDATE steps SET kind = 99 WHERE seq = 6", "books: .* is damaged"),
+        (
+            "UPDATE steps SET kind = 6, spending = x'010005' WHERE seq = 3",
+            "fold: step 3 cannot be done",
+        ),
+        ("UPDATE meta SET value = '{' WHERE name = 'terms'", "births: Expecting property name"),
+        ("UPDATE meta SET value = 'many' WHERE name = 'watermark'", "births: invalid literal"),
+    ],
+)
+def test_damage_is_found_and_named(store: Path, statement: str, wrong: str) -> None:
+    found = damaged(store, statement)
+    assert not found.is_whole
+    assert any(re.match(wrong, line) for line in found.lines()), found.wrong
+
+
+def test_a_page_that_stands_for_another_than_the_steps_say_is_found(store: Path) -> None:
+    with closing(HandCrawl(store)) as crawl:
+        loaded = crawl.loaded(index=False)
+        loaded.books.forwards[2] = 5
+        assert list(differences(crawl.store.connection, loaded)) == [
+            "pages stand for others than the steps say"
+        ]
+
+
+def test_cash_below_nothing_is_found(store: Path) -> None:
+    found = damaged(
+        store,
+        "UPDATE frontier SET key = key - (1 << 40) WHERE id = 3",
+        "UPDATE frontier SET key = key + (1 << 40) WHERE id = 4",
+    )
+    assert [line.partition(" holds")[0] for line in found.wrong] == ["books: page 3"]
+
+
+def test_pages_that_stand_for_each_other_are_found(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B, MOVED])
+        crawl.moved(A, B)
+        crawl.moved(B, MOVED)
+        crawl.checkpoint()
+        blob = bytes([1, 0, 0]).hex()
+        crawl.store.connection.execute(f"UPDATE steps SET spending = x'{blob}' WHERE seq = 3")
+    assert audit(crawl.path).wrong == ["forwards: page 0 stands for itself"]
+
+
+def test_much_damage_of_one_kind_is_cut_short(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        for _ in range(30):
+            crawl.read(A, [B])
+    found = damaged(crawl.path, "UPDATE steps SET spending = x'ff'")
+    assert len(found.wrong) == 11
+    assert found.wrong[-1] == "links: there is more of this kind"
+
+
+def test_a_broken_file_is_said_by_sqlite(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds(f"http://a.example/{'x' * 60}{number}" for number in range(2000))
+        crawl.checkpoint()
+        crawl.store.compact()
+    path = tmp_path / "crawl.db"
+    body = bytearray(path.read_bytes())
+    page = 4096 * 20
+    body[page : page + 200] = b"\xee" * 200
+    path.write_bytes(body)
+    found = audit(path)
+    assert not found.is_whole
+    assert found.checked == ["file"]
+
+
+def test_json_says_what_was_checked(store: Path) -> None:
+    assert audit(store).as_json() == {
+        "ok": True,
+        "checked": EVERY_CHECK,
+        "wrong": [],
+        "notes": [],
+    }

@@ -1,0 +1,144 @@
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.errors import StoreError, UsageError
+from minicrawl.opic.windows import WINDOWS
+from minicrawl.report.ranks import Choice, iso, rank_of, richest, rows, top
+from minicrawl.report.snapshot import snapshot
+from minicrawl.store.records import Terms
+from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl, filled_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+def urls(path: Path, **choice: object) -> list[str]:
+    with snapshot(path) as seen:
+        return [row.url for row in rows(seen, Choice(**choice))]  # type: ignore[arg-type]
+
+
+class TestOrder:
+    @given(st.lists(st.integers(-3, 3), max_size=30), st.integers(0, 35))
+    def test_the_richest_few_are_the_beginning_of_all_in_order(
+        self, numbers: list[int], count: int
+    ) -> None:
+        values = np.array(numbers, dtype=np.int64)
+        expected = sorted(range(len(numbers)), key=lambda place: (-numbers[place], place))
+        assert richest(values, count).tolist() == expected[: count or None]
+
+    @given(st.lists(st.integers(0, 3), min_size=1, max_size=30))
+    def test_the_rank_of_a_value_is_its_place_in_the_order(self, numbers: list[int]) -> None:
+        values = np.array(numbers, dtype=np.float64)
+        order = richest(values, 0).tolist()
+        assert [rank_of(values, place) for place in order] == list(range(1, len(order) + 1))
+
+
+class TestRows:
+    def test_all_pages_come_in_the_order_of_their_importance(self, store: Path) -> None:
+        with snapshot(store) as seen:
+            found = list(rows(seen, Choice()))
+            np.testing.assert_allclose(
+                [row.cash for row in found],
+                [seen.cash(page) for page in richest(seen.importance, 0).tolist()],
+            )
+        assert {row.url for row in found} == {A, B, C, MOVED, GONE, DEEP}
+        assert [row.rank for row in found] == [1, 2, 3, 4, 5, 6]
+        assert sum(row.importance for row in found) == pytest.approx(1)
+        assert sorted((row.importance for row in found), reverse=True) == [
+            row.importance for row in found
+        ]
+
+    def test_a_row_says_what_is_known_of_the_page(self, store: Path) -> None:
+        with snapshot(store) as seen:
+            by_url = {row.url: row for row in rows(seen, Choice())}
+        first = by_url[A]
+        assert first.host == "a.example"
+        assert first.history == 6.0
+        assert (first.inlinks, first.state, first.status, first.depth) == (2, "fetched", 200, 0)
+        assert (first.title, first.first_fetched) == ("The first", "2027-01-15T08:00:01Z")
+        assert by_url[DEEP].state == "unread"
+        assert (by_url[DEEP].status, by_url[DEEP].title, by_url[DEEP].depth) == (None, "", 1)
+        assert by_url[MOVED].state == "moved"
+        assert by_url[GONE].state == "not-found"
+        assert by_url[GONE].last_fetched is None
+
+    def test_all_cash_is_on_pages_but_for_crumbs(self, store: Path) -> None:
+        with snapshot(store) as seen:
+            assert sum(row.cash for row in rows(seen, Choice())) == pytest.approx(16)
+
+    def test_the_rank_counts_all_pages_whatever_part_is_asked_for(self, store: Path) -> None:
+        with snapshot(store) as seen:
+            ranks = {row.url: row.rank for row in rows(seen, Choice())}
+            for choice in (
+                Choice(unread=True),
+                Choice(fetched=True),
+                Choice(host="b.example"),
+                Choice(noindex=False),
+                Choice(count=2),
+            ):
+                assert all(ranks[row.url] == row.rank for row in rows(seen, choice))
+
+    def test_pages_may_be_chosen(self, store: Path) -> None:
+        assert set(urls(store, unread=True)) == {DEEP, C}
+        assert set(urls(store, fetched=True)) == {A, B}
+        assert set(urls(store, host="B.example")) == {B, GONE}
+        assert set(urls(store, noindex=False)) == {A, C, MOVED, GONE, DEEP}
+        assert urls(store, count=2) == urls(store)[:2]
+        assert urls(store, count=1, unread=True) == urls(store, unread=True)[:1]
+
+    def test_pages_that_are_left_out_are_not_counted(self, store: Path) -> None:
+        assert len(urls(store, count=5, noindex=False)) == 5
+
+    def test_an_unknown_host_is_refused(self, store: Path) -> None:
+        with pytest.raises(UsageError, match=r"no page of the host d\.example is known"):
+            urls(store, host="d.example")
+
+    def test_the_order_does_not_depend_on_the_checkpoint(self, tmp_path: Path, store: Path) -> None:
+        assert urls(store) == urls(filled_store(tmp_path / "log.db", checkpoint=False))
+
+    def test_a_store_without_pages_has_no_rows(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")):
+            pass
+        assert urls(tmp_path / "crawl.db") == []
+
+    def test_a_host_is_a_name_whatever_the_scheme_and_port(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, "https://a.example:8443/", B])
+        assert urls(crawl.path, host="a.example") == [A, "https://a.example:8443/"]
+
+    @pytest.mark.parametrize("window", WINDOWS)
+    def test_every_window_has_a_history(self, tmp_path: Path, window: str) -> None:
+        path = filled_store(tmp_path / "crawl.db", Terms(window=window))
+        with snapshot(path) as seen:
+            assert {row.url: row.history for row in rows(seen, Choice())}[A] == 6.0
+
+
+def test_top_says_of_a_page_whether_it_was_fetched(store: Path) -> None:
+    with snapshot(store) as seen:
+        found = {page.url: page for page in top(seen, Choice())}
+    assert [url for url, page in found.items() if page.fetched] == urls(store, fetched=True)
+    assert list(found[A]._asdict()) == [
+        *("rank", "url", "importance", "cash", "history"),
+        *("inlinks", "fetched", "status", "title", "host"),
+    ]
+
+
+def test_moments_are_in_utc_to_the_second() -> None:
+    assert iso(NOON + 0.9) == "2027-01-15T08:00:00Z"
+
+
+def test_a_store_that_cannot_be_understood_is_named(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        crawl.read(A, [B])
+        crawl.commit()
+        crawl.store.connection.execute("UPDATE steps SET spending = x'ff' WHERE seq = 2")
+    with pytest.raises(StoreError, match=r"crawl\.db is damaged .*`minicrawl check`"):
+        urls(crawl.path)

@@ -1,0 +1,136 @@
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.model import FailureKind, Refusal, State
+from minicrawl.report.reasons import Explanation, Fetch, explain
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.waiting import Place
+from minicrawl.store.records import HostRow
+from minicrawl.web.robots import Rules
+from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+def explained(path: Path, url: str) -> Explanation:
+    with snapshot(path) as seen:
+        return explain(seen, url)
+
+
+def reasons_under(tmp_path: Path, rules: Rules) -> list[str]:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        crawl.batch.hosts = [HostRow(0, "http://a.example", rules.text(), 0.0)]
+    return explained(crawl.path, A).reasons
+
+
+def test_a_page_that_was_read_says_so(store: Path) -> None:
+    found = explained(store, A)
+    assert (found.state, found.rank, found.status) == ("fetched", found.rank, 200)
+    assert found.reasons == ["it was read"]
+    assert (found.history, found.depth, found.inlinks) == (6.0, 0, 2)
+    assert (found.title, found.last_fetched) == ("The first", "2027-01-15T08:00:01Z")
+    assert found.fetches == [Fetch("2027-01-15T08:00:01Z", "page", 200, "")]
+    assert (found.place, found.stands_for) == (None, None)
+
+
+def test_the_largest_givers_come_first_with_their_share_of_all_that_came(store: Path) -> None:
+    givers = explained(store, A).givers
+    assert {giver.url for giver in givers} == {MOVED, B}
+    assert sum(giver.share for giver in givers) == pytest.approx(1)
+    assert givers[0].amount >= givers[1].amount
+
+
+def test_what_a_link_gave_is_the_givers_history_by_the_links_part(store: Path) -> None:
+    (giver,) = explained(store, DEEP).givers
+    assert giver.url == A
+    assert giver.amount == pytest.approx(6 * 0.85 / 3)
+    assert giver.share == 1
+
+
+def test_a_page_that_nobody_gave_anything_has_no_givers(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+    assert explained(crawl.path, A).givers == []
+
+
+def test_a_page_that_moved_says_where_to(store: Path) -> None:
+    found = explained(store, MOVED)
+    assert found.stands_for == A
+    assert found.reasons == [f"it redirects to {A}, and stands for that"]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"), [(State.CANONICAL, "canonical form"), (State.ALIAS, "same content as")]
+)
+def test_a_page_that_is_another_one_says_why(tmp_path: Path, state: State, words: str) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        crawl.moved(A, B, state)
+    (reason,) = explained(crawl.path, A).reasons
+    assert words in reason
+    assert B in reason
+
+
+def test_a_page_that_waits_says_how_many_wait_before_it(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B, C, DEEP])
+    first, last = explained(crawl.path, A), explained(crawl.path, DEEP)
+    assert first.place == Place(1, 4, 1, 2)
+    assert first.reasons[0] == "it is the richest of all pages that wait"
+    assert last.place == Place(4, 4, 2, 2)
+    assert last.reasons == [
+        "it waits behind 3 richer pages, 1 of them on its host",
+        "the robots.txt of its host was not asked for yet",
+    ]
+
+
+def test_a_page_that_waits_says_what_robots_txt_says_of_it(tmp_path: Path) -> None:
+    assert reasons_under(tmp_path / "1", Rules(forbidden=("/",)))[1:] == [
+        "the robots.txt of its host forbids it: it is closed when its turn comes"
+    ]
+    assert reasons_under(tmp_path / "2", Rules(crawl_delay_s=2.5))[1:] == [
+        "its host asks for 2.5 s between two requests"
+    ]
+    assert reasons_under(tmp_path / "3", Rules())[1:] == []
+
+
+@pytest.mark.parametrize("reason", [*Refusal, *FailureKind])
+def test_every_way_to_end_has_words(tmp_path: Path, reason: Refusal | FailureKind) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        crawl.ended(A, State.of(reason), "what exactly")
+    found = explained(crawl.path, A)
+    assert len(found.reasons) == 1
+    assert found.fetches[0].detail == "what exactly"
+    assert found.state == reason.value
+
+
+@pytest.mark.parametrize("text", ["b.example/gone", "HTTP://B.example/gone#part", f" {GONE} "])
+def test_a_url_is_taken_as_people_write_it(tmp_path: Path, text: str) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([GONE, GONE.replace("http:", "https:")])
+    assert explained(crawl.path, text).url in {GONE, GONE.replace("http:", "https:")}
+
+
+def test_what_is_no_url_is_refused(store: Path) -> None:
+    with pytest.raises(UsageError, match="'mailto:me' is no URL of a page"):
+        explained(store, "mailto:me")
+
+
+def test_an_unknown_url_is_answered_with_the_nearest_of_its_host(store: Path) -> None:
+    with pytest.raises(MinicrawlError, match="known on its host: ") as caught:
+        explained(store, "http://a.example/older")
+    assert caught.value.exit_code == 1
+    assert str(caught.value).partition("known on its host: ")[2].split(", ")[0] == MOVED
+
+
+def test_an_unknown_host_is_said_to_be_one(store: Path) -> None:
+    with pytest.raises(MinicrawlError, match=r"not known; no page of d\.example is"):
+        explained(store, "http://d.example/")

@@ -1,0 +1,142 @@
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.errors import StoreError
+from minicrawl.opic.money import UNIT
+from minicrawl.report.flows import flows
+from minicrawl.report.sites import top_sites
+from minicrawl.report.snapshot import snapshot
+from minicrawl.store.records import Terms
+from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
+
+NEWS, BLOG, SHOP = "http://www.news.org/", "http://blog.news.org/", "http://shop.com/"
+
+
+def parts(path: Path) -> dict[tuple[int, int], float]:
+    with snapshot(path) as seen:
+        return {
+            (giver, end): part
+            for givers, ends, shares in flows(seen)
+            for giver, end, part in zip(
+                givers.tolist(), ends.tolist(), shares.tolist(), strict=True
+            )
+        }
+
+
+class TestFlows:
+    def test_links_that_are_alike_share_all_but_the_small_edge(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db", Terms(small_edge=0.2))) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [B, C])
+        assert parts(crawl.path) == pytest.approx({(0, 1): 0.4, (0, 2): 0.4})
+
+    def test_weights_divide_what_the_small_edge_leaves(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db", Terms(small_edge=0.2))) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [B, C], weights=[3, 1])
+        assert parts(crawl.path) == pytest.approx({(0, 1): 0.6, (0, 2): 0.2})
+
+    def test_links_that_weigh_nothing_get_nothing(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [B, C], weights=[0, 0])
+        assert parts(crawl.path) == {(0, 1): 0, (0, 2): 0}
+
+    def test_a_link_to_a_page_that_moved_leads_to_where_it_stands(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [MOVED])
+            crawl.moved(MOVED, C)
+        assert parts(crawl.path) == pytest.approx({(0, 2): 0.85, (1, 2): 1.0})
+
+    def test_a_link_that_leads_back_to_its_own_page_is_none(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [MOVED])
+            crawl.moved(MOVED, A)
+        assert parts(crawl.path) == {(1, 0): 1.0}
+
+    def test_only_the_last_spending_of_a_page_counts(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [B])
+            crawl.read(A, [C])
+        assert parts(crawl.path) == pytest.approx({(0, 2): 0.85})
+
+    @pytest.mark.parametrize(
+        ("focus", "expected"),
+        [
+            ((0, 1 << 16), (0.2, 0.4)),
+            ((0, 1 << 15), (0.2, 0.3)),
+            ((3 << 16, 3 << 16), (0.5, 0.5)),
+            ((0, 0), (0.2, 0.2)),
+        ],
+    )
+    def test_focus_gives_more_as_far_as_the_small_edge_can_pay(
+        self, tmp_path: Path, focus: tuple[int, int], expected: tuple[float, float]
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db", Terms(small_edge=0.6))) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [B, C], focus=focus)
+            given = [key / UNIT - 1 for key in crawl.frontier.ledger.key[1:]]
+        assert given == pytest.approx(expected, abs=1e-4)
+        assert parts(crawl.path) == pytest.approx({(0, 1): expected[0], (0, 2): expected[1]})
+
+    def test_links_of_all_kinds_come_together(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db", Terms(small_edge=0.2))) as crawl:
+            crawl.seeds([A, B, C])
+            crawl.read(A, [B, C])
+            crawl.read(B, [A, C], weights=[1, 3])
+        assert parts(crawl.path) == pytest.approx(
+            {(0, 1): 0.4, (0, 2): 0.4, (1, 0): 0.2, (1, 2): 0.6}
+        )
+
+    def test_links_that_cannot_be_read_are_one_line(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [B])
+            crawl.checkpoint()
+            crawl.store.connection.execute("UPDATE steps SET spending = x'80'")
+        with pytest.raises(StoreError, match=r"is damaged .a link blob that breaks off"):
+            parts(crawl.path)
+
+
+class TestSites:
+    def test_what_a_site_says_of_itself_does_not_count(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db", Terms(window="static"))) as crawl:
+            crawl.seeds([NEWS], endowment=10)
+            crawl.read(NEWS, [BLOG, SHOP])
+            crawl.read(SHOP, [BLOG])
+        with snapshot(crawl.path) as seen:
+            first, second = top_sites(seen)
+            shop = 11 * 0.85 / 2
+            blog = seen.history(2) * 0.85
+            shares = seen.importance.tolist()
+        assert (first.rank, first.site, first.pages, first.fetched) == (1, "news.org", 2, 1)
+        assert (second.rank, second.site, second.pages, second.fetched) == (2, "shop.com", 1, 1)
+        assert second.importance == pytest.approx(shop / (shop + blog), rel=1e-4)
+        assert first.importance + second.importance == pytest.approx(1)
+        assert first.pages_importance == pytest.approx(shares[0] + shares[1])
+        assert second.pages_importance == pytest.approx(shares[2])
+
+    def test_where_nothing_flows_between_sites_their_pages_decide(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([SHOP, NEWS, BLOG])
+        with snapshot(crawl.path) as seen:
+            assert [(site.site, site.importance) for site in top_sites(seen)] == [
+                ("news.org", 0),
+                ("shop.com", 0),
+            ]
+
+    def test_as_many_sites_as_are_asked_for(self, tmp_path: Path) -> None:
+        with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
+            assert top_sites(seen, 2) == top_sites(seen)[:2]
+            assert len(top_sites(seen)) == 3
+
+    def test_a_store_without_pages_has_no_sites(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            pass
+        with snapshot(crawl.path) as seen:
+            assert top_sites(seen) == []

@@ -1,0 +1,39 @@
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.opic.money import UNIT
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.waiting import Place, place, waiting
+from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
+
+
+def test_the_page_that_links_gave_most_is_next(tmp_path: Path) -> None:
+    with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
+        found = list(waiting(seen))
+        keys = seen.frontier.ledger.key
+    # 6 units were shared with 85 % among three links: 1.7 units each.
+    by_url = {page.url: page for page in found}
+    assert by_url[DEEP].given == pytest.approx(1.7, rel=1e-4)
+    assert by_url[DEEP].given == keys[3] / UNIT - 1
+    assert [page.given for page in found] == sorted((page.given for page in found), reverse=True)
+    assert (by_url[DEEP].host, by_url[DEEP].depth, by_url[DEEP].inlinks) == ("a.example", 1, 1)
+    assert by_url[DEEP].cash > 2.7
+    assert [page.rank for page in found] == [1, 2]
+
+
+def test_as_many_as_are_asked_for_and_of_equals_the_first(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B, C, DEEP])
+    with snapshot(crawl.path) as seen:
+        assert [page.url for page in waiting(seen, 2)] == [A, B]
+
+
+def test_a_page_stands_among_all_that_wait_and_on_its_host(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B, C, DEEP])
+        crawl.read(A, [B])
+    with snapshot(crawl.path) as seen:
+        assert place(seen, 1) == Place(of_all=1, all_waiting=3, of_host=1, host_waiting=1)
+        assert place(seen, 3) == Place(of_all=3, all_waiting=3, of_host=1, host_waiting=1)
