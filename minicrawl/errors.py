@@ -2,6 +2,7 @@
 
     MinicrawlError          exit code 1: something promised could not be done
     ├── StoreError          a store that cannot be read or written now
+    ├── Interrupted         exit code 130: the user broke it off
     └── UsageError          exit code 2: the user gave a value that cannot be used
         └── GraphFileError  a graph file that is absent, unreadable or has a bad line
 
@@ -20,6 +21,12 @@ class MinicrawlError(Exception):
 
 class StoreError(MinicrawlError):
     """A store cannot be read or written now; the message names it and says what is safe."""
+
+
+class Interrupted(MinicrawlError):
+    """The user broke it off; the message says how to go on."""
+
+    exit_code: ClassVar[int] = 130
 
 
 class UsageError(MinicrawlError):

@@ -17,7 +17,7 @@ def tree(error: type[MinicrawlError], depth: int = 0) -> Iterator[tuple[int, str
 
 def drawing() -> Iterator[tuple[int, str]]:
     for line in (errors.__doc__ or "").splitlines():
-        if drawn := re.match(r"    ([ │├└─]*)(\w*Error)\b", line):
+        if drawn := re.match(r"    ([ │├└─]*)([A-Z]\w+) {2,}", line):
             yield len(drawn[1]) // 4, drawn[2]
 
 

@@ -17,7 +17,6 @@ from typing import Self
 import ada_url
 import httpx
 
-from minicrawl import __version__
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.answers import read_answer
 from minicrawl.fetch.decoding import ACCEPTED
@@ -26,6 +25,7 @@ from minicrawl.fetch.resolving import Lookup, Resolver, SystemLookup
 from minicrawl.fetch.rules import ResolveRules, parse_rule
 from minicrawl.fetch.transport import AiohttpTransport
 from minicrawl.model import Failed, FailureKind, Fetched, Refusal, Refused, Request, Want
+from minicrawl.version import __version__
 
 _ACCEPT = {
     Want.PAGE: b"text/html,application/xhtml+xml,application/xml;q=0.5,*/*;q=0.1",

@@ -10,6 +10,7 @@ spent    the step that says where the cash of a page went, so where to find its 
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
@@ -54,6 +55,7 @@ class Frontier:
         self.ledger = Ledger(windows=[self.window], small_edge=edge)
         self.books = Books(self.ledger, self.spending_of)
         self.state = bytearray()
+        self.counts = Counter[int]()  # pages by their state
         self.inlinks = array("I")
         self.spent = array("I")
         self.host_of = array("I")
@@ -113,6 +115,9 @@ class Frontier:
             self._bear(step.born)
         if step.kind in _TURNS:
             self._end_turn(seq, state, step)
+        elif step.kind is Kind.REOPEN:
+            for page in step.spending.links:
+                self._change_state(page, State.UNREAD)
         plans = self.books.apply(step)
         self._remember(step, plans)
         return plans
@@ -125,6 +130,7 @@ class Frontier:
     def _bear(self, count: int) -> None:
         first = len(self.state)
         self.state.extend(repeat(State.UNREAD, count))
+        self.counts[State.UNREAD] += count
         self.inlinks.extend(repeat(0, count))
         self.spent.extend(repeat(0, count))
         self._changed.append(range(first, first + count))
@@ -137,6 +143,11 @@ class Frontier:
             self._count_inlinks(links, 1)
         keeps = self.terms.links or step.kind is Kind.FORWARD
         self.spent[page] = seq if links and keeps else 0
+        self._change_state(page, state)
+
+    def _change_state(self, page: int, state: int) -> None:
+        self.counts[self.state[page]] -= 1
+        self.counts[state] += 1
         self.state[page] = state
 
     def _count_inlinks(self, links: Sequence[int], by: int) -> None:
@@ -148,7 +159,7 @@ class Frontier:
 
     def _remember(self, step: Step, plans: Sequence[Plan]) -> None:
         changed = self._changed
-        if step.kind is Kind.ENDOWED or step.kind in _TURNS:
+        if step.kind in _TOUCHES_ITS_LINKS:
             changed.append(step.spending.links)
         for plan in plans:
             changed.append((plan.page,))
@@ -241,9 +252,11 @@ class Frontier:
         self.ledger.restore(saved.key, flags, saved.totals)
         self.window.restore(saved.history, saved.g_time, saved.measures)
         self.state, self.inlinks, self.spent = saved.state, saved.inlinks, saved.spent
+        self.counts.update(dict(enumerate(np.bincount(states).tolist())))
         self.last_seq = saved.watermark
         for page in np.flatnonzero(np.isin(states, STANDS_FOR_ANOTHER)).tolist():
             self.books.forwards[page] = self.spending_of(page).links[0]
 
 
 _TURNS = frozenset((Kind.VISIT, Kind.FORWARD, Kind.DEAD_END))
+_TOUCHES_ITS_LINKS = _TURNS | {Kind.ENDOWED, Kind.REOPEN}

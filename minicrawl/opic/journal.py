@@ -28,6 +28,7 @@ class Kind(IntEnum):
     FORWARD = 4  # a page turned out to be another one
     DEAD_END = 5  # a page hands its cash to the virtual page
     REPLAY = 6  # pages read before spend again
+    REOPEN = 7  # pages that had their turn wait for another one
 
 
 class Spending(NamedTuple):
@@ -41,7 +42,7 @@ class Spending(NamedTuple):
 
 
 class Step(NamedTuple):
-    """`links` are the targets of a visit or forward, the endowed, or the pages of a replay."""
+    """The links of `spending` are the targets of a visit or forward, else the pages concerned."""
 
     kind: Kind
     page: int = 0
@@ -72,11 +73,20 @@ class Books:
                 return [self._forward(step.page, step.spending.links[0])]
             case Kind.REPLAY:
                 return [self._replay(page) for page in step.spending.links]
+            case _:
+                self._arrange(step)
+        return []
+
+    def _arrange(self, step: Step) -> None:
+        """What moves no cash from one page to others."""
+        match step.kind:
+            case Kind.REOPEN:
+                for page in step.spending.links:
+                    self.ledger.reopen(page)
             case Kind.ENDOWED:
                 self.ledger.endow(step.spending.links, step.amount)
             case Kind.TERMS:
                 self.ledger.pay_unread(None if step.amount < 0 else step.amount)
-        return []
 
     def stands_for(self, page: int) -> int:
         """The page that this one turned out to be; most are themselves."""

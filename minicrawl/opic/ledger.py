@@ -145,6 +145,12 @@ class Ledger:
         """The page will never be fetched; it keeps its place in the queue to be settled."""
         self.flags[page] |= CLOSED
 
+    def reopen(self, page: int) -> None:
+        """The page waits for another turn, with the cash that it holds."""
+        self.key[page] += self.dividend
+        self.flags[page] &= ~READ
+        self.unread += 1
+
     def is_read(self, page: int) -> bool:
         """Whether the page has been settled at least once."""
         return bool(self.flags[page] & READ)

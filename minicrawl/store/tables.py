@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.opic.ledger import Totals
@@ -115,6 +115,18 @@ def url_of(connection: Connection, page: int) -> str:
         "SELECT origin || path FROM urls JOIN hosts ON hosts.id = host WHERE urls.id = ?", (page,)
     ).fetchone()
     return str(row[0])
+
+
+def urls_of(connection: Connection, pages: Sequence[int]) -> Iterator[str]:
+    """The URLs of these pages, in the order of their ids."""
+    for start in range(0, len(pages), _ROWS_AT_ONCE):
+        block = pages[start : start + _ROWS_AT_ONCE]
+        cursor = connection.execute(
+            "SELECT origin || path FROM urls JOIN hosts ON hosts.id = host "
+            f"WHERE urls.id IN ({', '.join('?' * len(block))}) ORDER BY urls.id",
+            block,
+        )
+        yield from (url for (url,) in cursor)
 
 
 def hosts(connection: Connection) -> Iterator[HostRow]:

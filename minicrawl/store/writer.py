@@ -94,8 +94,8 @@ class Store:
             self._write_rows(run, checkpoint)
             if forget_links:
                 run(
-                    "DELETE FROM steps WHERE seq < ? AND kind != ?",
-                    [(checkpoint.watermark, Kind.FORWARD)],
+                    "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
+                    [(checkpoint.watermark, Kind.FORWARD, Kind.ENDOWED)],
                 )
 
     def restate(self, checkpoint: Checkpoint) -> None:

@@ -10,7 +10,6 @@ from typing import TypeVar
 import pytest
 import trustme
 
-from minicrawl import __version__
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import Fetcher
@@ -25,6 +24,7 @@ from minicrawl.model import (
     Request,
     Unchanged,
 )
+from minicrawl.version import __version__
 from tests.fetch.wire import FAULTS, Answer, Then, Wire, answer, wire
 
 T = TypeVar("T")

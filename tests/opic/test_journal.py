@@ -34,7 +34,7 @@ def replay(*pages: int) -> Step:
 
 def test_the_kinds_are_numbered_as_they_are_in_stores() -> None:
     assert [kind.name for kind in sorted(Kind)] == [
-        *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY")
+        *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY", "REOPEN")
     ]
     assert min(Kind) == 0
 
@@ -220,8 +220,15 @@ class Fold(RuleBasedStateMachine):
     @precondition(lambda self: self.spendings)
     @rule(drawn=st.lists(st.integers(0, 99), min_size=1, max_size=4))
     def replay(self, drawn: list[int]) -> None:
-        read = sorted(self.spendings)
-        self.take(replay(*(read[one % len(read)] for one in drawn)))
+        read = [page for page in sorted(self.spendings) if self.books.ledger.is_read(page)]
+        if read:
+            self.take(replay(*(read[one % len(read)] for one in drawn)))
+
+    @rule(page=st.integers(0, 99))
+    def reopen(self, page: int) -> None:
+        page = self.page(page)
+        if self.books.ledger.is_read(page) and page not in self.books.forwards:
+            self.take(Step(Kind.REOPEN, spending=Spending((page,))))
 
     @invariant()
     def not_an_atom_is_lost(self) -> None:

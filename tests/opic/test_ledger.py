@@ -326,3 +326,19 @@ class Books(RuleBasedStateMachine):
 
 TestBooks = Books.TestCase
 TestBooks.settings = settings(stateful_step_count=40, max_examples=60)
+
+
+def test_a_page_that_is_reopened_waits_with_the_cash_that_it_holds() -> None:
+    ledger = Ledger()
+    ledger.mint(4)
+    ledger.post(visit(ledger, 0, [1, 2]))
+    ledger.post(visit(ledger, 1, [0, 3]))
+    cash = ledger.cash(0)
+    ledger.reopen(0)
+    assert not ledger.is_read(0)
+    assert ledger.unread == 3
+    assert ledger.missing() == 0
+    assert ledger.cash(0) == cash + ledger.pot // 3
+    ledger.post(visit(ledger, 0, [1]))
+    assert ledger.is_read(0)
+    assert ledger.missing() == 0

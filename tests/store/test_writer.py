@@ -170,11 +170,13 @@ def test_a_store_becomes_a_copy_of_another(tmp_path: Path) -> None:
         assert len(list(tables.hosts(connection))) == 3
 
 
-def test_links_that_are_forgotten_leave_the_forwards_and_the_last_step(tmp_path: Path) -> None:
+def test_links_that_are_forgotten_leave_seeds_forwards_and_the_last_step(
+    tmp_path: Path,
+) -> None:
     path = filled_store(tmp_path / "crawl.db", Terms(links=False))
     with reading(path) as connection:
         left = [(row.seq, row.step.kind) for row in tables.steps_after(connection, 0)]
-    assert left == [(5, Kind.FORWARD), (6, Kind.DEAD_END)]
+    assert left == [(2, Kind.ENDOWED), (5, Kind.FORWARD), (6, Kind.DEAD_END)]
 
 
 def test_after_compacting_the_log_beside_the_file_is_empty(tmp_path: Path) -> None:
