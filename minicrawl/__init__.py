@@ -1,6 +1,70 @@
 """minicrawl: a single-machine web crawler that knows which pages matter while it crawls.
 
-This module is cheap to import and stays so: it holds the version and nothing else.
+The Python API has the words of the command line. A crawl in five lines:
+
+>>> from minicrawl import Crawl, Settings
+>>> settings = Settings.of(pages=100, scope="host", store="docs.db")
+>>> crawl = Crawl(["https://docs.example.org/"], settings)  # doctest: +SKIP
+>>> reason = crawl.run()  # doctest: +SKIP
+>>> best = [page.url for page in crawl.pages(10)]  # doctest: +SKIP
+
+Whoever wants to watch subscribes: `crawl.subscribe(listener)` is told of every `Asked`, `Settled`,
+`Delayed`, `Noted` and `Ended`. This module is cheap to import and stays so: a name is fetched from
+its home when it is first asked for.
 """
 
-__version__ = "0.1.0"
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from minicrawl.version import __version__
+
+if TYPE_CHECKING:
+    from minicrawl.app import Crawl
+    from minicrawl.config import Settings
+    from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
+    from minicrawl.crawl.progress import Progress
+    from minicrawl.errors import MinicrawlError
+    from minicrawl.export.rows import ExportRow
+    from minicrawl.model import State
+
+_HOMES = {
+    "Crawl": "minicrawl.app",
+    "Settings": "minicrawl.config",
+    "Asked": "minicrawl.crawl.events",
+    "Delayed": "minicrawl.crawl.events",
+    "Ended": "minicrawl.crawl.events",
+    "Event": "minicrawl.crawl.events",
+    "Noted": "minicrawl.crawl.events",
+    "Reason": "minicrawl.crawl.events",
+    "Settled": "minicrawl.crawl.events",
+    "Progress": "minicrawl.crawl.progress",
+    "MinicrawlError": "minicrawl.errors",
+    "ExportRow": "minicrawl.export.rows",
+    "State": "minicrawl.model",
+}
+
+__all__ = [
+    "Asked",
+    "Crawl",
+    "Delayed",
+    "Ended",
+    "Event",
+    "ExportRow",
+    "MinicrawlError",
+    "Noted",
+    "Progress",
+    "Reason",
+    "Settings",
+    "Settled",
+    "State",
+    "__version__",
+]
+
+
+if not TYPE_CHECKING:  # the type checker knows the names, and that there are no others
+
+    def __getattr__(name: str) -> object:
+        home = _HOMES.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(home), name)

@@ -179,7 +179,7 @@ TABLE = (
         "weight_internal",
         "weight-internal",
         kinds.WEIGHT,
-        "what a link within its host weighs",
+        "what a link within its site weighs",
         facet="internal",
     ),
     Setting(
@@ -187,7 +187,7 @@ TABLE = (
         "weight_dynamic",
         "weight-dynamic",
         kinds.WEIGHT,
-        "what a link to a URL with a query weighs",
+        "what the links of a page whose URL has a query weigh",
         facet="dynamic",
     ),
     # ------------------------------------------------------------ what may be fetched

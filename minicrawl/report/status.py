@@ -3,6 +3,7 @@
 N   pages known      G   units recorded in histories, the clock
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
@@ -98,14 +99,20 @@ def _counts(snapshot: Snapshot, names: Iterable[str]) -> dict[str, int]:
 
 
 def _mirrors(snapshot: Snapshot) -> list[Mirror]:
-    """Hosts of which so many pages repeat another host that all of it may."""
-    candidates = [row for row in tables.mirrors(snapshot.connection) if row[2] >= _FEWEST_PAGES]
+    """Pairs of hosts with so many pages in common that the smaller one may be all of it a mirror.
+
+    Which page of two was read first is chance, so what they have in common is counted both ways.
+    """
+    common = Counter[tuple[int, int]]()
+    for host, of_host, pages in tables.mirrors(snapshot.connection):
+        common[min(host, of_host), max(host, of_host)] += pages
+    candidates = [pair for pair in common.most_common() if pair[1] >= _FEWEST_PAGES]
     if not candidates:
         return []
     fetched = np.bincount(snapshot.host_of[snapshot.was_read], minlength=len(snapshot.origins))
-    origins = snapshot.origins
-    return [
-        Mirror(origins[host], origins[of_host], pages)
-        for host, of_host, pages in candidates
-        if pages >= _MOST_OF_A_HOST * fetched[host]
-    ]
+    found = []
+    for pair, pages in candidates:
+        original, mirror = sorted(pair, key=lambda host: (-fetched[host], host))
+        if pages >= _MOST_OF_A_HOST * fetched[mirror]:
+            found.append(Mirror(snapshot.origins[mirror], snapshot.origins[original], pages))
+    return found

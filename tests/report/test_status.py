@@ -77,11 +77,12 @@ def test_a_host_of_which_most_pages_repeat_another_is_a_mirror(
     tmp_path: Path, alike: int, pages: int, *, is_mirror: bool
 ) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        originals = [f"http://a.example/{number}" for number in range(pages + 1)]
         twins = [f"http://twin.example/{number}" for number in range(pages)]
-        crawl.seeds([A, *twins])
-        for twin in twins:
-            crawl.read(twin)
-        crawl.batch.mirrors += [(1, 0)] * alike
+        crawl.seeds([*originals, *twins])
+        for page in [*originals, *twins]:
+            crawl.read(page)
+        crawl.batch.mirrors += [(1, 0)] * 3 + [(0, 1)] * (alike - 3)  # whichever was read first
     expected = [Mirror("http://twin.example", "http://a.example", alike)] if is_mirror else []
     assert status_of(crawl.path).mirrors == expected
 

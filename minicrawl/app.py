@@ -1,0 +1,232 @@
+"""The composition root: settings in, a crawl of wired parts out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from itertools import chain, count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from minicrawl.config import Loaded, Settings
+from minicrawl.config.table import TABLE
+from minicrawl.crawl.events import Event, Listener, Noted, Reason
+from minicrawl.crawl.gate import Gate
+from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.preview import Preview, Rehearsal
+from minicrawl.crawl.progress import Gauge, Progress
+from minicrawl.crawl.seeding import gate_for, plant
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
+from minicrawl.errors import UsageError
+from minicrawl.export.rows import ExportRow
+from minicrawl.fetch.fetcher import Fetcher
+from minicrawl.frontier.pages import Frontier
+from minicrawl.report.ranks import Choice, rows
+from minicrawl.report.snapshot import snapshot
+from minicrawl.store import tables
+from minicrawl.store.reader import glance, reading
+from minicrawl.store.records import Terms
+from minicrawl.store.writer import Store
+from minicrawl.web.urls import host, seed
+
+NO_SEED = "there is no seed to start from: give a file of URLs, one a line"
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def today(self) -> float:
+        return time.time()
+
+
+class Crawl:
+    """A crawl of the web from some seeds into a store; run again, it goes on where it was."""
+
+    def __init__(
+        self, seeds: Iterable[str], settings: Settings | None = None, *, fresh: bool = False
+    ) -> None:
+        """Seeds are URLs, `example.org` will do. They may be empty where the store knows some.
+
+        A `fresh` crawl begins anew; an older store gets another name.
+        """
+        self.settings = settings or Settings()
+        self._seeds = seeds
+        self._fresh = fresh
+        self._listeners: list[Listener] = []
+        self._crawler: Crawler | None = None
+        self._gauge: Gauge | None = None
+        self._is_stopped = False
+
+    def subscribe(self, listener: Listener) -> None:
+        """Be told of every event, in the crawl's own thread: do not keep it waiting."""
+        self._listeners.append(listener)
+
+    def run(self) -> Reason:
+        """Crawl until the budget is spent or nothing is left; says which it was."""
+        return asyncio.run(self.run_in_loop())
+
+    def stop(self) -> None:
+        """Let what is under way end, and no more; to be called in the loop's thread."""
+        self._is_stopped = True
+        if self._crawler is not None:
+            self._crawler.stop()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has left its seeds behind."""
+        return self._gauge is not None
+
+    def progress(self) -> Progress | None:
+        """How far it has come; None before it has begun."""
+        return None if self._gauge is None else self._gauge.read()
+
+    def pages(self, count: int = 0) -> Iterator[ExportRow]:
+        """The pages in the store, read or not, the best first; all of them unless told."""
+        with snapshot(self.settings.storing.store) as seen:
+            yield from rows(seen, Choice(count=count))
+
+    async def run_in_loop(self) -> Reason:
+        """The same for whoever has a loop running."""
+        seeds, store = self._seeds_at_hand(), self.settings.storing.store
+        if self._fresh and (aside := set_aside(store)):
+            self._tell(Noted(text=f"the store that was there is {aside} now"))
+        async with _opened(self.settings, store, seeds) as keeper:
+            return await self._crawl(keeper)
+
+    async def preview(self, count: int) -> Preview:
+        """The first so many pages; asks for robots.txt alone, and writes to a copy of the store."""
+        seeds, store = self._seeds_at_hand(), self.settings.storing.store
+        with TemporaryDirectory(prefix="minicrawl-") as folder:
+            copy = Path(folder, "crawl.db")
+            if store.exists() and not self._fresh:
+                _copy(store, copy)
+            async with (
+                _opened(self.settings, copy, seeds) as keeper,
+                _network(self.settings, keeper) as (gate, fetcher),
+            ):
+                rehearsal = Rehearsal(self.settings, keeper, fetcher, gate, SystemClock())
+                return await rehearsal.preview(count)
+
+    async def _crawl(self, keeper: Keeper) -> Reason:
+        clock = SystemClock()
+        self._gauge = Gauge(keeper, clock)
+        async with _network(self.settings, keeper) as (gate, fetcher):
+            crawler = Crawler(self.settings, keeper, fetcher, gate, clock, self._tell)
+            self._crawler = crawler
+            if self._is_stopped:
+                crawler.stop()
+            return await crawler.run()
+
+    def _seeds_at_hand(self) -> Iterator[str]:
+        """Nothing is written for a crawl that has no seed."""
+        seeds = map(_canonical_seed, self._seeds)
+        for first in seeds:
+            return chain((first,), seeds)
+        if self._fresh or not self.settings.storing.store.exists():
+            raise UsageError(NO_SEED)
+        return seeds
+
+    def _tell(self, event: Event) -> None:
+        for listener in self._listeners:
+            listener(event)
+
+
+# ---------------------------------------------------------------- demo
+
+
+@contextmanager
+def demo(loaded: Loaded, pages: int, *, fresh: bool = False) -> Iterator[Crawl]:
+    """A crawl of a little web that this process serves itself; flags count, no other settings."""
+    web = DemoWeb(pages)
+    with DemoServer(web) as server:
+        yield Crawl(web.seeds, _demo_settings(loaded, pages, server.address), fresh=fresh)
+
+
+def _demo_settings(loaded: Loaded, pages: int, address: str) -> Settings:
+    """Quick, as nobody has to be spared; with a small endowment, as nobody chose the seeds."""
+    usual = {
+        "pages": pages,
+        "delay": 0,
+        "endowment": 100,
+        "per_address": loaded.settings.politeness.concurrency,
+        "store": "data/demo.db",
+    }
+    flags = {
+        setting.argument: loaded.settings.value(setting)
+        for setting in TABLE
+        if loaded.origins[setting.name].startswith("--")
+    }
+    return Settings.of(**usual | flags | {"resolve": [f"*={address}"], "allow_private": True})
+
+
+# ---------------------------------------------------------------- stores
+
+
+def set_aside(path: Path) -> Path | None:
+    """Give the store another name, which is the answer; None if there is no store."""
+    if not path.exists():
+        return None
+    with closing(Store.open(path)) as store:  # nobody else is writing it
+        store.compact()
+    stamp = time.strftime(f"{path.name}.%Y-%m-%dT%H-%M-%S")
+    names = chain((stamp,), (f"{stamp}-{number}" for number in count(2)))
+    aside = next(free for name in names if not (free := path.with_name(name)).exists())
+    for suffix in ("", "-wal", "-shm"):  # the last two are there while somebody reads
+        if (file := path.with_name(path.name + suffix)).exists():
+            file.rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+def _copy(path: Path, copy: Path) -> None:
+    with closing(Store.open(copy)) as store, reading(path) as original:
+        store.become(original)
+
+
+@asynccontextmanager
+async def _opened(settings: Settings, path: Path, seeds: Iterable[str]) -> AsyncIterator[Keeper]:
+    """The store with the seeds in it; made if it is not there."""
+    with closing(Store.open(path)) as store:
+        store.agree(_terms(settings))
+        with closing(glance(path)) as connection, closing(_keeper(store, connection)) as keeper:
+            await plant(keeper, seeds, settings.order.endowment)
+            if not len(keeper.frontier):
+                raise UsageError(NO_SEED)
+            yield keeper
+        store.compact()
+
+
+def _keeper(store: Store, connection: tables.Connection) -> Keeper:
+    terms = tables.terms(store.connection) or Terms()
+    return Keeper(
+        store, connection, lambda spending: Frontier.load(store.connection, terms, spending)
+    )
+
+
+def _terms(settings: Settings) -> Terms:
+    order = settings.order
+    return Terms(window=order.window, width=order.width, links=settings.storing.links)
+
+
+# ---------------------------------------------------------------- the rest
+
+
+@asynccontextmanager
+async def _network(settings: Settings, keeper: Keeper) -> AsyncIterator[tuple[Gate, Fetcher]]:
+    """What may be asked for, and who asks. The user vouches for the hosts of the seeds."""
+    trusted = {host(url) for url in keeper.seeds()}
+    async with Fetcher(settings.network, settings.politeness, trusted_hosts=trusted) as fetcher:
+        yield gate_for(keeper, settings.scope), fetcher
+
+
+def _canonical_seed(text: str) -> str:
+    url = seed(text)
+    if url is None:
+        raise UsageError(f"{text!r} is no URL that can be crawled")
+    return url

@@ -1,0 +1,1 @@
+"""The crawl: lease -> fetch -> read -> settle -> commit."""

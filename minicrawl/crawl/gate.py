@@ -1,0 +1,44 @@
+"""May this page be fetched at all? Everything that forbids it for good, but for robots.txt.
+
+Law: a page that the gate refuses is known and ranked, and no request is ever made for it.
+"""
+
+from collections.abc import Iterable
+
+from minicrawl import config
+from minicrawl.model import State
+from minicrawl.web.scope import ScopeRules, is_page_by_name
+
+
+class Gate:
+    """The user's scope and limits."""
+
+    def __init__(self, scope: config.Scope, seeds: Iterable[str]) -> None:
+        self._scope = scope
+        self._rules = self._rules_for(seeds)
+        self._wider = self._rules_for(())
+        self._led_to: list[str] = []
+        self._max_depth = scope.max_depth
+        self._per_host = scope.per_host_pages
+
+    def refusal(self, url: str, depth: int, pages_of_host: int) -> State | None:
+        """Why not, or None."""
+        if not is_page_by_name(url):
+            return State.TYPE
+        if not self._rules.allows(url) and not self._wider.allows(url):
+            return State.SCOPE
+        if self._max_depth is not None and depth > self._max_depth:
+            return State.DEPTH
+        if self._per_host is not None and pages_of_host >= self._per_host:
+            return State.HOST_BUDGET
+        return None
+
+    def widen(self, url: str) -> None:
+        """A seed leads here: whoever named it meant this place, be it of another name."""
+        if not self._rules.allows(url) and not self._wider.allows(url):
+            self._led_to.append(url)
+            self._wider = self._rules_for(self._led_to)
+
+    def _rules_for(self, seeds: Iterable[str]) -> ScopeRules:
+        scope = self._scope
+        return ScopeRules.of(scope.scope, seeds, allow=scope.allow, deny=scope.deny)

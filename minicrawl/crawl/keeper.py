@@ -1,0 +1,208 @@
+"""What happened, kept: applied to the frontier at once, committed to the store in batches.
+
+Laws: a step is applied once and written once, in the same order; the store hears of it before
+anything tells the user that it is safe. Writing is done in one thread of its own, so that a slow
+disk never stalls the crawl. A checkpoint follows the commit of every step that it knows of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import chain
+
+from minicrawl.frontier.pages import Frontier, Meeting
+from minicrawl.model import State
+from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.money import in_parts
+from minicrawl.opic.steps import Plan
+from minicrawl.store import tables
+from minicrawl.store.records import Batch, Checkpoint, DocumentRow, FetchRow, HostRow, StepRow
+from minicrawl.store.writer import Store
+from minicrawl.web.robots import Rules
+
+COMMIT_EVERY_S = 0.5
+STEPS_A_BATCH = 1000
+CHANGES_A_CHECKPOINT = 200_000
+_ENDOWED = "endowed"
+
+
+class Keeper:
+    """The one who writes down. `reader` sees what was committed, for questions in between."""
+
+    def __init__(
+        self,
+        store: Store,
+        reader: tables.Connection,
+        load: Callable[[Callable[[int], Spending]], Frontier],
+    ) -> None:
+        self._store = store
+        self._reader = reader
+        self._open = Batch()
+        self._closed = Batch()
+        self._spendings: dict[int, Spending] = {}
+        self._urls: dict[int, str] = {}
+        self._documents: dict[int, DocumentRow] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._full = asyncio.Event()
+        self._finishing = False
+        self.counters = tables.counters(store.connection)
+        self.frontier = load(self.spending_at)
+        self.is_new = not self.frontier.last_seq
+
+    # ------------------------------------------------------------ what happened
+
+    def meet(self, urls: list[str], depth: int) -> Meeting:
+        """The pages of these URLs; the step that follows must bear the new ones."""
+        meeting = self.frontier.meet(urls, depth)
+        self._open.hosts += meeting.hosts
+        self._open.urls += meeting.urls
+        origins = self.frontier.origins
+        self._urls |= {row.id: origins[row.host] + row.path for row in meeting.urls}
+        return meeting
+
+    def settle(self, step: Step, state: State = State.UNREAD) -> list[Plan]:
+        """Apply the step and remember to write it."""
+        row = StepRow(self.frontier.last_seq + 1, state, step)
+        if step.kind in (Kind.VISIT, Kind.FORWARD, Kind.ENDOWED):
+            self._spendings[row.seq] = step.spending
+        if step.kind is Kind.ENDOWED:
+            self.counters[_ENDOWED] = [*self._endowed(), row.seq]
+        plans = self.frontier.apply(row)
+        self._open.steps.append(row)
+        if len(self._open.steps) >= STEPS_A_BATCH:
+            self._full.set()
+        return plans
+
+    def agree_on_terms(self, discovery: float) -> None:
+        """Where fetches are shared with pages read before, so are the virtual page's gifts."""
+        share = in_parts(discovery) if 0 < discovery < 1 else -1
+        if share != self.frontier.ledger.totals.discovery:
+            self.settle(Step(Kind.TERMS, amount=share))
+
+    def record(self, fetch: FetchRow) -> None:
+        """A request and its answer."""
+        self._open.fetches.append(fetch)
+
+    def describe(self, document: DocumentRow) -> None:
+        """What a page is, as it was read last."""
+        self._documents[document.page] = document
+        self._open.documents.append(document)
+
+    def host(self, row: HostRow) -> None:
+        """What a host asks of us."""
+        self._open.hosts.append(row)
+
+    def mirror(self, host: int, of_host: int) -> None:
+        """A page of one host has the content of a page of another."""
+        self._open.mirrors.append((host, of_host))
+
+    def count(self, name: str, by: float = 1) -> None:
+        """Add to a counter that `status` shows."""
+        found = self.counters.get(name, 0)
+        self.counters[name] = (found if isinstance(found, int | float) else 0) + by
+
+    def counted(self, name: str) -> float:
+        """A counter as it is now."""
+        found = self.counters.get(name, 0)
+        return found if isinstance(found, int | float) else 0
+
+    # ------------------------------------------------------------ what is known
+
+    def spending_at(self, seq: int) -> Spending:
+        """Where the cash went by this step, be it on its way to the store."""
+        found = self._spendings.get(seq)
+        return tables.spending(self._reader, seq) if found is None else found
+
+    def url_of(self, page: int) -> str:
+        """The URL of a page, be it on its way to the store."""
+        return self._urls.get(page) or tables.url_of(self._reader, page)
+
+    def urls_of(self, pages: Sequence[int]) -> Iterator[str]:
+        """The URLs of pages that earlier runs left, in the order of their ids."""
+        return tables.urls_of(self._reader, pages)
+
+    def document(self, page: int) -> DocumentRow | None:
+        """What a page was when it was last read."""
+        found = self._documents.get(page)
+        return found or tables.documents(self._reader, (page,)).get(page)
+
+    def planted(self) -> set[int]:
+        """The pages that the user vouches for, of this run and of earlier ones."""
+        return set(chain.from_iterable(self.spending_at(seq).links for seq in self._endowed()))
+
+    def seeds(self) -> Iterator[str]:
+        """Their URLs, as they were committed."""
+        return self.urls_of(sorted(self.planted()))
+
+    def led_to_by_seeds(self) -> Iterator[str]:
+        """The URLs that redirects of seeds have led to so far."""
+        state, books = self.frontier.state, self.frontier.books
+        moved = [page for page in sorted(self.planted()) if state[page] == State.MOVED]
+        return self.urls_of([books.stands_for(page) for page in moved])
+
+    def _endowed(self) -> list[int]:
+        """The steps that endowed seeds."""
+        found = self.counters.get(_ENDOWED)
+        return found if isinstance(found, list) else []
+
+    def documents(self) -> Iterator[DocumentRow]:
+        """Every page that was read in earlier runs."""
+        return tables.all_documents(self._reader)
+
+    def robots(self, host: int) -> tuple[Rules, float] | None:
+        """The rules that a host gave in an earlier run, and until when they hold."""
+        row = tables.host(self._reader, host)
+        if row is None or row.robots is None or row.robots_until is None:
+            return None
+        return Rules.from_text(row.robots), row.robots_until
+
+    # ------------------------------------------------------------ what is safe
+
+    async def keep(self) -> None:
+        """Commit now and then until `finish` is called; at the end there is a checkpoint."""
+        while not self._finishing:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._full.wait(), COMMIT_EVERY_S)
+            await self.commit()
+        await self.commit(checkpoint=True)
+
+    def finish(self) -> None:
+        """Nothing more will happen: make it all safe."""
+        self._finishing = True
+        self._full.set()
+
+    async def commit(self, *, checkpoint: bool = False) -> None:
+        """Make all that happened so far safe; a checkpoint spares the next start some work."""
+        self._full.clear()
+        due = checkpoint or self.frontier.changes > CHANGES_A_CHECKPOINT
+        if not self._open and not due:
+            return
+        self._closed, self._open = self._open, Batch()
+        self._closed.counters = dict(self.counters)
+        rows = self.frontier.checkpoint() if due else None
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, self._write, self._closed, rows)
+        self._forget(self._closed)
+
+    def _write(self, batch: Batch, checkpoint: Checkpoint | None) -> None:
+        self._store.commit(batch)
+        if checkpoint is not None:
+            forget = not self.frontier.terms.links
+            self._store.checkpoint(checkpoint, forget_links=forget)
+
+    def _forget(self, batch: Batch) -> None:
+        """What the store has need not be in memory; a newer document of a page stays."""
+        for row in batch.steps:
+            self._spendings.pop(row.seq, None)
+        for url in batch.urls:
+            self._urls.pop(url.id, None)
+        for document in batch.documents:
+            if self._documents.get(document.page) is document:
+                del self._documents[document.page]
+
+    def close(self) -> None:
+        """Nothing more is written."""
+        self._thread.shutdown()

@@ -1,0 +1,423 @@
+"""The loop: lease -> fetch -> read -> settle -> commit.
+
+Laws: the next page is the richest one whose host may be asked now, chosen when there is room for
+it and not before; every lease is given back, whatever happens; what was settled is committed before
+the loop ends, and what was not settled is fetched again.
+
+lease   a page whose turn it is, and its host for as long
+news    something happened that may let another page have its turn
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.config import Settings
+from minicrawl.crawl.depths import Depths
+from minicrawl.crawl.endings import Ending, ending, outcome, strike
+from minicrawl.crawl.events import Asked, Delayed, Ended, Listener, Noted, Reason, Settled
+from minicrawl.crawl.gate import Gate
+from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.manners import Manners
+from minicrawl.crawl.orders import ORDERS
+from minicrawl.crawl.politeness import Hosts
+from minicrawl.crawl.reading import Reader
+from minicrawl.crawl.refresh import Refresh
+from minicrawl.crawl.reopening import LAST_AT, reopen
+from minicrawl.crawl.replays import Replays
+from minicrawl.crawl.settling import Settler, Waiting
+from minicrawl.model import Failed, Fetched, Page, Request, State, Unchanged
+from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.money import UNIT
+from minicrawl.ports import Clock, Fetcher
+from minicrawl.store.records import FetchRow
+
+CLOSED_AT_ONCE = 500
+"""Pages that are settled without a fetch before the loop looks around."""
+GRACE_S = 5.0
+"""For what is under way when the crawl is stopped."""
+
+
+class Lease(NamedTuple):
+    """A page whose turn it is."""
+
+    page: int
+    host: int
+    url: str
+    again: bool  # it was read before
+
+
+class Crawler:
+    """One crawl. `run` it once; `stop` it from the loop's own thread."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        keeper: Keeper,
+        fetcher: Fetcher,
+        gate: Gate,
+        clock: Clock,
+        tell: Listener,
+    ) -> None:
+        frontier, limit = keeper.frontier, settings.scope.max_depth
+        self._settings, self._keeper, self._fetcher = settings, keeper, fetcher
+        self._frontier, self._gate, self._clock, self._tell = frontier, gate, clock, tell
+        self._depths = None if limit is None else Depths(frontier, limit)
+        self._order = ORDERS[settings.order.strategy](frontier.ledger)
+        self._queue = ByHost(self._order.keys, frontier.ledger.flags, frontier.host_of)
+        self.hosts = Hosts(settings.politeness, self._queue.resume)
+        self._manners = Manners(settings, keeper, self.hosts, fetcher, clock)
+        self._replays = Replays(frontier, settings.order.replay)
+        waiting = Waiting(self._queue, self._order, self._depths, self._replays.saw)
+        self._settler = Settler(settings, keeper, waiting, gate)
+        self._reader = Reader(
+            agent=settings.politeness.agent, with_words=self._settler.sharing.wants_words
+        )
+        self._refresh = Refresh(endless=settings.budget.continuous)
+        self._news = asyncio.Event()
+        self._stopping = False
+        self._tries: dict[int, int] = {}
+        self._learning: set[int] = set()
+        self._turns = self._pages_under_way = 0
+        self._launches = self._launches_again = 0
+        self._take_up()
+
+    def _take_up(self) -> None:
+        """What earlier runs left: who waits, or does so again, and what was read."""
+        frontier, today = self._frontier, self._clock.today()
+        if again := reopen(self._keeper, self._gate, self._settings, today):
+            self._tell(Noted(text=f"{again:,} pages that were put aside wait again"))
+        self._keeper.agree_on_terms(self._settings.order.discovery)
+        self._order.grow(range(len(frontier)))
+        self._queue.born(np.flatnonzero(frontier.states() == State.UNREAD).tolist())
+        for document in self._keeper.documents():
+            self._settler.know_content(document.page, document.content)
+            if self._settings.order.refresh:
+                self._refresh.saw(document)
+            self.hosts[frontier.host_of[document.page]].pages += 1
+
+    # ------------------------------------------------------------ from the first to the last
+
+    async def run(self) -> Reason:
+        """Crawl until the budget is spent, nothing is left, or somebody stops it."""
+        keeping = asyncio.create_task(self._keeper.keep())
+        try:
+            reason = await self._crawl_while(keeping)
+            self._keeper.finish()
+            await keeping
+        except BaseExceptionGroup as group:
+            raise _first(group) from group
+        finally:
+            keeping.cancel()
+            await self._reader.close()
+        self._tell(Ended(reason=reason))
+        return reason
+
+    async def _crawl_while(self, keeping: asyncio.Task[None]) -> Reason:
+        async with asyncio.TaskGroup() as turns:
+            crawling = turns.create_task(self._crawl(turns))
+            await asyncio.wait((crawling, keeping), return_when=asyncio.FIRST_COMPLETED)
+            if not crawling.done():  # a store that fails ends the crawl
+                keeping.result()
+        return crawling.result()
+
+    def stop(self) -> None:
+        """Lease no more pages; what is under way gets a moment to end."""
+        self._stopping = True
+        self._news.set()
+
+    async def _crawl(self, turns: asyncio.TaskGroup) -> Reason:
+        under_way: set[asyncio.Task[None]] = set()
+        began = last = self._clock.now()
+        reason = None
+        while reason is None:
+            now = self._clock.now()
+            self._keeper.count("running_s", now - last)
+            self._keeper.counters[LAST_AT] = self._clock.today()
+            last = now
+            self._news.clear()
+            self.hosts.wake(now)
+            if not self._is_over(now - began):
+                self._launch(turns, under_way)
+            reason = self._reason_to_end(now - began)
+            if reason is None:
+                await self._wait(began)
+        await self._let_end(under_way, GRACE_S if self._stopping else None)
+        return reason
+
+    def _launch(self, turns: asyncio.TaskGroup, under_way: set[asyncio.Task[None]]) -> None:
+        """Give pages their turns while there is room."""
+        while self._turns < self._settings.politeness.concurrency and not self._is_spent():
+            turn = self._next_turn()
+            if turn is None:
+                return
+            self._turns += 1
+            task = turns.create_task(self._take_turn(turn))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+            # Of a task that is cancelled before its first step nobody else would close the turn.
+            task.add_done_callback(partial(_close, turn))
+
+    async def _take_turn(self, turn: Coroutine[None, None, None]) -> None:
+        """The turn counts as over before anybody hears of it."""
+        try:
+            await turn
+        finally:
+            self._turns -= 1
+            self._news.set()
+
+    def _is_over(self, running_s: float) -> bool:
+        """Whether no more pages may be leased, whatever waits."""
+        seconds = self._settings.budget.seconds
+        return self._stopping or (seconds is not None and running_s >= seconds)
+
+    def _reason_to_end(self, running_s: float) -> Reason | None:
+        if self._is_over(running_s):
+            return Reason.STOPPED if self._stopping else Reason.BUDGET
+        if self._turns or self._news.is_set():
+            return None
+        if self._is_spent():
+            return Reason.BUDGET
+        if self.hosts.next_wake() is not None and self._wants_more():
+            return None
+        return None if self._finds_more() else Reason.EMPTY
+
+    def _is_spent(self) -> bool:
+        """Whether what is under way may use up the budget."""
+        budget, fetched = self._settings.budget, self._keeper.counted("fetched")
+        if budget.pages is not None and fetched + self._pages_under_way >= budget.pages:
+            return True
+        limit = budget.body_bytes
+        return limit is not None and self._keeper.counted("wire_bytes") >= limit
+
+    def _wants_more(self) -> bool:
+        aside = len(self._depths) if self._depths is not None else 0
+        return self._frontier.ledger.unread > aside or self._refresh.has_more()
+
+    def _finds_more(self) -> bool:
+        """All is read: who waited aside for a shorter way is settled."""
+        aside = self._depths.give_up() if self._depths is not None else []
+        for page in aside:
+            self._close(page, State.DEPTH, self._keeper.url_of(page))
+            self._news.set()
+        return bool(aside)
+
+    async def _wait(self, began: float) -> None:
+        """Until there is news, or a host's time comes, or ours is over."""
+        self._replays.run(self._settler)
+        await asyncio.sleep(0)  # news that is there already lets nobody else have a turn
+        seconds, now = self._settings.budget.seconds, self._clock.now()
+        times = [self.hosts.next_wake(), None if seconds is None else began + seconds]
+        due = min((time for time in times if time is not None), default=None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if due is None else max(due - now, 0)):
+                await self._news.wait()
+
+    async def _let_end(self, under_way: set[asyncio.Task[None]], grace_s: float | None) -> None:
+        if under_way:
+            _, late = await asyncio.wait(tuple(under_way), timeout=grace_s)
+            for task in late:
+                task.cancel()
+
+    # ------------------------------------------------------------ who is next
+
+    def _next_turn(self) -> Coroutine[None, None, None] | None:
+        """The turn of the next page, or first of all of its host."""
+        now = self._clock.now()
+        for _ in range(CLOSED_AT_ONCE):
+            lease = self._lease()
+            if lease is None:
+                return None
+            host = lease.host
+            state = self._refusal(lease, now)
+            if state is not None:
+                self._settle_unasked(lease, state, now)
+            elif host in self._learning or not self.hosts.has_room(host):
+                self._give_back(lease)
+            elif not self._manners.are_known(host):
+                self._give_back(lease)
+                self._learning.add(host)
+                return self._learn(host)
+            else:
+                self._pages_under_way += 1
+                self.hosts[host].pages += not lease.again
+                self._launches += 1
+                self._launches_again += lease.again
+                self.hosts.begin(host, now)
+                return self._visit(lease)
+        self._news.set()
+        return None
+
+    def _lease(self) -> Lease | None:
+        """The next page of the pool whose share is due, else of the other."""
+        order = self._settings.order
+        if order.refresh and self._launches_again < order.refresh * (self._launches + 1):
+            return self._lease_again() or self._lease_new()
+        return self._lease_new() or (self._lease_again() if order.refresh else None)
+
+    def _lease_new(self) -> Lease | None:
+        page = self._queue.take()
+        return None if page is None else self._leased(page, again=False)
+
+    def _lease_again(self) -> Lease | None:
+        page = self._refresh.take(
+            lambda page: self._queue.is_ready(self._frontier.host_of[page]),
+            self._frontier.ledger.cash_of_all,
+            self._clock.today(),
+        )
+        if page is None:
+            return None
+        self._queue.pause(self._frontier.host_of[page])
+        return self._leased(page, again=True)
+
+    def _leased(self, page: int, *, again: bool) -> Lease:
+        return Lease(page, self._frontier.host_of[page], self._keeper.url_of(page), again)
+
+    def _give_back(self, lease: Lease) -> None:
+        if lease.again:
+            self._refresh.give_back(lease.page)
+        else:
+            self._queue.release(lease.page)
+
+    def _refusal(self, lease: Lease, now: float) -> State | None:
+        """Why the page is not asked for."""
+        clock = self.hosts[lease.host]
+        depth = self._frontier.depth[lease.page] if self._depths is None else 0
+        state = self._gate.refusal(lease.url, depth, 0 if lease.again else clock.pages)
+        if state is not None:
+            return state
+        if self._depths is not None and self._depths.is_too_deep(lease.page):
+            return State.UNREAD
+        state = self.hosts.trouble(lease.host, now)
+        if state is None and clock.rules is not None and self._manners.are_known(lease.host):
+            return None if clock.rules.allows(lease.url) else State.ROBOTS
+        return state
+
+    def _settle_unasked(self, lease: Lease, state: State, now: float) -> None:
+        """No request for this page: the host may be asked for another one at once."""
+        if lease.again and state is self.hosts.trouble(lease.host, now):
+            self._refresh.release(lease.page)
+            if self._settings.budget.continuous:
+                self.hosts.rest(lease.host)
+        elif lease.again:
+            self._refresh.forget(lease.page)
+        elif state is not State.UNREAD:
+            self._close(lease.page, state, lease.url)
+        self.hosts.resume_when_ready(lease.host, now)
+
+    def _close(self, page: int, state: State, url: str) -> None:
+        self._settler.close(page, state)
+        self._tell(Settled(url=url, state=state))
+
+    # ------------------------------------------------------------ turns
+
+    async def _learn(self, host: int) -> None:
+        """The turn of a host: where it is, and how it wants to be asked."""
+        try:
+            if not await self._manners.locate(host) or self._manners.are_known(host):
+                return
+            if not self.hosts.has_room(host):
+                return
+            self.hosts.begin(host, self._clock.now())
+            try:
+                await self._manners.learn(host, self._tell, self._read_sitemap)
+            finally:
+                self.hosts.end(host, self._clock.now())
+        finally:
+            self._learning.discard(host)
+            self.hosts.resume_when_ready(host, self._clock.now())
+
+    async def _read_sitemap(self, body: bytes, url: str) -> tuple[str, ...]:
+        sitemap = await self._reader.sitemap(body, url)
+        self._settler.introduce(sitemap.pages, 1)
+        return sitemap.sitemaps
+
+    async def _visit(self, lease: Lease) -> None:
+        """The turn of a page."""
+        page, host, url, again = lease
+        self._tell(Asked(url=url, cash=self._frontier.ledger.cash(page) / UNIT))
+        fetched: Fetched | None = None
+        try:
+            fetched = await self._fetcher.fetch(self._request(lease))
+            reading = await self._reader.page(fetched, url) if isinstance(fetched, Page) else None
+            if isinstance(reading, Failed):
+                fetched, reading = reading, None
+            self._tries[page] = self._tries.get(page, 0) + 1
+            self._judge_host(host, fetched)
+            self._settle(lease, fetched, ending(url, fetched, reading, self._tries[page]))
+        finally:
+            if not isinstance(fetched, Page):
+                self.hosts[host].pages -= not again
+            self._pages_under_way -= 1
+            self.hosts.end(host, self._clock.now())
+
+    def _request(self, lease: Lease) -> Request:
+        """For a page that was read before, with what lets the server say that it is the same."""
+        was_read = State(self._frontier.state[lease.page]).was_read
+        known = self._keeper.document(lease.page) if lease.again and was_read else None
+        has_links = self._settings.storing.links
+        return Request(
+            url=lease.url,
+            max_bytes=self._settings.network.max_body_bytes,
+            etag=known.etag if known is not None and has_links else None,
+            last_modified=known.last_modified if known is not None and has_links else None,
+        )
+
+    def _judge_host(self, host: int, fetched: Fetched) -> None:
+        struck = strike(fetched, self._clock.today())
+        if struck is None:
+            self.hosts.heal(host)
+        else:
+            self.hosts.strike(host, self._clock.now(), *struck)
+
+    def _settle(self, lease: Lease, fetched: Fetched, how: Ending) -> None:
+        """The end of the turn, or not yet."""
+        name, _, detail = outcome(fetched)
+        self._record(lease.page, fetched)
+        state = self._settler.settle(lease.page, lease.url, how, self._clock.today())
+        if state is None:
+            self._give_back(lease)
+            self._tell(Delayed(url=lease.url, detail=f"{name} {detail}".rstrip()))
+            return
+        self._tries.pop(lease.page, None)
+        self._replays.fetched()
+        if self._settings.order.refresh:
+            self._follow(lease)
+        elapsed_s = fetched.elapsed_s
+        self._tell(Settled(url=lease.url, state=state, detail=detail, elapsed_s=elapsed_s))
+
+    def _record(self, page: int, fetched: Fetched) -> None:
+        name, status, detail = outcome(fetched)
+        wire_bytes = fetched.wire_bytes if isinstance(fetched, Page) else 0
+        self._keeper.record(
+            FetchRow(page, self._clock.today(), name, status, wire_bytes, fetched.elapsed_s, detail)
+        )
+        self._keeper.count("requests")
+        self._keeper.count("wire_bytes", wire_bytes)
+        self._keeper.count("fetched", isinstance(fetched, Page | Unchanged))
+
+    def _follow(self, lease: Lease) -> None:
+        """Watch the page from now on."""
+        document = self._keeper.document(lease.page)
+        if document is not None:
+            self._refresh.saw(document)
+        if lease.again:
+            self._refresh.release(lease.page)
+
+
+def _close(turn: Coroutine[None, None, None], _task: asyncio.Task[None]) -> None:
+    turn.close()
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What went wrong first; the others followed from it."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

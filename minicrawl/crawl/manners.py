@@ -1,0 +1,191 @@
+"""The first words with a host: where it is, what its robots.txt asks of us, what its sitemaps list.
+
+Laws (RFC 9309): no page is asked for before robots.txt has answered; what is not there forbids
+nothing; what cannot be had forbids all. An answer holds for a day by the clock. Sitemaps come
+before pages; each is a request like any other: it takes a turn of its host, and keeps the delay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+
+from minicrawl.config import Settings
+from minicrawl.crawl.endings import POLICIES, strike
+from minicrawl.crawl.events import Listener, Noted
+from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.politeness import Hosts
+from minicrawl.model import (
+    Failed,
+    FailureKind,
+    Moved,
+    Page,
+    Refused,
+    Request,
+    State,
+    Unchanged,
+    Want,
+)
+from minicrawl.ports import Clock, Fetcher
+from minicrawl.store.records import HostRow
+from minicrawl.web import robots, sitemaps
+from minicrawl.web.urls import canonical
+
+MOST_REDIRECTS = 5
+MOST_SITEMAPS = 100
+UNREACHABLE = frozenset(
+    (
+        FailureKind.DNS,
+        FailureKind.CONNECT,
+        FailureKind.TLS,
+        FailureKind.TIMEOUT,
+        FailureKind.RESET,
+        FailureKind.PROTOCOL,
+    )
+)
+"""With these no page of the host can be had either: it is down, whatever robots.txt might say."""
+
+
+class Manners:
+    """Learns how a host wants to be asked."""
+
+    def __init__(
+        self, settings: Settings, keeper: Keeper, hosts: Hosts, fetcher: Fetcher, clock: Clock
+    ) -> None:
+        self._settings = settings
+        self._keeper = keeper
+        self._hosts = hosts
+        self._fetcher = fetcher
+        self._clock = clock
+        self._sitemaps: dict[int, _Sitemaps] = {}
+
+    def are_known(self, host: int) -> bool:
+        """Whether pages of the host may be asked for as it is: its address, its rules."""
+        is_located = self._hosts[host].address is not None
+        return self._has_rules(host) and is_located and host not in self._sitemaps
+
+    def _has_rules(self, host: int) -> bool:
+        """Whether those of its last answer still hold, be it one to an earlier run."""
+        clock = self._hosts[host]
+        if not clock.recalled:
+            clock.recalled = True
+            if self._settings.politeness.robots:
+                clock.rules, clock.rules_until = self._keeper.robots(host) or (None, 0.0)
+        return clock.rules is not None and self._clock.today() < clock.rules_until
+
+    async def locate(self, host: int) -> bool:
+        """Find the host's address; False if it has none that we may connect to."""
+        found = await self._fetcher.locate(self._keeper.frontier.origins[host] + "/")
+        if isinstance(found, str):
+            self._hosts.found_at(host, found)
+            return True
+        if isinstance(found, Refused):
+            self._hosts.put_down(host, self._clock.now(), State.of(found.reason))
+        elif not self._failed(host, found):
+            self._hosts.put_down(host, self._clock.now(), State.of(found.kind))
+        return False
+
+    async def learn(self, host: int, tell: Listener, read_sitemap: SitemapReader) -> None:
+        """Ask one thing: robots.txt, or after it a sitemap that is wanted; the host is leased."""
+        if host in self._sitemaps:
+            await self._read_a_sitemap(host, read_sitemap)
+        elif not self._settings.politeness.robots:
+            self._hosts[host].rules, self._hosts[host].rules_until = robots.ALLOW_ALL, math.inf
+        elif not self._has_rules(host):
+            await self._learn_rules(host, tell)
+
+    async def _learn_rules(self, host: int, tell: Listener) -> None:
+        origin, clock = self._keeper.frontier.origins[host], self._hosts[host]
+        answer = await self._robots_txt(origin)
+        if isinstance(answer, Failed) and self._failed(host, answer):
+            return
+        known = clock.rules or robots.FORBID_ALL
+        rules, holds_s = robots.verdict(answer, self._settings.politeness.agent, known)
+        self._say_what_is_capped(origin, rules, tell)
+        if self._settings.scope.sitemaps and clock.rules is None:
+            self._await_sitemaps(host, rules.sitemaps)
+        clock.rules, clock.rules_until = rules, self._clock.today() + holds_s
+        self._keeper.host(HostRow(host, origin, rules.text(), clock.rules_until))
+
+    def _failed(self, host: int, answer: Failed) -> bool:
+        """Whether to ask again later, or not at all for a while, instead of judging now."""
+        if self._strike(host, answer) and self._hosts[host].strikes < POLICIES[answer.kind].tries:
+            return True
+        if answer.kind not in UNREACHABLE:
+            return False
+        self._hosts.put_down(host, self._clock.now(), State.of(answer.kind))
+        return True
+
+    def _strike(self, host: int, answer: object) -> bool:
+        """Whether the answer counts against the host."""
+        struck = strike(answer, self._clock.today())
+        if struck is not None:
+            self._hosts.strike(host, self._clock.now(), *struck)
+        return struck is not None
+
+    async def _robots_txt(self, origin: str) -> Page | Failed | Refused:
+        """The answer at the end of a few redirects."""
+        url = f"{origin}/robots.txt"
+        for _ in range(MOST_REDIRECTS + 1):
+            answer = await self._ask(url, robots.MAX_BYTES)
+            if not isinstance(answer, Moved):
+                return answer
+            target = canonical(answer.target, url)
+            if target is None:
+                break
+            url = target
+        return Failed(kind=FailureKind.BAD_REDIRECT, detail=f"{origin}/robots.txt leads nowhere")
+
+    async def _ask(self, url: str, max_bytes: int) -> Page | Moved | Failed | Refused:
+        answer = await self._fetcher.fetch(Request(url=url, want=Want.TEXT, max_bytes=max_bytes))
+        self._keeper.count("requests")
+        if isinstance(answer, Page):
+            self._keeper.count("wire_bytes", answer.wire_bytes)
+        if isinstance(answer, Unchanged):
+            raise TypeError(f"{url} is unchanged, but nobody said since when")
+        return answer
+
+    def _say_what_is_capped(self, origin: str, rules: robots.Rules, tell: Listener) -> None:
+        cap = self._settings.politeness.max_delay_s
+        if rules.crawl_delay_s is not None and rules.crawl_delay_s > cap:
+            tell(
+                Noted(text=f"{origin} asks for a Crawl-delay of {rules.crawl_delay_s:g} s: {cap:g}")
+            )
+
+    def _await_sitemaps(self, host: int, names: Iterable[str]) -> None:
+        listed = _Sitemaps()
+        listed.add(canonical(name, f"{self._keeper.frontier.origins[host]}/") for name in names)
+        if listed.waiting:
+            self._sitemaps[host] = listed
+
+    async def _read_a_sitemap(self, host: int, read_sitemap: SitemapReader) -> None:
+        listed = self._sitemaps[host]
+        url = listed.waiting.popleft()
+        answer = await self._ask(url, sitemaps.MAX_BYTES)
+        if url.startswith(f"{self._keeper.frontier.origins[host]}/"):
+            self._strike(host, answer)
+        if isinstance(answer, Page):
+            listed.add(await read_sitemap(answer.body, url))
+        elif isinstance(answer, Moved):
+            listed.add((canonical(answer.target, url),))
+        if not listed.waiting:
+            del self._sitemaps[host]
+
+
+class _Sitemaps:
+    """Those of a host: each is read once, and not all of too many."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[str] = deque()
+        self._seen: set[str] = set()
+
+    def add(self, urls: Iterable[str | None]) -> None:
+        for url in urls:
+            if url and url not in self._seen and len(self._seen) < MOST_SITEMAPS:
+                self._seen.add(url)
+                self.waiting.append(url)
+
+
+SitemapReader = Callable[[bytes, str], Awaitable[tuple[str, ...]]]
+"""Introduces the pages of a sitemap and answers with the sitemaps that it names."""

@@ -1,0 +1,174 @@
+"""When a host may be asked: a pause between two requests, and longer ones after trouble.
+
+Laws: a host has at most `per_host` requests at once and an address `per_address`; between the end
+of one request and the start of the next lies the larger of our delay and the host's Crawl-delay
+(capped); trouble doubles the pause, success halves what is left of it.
+
+strike   a failure that counts against the host: it did not answer, or asked us to slow down
+down     a host with too many strikes: for a while its pages are settled without asking
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import islice
+from math import inf
+
+from minicrawl.config import Politeness
+from minicrawl.model import FailureKind, State
+from minicrawl.web.robots import Rules
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 3600.0
+STRIKES_TO_GO_DOWN = 6
+DOWN_FOR_S = 3600.0
+
+
+@dataclass(slots=True)
+class Host:
+    """What is known of an origin, and its clock."""
+
+    rules: Rules | None = None
+    rules_until: float = 0.0  # by the time of day
+    recalled: bool = False  # what earlier runs knew of it was looked up
+    ready_at: float = 0.0  # by the clock that never jumps, as are the next ones
+    down_until: float = 0.0
+    trouble: State | None = None
+    in_use: int = 0
+    strikes: int = 0
+    pages: int = 0  # read or being read
+    address: str | None = None
+
+
+@dataclass(slots=True)
+class _Address:
+    in_use: int = 0
+    waiting: dict[int, None] = field(default_factory=dict)  # each host once, in its order
+
+
+class Hosts:
+    """The clocks of all hosts; `resume` is told when a host may be asked again."""
+
+    def __init__(self, politeness: Politeness, resume: Callable[[int], None]) -> None:
+        self._politeness = politeness
+        self._resume = resume
+        self._hosts: defaultdict[int, Host] = defaultdict(Host)
+        self._addresses: defaultdict[str, _Address] = defaultdict(_Address)
+        self._wakes: list[tuple[float, int]] = []
+        self._vacant: set[str] = set()  # addresses that have room, and hosts that wait for it
+
+    def __getitem__(self, host: int) -> Host:
+        return self._hosts[host]
+
+    def delay_s(self, host: int) -> float:
+        """The pause between two requests to it."""
+        rules = self._hosts[host].rules
+        asked = rules.crawl_delay_s if rules is not None else None
+        return max(self._politeness.delay_s, min(asked or 0.0, self._politeness.max_delay_s))
+
+    def has_room(self, host: int) -> bool:
+        """Whether its address takes one more request; if not, the host is told when it does."""
+        name = self._hosts[host].address
+        if name is None:
+            return True
+        address = self._addresses[name]
+        if address.in_use < self._politeness.per_address:
+            return True
+        address.waiting[host] = None
+        return False
+
+    def begin(self, host: int, now: float) -> None:
+        """A request to it starts."""
+        clock = self._hosts[host]
+        clock.in_use += 1
+        clock.ready_at = max(clock.ready_at, now + self.delay_s(host))
+        if clock.address is not None:
+            self._addresses[clock.address].in_use += 1
+        if clock.in_use < self._politeness.per_host:
+            self.resume_when_ready(host, now)
+
+    def end(self, host: int, now: float) -> None:
+        """A request to it is over."""
+        clock = self._hosts[host]
+        clock.in_use -= 1
+        clock.ready_at = max(clock.ready_at, now + self.delay_s(host))
+        self.resume_when_ready(host, now)
+        if clock.address is not None:
+            self._leave(clock.address)
+
+    def found_at(self, host: int, address: str) -> None:
+        """Its address became known, or changed, which counts once no request is under way."""
+        clock = self._hosts[host]
+        if not clock.in_use:
+            clock.address = address
+
+    def strike(self, host: int, now: float, kind: FailureKind, wait_s: float | None) -> None:
+        """It failed us: a pause that grows, or the one it asked for."""
+        clock = self._hosts[host]
+        clock.strikes += 1
+        pause_s = FIRST_PAUSE_S * 2 ** min(clock.strikes - 1, 16) if wait_s is None else wait_s
+        clock.ready_at = max(clock.ready_at, now + min(pause_s, LONGEST_PAUSE_S))
+        if clock.strikes >= STRIKES_TO_GO_DOWN:
+            self.put_down(host, now, State.of(kind))
+
+    def put_down(self, host: int, now: float, trouble: State) -> None:
+        """For a while its pages need not be asked for."""
+        self._hosts[host].trouble, self._hosts[host].down_until = trouble, now + DOWN_FOR_S
+
+    def rest(self, host: int) -> None:
+        """Nothing is wanted of it before it may be up again."""
+        clock = self._hosts[host]
+        clock.ready_at = max(clock.ready_at, clock.down_until)
+
+    def heal(self, host: int) -> None:
+        """It answered as it should."""
+        clock = self._hosts[host]
+        clock.strikes //= 2
+        clock.trouble = None
+
+    def trouble(self, host: int, now: float) -> State | None:
+        """Why its pages need not be asked for at all."""
+        clock = self._hosts[host]
+        return clock.trouble if now < clock.down_until else None
+
+    def resume_when_ready(self, host: int, now: float) -> None:
+        """Let it be asked as soon as its clock allows."""
+        clock = self._hosts[host]
+        if clock.in_use >= self._politeness.per_host:
+            return
+        if clock.ready_at <= now:
+            self._resume(host)
+        else:
+            heappush(self._wakes, (clock.ready_at, host))
+
+    def wake(self, now: float) -> None:
+        """Resume the hosts whose time has come."""
+        while self._wakes and self._wakes[0][0] <= now:
+            self.resume_when_ready(heappop(self._wakes)[1], now)
+        for name in sorted(self._vacant):
+            self._let_in(name, now)
+
+    def next_wake(self) -> float | None:
+        """When the next host's time comes; a moment of the past if it has come already."""
+        if self._vacant:
+            return -inf
+        return self._wakes[0][0] if self._wakes else None
+
+    def _leave(self, name: str) -> None:
+        address = self._addresses[name]
+        address.in_use -= 1
+        if address.waiting:
+            self._vacant.add(name)
+        elif not address.in_use:
+            del self._addresses[name]
+
+    def _let_in(self, name: str, now: float) -> None:
+        """As many as there is room for. Who is let in may not go: then the next ones are."""
+        address = self._addresses[name]
+        room = self._politeness.per_address - address.in_use
+        for host in list(islice(address.waiting, room)):
+            del address.waiting[host]
+            self.resume_when_ready(host, now)
+        if not room or not address.waiting:
+            self._vacant.discard(name)

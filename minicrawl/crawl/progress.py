@@ -1,0 +1,69 @@
+"""How far a crawl has come, honestly: what was done and is known, no guess when it will end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from minicrawl.crawl.keeper import Keeper
+from minicrawl.model import State
+from minicrawl.opic.money import UNIT
+from minicrawl.ports import Clock
+
+_COST_SHARE = 0.01
+"""Of the time that may be spent on adding up the importance of all pages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """A moment of a crawl; totals are over all its runs."""
+
+    known: int
+    unread: int
+    fetched: int
+    requests: int
+    failed: int
+    wire_bytes: int
+    hosts: int
+    running_s: float
+    turns_of_cash: float  # G / M: how often all the cash has gone round
+    importance_gathered: float  # the share that lies on pages that were read
+
+
+class Gauge:
+    """Reads a running crawl; adds up all pages seldom enough to cost next to nothing."""
+
+    def __init__(self, keeper: Keeper, clock: Clock) -> None:
+        self._keeper = keeper
+        self._clock = clock
+        self._gathered = 0.0
+        self._due = 0.0
+
+    def read(self) -> Progress:
+        """The crawl as it is now."""
+        keeper, ledger = self._keeper, self._keeper.frontier.ledger
+        counts = keeper.frontier.counts
+        return Progress(
+            known=len(keeper.frontier),
+            unread=ledger.unread,
+            fetched=int(keeper.counted("fetched")),
+            requests=int(keeper.counted("requests")),
+            failed=sum(counts[state] for state in State if state.is_failure),
+            wire_bytes=int(keeper.counted("wire_bytes")),
+            hosts=len(keeper.frontier.origins),
+            running_s=keeper.counted("running_s"),
+            turns_of_cash=ledger.recorded / max(ledger.minted, UNIT),
+            importance_gathered=self._importance_gathered(),
+        )
+
+    def _importance_gathered(self) -> float:
+        now = self._clock.now()
+        if now >= self._due and len(self._keeper.frontier):
+            read = np.isin(self._keeper.frontier.states(), READ_STATES)
+            self._gathered = float(self._keeper.frontier.importance()[read].sum())
+            self._due = now + (self._clock.now() - now) / _COST_SHARE
+        return self._gathered
+
+
+READ_STATES = [state for state in State if state.was_read]

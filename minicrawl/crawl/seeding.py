@@ -1,0 +1,52 @@
+"""Seeds: the pages that the user vouches for. They become known and share the endowment.
+
+Laws: seeds may come by the million, so they are taken block by block; the endowment is shared once,
+when all are known. Seeds added to a crawl later, be they known by links already, get no less each
+than the first ones, and a page is endowed once.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from minicrawl.config import Scope
+from minicrawl.crawl.gate import Gate
+from minicrawl.crawl.keeper import Keeper
+from minicrawl.opic.journal import Kind, Spending, Step
+
+_AT_ONCE = 10_000
+_FIRST = "first_seeds"  # how many shared the endowment
+
+
+async def plant(keeper: Keeper, seeds: Iterable[str], endowment: int) -> int:
+    """Make canonical URLs known as seeds; answers with how many of them are new as such."""
+    before = keeper.planted()
+    named = await _introduce(keeper, iter(seeds))
+    new = sorted(named - before)
+    if new:
+        if not before:
+            keeper.count(_FIRST, len(new))
+        units = -(-endowment * len(new) // int(keeper.counted(_FIRST)))
+        keeper.settle(Step(Kind.ENDOWED, spending=Spending(new), amount=units))
+        await keeper.commit()
+    for page in before | named:
+        keeper.frontier.depth[page] = 0
+    return len(new)
+
+
+def gate_for(keeper: Keeper, scope: Scope) -> Gate:
+    """The scope as the seeds have it, and the places where their redirects have led so far."""
+    gate = Gate(scope, keeper.seeds())
+    for url in keeper.led_to_by_seeds():
+        gate.widen(url)
+    return gate
+
+
+async def _introduce(keeper: Keeper, seeds: Iterator[str]) -> set[int]:
+    pages: set[int] = set()
+    while block := list(dict.fromkeys(islice(seeds, _AT_ONCE))):
+        meeting = keeper.meet(block, 0)
+        pages.update(meeting.pages)
+        if meeting.urls:
+            keeper.settle(Step(Kind.BORN, born=len(meeting.urls)))
+        await keeper.commit()
+    return pages

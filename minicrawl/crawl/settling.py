@@ -1,0 +1,239 @@
+"""Settling: from how a page's turn ended to the step that is kept, and to who waits now.
+
+Laws: a turn ends with exactly one step, or the page waits again. Whatever became known by it waits
+from then on; whoever was given cash may have moved up.
+
+contents   the first page with this content; a later one with the same is its alias
+hops       how many redirects led to a page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import assert_never
+
+from minicrawl.config import Settings
+from minicrawl.crawl.depths import Depths
+from minicrawl.crawl.endings import Again, Dead, Ending, Leads, Read, Same
+from minicrawl.crawl.gate import Gate
+from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.orders import Order
+from minicrawl.crawl.sharing import Sharing
+from minicrawl.frontier.known import Known
+from minicrawl.model import Link, Page, Reading, State
+from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.steps import Plan
+from minicrawl.store.records import DocumentRow
+
+LONGEST_CHAIN = 10
+"""Redirects in a row that are followed."""
+_MASK = (1 << 64) - 1
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Who waits, in which order, and who is told when cash has moved."""
+
+    queue: ByHost
+    order: Order
+    depths: Depths | None
+    saw: Callable[[list[Plan]], None]
+
+
+class Settler:
+    """Ends turns."""
+
+    def __init__(self, settings: Settings, keeper: Keeper, waiting: Waiting, gate: Gate) -> None:
+        self.sharing = Sharing(settings.order)
+        self._keeper = keeper
+        self._frontier = keeper.frontier
+        self._queue, self._order = waiting.queue, waiting.order
+        self._gate = gate
+        self._depths = waiting.depths
+        self._saw = waiting.saw
+        self._hops: dict[int, int] = {}
+        self._seeds = keeper.planted()
+        self._contents = Known()
+
+    def know_content(self, page: int, content: int) -> None:
+        """The page has this content, as of an earlier run."""
+        if self._contents.get(content & _MASK) is None:
+            self._contents.put(content & _MASK or 1, page)
+
+    def settle(self, page: int, url: str, ending: Ending, today: float) -> State | None:
+        """The state that the page is in from now on; None if it waits again."""
+        match ending:
+            case Read(page=answer, reading=reading):
+                return self._read(page, url, answer, reading, today)
+            case Leads(target=target):
+                return self._lead(page, target)
+            case Dead(state=state):
+                return self.close(page, state)
+            case Same():
+                return self._keep_as_it_is(page, today)
+            case Again():
+                return None
+        assert_never(ending)
+
+    def close(self, page: int, state: State) -> State:
+        """The page hands all it has to the virtual page."""
+        self._do(Step(Kind.DEAD_END, page), state, ())
+        return state
+
+    def replay(self, pages: Sequence[int]) -> None:
+        """These pages, which were read before, spend what they hold once more."""
+        self._do(Step(Kind.REPLAY, spending=Spending(pages)), State.UNREAD, ())
+
+    def introduce(self, urls: Iterable[str], depth: int) -> list[int]:
+        """Pages become known by nobody's link; answers with those that are new."""
+        meeting = self._keeper.meet(list(dict.fromkeys(urls)), depth)
+        new = [row.id for row in meeting.urls]
+        if new:
+            self._do(Step(Kind.BORN, born=len(new)), State.UNREAD, new)
+        return new
+
+    def release(self, pages: Iterable[int]) -> None:
+        """These pages wait again."""
+        for page in pages:
+            self._queue.release(page)
+
+    # ------------------------------------------------------------ a page that was read
+
+    def _read(self, page: int, url: str, answer: Page, reading: Reading, today: float) -> State:
+        content = _content(answer.body)
+        self._describe(page, answer, reading, content, today)
+        first = self._first_with(content, page)
+        if first is not None:
+            self._note_mirror(page, first)
+            _, new = self._meet(page, reading.links)
+            return self._forward(page, State.ALIAS, first, new)
+        if reading.canonical and self._gate.refusal(reading.canonical, 0, 0) is None:
+            return self._stand_for(page, url, reading.canonical, reading.links)
+        return self._visit(page, url, reading.links, *self._meet(page, reading.links))
+
+    def _visit(
+        self, page: int, url: str, links: Sequence[Link], pages: Sequence[int], new: Sequence[int]
+    ) -> State:
+        spending = self.sharing.spending(url, pages, links)
+        self._do(Step(Kind.VISIT, page, len(new), spending), State.FETCHED, new)
+        if self._depths is not None:
+            self.release(self._depths.shorten(page, spending.links))
+        return State.FETCHED
+
+    def _meet(self, page: int, links: Iterable[Link]) -> tuple[list[int], list[int]]:
+        depth = self._frontier.depth[page] + 1
+        meeting = self._keeper.meet([link.url for link in links], depth)
+        return meeting.pages, [row.id for row in meeting.urls]
+
+    def _keep_as_it_is(self, page: int, today: float) -> State:
+        document = self._keeper.document(page)
+        assert document is not None  # or nobody could have asked whether it is the same
+        self._keeper.describe(document._replace(last_at=today, checks=document.checks + 1))
+        self.replay([page])
+        return State(self._frontier.state[page])
+
+    def _describe(
+        self, page: int, answer: Page, reading: Reading, content: int, today: float
+    ) -> None:
+        before = self._keeper.document(page)
+        self._keeper.describe(
+            DocumentRow(
+                page=page,
+                title=reading.title,
+                status=answer.status,
+                etag=answer.headers.get("etag"),
+                last_modified=answer.headers.get("last-modified"),
+                content=content,
+                noindex=reading.noindex,
+                first_at=today if before is None else before.first_at,
+                last_at=today,
+                checks=0 if before is None else before.checks + 1,
+                changes=0 if before is None else before.changes + (before.content != content),
+            )
+        )
+
+    def _first_with(self, content: int, page: int) -> int | None:
+        """The page that had this content first, and has it still."""
+        first = self._contents.get(content & _MASK)
+        if first is None:
+            self.know_content(page, content)
+            return None
+        document = self._keeper.document(first)
+        has_it_still = (
+            document is not None
+            and document.content == content
+            and State(self._frontier.state[first]).was_read
+        )
+        return first if has_it_still and not self._leads_back(page, first) else None
+
+    def _note_mirror(self, page: int, first: int) -> None:
+        """Once a page, however often it is read."""
+        host, of_host = self._frontier.host_of[page], self._frontier.host_of[first]
+        if host != of_host and self._frontier.state[page] != State.ALIAS:
+            self._keeper.mirror(host, of_host)
+
+    # ------------------------------------------------------------ a page that is another one
+
+    def _stand_for(self, page: int, url: str, target: str, links: Sequence[Link]) -> State:
+        """In a circle of canonical forms, each of which is read, the last one is itself."""
+        other, other_new = self._meet_target(page, target)
+        pages, new = self._meet(page, links)
+        if self._leads_back(page, other):
+            return self._visit(page, url, links, pages, new)
+        return self._forward(page, State.CANONICAL, other, other_new + new)
+
+    def _lead(self, page: int, target: str) -> State:
+        """Where a chain is too long, nobody asks how it goes on."""
+        hops = self._hops.pop(page, 0) + 1
+        if hops > LONGEST_CHAIN:
+            return self.close(page, State.BAD_REDIRECT)
+        other, new = self._meet_target(page, target)
+        if self._leads_back(page, other):
+            return self.close(page, State.BAD_REDIRECT)
+        if page in self._seeds:
+            self._seeds.add(other)
+            self._gate.widen(target)
+        if new or self._frontier.state[other] == State.UNREAD:
+            self._hops[other] = max(hops, self._hops.get(other, 0))
+        return self._forward(page, State.MOVED, other, new)
+
+    def _meet_target(self, page: int, target: str) -> tuple[int, list[int]]:
+        meeting = self._keeper.meet([target], self._frontier.depth[page])
+        return meeting.pages[0], [row.id for row in meeting.urls]
+
+    def _leads_back(self, page: int, other: int) -> bool:
+        """Whether the other stands for the page; what the page stood for so far is over."""
+        forwards = self._frontier.books.forwards
+        while other != page and other in forwards:
+            other = forwards[other]
+        return other == page
+
+    def _forward(self, page: int, state: State, other: int, new: Sequence[int]) -> State:
+        self._do(Step(Kind.FORWARD, page, len(new), Spending([other])), state, new)
+        if self._depths is not None:
+            self.release(self._depths.shorten(page, [other]))
+        return state
+
+    # ------------------------------------------------------------ done
+
+    def _do(self, step: Step, state: State, new: Sequence[int]) -> None:
+        """Keep the step, and tell the queue of it."""
+        plans = self._keeper.settle(step, state)
+        if new:
+            self._order.grow(range(new[0], new[-1] + 1))
+            self._queue.born(new)
+            self._keeper.count("born", len(new))
+        for plan in plans:
+            self._queue.offer(plan.links)
+            if plan.extras:
+                self._queue.offer([page for page, _ in plan.extras])
+            self._queue.release(plan.page)
+        self._saw(plans)
+
+
+def _content(body: bytes) -> int:
+    """64 bits of a hash of the body, as a signed number, which is what SQLite keeps."""
+    return int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True)

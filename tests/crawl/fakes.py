@@ -1,0 +1,372 @@
+"""A web in a dict, a clock that jumps, and crawls over them into a real store.
+
+Law of the clock: while nothing can happen but by waiting, the time is at once what was waited for.
+A write of the store is something that happens, so a slow disk costs no time by this clock.
+"""
+
+import asyncio
+import selectors
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from minicrawl.config import Settings
+from minicrawl.crawl.events import Asked, Event, Reason, Settled
+from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.seeding import gate_for, plant
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import Failed, FailureKind, Fetched, Moved, Page, Refused, Request, State
+from minicrawl.store import tables
+from minicrawl.store.reader import glance, reading
+from minicrawl.store.records import Terms
+from minicrawl.store.writer import Store
+
+Result = TypeVar("Result")
+
+NOON = 1_700_000_000.0
+"""The time of day when the clock starts."""
+FOR_EVER_S = 10_000.0
+"""By the clock of the tests; whoever takes longer hangs."""
+_MOST_TURNS = 300_000
+_BLOCKED_S = 10.0
+
+# ---------------------------------------------------------------- time
+
+
+class _Selector(selectors.DefaultSelector):
+    """Never waits for time; only for what threads do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 1000.0
+        self.in_threads = 0
+        self._turns = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self._turns = (self._turns + 1) % _MOST_TURNS
+        assert self._turns, "the loop spins"
+        if self.in_threads or not timeout:
+            return super().select(timeout)
+        if not (found := super().select(0)):
+            self.now += timeout
+        return found
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """An event loop whose time jumps."""
+
+    def __init__(self) -> None:
+        self._jumping = _Selector()
+        super().__init__(self._jumping)
+
+    def time(self) -> float:
+        return self._jumping.now
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> "asyncio.Future[Any]":
+        """For as long as the thread works, time goes by as it does outside."""
+        self._jumping.in_threads += 1
+        working = super().run_in_executor(executor, func, *args)
+        working.add_done_callback(self._came_back)
+        return working
+
+    def _came_back(self, _: "asyncio.Future[Any]") -> None:
+        self._jumping.in_threads -= 1
+
+
+class FakeClock:
+    """The time of a jumping loop; the time of day can be turned."""
+
+    def __init__(self, turned_s: float = 0.0) -> None:
+        self.turned_s = turned_s
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def today(self) -> float:
+        return NOON + self.now() + self.turned_s
+
+
+def in_time(work: Coroutine[Any, Any, Result], *, for_ever_s: float = FOR_EVER_S) -> Result:
+    """Run it in a loop whose time jumps; it must not hang."""
+
+    async def bounded() -> Result:
+        async with asyncio.timeout(for_ever_s):
+            return await work
+
+    with _watched(), asyncio.Runner(loop_factory=Loop) as runner:
+        return runner.run(bounded())
+
+
+@contextmanager
+def _watched() -> Iterator[None]:
+    """A task that never lets go of the loop hangs by no clock but the real one."""
+
+    def end(*_: object) -> None:
+        raise TimeoutError("the loop is blocked")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, _BLOCKED_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# ---------------------------------------------------------------- a web
+
+Answer = Fetched | Callable[[Request], Fetched | Awaitable[Fetched]]
+
+
+class Visit(NamedTuple):
+    """A request that was made."""
+
+    url: str
+    began: float
+    ended: float
+    request: Request
+
+
+def html(*links: str, title: str = "", head: str = "", body: str = "", **headers: str) -> Page:
+    """A page; headers are spelled with underscores."""
+    anchors = "\n".join(f'<a href="{link}">to {link}</a>' for link in links)
+    text = f"<title>{title}</title>{head}<body>{body}\n{anchors}"
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Page(
+        status=200,
+        headers={"content-type": "text/html", **named},
+        body=text.encode(),
+        wire_bytes=len(text.encode()),
+    )
+
+
+def text(body: str) -> Page:
+    """A robots.txt or a sitemap."""
+    return Page(status=200, headers={}, body=body.encode(), wire_bytes=len(body.encode()))
+
+
+def failed(kind: FailureKind, retry_after: str | None = None) -> Failed:
+    return Failed(kind=kind, retry_after=retry_after)
+
+
+def moved(target: str) -> Moved:
+    return Moved(status=301, target=target)
+
+
+def canonical(target: str) -> str:
+    return f'<link rel="canonical" href="{target}">'
+
+
+def in_turn(*answers: Answer) -> Answer:
+    """One after the other; the last for ever."""
+    waiting = list(answers)
+
+    def answer(request: Request) -> Fetched | Awaitable[Fetched]:
+        chosen = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+        return chosen(request) if callable(chosen) else chosen
+
+    return answer
+
+
+def web_of(links: Mapping[str, Sequence[str]]) -> dict[str, Answer]:
+    """Pages of different content, by what they link to."""
+    return {url: html(*ends, title=url) for url, ends in links.items()}
+
+
+_NOT_FOUND = failed(FailureKind.NOT_FOUND)
+
+
+@dataclass
+class FakeWeb:
+    """A `Fetcher`. What is not in the table is `elsewhere`: not found, robots.txt neither."""
+
+    answers: dict[str, Answer]
+    elsewhere: Answer = _NOT_FOUND
+    takes_s: float = 0.0
+    places: dict[str, str | Refused | Failed] = field(default_factory=dict)
+    visits: list[Visit] = field(default_factory=list)
+    under_way: list[str] = field(default_factory=list)
+    most_at_once: int = 0
+
+    async def fetch(self, request: Request) -> Fetched:
+        began = asyncio.get_running_loop().time()
+        self.under_way.append(request.url)
+        self.most_at_once = max(self.most_at_once, len(self.under_way))
+        try:
+            await asyncio.sleep(self.takes_s)
+            answer = self.answers.get(request.url, self.elsewhere)
+            found = answer(request) if callable(answer) else answer
+            return await found if isinstance(found, Awaitable) else found
+        finally:
+            self.under_way.remove(request.url)
+            ended = asyncio.get_running_loop().time()
+            self.visits.append(Visit(request.url, began, ended, request))
+
+    async def locate(self, url: str) -> str | Refused | Failed:
+        origin = url[: url.index("/", 8)]
+        return self.places.get(origin, origin.partition("//")[2])
+
+    @property
+    def asked(self) -> list[str]:
+        """The pages that were asked for, in the order in which it was done."""
+        return [
+            visit.url
+            for visit in sorted(self.visits, key=lambda visit: visit.began)
+            if not visit.url.endswith(("/robots.txt", ".xml"))
+        ]
+
+    def visits_of(self, origin: str) -> list[Visit]:
+        return [visit for visit in self.visits if visit.url.startswith(f"{origin}/")]
+
+
+# ---------------------------------------------------------------- a store
+
+
+def frontier_of(path: Path) -> Frontier:
+    """As a run that goes on would find it."""
+    with reading(path) as connection:
+        return _load(connection, partial(tables.spending, connection))
+
+
+def _load(connection: tables.Connection, spending_at: Any) -> Frontier:
+    return Frontier.load(connection, tables.terms(connection) or Terms(), spending_at)
+
+
+@contextmanager
+def keeping(path: Path, terms: Terms | None = None) -> Iterator[Keeper]:
+    """A keeper of a store as `app` makes it."""
+    with ExitStack() as leaving:
+        store = Store.open(path)
+        leaving.callback(store.close)
+        # The disk is not what is tested here.
+        store.connection.execute("PRAGMA synchronous = OFF")
+        store.agree(terms or Terms())
+        connection = glance(path)
+        leaving.callback(connection.close)
+        keeper = Keeper(store, connection, partial(_load, store.connection))
+        leaving.callback(keeper.close)
+        yield keeper
+
+
+def books_balance(frontier: Frontier) -> bool:
+    ledger = frontier.ledger
+    return ledger.missing() == 0 and ledger.unread == frontier.state.count(State.UNREAD)
+
+
+# ---------------------------------------------------------------- crawls
+
+
+@dataclass
+class Run:
+    """A crawl that ended."""
+
+    reason: Reason
+    events: list[Event]
+    path: Path
+    keeper: Keeper
+
+    @property
+    def asked(self) -> list[str]:
+        """URLs in the order in which the crawl says that it asked for them."""
+        return [event.url for event in self.events if isinstance(event, Asked)]
+
+    @property
+    def settled(self) -> dict[str, State]:
+        return {event.url: event.state for event in self.events if isinstance(event, Settled)}
+
+    @property
+    def states(self) -> dict[str, State]:
+        """Of all pages known, as the store has them."""
+        return states_of(self.path)
+
+
+def states_of(path: Path) -> dict[str, State]:
+    states = frontier_of(path).states().tolist()
+    with reading(path) as connection:
+        return {tables.url_of(connection, page): State(state) for page, state in enumerate(states)}
+
+
+def links_of(path: Path, url: str) -> list[str]:
+    """Where the cash of the page goes."""
+    with reading(path) as connection:
+        frontier = _load(connection, partial(tables.spending, connection))
+        page = frontier.find(url)
+        assert page is not None
+        return [tables.url_of(connection, link) for link in frontier.spending_of(page).links]
+
+
+@dataclass
+class Scene:
+    """What a test may look at while the crawl runs."""
+
+    crawler: Crawler
+    keeper: Keeper
+    web: FakeWeb
+    clock: FakeClock
+
+
+During = Callable[[Scene], Coroutine[Any, Any, None]]
+Hear = Callable[[Scene, Event], None]
+
+
+async def crawling(
+    web: FakeWeb,
+    path: Path,
+    seeds: Sequence[str],
+    during: During | None = None,
+    hear: Hear | None = None,
+    later_s: float = 0.0,
+    **settings: object,
+) -> Run:
+    """A crawl as `app` makes it, in the jumping loop; `during` goes on beside it."""
+    chosen = Settings.of(**{"delay": 0, **settings})
+    order = chosen.order
+    terms = Terms(window=order.window, width=order.width, links=chosen.storing.links)
+    events: list[Event] = []
+    with keeping(path, terms) as keeper:
+        await plant(keeper, seeds, order.endowment)
+        clock, gate = FakeClock(later_s), gate_for(keeper, chosen.scope)
+
+        def tell(event: Event) -> None:
+            events.append(event)
+            if hear:
+                hear(scene, event)
+
+        crawler = Crawler(chosen, keeper, web, gate, clock, tell)
+        scene = Scene(crawler, keeper, web, clock)
+        beside = during and asyncio.ensure_future(during(scene))
+        try:
+            reason = await crawler.run()
+        finally:
+            if beside:
+                beside.cancel()
+                await asyncio.wait((beside,))
+        if beside and not beside.cancelled():
+            beside.result()
+        assert books_balance(keeper.frontier)
+        loaded = frontier_of(path)
+        assert loaded.ledger.totals == keeper.frontier.ledger.totals
+        assert loaded.ledger.key == keeper.frontier.ledger.key
+        assert loaded.state == keeper.frontier.state
+    return Run(reason, events, path, keeper)
+
+
+def crawl(
+    web: FakeWeb | dict[str, Answer],
+    path: Path,
+    *seeds: str,
+    during: During | None = None,
+    hear: Hear | None = None,
+    later_s: float = 0.0,
+    **settings: object,
+) -> Run:
+    """A whole crawl, begun so much later; its books balance and are what the store says."""
+    fake = web if isinstance(web, FakeWeb) else FakeWeb(web)
+    return in_time(crawling(fake, path, seeds, during, hear, later_s, **settings))

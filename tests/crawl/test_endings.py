@@ -1,0 +1,165 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from minicrawl.crawl.endings import (
+    POLICIES,
+    Again,
+    Dead,
+    Leads,
+    Read,
+    Same,
+    ending,
+    outcome,
+    strike,
+)
+from minicrawl.model import (
+    Failed,
+    FailureKind,
+    Fetched,
+    Moved,
+    Page,
+    Reading,
+    Refusal,
+    Refused,
+    State,
+    Unchanged,
+)
+
+URL = "http://a.example/page"
+PAGE = Page(status=200, headers={}, body=b"words")
+
+
+def ends(fetched: Fetched, reading: Reading | None = None, tries: int = 1) -> object:
+    return ending(URL, fetched, reading, tries)
+
+
+def test_a_page_is_read() -> None:
+    assert ends(PAGE, Reading(title="A")) == Read(PAGE, Reading(title="A"))
+
+
+def test_a_page_with_a_canonical_form_is_read_too() -> None:
+    """Its links become known, and whether it stands for another is not for it alone to say."""
+    reading = Reading(canonical="http://a.example/other")
+    assert ends(PAGE, reading) == Read(PAGE, reading)
+
+
+def test_a_page_that_leaves_at_once_is_a_redirect() -> None:
+    reading = Reading(refresh="http://b.example/", canonical="http://a.example/other")
+    assert ends(PAGE, reading) == Leads("http://b.example/")
+
+
+def test_a_page_that_nobody_read_is_a_mistake_of_ours() -> None:
+    with pytest.raises(ValueError, match=r"a\.example/page came but was not read"):
+        ends(PAGE)
+
+
+@pytest.mark.parametrize(
+    ("written", "target"),
+    [
+        ("http://b.example", "http://b.example/"),
+        ("/other#part", "http://a.example/other"),
+        ("?page=2", "http://a.example/page?page=2"),
+    ],
+)
+def test_a_redirect_leads_to_its_target_as_it_is_called(written: str, target: str) -> None:
+    assert ends(Moved(status=302, target=written)) == Leads(target)
+
+
+@pytest.mark.parametrize("written", [URL, "#top", "mailto:a@b.example", "http://", "ftp://a/"])
+def test_a_redirect_to_itself_or_to_no_page_is_dead(written: str) -> None:
+    assert ends(Moved(status=302, target=written)) == Dead(State.BAD_REDIRECT)
+
+
+def test_a_page_that_is_unchanged_is_the_same() -> None:
+    assert ends(Unchanged()) == Same()
+
+
+@pytest.mark.parametrize("reason", Refusal)
+def test_a_refusal_is_final(reason: Refusal) -> None:
+    assert ends(Refused(reason=reason)) == Dead(State[reason.name])
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_a_failure_is_final_when_its_tries_are_used_up(kind: FailureKind) -> None:
+    tries = POLICIES[kind].tries
+    found = [ends(Failed(kind=kind), tries=done) for done in range(1, tries + 1)]
+    assert found == [*[Again()] * (tries - 1), Dead(State[kind.name])]
+
+
+def test_what_is_not_there_is_not_asked_for_twice_and_is_not_the_hosts_fault() -> None:
+    for kind in (FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.PROTOCOL):
+        assert POLICIES[kind] == (1, False)
+
+
+def test_what_may_pass_is_tried_again_and_counts_against_the_host() -> None:
+    for kind in (
+        FailureKind.DNS,
+        FailureKind.CONNECT,
+        FailureKind.TIMEOUT,
+        FailureKind.RESET,
+        FailureKind.THROTTLED,
+        FailureKind.SERVER_ERROR,
+    ):
+        assert POLICIES[kind].tries > 1
+        assert POLICIES[kind].strike
+
+
+# ---------------------------------------------------------------- strikes
+
+TODAY = datetime(2024, 5, 1, 12, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    "fetched",
+    [
+        PAGE,
+        Moved(status=301, target="/"),
+        Unchanged(),
+        Refused(reason=Refusal.TYPE),
+        Failed(kind=FailureKind.NOT_FOUND),
+    ],
+)
+def test_a_host_that_answers_is_not_struck(fetched: Fetched) -> None:
+    assert strike(fetched, TODAY) is None
+
+
+@pytest.mark.parametrize(
+    ("header", "wait_s"),
+    [
+        (None, None),
+        ("120", 120),
+        ("Wed, 01 May 2024 12:05:00 GMT", 300),
+        ("Wed, 01 May 2024 11:00:00 GMT", 0),
+        ("soon", None),
+    ],
+)
+def test_a_strike_says_how_long_the_host_wants_to_be_left_alone(
+    header: str | None, wait_s: float | None
+) -> None:
+    for kind in (FailureKind.THROTTLED, FailureKind.SERVER_ERROR):
+        assert strike(Failed(kind=kind, retry_after=header), TODAY) == (kind, wait_s)
+
+
+# ---------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize(
+    ("fetched", "words"),
+    [
+        (PAGE, ("page", 200, "")),
+        (Page(status=203, headers={}, body=b"", cut=True), ("page", 203, "cut")),
+        (Moved(status=301, target="/there"), ("moved", 301, "/there")),
+        (Unchanged(), ("unchanged", 304, "")),
+        (
+            Refused(reason=Refusal.TYPE, detail="image/png", status=200),
+            ("refused:type", 200, "image/png"),
+        ),
+        (
+            Failed(kind=FailureKind.SERVER_ERROR, status=503),
+            ("failed:server-error", 503, ""),
+        ),
+    ],
+)
+def test_a_fetch_in_three_words(fetched: Fetched, words: tuple[str, int | None, str]) -> None:
+    assert outcome(fetched) == words

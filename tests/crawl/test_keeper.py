@@ -1,0 +1,253 @@
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from minicrawl.crawl import keeper as keeping_module
+from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
+from minicrawl.errors import StoreError
+from minicrawl.model import State
+from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
+from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, Terms
+from minicrawl.store.writer import Store
+from minicrawl.web.robots import Rules
+from tests.crawl.fakes import frontier_of, in_time, keeping
+
+A, B = "http://a.example", "http://b.example"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+@pytest.fixture
+def keeper(path: Path) -> Iterator[Keeper]:
+    with keeping(path) as keeper:
+        yield keeper
+
+
+def bear(keeper: Keeper, *urls: str) -> list[int]:
+    meeting = keeper.meet(list(urls), 0)
+    keeper.settle(Step(Kind.BORN, born=len(meeting.urls)))
+    return meeting.pages
+
+
+def visit(keeper: Keeper, page: int, *links: int) -> None:
+    keeper.settle(Step(Kind.VISIT, page, spending=Spending(links)), State.FETCHED)
+
+
+def document(page: int, title: str) -> DocumentRow:
+    return DocumentRow(page, title, 200, None, None, 7, False, 0.0, 0.0, 0, 0)
+
+
+def steps_in(path: Path) -> int:
+    with reading(path) as connection:
+        return tables.last_step(connection)
+
+
+# ---------------------------------------------------------------- what is known
+
+
+def test_a_step_is_applied_at_once_and_written_with_the_next_commit(
+    keeper: Keeper, path: Path
+) -> None:
+    bear(keeper, f"{A}/", f"{A}/1")
+    visit(keeper, 0, 1)
+    assert keeper.frontier.last_seq == 2
+    assert steps_in(path) == 0
+    in_time(keeper.commit())
+    assert steps_in(path) == 2
+    assert frontier_of(path).ledger.totals == keeper.frontier.ledger.totals
+
+
+def test_what_is_on_its_way_to_the_store_is_known_as_what_is_there(keeper: Keeper) -> None:
+    bear(keeper, f"{A}/", f"{A}/1")
+    visit(keeper, 0, 1)
+    keeper.describe(document(0, "before"))
+    for _ in range(2):
+        assert keeper.url_of(1) == f"{A}/1"
+        assert list(keeper.frontier.spending_of(0).links) == [1]
+        assert keeper.document(0) == document(0, "before")
+        assert keeper.document(1) is None
+        in_time(keeper.commit())
+
+
+def test_of_two_documents_of_a_page_the_newer_one_counts(keeper: Keeper) -> None:
+    keeper.describe(document(0, "before"))
+    keeper.describe(document(0, "after"))
+    for _ in range(2):
+        assert keeper.document(0) == document(0, "after")
+        in_time(keeper.commit())
+    assert list(keeper.documents()) == [document(0, "after")]
+
+
+def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
+    keeper: Keeper, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Event()
+    commit = Store.commit
+
+    def slow(self: Store, batch: Batch) -> None:
+        written.wait()
+        commit(self, batch)
+
+    async def work() -> None:
+        bear(keeper, f"{A}/")
+        keeper.describe(document(0, "before"))
+        writing = asyncio.create_task(keeper.commit())
+        await asyncio.sleep(0)
+        keeper.describe(document(0, "after"))
+        bear(keeper, f"{A}/1")
+        written.set()
+        await writing
+        assert keeper.document(0) == document(0, "after")
+        assert keeper.url_of(1) == f"{A}/1"
+        assert steps_in(path) == 1
+        await keeper.commit()
+        assert steps_in(path) == 2
+
+    monkeypatch.setattr(Store, "commit", slow)
+    in_time(work())
+
+
+def test_counters_go_on_where_they_were(path: Path) -> None:
+    for _ in range(2):
+        with keeping(path) as keeper:
+            keeper.count("fetched", 2)
+            bear(keeper, f"{A}/{keeper.counted('fetched')}")
+            in_time(keeper.commit())
+    with keeping(path) as keeper:
+        assert keeper.counted("fetched") == 4
+        assert keeper.counted("never") == 0
+
+
+def test_rules_of_a_host_are_found_again(path: Path) -> None:
+    rules = Rules(forbidden=("/private",), crawl_delay_s=2.0)
+    with keeping(path) as keeper:
+        bear(keeper, f"{A}/", f"{B}/")
+        keeper.host(HostRow(0, A, rules.text(), 99.0))
+        in_time(keeper.commit())
+        assert keeper.robots(0) == (rules, 99.0)
+        assert keeper.robots(1) is None
+        assert keeper.robots(2) is None
+
+
+def test_mirrors_are_counted(keeper: Keeper, path: Path) -> None:
+    for _ in range(3):
+        keeper.mirror(1, 0)
+    keeper.record(FetchRow(0, 0.0, "page", 200, 1, 0.1, ""))
+    in_time(keeper.commit())
+    with reading(path) as connection:
+        assert tables.mirrors(connection) == [(1, 0, 3)]
+        assert len(tables.last_fetches(connection, 0, 9)) == 1
+
+
+# ---------------------------------------------------------------- what is safe
+
+
+def test_nothing_new_is_nothing_to_write(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(Store, "commit", never)
+    in_time(keeper.commit())
+
+
+def test_commits_come_now_and_then_and_at_the_end_a_checkpoint(keeper: Keeper, path: Path) -> None:
+    async def work() -> None:
+        keeping_on = asyncio.create_task(keeper.keep())
+        await asyncio.sleep(0)
+        bear(keeper, f"{A}/")
+        await asyncio.sleep(COMMIT_EVERY_S / 2)
+        assert steps_in(path) == 0
+        await asyncio.sleep(COMMIT_EVERY_S)
+        assert steps_in(path) == 1
+        bear(keeper, f"{A}/1")
+        keeper.finish()
+        await keeping_on
+
+    in_time(work())
+    with reading(path) as connection:
+        assert tables.saved(connection).watermark == tables.last_step(connection) == 2
+
+
+def test_a_full_batch_is_committed_at_once(
+    keeper: Keeper, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping_module, "STEPS_A_BATCH", 3)
+
+    async def work() -> None:
+        keeping_on = asyncio.create_task(keeper.keep())
+        await asyncio.sleep(0)
+        for number in range(3):
+            bear(keeper, f"{A}/{number}")
+        began = asyncio.get_running_loop().time()
+        while not steps_in(path):
+            await asyncio.sleep(0.01)
+        assert asyncio.get_running_loop().time() - began < COMMIT_EVERY_S
+        keeper.finish()
+        await keeping_on
+
+    in_time(work())
+
+
+def test_when_many_rows_have_changed_there_is_a_checkpoint(
+    keeper: Keeper, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeping_module, "CHANGES_A_CHECKPOINT", 10)
+    for number in range(8):
+        bear(keeper, f"{A}/{number}")
+    in_time(keeper.commit())
+    with reading(path) as connection:
+        assert tables.saved(connection).watermark == 0
+    for number in range(8, 16):
+        bear(keeper, f"{A}/{number}")
+    in_time(keeper.commit())
+    with reading(path) as connection:
+        assert tables.saved(connection).watermark == 16
+
+
+def test_without_links_a_checkpoint_forgets_where_cash_went(path: Path) -> None:
+    with keeping(path, Terms(links=False)) as keeper:
+        bear(keeper, f"{A}/", f"{A}/1")
+        visit(keeper, 0, 1)
+        visit(keeper, 1, 0)
+        in_time(keeper.commit(checkpoint=True))
+        with reading(path) as connection:
+            assert [row.seq for row in tables.steps_after(connection, 0)] == [3]
+        assert keeper.frontier.spending_of(0) == Spending(())
+    assert frontier_of(path).ledger.missing() == 0
+
+
+def test_a_store_that_fails_says_so_and_the_checkpoint_is_not_ahead_of_it(
+    keeper: Keeper, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    bear(keeper, f"{A}/")
+    in_time(keeper.commit())
+    bear(keeper, f"{A}/1")
+    monkeypatch.setattr(Store, "commit", fail)
+    with pytest.raises(StoreError, match="the disk is full"):
+        in_time(keeper.commit(checkpoint=True))
+    assert len(frontier_of(path)) == 1
+
+
+# ---------------------------------------------------------------- seeds
+
+
+def test_seeds_are_the_pages_that_were_endowed(keeper: Keeper) -> None:
+    assert keeper.planted() == set()
+    bear(keeper, *(f"{A}/{number}" for number in range(5)))
+    for pages in ((0, 2), (3,)):
+        keeper.settle(Step(Kind.ENDOWED, spending=Spending(pages), amount=5))
+    assert keeper.planted() == {0, 2, 3}
+    in_time(keeper.commit())
+    assert keeper.planted() == {0, 2, 3}
+    assert list(keeper.seeds()) == [f"{A}/0", f"{A}/2", f"{A}/3"]

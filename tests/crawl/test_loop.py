@@ -1,0 +1,979 @@
+"""Crawls from the first page to the last, over a web in a dict and into a real store."""
+
+import asyncio
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicrawl.config import Focus
+from minicrawl.config.table import STRATEGIES, WINDOWS
+from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
+from minicrawl.crawl.loop import CLOSED_AT_ONCE, GRACE_S
+from minicrawl.crawl.reading import Reader
+from minicrawl.errors import StoreError
+from minicrawl.model import (
+    Failed,
+    FailureKind,
+    Fetched,
+    Page,
+    Reading,
+    Refusal,
+    Refused,
+    Request,
+    State,
+    Unchanged,
+    Want,
+)
+from minicrawl.opic.journal import Kind
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
+from minicrawl.store.records import Batch
+from minicrawl.store.writer import Store
+from tests.crawl.fakes import (
+    NOON,
+    Answer,
+    FakeWeb,
+    Scene,
+    Visit,
+    books_balance,
+    canonical,
+    crawl,
+    crawling,
+    failed,
+    frontier_of,
+    html,
+    in_time,
+    in_turn,
+    links_of,
+    moved,
+    states_of,
+    text,
+    web_of,
+)
+
+A, B, C = "http://a.example", "http://b.example", "http://c.example"
+FORBIDDING = text("User-agent: *\nDisallow: /")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+def star(origin: str, leaves: int) -> dict[str, Answer]:
+    """A page that links to all others of its host."""
+    names = [f"{origin}/{leaf}" for leaf in range(leaves)]
+    return web_of({f"{origin}/": names} | {name: [] for name in names})
+
+
+def tangle(pages: int, hosts: int, links: int, seed: int = 1) -> dict[str, list[str]]:
+    """Pages that link to each other at random, the first ones more often."""
+    rng = Random(seed)
+    names = [f"http://h{page % hosts}.example/{page}" for page in range(pages)]
+    return {
+        name: [names[int(pages * rng.random() ** 2)] for _ in range(rng.randrange(links))]
+        for name in names
+    }
+
+
+def gaps(visits: Iterable[Visit]) -> list[float]:
+    """From the end of each request to the start of the next."""
+    in_order = sorted(visits, key=lambda visit: visit.began)
+    return [after.began - before.ended for before, after in pairwise(in_order)]
+
+
+# ---------------------------------------------------------------- the way of a page
+
+
+def test_a_crawl_reads_all_that_links_reach(path: Path) -> None:
+    web = FakeWeb(web_of({f"{A}/": ["/1", f"{B}/"], f"{A}/1": [], f"{B}/": [f"{A}/"]}))
+    run = crawl(web, path, f"{A}/")
+    assert run.reason is Reason.EMPTY
+    assert run.states == dict.fromkeys((f"{A}/", f"{A}/1", f"{B}/"), State.FETCHED)
+    assert sorted(web.asked) == sorted(run.states)
+
+
+def test_whoever_listens_hears_of_each_turn_and_of_the_end(path: Path) -> None:
+    run = crawl(web_of({f"{A}/": ["/gone"]}), path, f"{A}/", endowment=4)
+    first, settled, second, gone, ended = run.events
+    assert first == Asked(url=f"{A}/", cash=5)
+    assert isinstance(settled, Settled)
+    assert (settled.url, settled.state) == (f"{A}/", State.FETCHED)
+    assert isinstance(second, Asked)
+    assert isinstance(gone, Settled)
+    assert (gone.url, gone.state) == (f"{A}/gone", State.NOT_FOUND)
+    assert ended == Ended(reason=Reason.EMPTY)
+
+
+def test_every_request_for_a_page_is_recorded(path: Path) -> None:
+    crawl({f"{A}/": in_turn(failed(FailureKind.RESET), html())}, path, f"{A}/")
+    with reading(path) as connection:
+        page, again = tables.last_fetches(connection, 0, 9)
+    assert (page.outcome, page.status, page.wire_bytes > 0) == ("page", 200, True)
+    assert (again.outcome, again.status, again.wire_bytes) == ("failed:reset", None, 0)
+    assert NOON < again.at < page.at
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_all_orders_and_windows_read_the_same_pages(strategy: str, window: str, path: Path) -> None:
+    links = tangle(20, hosts=3, links=4)
+    run = crawl(web_of(links), path, next(iter(links)), strategy=strategy, window=window)
+    assert {url for url, state in run.states.items() if state is State.FETCHED} == reach(links)
+
+
+def reach(links: dict[str, list[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [next(iter(links))]
+    while waiting:
+        url = waiting.pop()
+        if url not in found:
+            found.add(url)
+            waiting += links[url]
+    return found
+
+
+def test_a_page_that_is_too_much_for_the_reader_fails_alone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Reader.page
+
+    async def fail(self: Reader, page: Page, url: str) -> Reading | Failed:
+        too_much = Failed(kind=FailureKind.TOO_LARGE)
+        return too_much if url.endswith("/0") else await read(self, page, url)
+
+    monkeypatch.setattr(Reader, "page", fail)
+    run = crawl(star(A, 2), path, f"{A}/")
+    names = {url.removeprefix(A): state.name for url, state in run.states.items()}
+    assert names == {"/": "FETCHED", "/0": "TOO_LARGE", "/1": "FETCHED"}
+
+
+# ---------------------------------------------------------------- order
+
+
+@pytest.mark.parametrize(("concurrency", "delay"), [(1, 0), (1, 2), (3, 0), (3, 2)])
+def test_the_next_page_is_the_richest_of_all_whose_host_may_be_asked(
+    concurrency: int, delay: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each choice against a search over the whole ledger, at the moment at which it is made."""
+    links = tangle(60, hosts=5, links=6)
+    chosen: dict[int, int] = {}
+    asked: list[int] = []
+
+    async def search(scene: Scene) -> None:
+        frontier, hosts = scene.keeper.frontier, scene.crawler.hosts
+        begin = hosts.begin
+
+        def compare(host: int, now: float) -> None:
+            clocks = [hosts[other] for other in frontier.host_of]
+            ready = [
+                page
+                for page, clock in enumerate(clocks)
+                if frontier.state[page] == State.UNREAD
+                and clock.rules
+                and not clock.in_use
+                and clock.ready_at <= now
+            ]
+            if hosts[host].rules:
+                chosen[host] = max(ready, key=frontier.ledger.cash)
+                assert frontier.host_of[chosen[host]] == host
+            begin(host, now)
+
+        monkeypatch.setattr(hosts, "begin", compare)
+
+    def hear(scene: Scene, event: Event) -> None:
+        if isinstance(event, Asked):
+            page = scene.keeper.frontier.find(event.url)
+            assert page is not None
+            assert chosen.pop(scene.keeper.frontier.host_of[page]) == page
+            asked.append(page)
+
+    web = FakeWeb(web_of(links), takes_s=0.3)
+    seed = next(iter(links))
+    crawl(web, path, seed, during=search, hear=hear, delay=delay, concurrency=concurrency)
+    assert len(asked) == len(reach(links))
+    assert asked != sorted(asked)
+
+
+def test_breadth_first_reads_pages_in_the_order_in_which_they_were_found(path: Path) -> None:
+    links = tangle(30, hosts=1, links=4)
+    web = FakeWeb(web_of(links))
+    crawl(web, path, next(iter(links)), strategy="breadth-first")
+    found: dict[str, None] = {next(iter(links)): None}
+    for url in web.asked:
+        found |= dict.fromkeys(links[url])
+    assert web.asked == list(found)
+
+
+def test_random_order_is_the_same_in_every_run_but_no_other(tmp_path: Path) -> None:
+    orders = []
+    for name, strategy in (("1", "random"), ("2", "random"), ("3", "breadth-first")):
+        web = FakeWeb(star(A, 30))
+        crawl(web, tmp_path / name, f"{A}/", strategy=strategy)
+        orders.append(web.asked)
+    assert orders[0] == orders[1]
+    assert orders[0] != orders[2]
+    assert sorted(orders[0]) == sorted(orders[2])
+
+
+# ---------------------------------------------------------------- politeness
+
+
+def test_a_host_has_one_request_at_a_time_and_a_delay_before_the_next(path: Path) -> None:
+    web = FakeWeb(star(A, 8) | star(B, 8), takes_s=0.7)
+    crawl(web, path, f"{A}/", f"{B}/", delay=2)
+    for origin in (A, B):
+        assert len(web.visits_of(origin)) == 10
+        assert min(gaps(web.visits_of(origin))) >= 2
+    assert web.most_at_once == 2
+
+
+def test_no_time_is_lost_over_the_delay(path: Path) -> None:
+    web = FakeWeb(star(A, 8), takes_s=0.7)
+    crawl(web, path, f"{A}/", delay=2)
+    assert gaps(web.visits_of(A)) == pytest.approx([2] * 9)
+
+
+def test_concurrency_is_the_most_requests_at_once(path: Path) -> None:
+    web = FakeWeb(web_of({f"http://h{n}.example/": [] for n in range(12)}), takes_s=1)
+    crawl(web, path, *web.answers, concurrency=5)
+    assert web.most_at_once == 5
+
+
+def test_several_requests_to_a_host_may_be_allowed(path: Path) -> None:
+    web = FakeWeb(star(A, 12), takes_s=1)
+    crawl(web, path, f"{A}/", per_host=3)
+    assert web.most_at_once == 3
+
+
+def test_hosts_at_one_address_share_its_limit_and_all_get_their_turn(path: Path) -> None:
+    origins = [f"http://h{n}.example" for n in range(9)]
+    answers: dict[str, Answer] = {}
+    for origin in origins:
+        answers |= star(origin, 2)
+    for origin in origins[::2]:
+        answers[f"{origin}/robots.txt"] = FORBIDDING
+    web = FakeWeb(answers, takes_s=1, places=dict.fromkeys(origins, "192.0.2.1"))
+    run = crawl(web, path, *(f"{origin}/" for origin in origins), per_address=2)
+    assert web.most_at_once == 2
+    assert State.UNREAD not in run.states.values()
+
+
+def test_retry_after_is_kept(path: Path) -> None:
+    throttled = failed(FailureKind.THROTTLED, retry_after="90")
+    web = FakeWeb(star(A, 3) | {f"{A}/": in_turn(throttled, html("/0", "/1"))})
+    run = crawl(web, path, f"{A}/", delay=1)
+    assert gaps(web.visits_of(A)) == [1, 90, 1, 1]
+    assert any(isinstance(event, Delayed) and event.url == f"{A}/" for event in run.events)
+    assert set(run.states.values()) == {State.FETCHED}
+
+
+@pytest.mark.parametrize(
+    ("kind", "tries"),
+    [
+        (FailureKind.RESET, 3),
+        (FailureKind.TIMEOUT, 2),
+        (FailureKind.SERVER_ERROR, 3),
+        (FailureKind.THROTTLED, 5),
+        (FailureKind.NOT_FOUND, 1),
+        (FailureKind.TLS, 1),
+        (FailureKind.ENCODING, 1),
+    ],
+)
+def test_a_page_that_fails_is_asked_for_again_as_its_kind_deserves(
+    kind: FailureKind, tries: int, path: Path
+) -> None:
+    web = FakeWeb({f"{A}/": failed(kind)})
+    run = crawl(web, path, f"{A}/")
+    assert len(web.asked) == tries
+    assert run.states == {f"{A}/": State[kind.name]}
+
+
+def test_pauses_after_failures_double(path: Path) -> None:
+    web = FakeWeb({f"{A}/": failed(FailureKind.THROTTLED)})
+    crawl(web, path, f"{A}/")
+    assert gaps(web.visits_of(A))[1:] == [1, 2, 4, 8]
+
+
+def test_pages_of_a_host_that_is_down_are_settled_unasked(path: Path) -> None:
+    seeds = [f"{A}/{n}" for n in range(20)]
+    web = FakeWeb(dict.fromkeys(seeds, failed(FailureKind.CONNECT)))
+    run = crawl(web, path, *seeds)
+    assert 0 < len(web.asked) < 10
+    assert set(run.states.values()) == {State.CONNECT}
+
+
+# ---------------------------------------------------------------- robots.txt
+
+
+def test_robots_txt_comes_before_any_page(path: Path) -> None:
+    web = FakeWeb(star(A, 2))
+    crawl(web, path, f"{A}/")
+    first = web.visits[0]
+    assert first.url == f"{A}/robots.txt"
+    assert first.request.want is Want.TEXT
+    assert all(visit.request.want is Want.PAGE for visit in web.visits[1:])
+
+
+def test_what_robots_txt_forbids_is_known_and_never_asked_for(path: Path) -> None:
+    web = FakeWeb(star(A, 2) | {f"{A}/robots.txt": text("User-agent: *\nDisallow: /1")})
+    run = crawl(web, path, f"{A}/")
+    assert f"{A}/1" not in web.asked
+    assert run.states[f"{A}/1"] is State.ROBOTS
+    assert run.settled[f"{A}/1"] is State.ROBOTS
+
+
+def test_robots_txt_may_be_ignored(path: Path) -> None:
+    web = FakeWeb(star(A, 1) | {f"{A}/robots.txt": FORBIDDING})
+    run = crawl(web, path, f"{A}/", robots=False)
+    assert [visit.url for visit in web.visits] == [f"{A}/", f"{A}/0"]
+    assert set(run.states.values()) == {State.FETCHED}
+
+
+def test_robots_txt_may_be_ignored_although_an_earlier_run_obeyed_it(path: Path) -> None:
+    web = FakeWeb(star(A, 3) | {f"{A}/robots.txt": text("User-agent: *\nDisallow: /1")})
+    crawl(web, path, f"{A}/", pages=1)
+    run = crawl(web, path, f"{A}/", robots=False)
+    assert set(run.states.values()) == {State.FETCHED}
+
+
+def test_an_address_that_is_not_public_closes_the_host(path: Path) -> None:
+    web = FakeWeb(star(A, 1) | web_of({f"{A}/": ["/0", f"{B}/"], f"{B}/": []}))
+    web.places[B] = Refused(reason=Refusal.ADDRESS, detail="127.0.0.1")
+    run = crawl(web, path, f"{A}/")
+    assert run.states[f"{B}/"] is State.ADDRESS
+    assert not web.visits_of(B)
+
+
+def test_rules_are_asked_for_again_after_a_day_by_the_clock(path: Path) -> None:
+    web = FakeWeb(star(A, 5))
+
+    def turn_the_clock(scene: Scene, _: Event) -> None:
+        if len(web.asked) == 3 and not scene.clock.turned_s:
+            web.answers[f"{A}/robots.txt"] = FORBIDDING
+            scene.clock.turned_s = 86_400
+
+    run = crawl(web, path, f"{A}/", hear=turn_the_clock)
+    urls = [visit.url for visit in web.visits]
+    assert urls.count(f"{A}/robots.txt") == 2
+    assert urls.index(f"{A}/robots.txt", 1) == len(urls) - 1
+    assert list(run.states.values()).count(State.ROBOTS) == 3
+
+
+def test_rules_of_an_earlier_run_hold_for_their_day(path: Path) -> None:
+    web = FakeWeb(star(A, 3))
+    crawl(web, path, f"{A}/", pages=2)
+    crawl(web, path, f"{A}/")
+    assert [visit.url for visit in web.visits].count(f"{A}/robots.txt") == 1
+
+
+# ---------------------------------------------------------------- budgets
+
+
+@pytest.mark.parametrize("pages", [1, 7, 20])
+def test_a_crawl_reads_exactly_as_many_pages_as_it_may(pages: int, path: Path) -> None:
+    answers: dict[str, Answer] = {}
+    for n in range(5):
+        answers |= star(f"http://h{n}.example", 9)
+    answers[f"{A}/gone"] = failed(FailureKind.NOT_FOUND)
+    web = FakeWeb(answers, takes_s=0.5)
+    seeds = [f"http://h{n}.example/" for n in range(5)]
+    run = crawl(web, path, f"{A}/gone", *seeds, pages=pages)
+    assert run.reason is Reason.BUDGET
+    assert list(run.states.values()).count(State.FETCHED) == pages
+
+
+def test_the_budget_of_pages_is_for_all_runs(path: Path) -> None:
+    web = FakeWeb(star(A, 9))
+    crawl(web, path, f"{A}/", pages=4)
+    assert crawl(web, path, f"{A}/", pages=4).reason is Reason.BUDGET
+    assert len(web.asked) == 4
+    crawl(web, path, f"{A}/", pages=6)
+    assert len(web.asked) == 6
+
+
+def test_what_fails_costs_nothing_of_the_budget(path: Path) -> None:
+    web = FakeWeb(web_of({f"{A}/": [f"/gone/{n}" for n in range(9)] + ["/1"], f"{A}/1": []}))
+    assert crawl(web, path, f"{A}/", pages=2).states[f"{A}/1"] is State.FETCHED
+
+
+def test_time_ends_a_crawl_and_what_is_under_way_ends_well(path: Path) -> None:
+    web = FakeWeb(star(A, 99), takes_s=3)
+    run = crawl(web, path, f"{A}/", for_=31, delay=1)
+    assert run.reason is Reason.BUDGET
+    start = web.visits[0].began
+    assert max(visit.began for visit in web.visits) - start < 31
+    assert max(visit.ended for visit in web.visits) - start < 34 + 1
+    assert list(run.states.values()).count(State.FETCHED) == len(web.asked)
+
+
+def test_bytes_end_a_crawl(path: Path) -> None:
+    page = html(body="x" * 950)
+    web = FakeWeb({f"{A}/{n}": page for n in range(9)})
+    run = crawl(web, path, *web.answers, bytes=2500)
+    assert run.reason is Reason.BUDGET
+    assert len(web.asked) == 3
+
+
+@pytest.mark.parametrize("per_host", [1, 3])
+def test_a_host_gives_no_more_pages_than_its_budget(per_host: int, path: Path) -> None:
+    answers = star(A, 9) | {f"{A}/": html("/0", "/gone", *(f"/{n}" for n in range(9)), f"{B}/")}
+    web = FakeWeb(answers | star(B, 2), takes_s=1)
+    run = crawl(web, path, f"{A}/", per_host_pages=4, per_host=per_host)
+    read = [url for url, state in run.states.items() if state is State.FETCHED]
+    assert sum(url.startswith(A) for url in read) == 4
+    assert sum(url.startswith(B) for url in read) == 3
+    assert State.HOST_BUDGET in run.states.values()
+
+
+def test_the_budget_of_a_host_is_for_all_runs(path: Path) -> None:
+    web = FakeWeb(star(A, 9))
+    crawl(web, path, f"{A}/", per_host_pages=4, pages=3)
+    crawl(web, path, f"{A}/", per_host_pages=4)
+    assert len(web.asked) == 4
+
+
+# ---------------------------------------------------------------- depth
+
+
+@pytest.mark.parametrize("delay", [0, 1])
+def test_pages_beyond_the_depth_are_known_and_never_asked_for(delay: int, path: Path) -> None:
+    chain = web_of({f"{A}/{n}": [f"/{n + 1}"] for n in range(9)})
+    run = crawl(chain, path, f"{A}/0", max_depth=3, delay=delay)
+    assert [state.name for state in run.states.values()] == ["FETCHED"] * 4 + ["DEPTH"]
+    assert run.reason is Reason.EMPTY
+
+
+def test_a_page_found_on_a_long_way_first_is_read_if_there_is_a_short_one(path: Path) -> None:
+    """The long way is the richer one: 0 - 1 - 2 - target, against 0 - poor - target."""
+    web = web_of(
+        {
+            f"{A}/0": ["/1", "/poor"],
+            f"{A}/1": ["/2"],
+            f"{A}/2": ["/target"],
+            f"{A}/poor": ["/target"],
+            f"{A}/target": ["/beyond"],
+        }
+    )
+    rich = (Focus(pattern="/[12]$", strength=50.0),)
+    run = crawl(web, path, f"{A}/0", max_depth=2, focus=rich)
+    assert run.asked[:3] == [f"{A}/0", f"{A}/1", f"{A}/2"]
+    assert run.states[f"{A}/target"] is State.FETCHED
+    assert run.states[f"{A}/beyond"] is State.DEPTH
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10_000), limit=st.integers(0, 4))
+def test_whatever_the_order_the_depth_is_that_of_the_shortest_way(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, limit: int
+) -> None:
+    links = tangle(25, hosts=2, links=4, seed=seed)
+    depths: dict[str, int] = {}
+    layer = [next(iter(links))]
+    for depth in range(limit + 1):
+        depths |= dict.fromkeys(layer, depth)
+        layer = [end for url in layer for end in links[url] if end not in depths]
+    path = tmp_path_factory.mktemp("depth") / "crawl.db"
+    run = crawl(web_of(links), path, next(iter(links)), max_depth=limit)
+    assert set(run.asked) == set(depths)
+
+
+# ---------------------------------------------------------------- pages that are no use themselves
+
+
+def test_whatever_becomes_of_pages_all_of_the_cash_is_somewhere(path: Path) -> None:
+    """`crawl` audits the books; here all the ways are gone at once."""
+    ends = ["/cat.jpg", f"{B}/", "/secret", "/gone", "/old", "/loop", "/copy", "/twin", "/image"]
+    run = crawl(
+        web_of({f"{A}/": ends, f"{A}/new": ["/"]})
+        | {
+            f"{A}/robots.txt": text("User-agent: *\nDisallow: /secret"),
+            f"{A}/old": moved("/new"),
+            f"{A}/loop": moved("/loop"),
+            f"{A}/copy": html(title="copy", head=canonical("/new")),
+            f"{A}/twin": html(*ends, title=f"{A}/"),
+            f"{A}/image": Refused(reason=Refusal.TYPE, detail="image/png", status=200),
+        },
+        path,
+        f"{A}/",
+        scope="host",
+    )
+    names = {url.removeprefix(A): state.name for url, state in run.states.items()}
+    assert names == {
+        "/": "FETCHED",
+        "/cat.jpg": "TYPE",
+        f"{B}/": "SCOPE",
+        "/secret": "ROBOTS",
+        "/gone": "NOT_FOUND",
+        "/old": "MOVED",
+        "/loop": "BAD_REDIRECT",
+        "/copy": "CANONICAL",
+        "/twin": "ALIAS",
+        "/image": "TYPE",
+        "/new": "FETCHED",
+    }
+
+
+def test_what_is_out_of_scope_is_ranked_but_no_request_is_made_for_it(path: Path) -> None:
+    web = FakeWeb(star(B, 1) | {f"{A}/": html(f"{B}/", "/cat.png", "/1")})
+    crawl(web, path, f"{A}/", scope="host")
+    assert web.asked == [f"{A}/", f"{A}/1"]
+    assert not web.visits_of(B)
+    frontier = frontier_of(path)
+    assert len(frontier) == 4
+    assert min(frontier.importance()) > 0
+
+
+def test_a_redirect_that_never_ends_ends(path: Path) -> None:
+    def on_and_on(request: Request) -> Fetched:
+        return moved(f"/{int(request.url.rpartition('/')[2]) + 1}")
+
+    web = FakeWeb({f"{A}/robots.txt": failed(FailureKind.NOT_FOUND)}, elsewhere=on_and_on)
+    run = crawl(web, path, f"{A}/0")
+    assert [state.name for state in run.states.values()] == ["MOVED"] * 10 + ["BAD_REDIRECT"]
+
+
+def test_a_circle_of_redirects_ends(path: Path) -> None:
+    circle: dict[str, Answer] = {f"{A}/{n}": moved(f"/{(n + 1) % 4}") for n in range(4)}
+    web = FakeWeb(circle)
+    run = crawl(web, path, f"{A}/0")
+    assert len(web.asked) == 4
+    assert sorted(state.name for state in run.states.values()) == ["BAD_REDIRECT", *["MOVED"] * 3]
+
+
+@pytest.mark.parametrize(("discovery", "share"), [(1, -1), (0, -1), (0.25, 1 << 14)])
+def test_gifts_of_the_virtual_page_are_shared_as_the_fetches_are(
+    path: Path, discovery: float, share: int
+) -> None:
+    crawl(star(A, 3), path, f"{A}/", discovery=0.5, refresh=0.5)
+    crawl(star(A, 3), path, discovery=discovery, refresh=1 - discovery)
+    assert frontier_of(path).ledger.totals.discovery == share
+
+
+def test_a_redirect_out_of_scope_is_not_followed(path: Path) -> None:
+    answers: dict[str, Answer] = {f"{A}/": html("/old"), f"{A}/old": moved(f"{B}/")}
+    web = FakeWeb(answers | star(B, 1))
+    run = crawl(web, path, f"{A}/", scope="host")
+    assert run.states[f"{A}/old"] is State.MOVED
+    assert run.states[f"{B}/"] is State.SCOPE
+
+
+def test_a_redirect_of_a_seed_widens_the_scope_to_where_it_leads(path: Path) -> None:
+    links = {f"{C}/": [f"{C}/1"], f"{C}/1": [f"{C}/2", "http://d.example/"], f"{C}/2": []}
+    web = FakeWeb(web_of(links) | {f"{A}/": moved(f"{B}/"), f"{B}/": moved(f"{C}/")})
+    crawl(web, path, f"{A}/", scope="host", pages=2)
+    run = crawl(web, path, scope="host")
+    assert {url for url, state in run.states.items() if state is State.FETCHED} == {
+        f"{C}/",
+        f"{C}/1",
+        f"{C}/2",
+    }
+    assert run.states["http://d.example/"] is State.SCOPE
+
+
+def test_a_page_that_asks_robots_not_to_follow_gives_its_links_nothing(path: Path) -> None:
+    run = crawl({f"{A}/": html("/1", x_robots_tag="nofollow")}, path, f"{A}/")
+    assert list(run.states) == [f"{A}/"]
+
+
+# ---------------------------------------------------------------- sitemaps
+
+SITEMAP = (
+    "".join(f"<url><loc>{A}/{n}</loc></url>" for n in range(4)) + f"<url><loc>{B}/</loc></url>"
+)
+
+
+def test_sitemaps_make_pages_known(path: Path) -> None:
+    web = FakeWeb(
+        web_of({f"{A}/": [], f"{A}/2": []})
+        | {
+            f"{A}/robots.txt": text("Sitemap: /index.xml"),
+            f"{A}/index.xml": text(
+                "<sitemapindex><sitemap><loc>/pages.xml</loc></sitemap>"
+                "<sitemap><loc>/index.xml</loc></sitemap></sitemapindex>"
+            ),
+            f"{A}/pages.xml": text(f"<urlset>{SITEMAP}</urlset>"),
+        }
+    )
+    run = crawl(web, path, f"{A}/", sitemaps=True)
+    assert set(run.states) == {f"{A}/", *(f"{A}/{n}" for n in range(4)), f"{B}/"}
+    assert run.states[f"{A}/2"] is State.FETCHED
+    assert [visit.url for visit in web.visits].count(f"{A}/index.xml") == 1
+
+
+def test_sitemaps_are_asked_for_as_politely_as_pages(path: Path) -> None:
+    names = [f"/{n}.xml" for n in range(4)]
+    web = FakeWeb(
+        web_of({f"{A}/": []})
+        | {f"{A}/robots.txt": text("\n".join(f"Sitemap: {name}" for name in names))}
+        | {f"{A}{name}": text(f"{A}{name[:-4]}") for name in names},
+        takes_s=0.5,
+    )
+    crawl(web, path, f"{A}/", sitemaps=True, delay=3)
+    assert len(web.visits) == 1 + 4 + 1 + 4
+    assert min(gaps(web.visits)) >= 3
+
+
+def test_without_sitemaps_none_is_asked_for(path: Path) -> None:
+    web = FakeWeb(star(A, 1) | {f"{A}/robots.txt": text("Sitemap: /a.xml")})
+    crawl(web, path, f"{A}/")
+    assert f"{A}/a.xml" not in [visit.url for visit in web.visits]
+
+
+# ---------------------------------------------------------------- refresh
+
+
+def versions() -> dict[str, Answer]:
+    """One page that never changes and says so, one that changes, one without validators."""
+
+    def same(request: Request) -> Fetched:
+        return Unchanged() if request.etag == '"1"' else html("/new", title="same", etag='"1"')
+
+    count = iter(range(1000))
+    return web_of({f"{A}/": ["/same", "/new", "/plain"], f"{A}/plain": ["/"]}) | {
+        f"{A}/same": same,
+        f"{A}/new": lambda _: html(title=f"{next(count)}", last_modified="yesterday"),
+    }
+
+
+def test_refresh_asks_each_page_once_a_run_whether_it_has_changed(path: Path) -> None:
+    web = FakeWeb(versions())
+    crawl(web, path, f"{A}/")
+    web.visits.clear()
+    crawl(web, path, f"{A}/", refresh=1)
+    assert sorted(web.asked) == sorted(f"{A}{name}" for name in ("/", "/same", "/new", "/plain"))
+    asked = {visit.url: visit.request for visit in web.visits}
+    assert (asked[f"{A}/same"].etag, asked[f"{A}/same"].last_modified) == ('"1"', None)
+    assert (asked[f"{A}/new"].etag, asked[f"{A}/new"].last_modified) == (None, "yesterday")
+    with reading(path) as connection:
+        documents = {tables.url_of(connection, d.page): d for d in tables.all_documents(connection)}
+    assert {url.removeprefix(A): (d.checks, d.changes) for url, d in documents.items()} == {
+        "/": (1, 0),
+        "/same": (1, 0),
+        "/new": (1, 1),
+        "/plain": (1, 0),
+    }
+
+
+def test_a_page_that_is_unchanged_keeps_its_links_and_spends_again(path: Path) -> None:
+    web = FakeWeb(versions())
+    crawl(web, path, f"{A}/")
+    assert links_of(path, f"{A}/same") == [f"{A}/new"]
+    before = frontier_of(path).ledger.recorded
+    assert crawl(web, path, f"{A}/", refresh=1).settled[f"{A}/same"] is State.FETCHED
+    assert links_of(path, f"{A}/same") == [f"{A}/new"]
+    assert frontier_of(path).ledger.recorded > before
+
+
+def test_pages_that_are_read_again_keep_to_the_limits_of_their_addresses(path: Path) -> None:
+    origins = [f"http://h{n}.example" for n in range(4)]
+    answers: dict[str, Answer] = {}
+    for origin in origins:
+        answers |= star(origin, 2) | {f"{origin}/0": html(title=origin)}
+    web = FakeWeb(answers, takes_s=1, places=dict.fromkeys(origins, "192.0.2.1"))
+    seeds = [f"{origin}/" for origin in origins]
+    crawl(web, path, *seeds)
+    web.visits.clear()
+    web.most_at_once = 0
+    crawl(web, path, *seeds, refresh=1, per_address=2)
+    assert sorted(web.asked) == sorted(answers)
+    assert web.most_at_once == 2
+
+
+def test_a_page_that_may_not_be_read_again_is_left_as_it_is(path: Path) -> None:
+    web = FakeWeb(star(A, 3))
+    crawl(web, path, f"{A}/")
+    web.visits.clear()
+    crawl(web, path, f"{A}/", refresh=1, deny="/1")
+    assert sorted(web.asked) == [f"{A}/", f"{A}/0", f"{A}/2"]
+    assert states_of(path)[f"{A}/1"] is State.FETCHED
+
+
+def test_a_page_that_fails_when_it_is_read_again_is_tried_again(path: Path) -> None:
+    web = FakeWeb(star(A, 1))
+    crawl(web, path, f"{A}/", f"{A}/gone")
+    web.answers[f"{A}/"] = in_turn(failed(FailureKind.RESET), html(title="new"))
+    run = crawl(web, path, f"{A}/", f"{A}/late", refresh=1)
+    assert any(isinstance(event, Delayed) for event in run.events)
+    assert run.settled[f"{A}/"] is State.FETCHED
+    assert run.states[f"{A}/late"] is State.NOT_FOUND
+
+
+def test_of_a_host_that_is_down_no_more_is_read_again(path: Path) -> None:
+    web = FakeWeb(star(A, 20))
+    crawl(web, path, f"{A}/")
+    web.visits.clear()
+    web.answers |= dict.fromkeys(web.answers, failed(FailureKind.CONNECT))
+    run = crawl(web, path, f"{A}/", refresh=1)
+    assert run.reason is Reason.EMPTY
+    assert len(web.asked) < 10
+    assert list(run.states.values()).count(State.FETCHED) > 10
+
+
+def test_without_links_in_the_store_no_page_is_asked_whether_it_is_the_same(path: Path) -> None:
+    web = FakeWeb(versions())
+    for refresh in (0, 1):
+        crawl(web, path, f"{A}/", links=False, refresh=refresh)
+    assert all(visit.request.etag is None for visit in web.visits)
+    assert set(states_of(path).values()) == {State.FETCHED}
+
+
+def test_a_page_that_went_and_came_back_is_asked_for_whole(path: Path) -> None:
+    """Its links went with it."""
+    web = FakeWeb(versions())
+    crawl(web, path, f"{A}/")
+    here = web.answers[f"{A}/same"]
+    web.answers[f"{A}/same"] = failed(FailureKind.NOT_FOUND)
+    assert crawl(web, path, f"{A}/", refresh=1).states[f"{A}/same"] is State.NOT_FOUND
+    web.answers[f"{A}/same"] = here
+    assert crawl(web, path, f"{A}/", refresh=1).states[f"{A}/same"] is State.FETCHED
+    assert links_of(path, f"{A}/same") == [f"{A}/new"]
+
+
+def test_new_and_known_pages_share_the_fetches(path: Path) -> None:
+    answers = star(A, 99) | {
+        f"{A}/": html(*(f"/{n}" for n in range(99)), *(f"{B}/{n}.html" for n in range(99)))
+    }
+    web = FakeWeb(answers)
+    crawl(web, path, f"{A}/", pages=40, scope="host")
+    known = set(web.asked)
+    web.visits.clear()
+    crawl(web, path, f"{A}/", pages=80, refresh=0.25, scope="host")
+    again = sum(url in known for url in web.asked)
+    assert len(web.asked) == 40
+    assert again == pytest.approx(10, abs=1)
+
+
+def test_a_continuous_crawl_goes_on_and_reads_again(path: Path) -> None:
+    web = FakeWeb(versions())
+    run = crawl(web, path, f"{A}/", continuous=True, for_=100, delay=1)
+    assert run.reason is Reason.BUDGET
+    assert len(web.asked) == pytest.approx(99, abs=2)
+    assert min(map(web.asked.count, run.states)) > 10
+
+
+def test_a_continuous_crawl_rests_while_its_only_host_is_down(path: Path) -> None:
+    web = FakeWeb(star(A, 2))
+
+    def hear(_: Scene, __: Event) -> None:
+        if len(web.asked) == 3:
+            web.answers |= dict.fromkeys(web.answers, failed(FailureKind.CONNECT))
+
+    run = crawl(web, path, f"{A}/", continuous=True, for_=1000, hear=hear)
+    assert run.reason is Reason.BUDGET
+    assert len(web.asked) < 20
+
+
+# ---------------------------------------------------------------- replays
+
+
+@pytest.mark.parametrize("replay", [0, 1, 3])
+def test_no_more_is_replayed_than_each_fetch_allows(replay: int, path: Path) -> None:
+    links = tangle(60, hosts=3, links=6)
+    crawl(web_of(links), path, next(iter(links)), replay=replay, delay=1)
+    with reading(path) as connection:
+        steps = list(tables.steps_after(connection, 0))
+    replayed = fetched = 0
+    for row in steps:
+        if row.step.kind is Kind.REPLAY:
+            replayed += len(row.step.spending.links)
+        elif row.step.kind is Kind.VISIT:
+            fetched += 1
+        assert replayed <= replay * fetched
+    assert (replayed > 0) == (replay > 0)
+
+
+# ---------------------------------------------------------------- going on
+
+
+@pytest.mark.parametrize("cut", [1, 5, 17])
+def test_a_crawl_that_goes_on_ends_with_the_pages_of_one_that_was_not_cut(
+    cut: int, tmp_path: Path
+) -> None:
+    links = tangle(60, hosts=4, links=5)
+    web = web_of(links) | {next(reversed(links)): moved("/moved")}
+    seed = next(iter(links))
+    whole = crawl(web, tmp_path / "whole.db", seed, delay=1)
+    for pages in range(cut, len(links), cut):
+        crawl(web, tmp_path / "cut.db", seed, pages=pages, delay=1)
+    run = crawl(web, tmp_path / "cut.db", seed, delay=1)
+    assert run.states == whole.states
+
+
+def test_a_crawl_that_is_over_has_nothing_more_to_do(path: Path) -> None:
+    web = FakeWeb(star(A, 3))
+    crawl(web, path, f"{A}/")
+    before = len(web.visits)
+    assert crawl(web, path, f"{A}/").reason is Reason.EMPTY
+    assert len(web.visits) == before
+
+
+# ---------------------------------------------------------------- the end
+
+
+def test_stop_lets_what_is_under_way_end_and_leases_no_more(path: Path) -> None:
+    answers: dict[str, Answer] = {}
+    for n in range(3):
+        answers |= star(f"http://h{n}.example", 9)
+    web = FakeWeb(answers, takes_s=2)
+    seeds = [f"http://h{n}.example/" for n in range(3)]
+
+    async def stop(scene: Scene) -> None:
+        while len(web.visits) < 10:
+            await asyncio.sleep(0.5)
+        began = len(web.visits) + len(web.under_way)
+        assert web.under_way
+        scene.crawler.stop()
+        await asyncio.sleep(1)
+        assert len(web.visits) + len(web.under_way) == began
+
+    run = crawl(web, path, *seeds, during=stop)
+    assert run.reason is Reason.STOPPED
+    assert list(run.states.values()).count(State.FETCHED) == len(web.asked)
+
+
+def test_stop_makes_room_for_nobody(path: Path) -> None:
+    """Also where there would be room."""
+    web = FakeWeb(star(A, 9), takes_s=2)
+
+    def stop(scene: Scene, event: Event) -> None:
+        if isinstance(event, Settled):
+            scene.crawler.stop()
+
+    crawl(web, path, f"{A}/", hear=stop)
+    assert web.asked == [f"{A}/"]
+
+
+def test_what_does_not_end_in_time_is_fetched_again_by_the_next_run(path: Path) -> None:
+    async def never(_: Request) -> Fetched:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    web = FakeWeb(star(A, 2) | {f"{A}/1": never})
+
+    async def stop(scene: Scene) -> None:
+        while f"{A}/1" not in web.under_way:
+            await asyncio.sleep(0.5)
+        stopped = scene.clock.now()
+        scene.crawler.stop()
+        while web.under_way:
+            await asyncio.sleep(0.5)
+        assert scene.clock.now() - stopped == pytest.approx(GRACE_S, abs=0.5)
+
+    run = crawl(web, path, f"{A}/", during=stop)
+    assert run.reason is Reason.STOPPED
+    assert run.states[f"{A}/1"] is State.UNREAD
+    web.answers[f"{A}/1"] = html()
+    assert crawl(web, path, f"{A}/").states[f"{A}/1"] is State.FETCHED
+
+
+def test_pages_that_are_settled_unasked_keep_nobody_waiting(path: Path) -> None:
+    others = [f"{B}/{n}" for n in range(3000)]
+    turns = [0]
+    seen: set[int] = set()
+
+    async def count(_: Scene) -> None:
+        while True:
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    def hear(_: Scene, event: Event) -> None:
+        if isinstance(event, Settled) and event.state is State.SCOPE:
+            seen.add(turns[0])
+
+    run = crawl({f"{A}/": html(*others)}, path, f"{A}/", scope="host", during=count, hear=hear)
+    assert list(run.states.values()).count(State.SCOPE) == len(others)
+    assert len(seen) >= len(others) // CLOSED_AT_ONCE
+
+
+def test_a_crawl_does_not_wait_for_hosts_of_which_it_wants_nothing(path: Path) -> None:
+    web = FakeWeb(star(A, 1) | {f"{A}/robots.txt": text("User-agent: *\nCrawl-delay: 50")})
+    ended: list[float] = []
+
+    def hear(scene: Scene, event: Event) -> None:
+        if isinstance(event, Ended):
+            ended.append(scene.clock.now())
+
+    crawl(web, path, f"{A}/", hear=hear)
+    assert ended == [web.visits[-1].ended]
+
+
+# ---------------------------------------------------------------- what goes wrong
+
+
+def loadable(path: Path) -> bool:
+    frontier = frontier_of(path)
+    with reading(path) as connection:
+        return books_balance(frontier) and tables.last_step(connection) == frontier.last_seq
+
+
+@pytest.mark.parametrize("bad_commit", [3, 5])
+def test_a_store_that_fails_ends_the_crawl_with_its_error(
+    bad_commit: int, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commits: list[Batch] = []
+    commit = Store.commit
+
+    def fail(self: Store, batch: Batch) -> None:
+        commits.append(batch)
+        if len(commits) >= bad_commit:
+            raise StoreError("the disk is full")
+        commit(self, batch)
+
+    monkeypatch.setattr(Store, "commit", fail)
+    web = FakeWeb(star(A, 50), takes_s=0.2)
+    with pytest.raises(StoreError, match="the disk is full"):
+        crawl(web, path, f"{A}/", delay=1)
+    assert len(commits) == bad_commit
+    assert not web.under_way
+    assert loadable(path)
+
+
+def test_a_store_that_fails_in_the_end_is_no_crawl_that_ended_well(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(Store, "checkpoint", fail)
+    events: list[Event] = []
+    with pytest.raises(StoreError):
+        crawl(star(A, 2), path, f"{A}/", hear=lambda _, event: events.append(event))
+    assert not any(isinstance(event, Ended) for event in events)
+    assert loadable(path)
+
+
+def test_a_mistake_of_ours_ends_the_crawl_and_what_was_committed_is_whole(path: Path) -> None:
+    def mistake(_: Request) -> Fetched:
+        raise ZeroDivisionError("a mistake")
+
+    web = FakeWeb(star(A, 30) | {f"{A}/20": mistake})
+    with pytest.raises(ZeroDivisionError, match="a mistake"):
+        crawl(web, path, f"{A}/", delay=1, strategy="breadth-first")
+    assert loadable(path)
+    web.answers[f"{A}/20"] = html(title="20")
+    run = crawl(web, path, f"{A}/", strategy="breadth-first")
+    assert set(run.states.values()) == {State.FETCHED}
+
+
+@pytest.mark.parametrize("after_s", [0, 0.3, 4.2, 10])
+def test_a_crawl_that_is_cancelled_leaves_a_whole_store(after_s: float, path: Path) -> None:
+    web = FakeWeb(star(A, 50), takes_s=0.2)
+
+    async def cancelled() -> None:
+        running = asyncio.create_task(crawling(web, path, [f"{A}/"], delay=1))
+        await asyncio.sleep(after_s)
+        running.cancel()
+        await asyncio.wait((running,))
+        assert running.cancelled()
+
+    in_time(cancelled())
+    assert not web.under_way
+    assert not after_s or loadable(path)
+    assert crawl(web, path, f"{A}/").reason is Reason.EMPTY
+    assert set(states_of(path).values()) == {State.FETCHED}

@@ -1,0 +1,312 @@
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.config import Settings
+from minicrawl.crawl.events import Noted
+from minicrawl.crawl.manners import MOST_REDIRECTS, MOST_SITEMAPS, Manners
+from minicrawl.crawl.politeness import DOWN_FOR_S, Hosts
+from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused, Request, State, Unchanged
+from minicrawl.web.robots import FORBID_ALL
+from tests.crawl.fakes import (
+    Answer,
+    FakeClock,
+    FakeWeb,
+    Run,
+    crawl,
+    failed,
+    html,
+    in_time,
+    in_turn,
+    keeping,
+    moved,
+    text,
+    web_of,
+)
+
+A, B = "http://a.example", "http://b.example"
+ROBOTS = f"{A}/robots.txt"
+FORBIDDING = text("User-agent: *\nDisallow: /")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+def crawl_with(robots_txt: Answer, path: Path, **settings: Any) -> tuple[FakeWeb, Run]:
+    web = FakeWeb(web_of({f"{A}/": ["/1"], f"{A}/1": []}) | {ROBOTS: robots_txt})
+    return web, crawl(web, path, f"{A}/", **settings)
+
+
+# ---------------------------------------------------------------- what an answer means
+
+
+@pytest.mark.parametrize("kind", [FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR])
+def test_what_is_not_there_forbids_nothing(kind: FailureKind, path: Path) -> None:
+    web, run = crawl_with(failed(kind), path)
+    assert set(run.states.values()) == {State.FETCHED}
+    assert len(web.visits) == 3
+
+
+@pytest.mark.parametrize("kind", [FailureKind.SERVER_ERROR, FailureKind.THROTTLED])
+def test_a_host_that_cannot_say_forbids_all_once_it_was_asked_often_enough(
+    kind: FailureKind, path: Path
+) -> None:
+    web, run = crawl_with(failed(kind), path)
+    assert run.states == {f"{A}/": State.ROBOTS}
+    assert 3 <= len(web.visits) <= 5
+    assert web.asked == []
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        FailureKind.CONNECT,
+        FailureKind.TLS,
+        FailureKind.TIMEOUT,
+        FailureKind.RESET,
+        FailureKind.PROTOCOL,
+    ],
+)
+def test_a_host_that_cannot_be_reached_is_down_whatever_robots_txt_might_say(
+    kind: FailureKind, path: Path
+) -> None:
+    web, run = crawl_with(failed(kind), path)
+    assert run.states == {f"{A}/": State[kind.name]}
+    assert 1 <= len(web.visits) <= 3
+    assert web.asked == []
+
+
+def test_an_answer_that_comes_after_trouble_counts(path: Path) -> None:
+    for kind in (FailureKind.SERVER_ERROR, FailureKind.RESET, FailureKind.TIMEOUT):
+        fresh = path.with_name(kind.value)
+        _, run = crawl_with(in_turn(failed(kind), text("User-agent: *\nDisallow: /1")), fresh)
+        assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
+
+
+def test_a_host_that_asks_to_wait_is_given_its_time(path: Path) -> None:
+    throttled = failed(FailureKind.THROTTLED, retry_after="120")
+    web, run = crawl_with(in_turn(throttled, text("")), path)
+    first, second = (visit for visit in web.visits if visit.url == ROBOTS)
+    assert second.began - first.ended == 120
+    assert set(run.states.values()) == {State.FETCHED}
+
+
+def test_our_own_group_speaks_for_us(path: Path) -> None:
+    answer = text("User-agent: *\nDisallow: /\n\nUser-agent: archivist\nDisallow: /1")
+    _, run = crawl_with(answer, path, agent="archivist")
+    assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
+
+
+# ---------------------------------------------------------------- redirects
+
+
+@pytest.mark.parametrize("hops", [1, MOST_REDIRECTS])
+def test_redirects_of_robots_txt_are_followed(hops: int, path: Path) -> None:
+    web = FakeWeb({f"{A}/": html(), ROBOTS: moved(f"{B}/1.txt")})
+    web.answers |= {f"{B}/{n}.txt": moved(f"/{n + 1}.txt") for n in range(1, hops)}
+    web.answers[f"{B}/{hops}.txt"] = FORBIDDING
+    assert crawl(web, path, f"{A}/").states == {f"{A}/": State.ROBOTS}
+
+
+@pytest.mark.parametrize("target", ["/robots.txt", "ftp://a.example/robots.txt"])
+def test_a_robots_txt_that_leads_nowhere_is_not_there(target: str, path: Path) -> None:
+    web, run = crawl_with(moved(target), path)
+    assert run.states[f"{A}/"] is State.FETCHED
+    assert [visit.url for visit in web.visits].count(ROBOTS) <= MOST_REDIRECTS + 1
+
+
+def test_a_robots_txt_that_leads_where_we_do_not_go_forbids_all(path: Path) -> None:
+    refused = Refused(reason=Refusal.ADDRESS)
+    web = FakeWeb({f"{A}/": html(), ROBOTS: moved(f"{B}/robots.txt"), f"{B}/robots.txt": refused})
+    assert crawl(web, path, f"{A}/").states == {f"{A}/": State.ROBOTS}
+
+
+# ---------------------------------------------------------------- addresses
+
+
+def test_a_name_without_an_address_is_looked_up_twice(path: Path) -> None:
+    class Counting(FakeWeb):
+        looked_up = 0
+
+        async def locate(self, url: str) -> str | Refused | Failed:
+            self.looked_up += 1
+            return await super().locate(url)
+
+    web = Counting({}, places={A: Failed(kind=FailureKind.DNS)})
+    run = crawl(web, path, f"{A}/", f"{A}/1")
+    assert run.states == {f"{A}/": State.DNS, f"{A}/1": State.DNS}
+    assert web.looked_up == 2
+    assert web.visits == []
+
+
+def test_an_address_that_is_refused_closes_the_host_at_once(path: Path) -> None:
+    web = FakeWeb({}, places={A: Refused(reason=Refusal.ADDRESS)})
+    assert crawl(web, path, f"{A}/").states == {f"{A}/": State.ADDRESS}
+
+
+def test_the_address_is_found_anew_by_every_run_though_rules_hold_on(path: Path) -> None:
+    """The limit of an address needs it."""
+    web = FakeWeb(web_of({f"{A}/{n}": [] for n in range(3)}), places={A: "192.0.2.1"})
+    crawl(web, path, *web.answers, pages=1)
+    web.places[A] = Refused(reason=Refusal.ADDRESS)
+    run = crawl(web, path, *web.answers)
+    assert list(run.states.values()).count(State.ADDRESS) == 2
+
+
+def test_whatever_keeps_a_host_from_being_found_it_is_given_up(path: Path) -> None:
+    web = FakeWeb({}, places={A: Failed(kind=FailureKind.CLIENT_ERROR)})
+    assert crawl(web, path, f"{A}/").states == {f"{A}/": State.CLIENT_ERROR}
+
+
+# ---------------------------------------------------------------- delays
+
+
+def test_the_crawl_delay_of_a_host_is_kept_from_the_first_page_on(path: Path) -> None:
+    web, _ = crawl_with(text("User-agent: *\nCrawl-delay: 7"), path, delay=1)
+    assert [visit.began for visit in web.visits] == [1000, 1007, 1014]
+
+
+def test_a_crawl_delay_beyond_the_cap_is_capped_and_that_is_said(path: Path) -> None:
+    web, run = crawl_with(text("User-agent: *\nCrawl-delay: 3600"), path, max_delay=20)
+    assert [visit.began for visit in web.visits] == [1000, 1020, 1040]
+    (noted,) = (event for event in run.events if isinstance(event, Noted))
+    assert noted.text == f"{A} asks for a Crawl-delay of 3600 s: 20"
+
+
+# ---------------------------------------------------------------- sitemaps
+
+
+def test_a_sitemap_that_moved_is_followed_and_one_that_fails_left_out(path: Path) -> None:
+    web = FakeWeb(
+        {
+            f"{A}/": html(),
+            ROBOTS: text("Sitemap: /gone.xml\nSitemap: /old.xml\nSitemap: mailto:a@b"),
+            f"{A}/old.xml": moved("/new.xml"),
+            f"{A}/new.xml": text(f"{A}/listed"),
+        }
+    )
+    run = crawl(web, path, f"{A}/", sitemaps=True)
+    assert run.states == {f"{A}/": State.FETCHED, f"{A}/listed": State.NOT_FOUND}
+
+
+def test_a_host_whose_sitemaps_fail_is_struck(path: Path) -> None:
+    throttled = failed(FailureKind.THROTTLED, retry_after="60")
+    web = FakeWeb({f"{A}/": html(), ROBOTS: text("Sitemap: /a.xml"), f"{A}/a.xml": throttled})
+    crawl(web, path, f"{A}/", sitemaps=True)
+    assert [visit.began for visit in web.visits] == [1000, 1000, 1060]
+
+
+def test_a_sitemap_that_another_host_does_not_give_is_not_the_fault_of_this_one(path: Path) -> None:
+    web = FakeWeb(
+        {
+            f"{A}/": html(),
+            ROBOTS: text(f"Sitemap: {B}/a.xml"),
+            f"{B}/a.xml": failed(FailureKind.SERVER_ERROR),
+        }
+    )
+    crawl(web, path, f"{A}/", sitemaps=True)
+    assert [visit.began for visit in web.visits] == [1000, 1000, 1000]
+
+
+def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
+    count = iter(range(10_000))
+
+    def more(_: Request) -> Page:
+        index = "".join(f"<sitemap><loc>/{next(count)}.xml</loc></sitemap>" for _ in range(3))
+        return text(f"<sitemapindex>{index}</sitemapindex>")
+
+    known: dict[str, Answer] = {f"{A}/": html(), ROBOTS: text("Sitemap: /index.xml")}
+    web = FakeWeb(known, elsewhere=more)
+    crawl(web, path, f"{A}/", sitemaps=True)
+    assert len(web.visits) == MOST_SITEMAPS + 2
+
+
+# ---------------------------------------------------------------- a day by the clock
+
+
+def learning(
+    path: Path,
+    answer: Answer,
+    task: Callable[[Manners, Hosts, FakeClock, FakeWeb], Awaitable[None]],
+) -> None:
+    """The manners of one host, without a crawl."""
+
+    async def work() -> None:
+        with keeping(path) as keeper:
+            keeper.meet([f"{A}/"], 0)
+            settings, clock, web = Settings.of(), FakeClock(), FakeWeb({ROBOTS: answer})
+            hosts = Hosts(settings.politeness, lambda _: None)
+            await task(Manners(settings, keeper, hosts, web, clock), hosts, clock, web)
+
+    in_time(work())
+
+
+async def learn(manners: Manners) -> None:
+    async def no_sitemap(_: bytes, __: str) -> tuple[str, ...]:
+        raise AssertionError
+
+    assert await manners.locate(0)
+    await manners.learn(0, lambda _: None, no_sitemap)
+
+
+def test_an_answer_holds_for_a_day_and_silence_for_an_hour(path: Path) -> None:
+    async def task(manners: Manners, hosts: Hosts, clock: FakeClock, web: FakeWeb) -> None:
+        assert not manners.are_known(0)
+        await learn(manners)
+        assert manners.are_known(0)
+        clock.turned_s = 86_399
+        assert manners.are_known(0)
+        clock.turned_s = 86_401
+        assert not manners.are_known(0)
+        web.answers[ROBOTS] = failed(FailureKind.SERVER_ERROR)
+        for _ in range(3):
+            assert not manners.are_known(0)
+            await learn(manners)
+        assert manners.are_known(0)
+        assert hosts[0].rules == FORBID_ALL
+        clock.turned_s += 3601
+        assert not manners.are_known(0)
+
+    learning(path, FORBIDDING, task)
+
+
+def test_rules_that_were_had_hold_on_while_the_host_cannot_say(path: Path) -> None:
+    async def task(manners: Manners, hosts: Hosts, clock: FakeClock, web: FakeWeb) -> None:
+        await learn(manners)
+        known = hosts[0].rules
+        clock.turned_s = 90_000
+        web.answers[ROBOTS] = failed(FailureKind.SERVER_ERROR)
+        for _ in range(3):
+            await learn(manners)
+        assert hosts[0].rules == known
+
+    learning(path, text("User-agent: *\nDisallow: /private"), task)
+
+
+def test_a_host_that_is_down_is_tried_again_after_an_hour(path: Path) -> None:
+    async def task(manners: Manners, hosts: Hosts, clock: FakeClock, __: FakeWeb) -> None:
+        for _ in range(3):
+            assert hosts.trouble(0, clock.now()) is None
+            await learn(manners)
+        assert hosts.trouble(0, clock.now()) is State.RESET
+        assert hosts.trouble(0, clock.now() + DOWN_FOR_S) is None
+
+    learning(path, failed(FailureKind.RESET), task)
+
+
+def test_an_answer_that_nobody_can_give_is_a_mistake_of_ours(path: Path) -> None:
+    async def task(manners: Manners, *_: object) -> None:
+        with pytest.raises(TypeError, match=r"robots\.txt is unchanged"):
+            await learn(manners)
+
+    learning(path, Unchanged(), task)
+
+
+def test_what_is_asked_of_a_host_is_counted(path: Path) -> None:
+    _, run = crawl_with(FORBIDDING, path)
+    assert run.keeper.counted("requests") == 1
+    assert run.keeper.counted("wire_bytes") == FORBIDDING.wire_bytes

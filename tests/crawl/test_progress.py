@@ -1,0 +1,75 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from minicrawl.crawl.events import Event
+from minicrawl.crawl.progress import Gauge, Progress
+from minicrawl.crawl.seeding import plant
+from minicrawl.model import FailureKind, Page
+from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, in_time, keeping, web_of
+
+A, B = "http://a.example", "http://b.example"
+
+
+def test_the_gauge_says_how_far_a_crawl_has_come(tmp_path: Path) -> None:
+    web = FakeWeb(
+        web_of({f"{A}/": ["/1", "/gone", f"{B}/", "/cat.jpg"], f"{A}/1": []})
+        | {f"{B}/": failed(FailureKind.TLS)},
+        takes_s=1,
+    )
+    read: list[Progress] = []
+
+    def hear(scene: Scene, _: Event) -> None:
+        read.append(Gauge(scene.keeper, scene.clock).read())
+
+    crawl(web, tmp_path / "crawl.db", f"{A}/", hear=hear)
+    first, last = read[0], read[-1]
+    assert (first.known, first.unread, first.fetched, first.hosts) == (1, 1, 0, 1)
+    assert first.importance_gathered == 0
+    assert (last.known, last.unread, last.fetched, last.failed, last.hosts) == (5, 0, 2, 2, 2)
+    assert last.requests == len(web.visits) == 6
+    answers = [page for page in web.answers.values() if isinstance(page, Page)]
+    assert last.wire_bytes == sum(page.wire_bytes for page in answers)
+    assert 4 <= last.running_s <= 5
+    assert last.turns_of_cash > 0
+    assert 0 < last.importance_gathered < 1
+    gathered = [progress.importance_gathered for progress in read]
+    assert gathered[0] < gathered[-1]
+
+
+def test_adding_up_all_pages_is_done_seldom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class SlowClock:
+        """Each look at it takes a second."""
+
+        seconds = 0.0
+
+        def now(self) -> float:
+            self.seconds += 1
+            return self.seconds
+
+        def today(self) -> float:
+            return self.now()
+
+    async def work() -> None:
+        with keeping(tmp_path / "crawl.db") as keeper:
+            clock, sums = SlowClock(), list[float]()
+            add_up = keeper.frontier.importance
+
+            def count() -> NDArray[np.float64]:
+                sums.append(clock.seconds)
+                return add_up()
+
+            monkeypatch.setattr(keeper.frontier, "importance", count)
+            gauge = Gauge(keeper, clock)
+            assert gauge.read().importance_gathered == 0
+            assert sums == []
+            await plant(keeper, [f"{A}/"], 0)
+            while clock.seconds < 1000:
+                gauge.read()
+            assert 5 <= len(sums) <= 12
+
+    in_time(work())

@@ -1,0 +1,132 @@
+"""What is large is read by another process, a real one here."""
+
+import asyncio
+import io
+import os
+import pickle
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from operator import add
+
+import pytest
+
+from minicrawl.crawl.reading import SMALL, OtherProcess, Reader, ReaderLost, serve
+from minicrawl.model import Failed, FailureKind, Reading
+from minicrawl.web.sitemaps import Sitemap
+from tests.crawl.fakes import html
+
+URL = "http://a.example/"
+LINKS = ("http://a.example/1", "http://a.example/2")
+
+
+def reading(work: Callable[[Reader], Awaitable[None]], small: int) -> None:
+    async def done() -> None:
+        reader = Reader(agent="minicrawl", with_words=True, small=small)
+        try:
+            await work(reader)
+        finally:
+            await reader.close()
+
+    asyncio.run(done())
+
+
+def test_a_small_page_is_read_on_the_spot() -> None:
+    async def work(reader: Reader) -> None:
+        found = await reader.page(html("/1", "/2", title="A", x_robots_tag="noindex"), URL)
+        assert isinstance(found, Reading)
+        assert (found.title, found.noindex) == ("A", True)
+        assert tuple(link.url for link in found.links) == LINKS
+        assert reader._other._process is None
+
+    reading(work, SMALL)
+
+
+def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
+    async def work(reader: Reader) -> None:
+        page, here = html("/1", "/2", title="A"), Reader(agent="minicrawl", with_words=True)
+        assert await reader.page(page, URL) == await here.page(page, URL)
+        process = reader._other._process
+        assert process is not None
+        assert await reader.sitemap(b"http://a.example/1", URL) == Sitemap(
+            pages=("http://a.example/1",)
+        )
+        assert await here.sitemap(b"http://a.example/1", URL) == await reader.sitemap(
+            b"http://a.example/1", URL
+        )
+        assert reader._other._process is process
+
+    reading(work, small=0)
+
+
+def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
+    class Lost(OtherProcess):
+        async def run(self, task: object) -> object:  # type: ignore[override]
+            raise ReaderLost
+
+    async def work(reader: Reader) -> None:
+        reader._other = Lost()
+        failed = await reader.page(html("/1"), URL)
+        assert isinstance(failed, Failed)
+        assert failed.kind is FailureKind.TOO_LARGE
+        assert await reader.sitemap(b"http://a.example/1", URL) == Sitemap()
+
+    reading(work, small=0)
+
+
+# ---------------------------------------------------------------- the other process
+
+
+def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
+    async def work() -> None:
+        other = OtherProcess()
+        try:
+            with pytest.raises(ReaderLost):
+                await other.run(partial(os._exit, 1))
+            first, second = await asyncio.gather(
+                other.run(partial(add, 1, 2)), other.run(partial(add, 3, 4))
+            )
+            assert (first, second) == (3, 7)
+        finally:
+            await other.close()
+        await other.close()
+
+    asyncio.run(work())
+
+
+def test_a_task_that_does_not_end_is_given_up() -> None:
+    async def work() -> None:
+        other = OtherProcess(longest_s=0.05)
+        with pytest.raises(ReaderLost):
+            await other.run(partial(time.sleep, 60))
+        assert other._process is None
+
+    asyncio.run(work())
+
+
+def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
+    async def work() -> None:
+        other = OtherProcess()
+        running = asyncio.create_task(other.run(partial(time.sleep, 60)))
+        while other._process is None:
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert other._process is None
+
+    asyncio.run(work())
+
+
+def test_the_other_process_answers_until_nobody_asks_any_more() -> None:
+    questions, answers = io.BytesIO(), io.BytesIO()
+    for number in range(2):
+        question = pickle.dumps(partial(add, number, 10))
+        questions.write(len(question).to_bytes(8, "big") + question)
+    questions.seek(0)
+    serve(questions, answers)
+    answers.seek(0)
+    for number in range(2):
+        size = int.from_bytes(answers.read(8), "big")
+        assert pickle.loads(answers.read(size)) == number + 10
+    assert answers.read() == b""
