@@ -6,6 +6,7 @@ code; only a mistake in our own code shows a traceback.
     0    done, or the reader of stdout has gone (`minicrawl ... | head`)
     1    an error
     2    a value or a setting that cannot be used
+    3    nothing could be fetched, or too much failed
     130  interrupted
 """
 
@@ -16,9 +17,9 @@ from collections.abc import Sequence
 
 import click
 
-from minicrawl import __version__
 from minicrawl.cli.lazy import DeferredCommand, LazyGroup
 from minicrawl.errors import MinicrawlError
+from minicrawl.version import __version__
 
 PROGRAM = "minicrawl"
 COMPLETION_VARIABLE = "_MINICRAWL_COMPLETE"
@@ -28,7 +29,16 @@ INTERRUPTED = 130
 
 # name -> where the command is and the line that `minicrawl --help` shows for it.
 COMMANDS = {
+    "crawl": ("minicrawl.cli.crawl:crawl", "Crawl the web, the pages that matter first."),
+    "config": ("minicrawl.cli.config:config", "Show the settings and where they come from."),
     "lab": ("minicrawl.cli.lab:lab", "Run the experiments that show how the algorithm behaves."),
+    "refine": ("minicrawl.cli.refine:refine", "Replay until the ranks have converged."),
+    "top": ("minicrawl.cli.top:top", "Show the pages that matter most."),
+    "export": ("minicrawl.cli.export:export", "Write the pages with their ranks to a file."),
+    "status": ("minicrawl.cli.status:status", "Show how far the crawl has come."),
+    "check": ("minicrawl.cli.check:check", "Prove that the store is whole."),
+    "explain": ("minicrawl.cli.explain:explain", "Explain why a page is where it is."),
+    "frontier": ("minicrawl.cli.frontier:frontier", "Show what would be read next."),
 }
 
 

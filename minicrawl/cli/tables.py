@@ -1,12 +1,25 @@
-"""Numbers for people: a table on stdout, and the same as JSON for programs."""
+"""Numbers for people: a table on stdout, and the same as JSON for programs.
+
+Law: what a page says of itself is shown, and never obeyed: no control character of it, no mark
+that turns the direction of text and no markup reaches the terminal.
+"""
 
 import json
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import click
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from minicrawl.export.cells import visible
+
+_GAP = "  "
+_NARROWEST = 10
+_FIRST_OF_TWO = 2 / 3
 
 
 def show_table(
@@ -21,6 +34,53 @@ def show_table(
     Console().print(Text(title, style="bold"), table, Text(caption, style="dim"), sep="\n")
 
 
+def show_list(headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int) -> None:
+    """Columns of numbers, then one or two of text, which are cut to the width of a terminal.
+
+    Elsewhere nothing is cut, and text is not filled up to the longest one.
+    """
+    lines = [list(headings), *([visible(cell) for cell in row] for row in rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
+    numbers = widths[:-texts]
+    room = Console().width - sum(numbers) - len(_GAP) * len(numbers)
+    cut = partial(_cut_to, _fitted(widths[-texts:], room)) if sys.stdout.isatty() else iter
+    for line in lines:
+        cells = [cell.rjust(width) for cell, width in zip(line, numbers, strict=False)]
+        click.echo(_GAP.join((*cells, *cut(line[-texts:]))).rstrip())
+
+
+def show_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """A name and a value a line."""
+    shown = [(name, visible(value)) for name, value in facts]
+    width = max(len(name) for name, _ in shown)
+    for name, value in shown:
+        click.echo(f"{name.ljust(width)}{_GAP}{value}")
+
+
 def show_json(document: object) -> None:
     """On one line: a program reads it."""
-    click.echo(json.dumps(document, allow_nan=False))
+    click.echo(as_json(document))
+
+
+def as_json(document: object) -> str:
+    """One line in ASCII without control characters."""
+    return json.dumps(document, allow_nan=False).replace("\x7f", r"\u007f")
+
+
+def _fitted(widths: list[int], room: int) -> list[int]:
+    """The last column gets what the first leaves, and is left out where that is too little."""
+    first, *others = widths
+    for last in others:
+        fair = min(first, int(room * _FIRST_OF_TWO))
+        if (rest := room - len(_GAP) - fair) >= _NARROWEST:
+            return [fair, min(last, rest)]
+    return [min(first, max(room, _NARROWEST))]
+
+
+def _cut_to(widths: list[int], cells: list[str]) -> Iterator[str]:
+    """As many of the cells as there are widths, each exactly so wide."""
+    for width, cell in zip(widths, cells, strict=False):
+        if cell_len(cell) <= width:
+            yield set_cell_size(cell, width)
+        else:
+            yield f"{set_cell_size(cell, width - 1)}…"

@@ -134,7 +134,7 @@ class TestOptions:
             "Options: --config FILE",
             "Budget: --pages N Stop after so many pages. [default: none]",
             "--endowment N Units of cash that the seeds share. [default: 1,000]",
-            "--weight NAME=WEIGHT internal: what a link within its host weighs [default: 1]; dyn",
+            "--weight NAME=WEIGHT internal: what a link within its site weighs [default: 1]; dyn",
             "Politeness: --robots / --ignore-robots Obey robots.txt. [default: on]",
             "--delay TIME Time between two requests to a host. [default: 1]",
             "--store FILE The file that keeps the crawl. [default: data/crawl.db]",

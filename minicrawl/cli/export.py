@@ -1,0 +1,43 @@
+"""`minicrawl export`: pages as a file for other programs."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from minicrawl.cli.stores import choice_options, json_option, store_option
+from minicrawl.cli.tables import show_json
+from minicrawl.export.files import WRITERS, replacing, writer_for
+from minicrawl.report.ranks import Choice, rows
+from minicrawl.report.snapshot import snapshot
+
+STDOUT = Path("-")
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@choice_options(count=0)
+@click.option("--noindex", is_flag=True, help="Pages that ask not to be indexed, too.")
+@click.option(
+    "--format", "name", type=click.Choice(list(WRITERS)), help="Instead of the file's suffix."
+)
+@json_option
+@store_option
+def export(
+    file: Path, store: Path, choice: Choice, noindex: bool, name: str | None, as_json: bool
+) -> None:
+    """Write all pages in the order of their importance to FILE: .csv, .tsv, .jsonl or .parquet.
+
+    `-` is stdout, as CSV unless --format names another.
+    """
+    write = writer_for(file, name or ("csv" if file == STDOUT else None))
+    with snapshot(store) as seen:
+        found = rows(seen, replace(choice, noindex=noindex))
+        if file == STDOUT:
+            write(found, sys.stdout.buffer)
+            return
+        with replacing(file) as beside:
+            write(found, beside)
+    if as_json:
+        show_json({"file": str(file), "bytes": file.stat().st_size})

@@ -1,0 +1,226 @@
+"""The commands that read a store: what they print, and what they never print."""
+
+import csv
+import io
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.export.rows import COLUMNS
+from minicrawl.report.status import Status
+from tests.stores import DEEP, GONE, A, B, HandCrawl, filled_store
+
+Captured = pytest.CaptureFixture[str]
+SharedVector = Callable[[str], Path]
+
+LISTS = [["top"], ["top", "--sites"], ["frontier"]]
+READERS = [*LISTS, ["status"], ["check"], ["explain", A]]
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MINICRAWL_CONFIG", raising=False)
+    monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
+    return filled_store(tmp_path / "crawl.db")
+
+
+def printed(capsys: Captured, *arguments: str, code: int = 0) -> str:
+    assert main(arguments) == code
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def as_json(capsys: Captured, *arguments: str) -> list[dict[str, object]]:
+    found = json.loads(printed(capsys, *arguments, "--json"))
+    return found if isinstance(found, list) else [found]
+
+
+class TestAll:
+    @pytest.mark.parametrize("command", READERS)
+    def test_each_prints_for_people_and_for_programs(
+        self, capsys: Captured, command: list[str]
+    ) -> None:
+        assert printed(capsys, *command)
+        assert as_json(capsys, *command)
+
+    @pytest.mark.parametrize("command", [*READERS, ["export", "-"]])
+    def test_an_absent_store_is_one_line_and_exit_2(
+        self, capsys: Captured, command: list[str]
+    ) -> None:
+        assert main([*command, "--store", "other.db"]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("minicrawl: no store at other.db")
+        assert err.count("\n") == 1
+
+    def test_the_store_is_the_one_of_the_flag_or_the_file_of_settings(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, store: Path
+    ) -> None:
+        store.rename("moved.db")
+        assert as_json(capsys, "status", "--store", "moved.db")
+        monkeypatch.delenv("MINICRAWL_STORE")
+        Path("minicrawl.toml").write_text('[store]\nstore = "moved.db"\n', encoding="utf-8")
+        assert as_json(capsys, "status")
+
+    @pytest.mark.parametrize("command", LISTS)
+    def test_a_store_without_pages_is_an_empty_list(
+        self, capsys: Captured, tmp_path: Path, command: list[str]
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "new.db")):
+            pass
+        assert as_json(capsys, *command, "--store", "new.db") == []
+        assert len(printed(capsys, *command, "--store", "new.db").splitlines()) == 1
+
+    @pytest.mark.parametrize(
+        "command", [["top"], ["explain", A], ["export", "-"], ["export", "-", "--format", "tsv"]]
+    )
+    def test_what_a_page_says_of_itself_never_reaches_the_terminal_as_it_is(
+        self, capsys: Captured, tmp_path: Path, shared_vector: SharedVector, command: list[str]
+    ) -> None:
+        hostile = json.loads(shared_vector("injection_strings.json").read_text(encoding="utf-8"))
+        titles = [text for kind in hostile.values() for text in kind]
+        for number, text in enumerate(titles):
+            with closing(HandCrawl(tmp_path / f"{number}.db")) as crawl:
+                crawl.seeds([A])
+                crawl.read(A, title=text)
+                crawl.batch.fetches[0] = crawl.batch.fetches[0]._replace(detail=text)
+            for extra in ([], ["--json"] if command[0] != "export" else []):
+                shown = printed(capsys, *command, *extra, "--store", f"{number}.db")
+                assert all(c.isprintable() or c in "\n\t" for c in shown), ascii(shown)
+                assert len(shown.splitlines()) <= 30
+
+
+class TestTop:
+    def test_importance_is_shown_with_what_it_is_made_of(self, capsys: Captured) -> None:
+        heading, first, *_ = printed(capsys, "top").splitlines()
+        assert heading.split() == [
+            *("rank", "importance", "cash", "history"),
+            *("in-links", "status", "url", "title"),
+        ]
+        assert first.split()[0] == "1"
+        assert first.split()[2] == "%"
+
+    def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
+        found = as_json(capsys, "top", "--n", "0")
+        assert len(found) == 6
+        assert list(found[0]) == [
+            *("rank", "url", "importance", "cash", "history"),
+            *("inlinks", "fetched", "status", "title", "host"),
+        ]
+
+    def test_so_many_of_a_kind_are_shown(self, capsys: Captured) -> None:
+        assert len(as_json(capsys, "top", "--n", "2")) == 2
+        assert {page["url"] for page in as_json(capsys, "top", "--fetched")} == {A, B}
+        assert all(not page["fetched"] for page in as_json(capsys, "top", "--unread"))
+        assert {page["host"] for page in as_json(capsys, "top", "--host", "a.example")} == {
+            "a.example"
+        }
+
+    def test_read_and_unread_at_once_is_refused(self, capsys: Captured) -> None:
+        assert main(["top", "--unread", "--fetched"]) == 2
+        assert "leave no page" in capsys.readouterr().err
+
+    def test_sites_of_some_pages_only_are_refused(self, capsys: Captured) -> None:
+        assert main(["top", "--sites", "--unread"]) == 2
+        assert "--sites ranks all sites" in capsys.readouterr().err
+
+    def test_sites_have_their_own_keys(self, capsys: Captured) -> None:
+        found = as_json(capsys, "top", "--sites")
+        assert list(found[0]) == [
+            *("rank", "site", "importance", "pages", "fetched", "pages_importance")
+        ]
+
+
+class TestExport:
+    @pytest.mark.parametrize("name", ["ranks.csv", "ranks.tsv", "ranks.jsonl", "ranks.parquet"])
+    def test_a_file_is_written_by_its_suffix(self, capsys: Captured, name: str) -> None:
+        assert printed(capsys, "export", name) == ""
+        assert Path(name).stat().st_size > 0
+
+    def test_stdout_gets_csv_unless_another_is_named(self, capsys: Captured) -> None:
+        lines = list(csv.DictReader(io.StringIO(printed(capsys, "export", "-"))))
+        assert list(lines[0]) == list(COLUMNS)
+        rows = printed(capsys, "export", "-", "--format", "jsonl").splitlines()
+        assert [json.loads(row)["url"] for row in rows] == [line["url"] for line in lines]
+
+    def test_pages_that_ask_not_to_be_indexed_are_left_out_unless_asked_for(
+        self, capsys: Captured
+    ) -> None:
+        assert f",{B}," not in printed(capsys, "export", "-")
+        assert f",{B}," in printed(capsys, "export", "-", "--noindex")
+
+    def test_part_of_the_pages_may_be_asked_for(self, capsys: Captured) -> None:
+        assert len(printed(capsys, "export", "-", "--n", "3").splitlines()) == 4
+        assert DEEP in printed(capsys, "export", "-", "--unread", "--host", "a.example")
+
+    def test_an_unknown_suffix_is_one_line_and_exit_2(self, capsys: Captured) -> None:
+        assert main(["export", "ranks.xlsx"]) == 2
+        assert capsys.readouterr().err.startswith("minicrawl: ranks.xlsx: ")
+
+    def test_json_says_what_was_written(self, capsys: Captured) -> None:
+        (found,) = as_json(capsys, "export", "ranks.csv")
+        assert found == {"file": "ranks.csv", "bytes": Path("ranks.csv").stat().st_size}
+
+
+class TestStatus:
+    def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
+        (found,) = as_json(capsys, "status")
+        assert set(found) == set(Status.__dataclass_fields__)
+        assert found["failures"] == {"not-found": 1}
+
+    def test_people_are_told_how_to_go_on(self, capsys: Captured) -> None:
+        shown = printed(capsys, "status")
+        assert "minicrawl crawl --store crawl.db" in shown
+        assert "1 (not-found 1)" in shown
+        assert "exact, to the atom" in shown
+        assert "0:00:02" in shown
+
+    def test_what_nobody_counted_is_left_open(self, capsys: Captured, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "new.db")) as crawl:
+            crawl.batch.mirrors += [(0, 0)] * 5
+            crawl.seeds([A])
+        shown = dict(
+            line.split("  ", 1)
+            for line in printed(capsys, "status", "--store", "new.db").splitlines()
+        )
+        assert shown["running time"].strip() == "-"
+
+
+class TestCheck:
+    def test_a_whole_store_is_ok(self, capsys: Captured) -> None:
+        assert printed(capsys, "check").startswith("ok: file, ids")
+
+    def test_damage_is_a_line_each_and_exit_1(self, capsys: Captured, store: Path) -> None:
+        with closing(sqlite3.connect(store)) as connection, connection:
+            connection.execute("UPDATE frontier SET key = key + 7 WHERE id = 0")
+        assert printed(capsys, "check", code=1) == "books: -7 atoms of cash are missing\n"
+        assert json.loads(printed(capsys, "check", "--json", code=1))["ok"] is False
+
+
+class TestExplain:
+    def test_a_page_is_explained_in_words(self, capsys: Captured) -> None:
+        shown = printed(capsys, "explain", GONE)
+        assert "it was asked for in vain: not-found" in shown
+        assert "given" in shown
+        assert "never" in shown
+
+    def test_a_page_that_waits_has_a_place(self, capsys: Captured) -> None:
+        assert "in the queue" in printed(capsys, "explain", DEEP)
+
+    def test_an_unknown_url_is_one_line_and_exit_1(self, capsys: Captured) -> None:
+        assert main(["explain", "http://a.example/none"]) == 1
+        assert capsys.readouterr().err.startswith("minicrawl: http://a.example/none is not known")
+
+
+class TestFrontier:
+    def test_the_next_pages_come_first(self, capsys: Captured) -> None:
+        found = as_json(capsys, "frontier", "--n", "1")
+        assert list(found[0]) == ["rank", "url", "given", "cash", "depth", "inlinks", "host"]
+        assert len(found) == 1
