@@ -1,0 +1,121 @@
+"""Manuals of Debian packages, served by nginx, crawled, and held against their own files."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import chain
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from minicrawl.app import Crawl
+from minicrawl.config import Settings
+from minicrawl.crawl.events import Reason
+from minicrawl.crawl.refining import refine
+from minicrawl.model import State
+from minicrawl.report.audit import audit
+from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.store import tables
+from tests.real.doc_graph import DocGraph, doc_graph
+from tests.real.nginx import SITES, Nginx, needs_real_parts, serving
+
+READ = [state for state in State if state.was_read]
+TOP = 10
+
+pytestmark = needs_real_parts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crawled:
+    """A manual as its files tell it, and as a crawl saw it."""
+
+    graph: DocGraph
+    asked: Counter[str]
+    store: Path
+    found: Snapshot
+
+    def pages(self, *states: State) -> Iterator[tuple[int, str]]:
+        """Those in one of these states."""
+        for page in np.flatnonzero(np.isin(self.found.states, states)).tolist():
+            yield page, self.found.url(page)
+
+    def links(self, page: int) -> list[str]:
+        """Where its cash goes."""
+        spent = self.found.frontier.spent[page]
+        links = tables.spending(self.found.connection, spent).links
+        return [self.found.url(link) for link in links]
+
+
+@pytest.fixture(scope="module")
+def nginx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
+    with serving(SITES, tmp_path_factory.mktemp("nginx")) as nginx:
+        yield nginx
+
+
+@pytest.fixture(scope="module", params=SITES)
+def crawled(
+    nginx: Nginx, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Crawled]:
+    origin = nginx.origins[request.param]
+    store = tmp_path_factory.mktemp(request.param) / "crawl.db"
+    settings = Settings.of(delay=0, scope="host", store=store)
+    assert Crawl([origin], settings).run() is Reason.EMPTY
+    with snapshot(store) as found:
+        yield Crawled(
+            graph=doc_graph(SITES[request.param], origin),
+            asked=Counter(asked.url for asked in nginx.asked() if asked.url.startswith(origin)),
+            store=store,
+            found=found,
+        )
+
+
+def test_every_page_that_links_reach_is_read_and_no_other(crawled: Crawled) -> None:
+    read = {url for _, url in crawled.pages(*READ)}
+    assert read == crawled.graph.links.keys()
+
+
+def test_each_url_is_asked_for_once_and_only_those_that_links_lead_to(crawled: Crawled) -> None:
+    assert set(crawled.asked.values()) == {1}
+    led_to = set(chain.from_iterable(crawled.graph.links.values()))
+    unlinked = {urlsplit(url).path for url in crawled.asked.keys() - led_to}
+    assert unlinked <= {"/", "/robots.txt"}
+
+
+def test_the_cash_of_a_page_goes_to_the_links_that_are_in_its_file(crawled: Crawled) -> None:
+    for page, url in crawled.pages(State.FETCHED):
+        assert sorted(crawled.links(page)) == sorted(crawled.graph.links[url])
+
+
+def test_pages_of_one_content_are_one(crawled: Crawled) -> None:
+    """Which of them is the one is up to the order of the crawl."""
+    end = crawled.graph.end
+    kept = [end(url) for _, url in crawled.pages(State.FETCHED)]
+    assert sorted(kept) == sorted({end(url) for url in crawled.graph.links})
+    for page, url in crawled.pages(State.ALIAS):
+        assert [end(link) for link in crawled.links(page)] == [end(url)]
+
+
+def test_the_refined_ranking_is_that_of_pagerank(crawled: Crawled, tmp_path: Path) -> None:
+    refined = tmp_path / "refined.db"
+    refine(crawled.store, to=refined)
+    with snapshot(refined) as found:
+        importance = found.importance
+    pages = dict(crawled.pages(State.FETCHED))
+    ours = {crawled.graph.end(url): importance[page] for page, url in pages.items()}
+    ranks = crawled.graph.pagerank()
+    theirs = {url: ranks[url] for url in ours}
+    assert spearmanr(list(ours.values()), list(theirs.values())).statistic >= 0.95
+    assert len(top(ours) & top(theirs)) >= TOP - 1
+    assert audit(refined).wrong == []
+
+
+def top(ranks: dict[str, float]) -> set[str]:
+    return set(nlargest(TOP, ranks, key=ranks.__getitem__))
+
+
+def test_the_store_is_whole(crawled: Crawled) -> None:
+    assert audit(crawled.store).wrong == []
