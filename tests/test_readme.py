@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from minicrawl import __version__
+from minicrawl.version import __version__
 from tests import readme
 from tests.readme import README, Example
 from tests.readme_output import refresh
@@ -17,7 +17,7 @@ CI_RUN = README.parent / ".ci" / "run"
 SEE_IT = (
     "python3 -m venv --without-pip .venv"
     " && python3 -m pip --python .venv/bin/python install -q -e ."
-    " && .venv/bin/minicrawl lab order --quick"
+    " && .venv/bin/minicrawl crawl --demo"
 )
 TEST_IT = (
     "python3 -m venv --without-pip .venv"
