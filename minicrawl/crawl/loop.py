@@ -4,7 +4,7 @@ Laws: the next page is the richest one whose host may be asked now, chosen when 
 it and not before; every lease is given back, whatever happens; what was settled is committed before
 the loop ends, and what was not settled is fetched again.
 
-lease   a page whose turn it is, and its host for as long
+turn    what is done with a lease: the page is asked for, read and settled
 news    something happened that may let another page have its turn
 """
 
@@ -14,9 +14,6 @@ import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
-
-import numpy as np
 
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
@@ -24,16 +21,14 @@ from minicrawl.crawl.endings import Ending, ending, outcome, strike
 from minicrawl.crawl.events import Asked, Delayed, Ended, Listener, Noted, Reason, Settled
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.leasing import Lease, Leasing
 from minicrawl.crawl.manners import Manners
-from minicrawl.crawl.orders import ORDERS
 from minicrawl.crawl.politeness import Hosts
 from minicrawl.crawl.reading import Reader
-from minicrawl.crawl.refresh import Refresh
 from minicrawl.crawl.reopening import LAST_AT, reopen
 from minicrawl.crawl.replays import Replays
 from minicrawl.crawl.settling import Settler, Waiting
 from minicrawl.model import Failed, Fetched, Page, Request, State, Unchanged
-from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, Fetcher
 from minicrawl.store.records import FetchRow
@@ -42,15 +37,6 @@ CLOSED_AT_ONCE = 500
 """Pages that are settled without a fetch before the loop looks around."""
 GRACE_S = 5.0
 """For what is under way when the crawl is stopped."""
-
-
-class Lease(NamedTuple):
-    """A page whose turn it is."""
-
-    page: int
-    host: int
-    url: str
-    again: bool  # it was read before
 
 
 class Crawler:
@@ -69,23 +55,20 @@ class Crawler:
         self._settings, self._keeper, self._fetcher = settings, keeper, fetcher
         self._frontier, self._gate, self._clock, self._tell = frontier, gate, clock, tell
         self._depths = None if limit is None else Depths(frontier, limit)
-        self._order = ORDERS[settings.order.strategy](frontier.ledger)
-        self._queue = ByHost(self._order.keys, frontier.ledger.flags, frontier.host_of)
-        self.hosts = Hosts(settings.politeness, self._queue.resume)
+        self._leasing = Leasing(settings, keeper, clock)
+        self.hosts = Hosts(settings.politeness, self._leasing.queue.resume)
         self._manners = Manners(settings, keeper, self.hosts, fetcher, clock)
         self._replays = Replays(frontier, settings.order.replay)
-        waiting = Waiting(self._queue, self._order, self._depths, self._replays.saw)
+        waiting = Waiting(self._leasing.queue, self._leasing.order, self._depths, self._replays.saw)
         self._settler = Settler(settings, keeper, waiting, gate)
         self._reader = Reader(
             agent=settings.politeness.agent, with_words=self._settler.sharing.wants_words
         )
-        self._refresh = Refresh(endless=settings.budget.continuous)
         self._news = asyncio.Event()
         self._stopping = False
         self._tries: dict[int, int] = {}
         self._learning: set[int] = set()
         self._turns = self._pages_under_way = 0
-        self._launches = self._launches_again = 0
         self._take_up()
 
     def _take_up(self) -> None:
@@ -94,12 +77,11 @@ class Crawler:
         if again := reopen(self._keeper, self._gate, self._settings, today):
             self._tell(Noted(text=f"{again:,} pages that were put aside wait again"))
         self._keeper.agree_on_terms(self._settings.order.discovery)
-        self._order.grow(range(len(frontier)))
-        self._queue.born(np.flatnonzero(frontier.states() == State.UNREAD).tolist())
+        self._leasing.take_up()
         for document in self._keeper.documents():
             self._settler.know_content(document.page, document.content)
             if self._settings.order.refresh:
-                self._refresh.saw(document)
+                self._leasing.refresh.saw(document)
             self.hosts[frontier.host_of[document.page]].pages += 1
 
     # ------------------------------------------------------------ from the first to the last
@@ -198,7 +180,7 @@ class Crawler:
 
     def _wants_more(self) -> bool:
         aside = len(self._depths) if self._depths is not None else 0
-        return self._frontier.ledger.unread > aside or self._refresh.has_more()
+        return self._leasing.has_more(aside)
 
     def _finds_more(self) -> bool:
         """All is read: who waited aside for a shorter way is settled."""
@@ -231,7 +213,7 @@ class Crawler:
         """The turn of the next page, or first of all of its host."""
         now = self._clock.now()
         for _ in range(CLOSED_AT_ONCE):
-            lease = self._lease()
+            lease = self._leasing.next()
             if lease is None:
                 return None
             host = lease.host
@@ -239,51 +221,19 @@ class Crawler:
             if state is not None:
                 self._settle_unasked(lease, state, now)
             elif host in self._learning or not self.hosts.has_room(host):
-                self._give_back(lease)
+                self._leasing.give_back(lease)
             elif not self._manners.are_known(host):
-                self._give_back(lease)
+                self._leasing.give_back(lease)
                 self._learning.add(host)
                 return self._learn(host)
             else:
                 self._pages_under_way += 1
                 self.hosts[host].pages += not lease.again
-                self._launches += 1
-                self._launches_again += lease.again
+                self._leasing.grant(lease)
                 self.hosts.begin(host, now)
                 return self._visit(lease)
         self._news.set()
         return None
-
-    def _lease(self) -> Lease | None:
-        """The next page of the pool whose share is due, else of the other."""
-        order = self._settings.order
-        if order.refresh and self._launches_again < order.refresh * (self._launches + 1):
-            return self._lease_again() or self._lease_new()
-        return self._lease_new() or (self._lease_again() if order.refresh else None)
-
-    def _lease_new(self) -> Lease | None:
-        page = self._queue.take()
-        return None if page is None else self._leased(page, again=False)
-
-    def _lease_again(self) -> Lease | None:
-        page = self._refresh.take(
-            lambda page: self._queue.is_ready(self._frontier.host_of[page]),
-            self._frontier.ledger.cash_of_all,
-            self._clock.today(),
-        )
-        if page is None:
-            return None
-        self._queue.pause(self._frontier.host_of[page])
-        return self._leased(page, again=True)
-
-    def _leased(self, page: int, *, again: bool) -> Lease:
-        return Lease(page, self._frontier.host_of[page], self._keeper.url_of(page), again)
-
-    def _give_back(self, lease: Lease) -> None:
-        if lease.again:
-            self._refresh.give_back(lease.page)
-        else:
-            self._queue.release(lease.page)
 
     def _refusal(self, lease: Lease, now: float) -> State | None:
         """Why the page is not asked for."""
@@ -302,11 +252,11 @@ class Crawler:
     def _settle_unasked(self, lease: Lease, state: State, now: float) -> None:
         """No request for this page: the host may be asked for another one at once."""
         if lease.again and state is self.hosts.trouble(lease.host, now):
-            self._refresh.release(lease.page)
+            self._leasing.refresh.release(lease.page)
             if self._settings.budget.continuous:
                 self.hosts.rest(lease.host)
         elif lease.again:
-            self._refresh.forget(lease.page)
+            self._leasing.refresh.forget(lease.page)
         elif state is not State.UNREAD:
             self._close(lease.page, state, lease.url)
         self.hosts.resume_when_ready(lease.host, now)
@@ -382,13 +332,12 @@ class Crawler:
         self._record(lease.page, fetched)
         state = self._settler.settle(lease.page, lease.url, how, self._clock.today())
         if state is None:
-            self._give_back(lease)
+            self._leasing.give_back(lease)
             self._tell(Delayed(url=lease.url, detail=f"{name} {detail}".rstrip()))
             return
         self._tries.pop(lease.page, None)
         self._replays.fetched()
-        if self._settings.order.refresh:
-            self._follow(lease)
+        self._leasing.end(lease)
         elapsed_s = fetched.elapsed_s
         self._tell(Settled(url=lease.url, state=state, detail=detail, elapsed_s=elapsed_s))
 
@@ -401,14 +350,6 @@ class Crawler:
         self._keeper.count("requests")
         self._keeper.count("wire_bytes", wire_bytes)
         self._keeper.count("fetched", isinstance(fetched, Page | Unchanged))
-
-    def _follow(self, lease: Lease) -> None:
-        """Watch the page from now on."""
-        document = self._keeper.document(lease.page)
-        if document is not None:
-            self._refresh.saw(document)
-        if lease.again:
-            self._refresh.release(lease.page)
 
 
 def _close(turn: Coroutine[None, None, None], _task: asyncio.Task[None]) -> None:

@@ -8,87 +8,127 @@ rate    changes a second: (changes + 1/2) / (seconds watched + a prior week); so
 chance  that a page has changed since it was last seen: 1 - exp(-rate × age)
 """
 
-from collections.abc import Callable
-from typing import NamedTuple
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.store.records import DocumentRow
 
+Floats = NDArray[np.float64]
+
 _WEEK_S = 7 * 86_400.0
 _HALF = 0.5
 FEWEST = 64
 """Pages that are chosen at once; of many, one in 32."""
+MOST_OF_A_HOST = 4
+"""Of these at most so many of one host, which can have but one turn at a time."""
+_LOOKED_AT = 50_000
+"""Pages that are looked at in search of other hosts."""
 
 
-class Seen(NamedTuple):
-    """What is known of a page's changes."""
-
-    first_at: float
-    last_at: float
-    changes: int
-
-
-def chance(seen: Seen, today: float) -> float:
-    """The probability that the page has changed since."""
-    rate = (seen.changes + _HALF) / (seen.last_at - seen.first_at + _WEEK_S)
-    return float(-np.expm1(-rate * max(today - seen.last_at, 0.0)))
+def chance(first_at: Floats, last_at: Floats, changes: NDArray[np.uint32], today: float) -> Floats:
+    """The probability that pages have changed since they were last seen."""
+    rate = (changes + _HALF) / (last_at - first_at + _WEEK_S)
+    return -np.expm1(-rate * np.maximum(today - last_at, 0.0))
 
 
 class Refresh:
     """The pages that were read, and which of them comes next."""
 
-    def __init__(self, *, endless: bool) -> None:
+    def __init__(self, host_of: Sequence[int], *, endless: bool) -> None:
         """A page has one turn in a run, or, in an endless one, as many as there is time for."""
+        self._host_of = host_of
         self._endless = endless
-        self._seen: dict[int, Seen] = {}
+        self._places: dict[int, int] = {}
+        self._pages = array("I")
+        self._first_at = array("d")
+        self._last_at = array("d")
+        self._changes = array("I")
+        self._waits = bytearray()
+        self._waiting = 0
         self._chosen: list[int] = []
-        self._leased: set[int] = set()
-        self._done: set[int] = set()
 
     def saw(self, document: DocumentRow) -> None:
         """The page was read, for the first time or again."""
-        self._seen[document.page] = Seen(document.first_at, document.last_at, document.changes)
+        place = self._places.get(document.page)
+        if place is None:
+            self._watch(document)
+        else:
+            self._last_at[place] = document.last_at
+            self._changes[place] = document.changes
+
+    def _watch(self, document: DocumentRow) -> None:
+        self._places[document.page] = len(self._pages)
+        self._pages.append(document.page)
+        self._first_at.append(document.first_at)
+        self._last_at.append(document.last_at)
+        self._changes.append(document.changes)
+        self._waits.append(1)
+        self._waiting += 1
 
     def take(
-        self, may_ask: Callable[[int], bool], cash: Callable[[], NDArray[np.float64]], today: float
+        self, may_ask: Callable[[int], bool], cash: Callable[[], Floats], today: float
     ) -> int | None:
         """Lease the next page whose host may be asked."""
         if not self._chosen:
             self._choose(cash, today)
-        for place, page in enumerate(self._chosen):
+        for number, page in enumerate(self._chosen):
             if may_ask(page):
-                del self._chosen[place]
-                self._leased.add(page)
+                del self._chosen[number]
+                self._set_waits(page, 0)
                 return page
         return None
 
     def release(self, page: int) -> None:
         """The page's lease has ended, however; it had its turn."""
-        self._leased.discard(page)
-        if not self._endless:
-            self._done.add(page)
+        if self._endless:
+            self._set_waits(page, 1)
 
     def forget(self, page: int) -> None:
         """The page may not be asked for again."""
-        self._leased.discard(page)
-        del self._seen[page]
-
-    def has_more(self) -> bool:
-        """Whether pages wait for their turn."""
-        return bool(self._seen.keys() - self._done - self._leased)
+        del self._places[page]
 
     def give_back(self, page: int) -> None:
         """The lease ended before the page was asked: it waits again."""
-        self._leased.discard(page)
+        self._set_waits(page, 1)
         self._chosen.insert(0, page)
 
-    def _choose(self, cash: Callable[[], NDArray[np.float64]], today: float) -> None:
-        waiting = self._seen.keys() - self._done - self._leased
-        if not waiting:
+    def has_more(self) -> bool:
+        """Whether pages wait for their turn."""
+        return self._waiting > 0
+
+    def _set_waits(self, page: int, waits: int) -> None:
+        place = self._places[page]
+        self._waiting += waits - self._waits[place]
+        self._waits[place] = waits
+
+    def _choose(self, cash: Callable[[], Floats], today: float) -> None:
+        places = np.flatnonzero(np.frombuffer(self._waits, dtype=np.uint8))
+        if not len(places):
             return
-        pages = np.fromiter(waiting, dtype=np.int64, count=len(waiting))
-        chances = np.array([chance(self._seen[page], today) for page in pages.tolist()])
-        order = np.argsort(-cash()[pages] * chances, kind="stable")
-        self._chosen = pages[order[: max(FEWEST, len(pages) >> 5)]].tolist()
+        pages = np.frombuffer(self._pages, dtype=np.uint32)[places]
+        chances = chance(
+            np.frombuffer(self._first_at)[places],
+            np.frombuffer(self._last_at)[places],
+            np.frombuffer(self._changes, dtype=np.uint32)[places],
+            today,
+        )
+        order = np.argsort(-cash()[pages] * chances, kind="stable")[:_LOOKED_AT]
+        self._chosen = self._spread(pages[order].tolist(), max(FEWEST, len(pages) >> 5))
+
+    def _spread(self, pages: list[int], wanted: int) -> list[int]:
+        """The first ones, but not many of one host."""
+        taken = Counter[int]()
+
+        def is_one_of_few(page: int) -> bool:
+            host = self._host_of[page]
+            taken[host] += 1
+            return taken[host] <= MOST_OF_A_HOST
+
+        return list(islice(filter(is_one_of_few, pages), wanted))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.crawl.refresh import FEWEST, Refresh, Seen, chance
+from minicrawl.crawl.refresh import FEWEST, MOST_OF_A_HOST, Refresh, chance
 from minicrawl.store.records import DocumentRow
 
 DAY_S = 86_400.0
@@ -28,8 +28,8 @@ def document(page: int, *, first: float = 0, last: float = 0, changes: int = 0) 
 class Pages:
     """Pages that were read, and what they hold."""
 
-    def __init__(self, *documents: DocumentRow, endless: bool = False) -> None:
-        self.refresh = Refresh(endless=endless)
+    def __init__(self, *documents: DocumentRow, endless: bool = False, hosts: int = 1000) -> None:
+        self.refresh = Refresh([page % hosts for page in range(1000)], endless=endless)
         for one in documents:
             self.refresh.saw(one)
         self.cash = np.ones(1000)
@@ -49,24 +49,28 @@ class Pages:
 # ---------------------------------------------------------------- chance
 
 
+def chance_of(first_at: float, last_at: float, changes: int, today: float) -> float:
+    seen = np.array([first_at]), np.array([last_at]), np.array([changes], dtype=np.uint32)
+    return float(chance(*seen, today)[0])
+
+
 def test_a_page_that_was_just_read_has_not_changed() -> None:
-    assert chance(Seen(0, TODAY, 3), TODAY) == 0
-    assert chance(Seen(0, TODAY + 60, 3), TODAY) == 0
+    assert chance_of(0, TODAY, 3, TODAY) == 0
+    assert chance_of(0, TODAY + 60, 3, TODAY) == 0
 
 
 def test_a_page_of_which_nothing_is_known_changes_once_in_a_fortnight() -> None:
-    assert chance(Seen(0, 0, 0), 14 * DAY_S) == pytest.approx(1 - np.exp(-1))
+    assert chance_of(0, 0, 0, 14 * DAY_S) == pytest.approx(1 - np.exp(-1))
 
 
 def test_a_page_that_changed_often_has_probably_changed_again() -> None:
-    still, lively = (Seen(0, 70 * DAY_S, changes) for changes in (0, 20))
-    now = 77 * DAY_S
-    assert chance(still, now) == pytest.approx(1 - np.exp(-0.5 / 11))
-    assert chance(lively, now) == pytest.approx(1 - np.exp(-20.5 / 11))
+    still, lively = (chance_of(0, 70 * DAY_S, changes, 77 * DAY_S) for changes in (0, 20))
+    assert still == pytest.approx(1 - np.exp(-0.5 / 11))
+    assert lively == pytest.approx(1 - np.exp(-20.5 / 11))
 
 
 def test_the_chance_grows_with_the_time_since_it_was_read() -> None:
-    chances = [chance(Seen(0, 0, 1), days * DAY_S) for days in range(0, 100, 10)]
+    chances = [chance_of(0, 0, 1, days * DAY_S) for days in range(0, 100, 10)]
     assert chances == sorted(chances)
     assert 0.9 < chances[-1] < 1
 
@@ -96,6 +100,23 @@ def test_of_many_pages_all_have_their_turn_the_best_first() -> None:
     pages = Pages(*(document(page, first=1, last=1) for page in range(many)))
     pages.cash[:many] = np.arange(many)
     assert pages.take_all() == list(reversed(range(many)))
+
+
+def test_pages_of_one_host_do_not_stand_in_the_way_of_others() -> None:
+    pages = Pages(*(document(page, first=1, last=1) for page in range(1000)), hosts=2)
+    pages.cash[::2] = 9
+    pages.busy = set(range(0, 1000, 2))
+    assert [pages.take() for _ in range(MOST_OF_A_HOST)] == [1, 3, 5, 7]
+
+
+def test_a_page_that_is_forgotten_has_no_turn() -> None:
+    pages = Pages(document(0, first=1, last=1), endless=True)
+    assert pages.take() == 0
+    pages.refresh.forget(0)
+    assert not pages.refresh.has_more()
+    assert pages.take() is None
+    pages.refresh.saw(document(0, first=1, last=1))
+    assert pages.take() == 0
 
 
 def test_a_page_that_was_given_back_is_the_next_one() -> None:
