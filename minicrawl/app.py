@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.table import TABLE
-from minicrawl.crawl.events import Event, Listener, Noted, Reason
+from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listens
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.loop import Crawler
@@ -30,7 +30,8 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import Terms
-from minicrawl.store.writer import Store
+from minicrawl.store.trouble import told
+from minicrawl.store.writer import SAFE, Store
 from minicrawl.web.urls import host, seed
 
 NO_SEED = "there is no seed to start from: give a file of URLs, one a line"
@@ -50,15 +51,22 @@ class Crawl:
     """A crawl of the web from some seeds into a store; run again, it goes on where it was."""
 
     def __init__(
-        self, seeds: Iterable[str], settings: Settings | None = None, *, fresh: bool = False
+        self,
+        seeds: Iterable[str],
+        settings: Settings | None = None,
+        *,
+        fresh: bool = False,
+        command: str = "",
     ) -> None:
         """Seeds are URLs, `example.org` will do. They may be empty where the store knows some.
 
-        A `fresh` crawl begins anew; an older store gets another name.
+        A `fresh` crawl begins anew; an older store gets another name. The `command` is the one
+        that goes on with it, for `minicrawl status` to say.
         """
         self.settings = settings or Settings()
         self._seeds = seeds
         self._fresh = fresh
+        self._command = command
         self._listeners: list[Listener] = []
         self._crawler: Crawler | None = None
         self._gauge: Gauge | None = None
@@ -97,7 +105,8 @@ class Crawl:
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
         if self._fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
-        async with _opened(self.settings, store, seeds) as keeper:
+        async with _opened(self.settings, store, seeds, self._tell) as keeper:
+            keeper.counters[tables.COMMAND] = self._command
             return await self._crawl(keeper)
 
     async def preview(self, count: int) -> Preview:
@@ -142,11 +151,12 @@ class Crawl:
 
 
 @contextmanager
-def demo(loaded: Loaded, pages: int, *, fresh: bool = False) -> Iterator[Crawl]:
+def demo(loaded: Loaded, pages: int, *, fresh: bool = False, command: str = "") -> Iterator[Crawl]:
     """A crawl of a little web that this process serves itself; flags count, no other settings."""
     web = DemoWeb(pages)
     with DemoServer(web) as server:
-        yield Crawl(web.seeds, _demo_settings(loaded, pages, server.address), fresh=fresh)
+        settings = _demo_settings(loaded, pages, server.address)
+        yield Crawl(web.seeds, settings, fresh=fresh, command=command)
 
 
 def _demo_settings(loaded: Loaded, pages: int, address: str) -> Settings:
@@ -190,12 +200,14 @@ def _copy(path: Path, copy: Path) -> None:
 
 
 @asynccontextmanager
-async def _opened(settings: Settings, path: Path, seeds: Iterable[str]) -> AsyncIterator[Keeper]:
+async def _opened(
+    settings: Settings, path: Path, seeds: Iterable[str], tell: Listener = nobody_listens
+) -> AsyncIterator[Keeper]:
     """The store with the seeds in it; made if it is not there."""
-    with closing(Store.open(path)) as store:
+    with closing(Store.open(path)) as store, told(path, SAFE):
         store.agree(_terms(settings))
         with closing(glance(path)) as connection, closing(_keeper(store, connection)) as keeper:
-            await plant(keeper, seeds, settings.order.endowment)
+            await plant(keeper, seeds, settings.order.endowment, tell)
             if not len(keeper.frontier):
                 raise UsageError(NO_SEED)
             yield keeper

@@ -95,16 +95,17 @@ def crawl(
     from minicrawl.cli.top import top
 
     _refuse_what_does_not_go_together(context.params)
+    again = _same_again(context.meta[_ARGUMENTS])
     with ExitStack() as leaving:
         if demo:
             pages = demo_pages or DEMO_PAGES
-            crawl = leaving.enter_context(app.demo(loaded, pages, fresh=fresh))
+            crawl = leaving.enter_context(app.demo(loaded, pages, fresh=fresh, command=again))
         else:
-            crawl = app.Crawl(seeds_of(seeds, leaving), loaded.settings, fresh=fresh)
+            named = seeds_of(seeds, leaving)
+            crawl = app.Crawl(named, loaded.settings, fresh=fresh, command=again)
         if dry_run:
             show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
             return
-        again = _same_again(context.meta[_ARGUMENTS])
         session = Session(crawl, Wishes(again=again, is_demo=demo, **wishes))
         session.run()
     if demo:

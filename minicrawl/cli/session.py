@@ -78,7 +78,7 @@ class Session:
         with ExitStack() as leaving:
             leaving.callback(shown.close)
             self._subscribe(shown, leaving)
-            with suppress(asyncio.CancelledError):
+            with suppress(asyncio.CancelledError), self._interrupted_among_seeds():
                 self._reason = asyncio.run(_watched(self._crawl, shown))
         if self._reason is None:
             raise Interrupted(f"broken off; the crawl goes on with: {self._wishes.again}")
@@ -89,6 +89,15 @@ class Session:
             raise Interrupted(f"the crawl goes on with: {self._wishes.again}")
         if self._wishes.is_demo:
             self._say("")  # a table follows
+
+    @contextmanager
+    def _interrupted_among_seeds(self) -> Iterator[None]:
+        """Those that are in the store already are not lost."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if not self._store.exists():
+                raise
 
     def say_what_is_next(self) -> None:
         """The commands to go on with."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from shlex import quote
 
 import click
 
@@ -45,7 +44,8 @@ def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
     yield "store", f"{store}, {_size(found.store_bytes)}"
     for mirror in found.mirrors:
         yield "mirror", f"{mirror.host} repeats {mirror.of_host} ({mirror.pages:,} pages)"
-    yield "go on with", f"minicrawl crawl --store {quote(str(store))}"
+    if found.command:
+        yield "go on with", found.command
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -57,3 +57,7 @@ class Ended:
 
 Event = Asked | Settled | Delayed | Noted | Ended
 Listener = Callable[[Event], None]
+
+
+def nobody_listens(_event: Event) -> None:
+    """For those who do not care."""

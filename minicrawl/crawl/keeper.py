@@ -159,6 +159,11 @@ class Keeper:
             return None
         return Rules.from_text(row.robots), row.robots_until
 
+    def wait_until(self, host: int) -> float:
+        """How long it must be spared, as it told an earlier run; a moment of the past if not."""
+        row = tables.host(self._reader, host)
+        return row.wait_until or 0.0 if row is not None else 0.0
+
     # ------------------------------------------------------------ what is safe
 
     async def keep(self) -> None:

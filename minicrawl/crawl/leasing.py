@@ -47,6 +47,11 @@ class Leasing:
         self.order.grow(range(len(self._frontier)))
         self.queue.born(np.flatnonzero(self._frontier.states() == State.UNREAD).tolist())
 
+    def resume(self, host: int) -> None:
+        """The host may be asked again."""
+        self.queue.resume(host)
+        self.refresh.stir()
+
     def next(self) -> Lease | None:
         """A page of the pool whose share is due, else of the other."""
         if self._granted_again < self._share_again * (self._granted + 1):
@@ -71,7 +76,7 @@ class Leasing:
             return
         document = self._keeper.document(lease.page)
         if document is not None:
-            self.refresh.saw(document)
+            self.refresh.saw(document, just_now=True)
         if lease.again:
             self.refresh.release(lease.page)
 

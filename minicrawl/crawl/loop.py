@@ -17,7 +17,7 @@ from functools import partial
 
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
-from minicrawl.crawl.endings import Ending, ending, outcome, strike
+from minicrawl.crawl.endings import Ending, ending, outcome
 from minicrawl.crawl.events import Asked, Delayed, Ended, Listener, Noted, Reason, Settled
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
@@ -56,7 +56,7 @@ class Crawler:
         self._frontier, self._gate, self._clock, self._tell = frontier, gate, clock, tell
         self._depths = None if limit is None else Depths(frontier, limit)
         self._leasing = Leasing(settings, keeper, clock)
-        self.hosts = Hosts(settings.politeness, self._leasing.queue.resume)
+        self.hosts = Hosts(settings.politeness, self._leasing.resume)
         self._manners = Manners(settings, keeper, self.hosts, fetcher, clock)
         self._replays = Replays(frontier, settings.order.replay)
         waiting = Waiting(self._leasing.queue, self._leasing.order, self._depths, self._replays.saw)
@@ -222,10 +222,13 @@ class Crawler:
                 self._settle_unasked(lease, state, now)
             elif host in self._learning or not self.hosts.has_room(host):
                 self._leasing.give_back(lease)
-            elif not self._manners.are_known(host):
+            elif not self._manners.are_known(host) and self.hosts[host].ready_at <= now:
                 self._leasing.give_back(lease)
                 self._learning.add(host)
                 return self._learn(host)
+            elif self.hosts[host].ready_at > now:
+                self._leasing.give_back(lease)
+                self.hosts.resume_when_ready(host, now)
             else:
                 self._pages_under_way += 1
                 self.hosts[host].pages += not lease.again
@@ -320,11 +323,8 @@ class Crawler:
         )
 
     def _judge_host(self, host: int, fetched: Fetched) -> None:
-        struck = strike(fetched, self._clock.today())
-        if struck is None:
+        if not self._manners.strike(host, fetched):
             self.hosts.heal(host)
-        else:
-            self.hosts.strike(host, self._clock.now(), *struck)
 
     def _settle(self, lease: Lease, fetched: Fetched, how: Ending) -> None:
         """The end of the turn, or not yet."""

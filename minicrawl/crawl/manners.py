@@ -34,6 +34,8 @@ from minicrawl.web.urls import canonical
 
 MOST_REDIRECTS = 5
 MOST_SITEMAPS = 100
+LONG_PAUSE_S = 10.0
+"""A pause that a later run has to keep as well."""
 UNREACHABLE = frozenset(
     (
         FailureKind.DNS,
@@ -70,6 +72,8 @@ class Manners:
         clock = self._hosts[host]
         if not clock.recalled:
             clock.recalled = True
+            wait_s = self._keeper.wait_until(host) - self._clock.today()
+            self._hosts.spare(host, self._clock.now(), wait_s)
             if self._settings.politeness.robots:
                 clock.rules, clock.rules_until = self._keeper.robots(host) or (None, 0.0)
         return clock.rules is not None and self._clock.today() < clock.rules_until
@@ -106,23 +110,33 @@ class Manners:
         if self._settings.scope.sitemaps and clock.rules is None:
             self._await_sitemaps(host, rules.sitemaps)
         clock.rules, clock.rules_until = rules, self._clock.today() + holds_s
-        self._keeper.host(HostRow(host, origin, rules.text(), clock.rules_until))
+        self._remember(host)
 
     def _failed(self, host: int, answer: Failed) -> bool:
         """Whether to ask again later, or not at all for a while, instead of judging now."""
-        if self._strike(host, answer) and self._hosts[host].strikes < POLICIES[answer.kind].tries:
+        if self.strike(host, answer) and self._hosts[host].strikes < POLICIES[answer.kind].tries:
             return True
         if answer.kind not in UNREACHABLE:
             return False
         self._hosts.put_down(host, self._clock.now(), State.of(answer.kind))
         return True
 
-    def _strike(self, host: int, answer: object) -> bool:
-        """Whether the answer counts against the host."""
+    def strike(self, host: int, answer: object) -> bool:
+        """Whether the answer counts against the host. A long pause is kept for later runs."""
         struck = strike(answer, self._clock.today())
-        if struck is not None:
-            self._hosts.strike(host, self._clock.now(), *struck)
-        return struck is not None
+        if struck is None:
+            return False
+        now, clock = self._clock.now(), self._hosts[host]
+        self._hosts.strike(host, now, *struck)
+        if clock.ready_at - now > LONG_PAUSE_S:
+            self._remember(host, self._clock.today() + clock.ready_at - now)
+        return True
+
+    def _remember(self, host: int, wait_until: float | None = None) -> None:
+        origin, clock = self._keeper.frontier.origins[host], self._hosts[host]
+        rules = None if clock.rules is None else clock.rules.text()
+        until = None if math.isinf(clock.rules_until) else clock.rules_until
+        self._keeper.host(HostRow(host, origin, rules, until, wait_until))
 
     async def _robots_txt(self, origin: str) -> Page | Failed | Refused:
         """The answer at the end of a few redirects."""
@@ -164,7 +178,7 @@ class Manners:
         url = listed.waiting.popleft()
         answer = await self._ask(url, sitemaps.MAX_BYTES)
         if url.startswith(f"{self._keeper.frontier.origins[host]}/"):
-            self._strike(host, answer)
+            self.strike(host, answer)
         if isinstance(answer, Page):
             listed.add(await read_sitemap(answer.body, url))
         elif isinstance(answer, Moved):

@@ -116,6 +116,11 @@ class Hosts:
         """For a while its pages need not be asked for."""
         self._hosts[host].trouble, self._hosts[host].down_until = trouble, now + DOWN_FOR_S
 
+    def spare(self, host: int, now: float, wait_s: float) -> None:
+        """It asked an earlier run for a pause that is not over."""
+        clock = self._hosts[host]
+        clock.ready_at = max(clock.ready_at, now + wait_s)
+
     def rest(self, host: int) -> None:
         """Nothing is wanted of it before it may be up again."""
         clock = self._hosts[host]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 
 import numpy as np
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 _WEEK_S = 7 * 86_400.0
 _HALF = 0.5
-FEWEST = 64
+FEWEST = 4
 """Pages that are chosen at once; of many, one in 32."""
 MOST_OF_A_HOST = 4
 """Of these at most so many of one host, which can have but one turn at a time."""
@@ -53,34 +53,56 @@ class Refresh:
         self._waits = bytearray()
         self._waiting = 0
         self._chosen: list[int] = []
+        self._stirred = True
 
-    def saw(self, document: DocumentRow) -> None:
-        """The page was read, for the first time or again."""
+    def saw(self, document: DocumentRow, *, just_now: bool = False) -> None:
+        """The page was read, for the first time or again. What was read first in a run that ends
+        is read again in the next one.
+        """
         place = self._places.get(document.page)
         if place is None:
-            self._watch(document)
+            self._watch(document, waits=self._endless or not just_now)
         else:
             self._last_at[place] = document.last_at
             self._changes[place] = document.changes
 
-    def _watch(self, document: DocumentRow) -> None:
+    def _watch(self, document: DocumentRow, *, waits: bool) -> None:
         self._places[document.page] = len(self._pages)
         self._pages.append(document.page)
         self._first_at.append(document.first_at)
         self._last_at.append(document.last_at)
         self._changes.append(document.changes)
-        self._waits.append(1)
-        self._waiting += 1
+        self._waits.append(waits)
+        self._waiting += waits
+        self._stirred = True
 
     def take(
         self, may_ask: Callable[[int], bool], cash: Callable[[], Floats], today: float
     ) -> int | None:
-        """Lease the next page whose host may be asked."""
-        if not self._chosen:
-            self._choose(cash, today)
+        """Lease the next page whose host may be asked.
+
+        If no host of those who were chosen may be asked, the best pages of others are looked for.
+        """
+        page = self._chosen_one(may_ask)
+        if page is None and self._stirred and self._waiting:
+            self._stirred = False
+            best = self._best_first(cash, today)
+            self._chosen = self._spread(best)
+            page = self._chosen_one(may_ask)
+            if page is None:
+                self._chosen = self._spread(filter(may_ask, best))
+                page = self._chosen_one(may_ask)
+        return page
+
+    def stir(self) -> None:
+        """Other hosts may be asked than before."""
+        self._stirred = True
+
+    def _chosen_one(self, may_ask: Callable[[int], bool]) -> int | None:
         for number, page in enumerate(self._chosen):
             if may_ask(page):
                 del self._chosen[number]
+                self._stirred = self._stirred or not self._chosen
                 self._set_waits(page, 0)
                 return page
         return None
@@ -89,6 +111,7 @@ class Refresh:
         """The page's lease has ended, however; it had its turn."""
         if self._endless:
             self._set_waits(page, 1)
+            self._stirred = True
 
     def forget(self, page: int) -> None:
         """The page may not be asked for again."""
@@ -108,10 +131,8 @@ class Refresh:
         self._waiting += waits - self._waits[place]
         self._waits[place] = waits
 
-    def _choose(self, cash: Callable[[], Floats], today: float) -> None:
+    def _best_first(self, cash: Callable[[], Floats], today: float) -> list[int]:
         places = np.flatnonzero(np.frombuffer(self._waits, dtype=np.uint8))
-        if not len(places):
-            return
         pages = np.frombuffer(self._pages, dtype=np.uint32)[places]
         chances = chance(
             np.frombuffer(self._first_at)[places],
@@ -120,9 +141,9 @@ class Refresh:
             today,
         )
         order = np.argsort(-cash()[pages] * chances, kind="stable")[:_LOOKED_AT]
-        self._chosen = self._spread(pages[order].tolist(), max(FEWEST, len(pages) >> 5))
+        return [int(page) for page in pages[order]]
 
-    def _spread(self, pages: list[int], wanted: int) -> list[int]:
+    def _spread(self, pages: Iterable[int]) -> list[int]:
         """The first ones, but not many of one host."""
         taken = Counter[int]()
 
@@ -131,4 +152,4 @@ class Refresh:
             taken[host] += 1
             return taken[host] <= MOST_OF_A_HOST
 
-        return list(islice(filter(is_one_of_few, pages), wanted))
+        return list(islice(filter(is_one_of_few, pages), max(FEWEST, self._waiting >> 5)))

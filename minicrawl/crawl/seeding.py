@@ -9,18 +9,21 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from minicrawl.config import Scope
+from minicrawl.crawl.events import Listener, Noted, nobody_listens
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.opic.journal import Kind, Spending, Step
 
-_AT_ONCE = 10_000
+_AT_ONCE = 50_000
 _FIRST = "first_seeds"  # how many shared the endowment
 
 
-async def plant(keeper: Keeper, seeds: Iterable[str], endowment: int) -> int:
+async def plant(
+    keeper: Keeper, seeds: Iterable[str], endowment: int, tell: Listener = nobody_listens
+) -> int:
     """Make canonical URLs known as seeds; answers with how many of them are new as such."""
     before = keeper.planted()
-    named = await _introduce(keeper, iter(seeds))
+    named = await _introduce(keeper, iter(seeds), tell)
     new = sorted(named - before)
     if new:
         if not before:
@@ -41,7 +44,7 @@ def gate_for(keeper: Keeper, scope: Scope) -> Gate:
     return gate
 
 
-async def _introduce(keeper: Keeper, seeds: Iterator[str]) -> set[int]:
+async def _introduce(keeper: Keeper, seeds: Iterator[str], tell: Listener) -> set[int]:
     pages: set[int] = set()
     while block := list(dict.fromkeys(islice(seeds, _AT_ONCE))):
         meeting = keeper.meet(block, 0)
@@ -49,4 +52,6 @@ async def _introduce(keeper: Keeper, seeds: Iterator[str]) -> set[int]:
         if meeting.urls:
             keeper.settle(Step(Kind.BORN, born=len(meeting.urls)))
         await keeper.commit()
+        if len(block) == _AT_ONCE:
+            tell(Noted(text=f"{len(pages):,} seeds so far"))
     return pages

@@ -18,10 +18,11 @@ from minicrawl.errors import UsageError
 from minicrawl.export.rows import ExportRow
 from minicrawl.model import State
 from minicrawl.report.snapshot import LABELS, Snapshot, host
-from minicrawl.store import questions
+from minicrawl.store import questions, tables
 
 Pages = NDArray[np.int64]
 
+_READ = frozenset(state for state in State if state.was_read)
 _ROWS_AT_ONCE = 500
 
 
@@ -145,6 +146,7 @@ def _block(
         page, origin, path, depth, title, status, keeps_out, first_at, last_at = row
         if keeps_out and not noindex:
             continue
+        was_read = states[page] in _READ
         yield ExportRow(
             rank,
             origin + path,
@@ -154,12 +156,20 @@ def _block(
             snapshot.history(page),
             inlinks[page],
             LABELS[states[page]],
-            status,
+            status if was_read else _last_status(snapshot, page),
             depth,
             title or "",
             None if first_at is None else iso(first_at),
             None if last_at is None else iso(last_at),
         )
+
+
+def _last_status(snapshot: Snapshot, page: int) -> int | None:
+    """Of the last answer, where that was no page."""
+    if snapshot.frontier.state[page] == State.UNREAD:
+        return None
+    last = tables.last_fetches(snapshot.connection, page, 1)
+    return last[0].status if last else None
 
 
 @lru_cache(maxsize=1)  # most pages were fetched once, so both their moments are the same

@@ -170,6 +170,9 @@ def _waits(snapshot: Snapshot, page: int, standing: Place) -> list[str]:
         if ahead
         else "it is the richest of all pages that wait"
     ]
+    wait_until = questions.wait_of(snapshot.connection, int(snapshot.host_of[page]))
+    if wait_until is not None:
+        reasons.append(f"its host asked to be left alone until {iso(wait_until)}")
     rules = _rules(snapshot, page)
     if rules is None:
         reasons.append("the robots.txt of its host was not asked for yet")

@@ -50,6 +50,7 @@ class Status:
     importance_gathered: float
     mirrors: list[Mirror]
     store_bytes: int
+    command: str | None  # that goes on, as it was given last
 
     def as_json(self) -> dict[str, object]:
         """Its numbers by their names."""
@@ -59,11 +60,8 @@ class Status:
 def status(snapshot: Snapshot) -> Status:
     """Counts that the crawl did not leave behind are made here, or absent."""
     connection, ledger = snapshot.connection, snapshot.frontier.ledger
-    counted = {
-        name: number
-        for name, number in tables.counters(connection).items()
-        if isinstance(number, int | float)
-    }
+    counters = tables.counters(connection)
+    counted = {name: number for name, number in counters.items() if isinstance(number, int | float)}
     known = len(snapshot)
     fetched = int(np.count_nonzero(snapshot.was_read))
     g = ledger.recorded / UNIT
@@ -88,6 +86,7 @@ def status(snapshot: Snapshot) -> Status:
         importance_gathered=float(snapshot.importance[snapshot.was_read].sum()),
         mirrors=_mirrors(snapshot),
         store_bytes=snapshot.path.stat().st_size,
+        command=str(counters.get(tables.COMMAND) or "") or None,
     )
 
 

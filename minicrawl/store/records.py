@@ -57,12 +57,13 @@ class DocumentRow(NamedTuple):
 
 
 class HostRow(NamedTuple):
-    """An origin, and the rules of its robots.txt while they hold."""
+    """An origin, the rules of its robots.txt while they hold, and how long it must be spared."""
 
     id: int
     origin: str
     robots: str | None = None
     robots_until: float | None = None
+    wait_until: float | None = None
 
 
 class FrontierRow(NamedTuple):

@@ -23,7 +23,8 @@ CREATE TABLE hosts (
     id INTEGER PRIMARY KEY,
     origin TEXT NOT NULL,
     robots TEXT,            -- the rules that concern us, as they were understood
-    robots_until REAL       -- when they must be asked for again
+    robots_until REAL,      -- when they must be asked for again
+    wait_until REAL         -- when it may be asked again, where it asked for a long pause
 );
 CREATE TABLE urls (
     id INTEGER PRIMARY KEY,
@@ -60,6 +61,7 @@ CREATE TABLE fetches (
     elapsed_s REAL NOT NULL,
     detail TEXT NOT NULL
 );
+CREATE INDEX fetches_of_page ON fetches (page);
 CREATE TABLE documents (
     page INTEGER PRIMARY KEY,
     title TEXT NOT NULL,

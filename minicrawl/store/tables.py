@@ -22,6 +22,9 @@ from minicrawl.store.records import (
 Connection = sqlite3.Connection
 """So that others can name what they hand on without speaking SQL."""
 
+COMMAND = "command"
+"""Among the counters: the command line by which the crawl goes on."""
+
 _ROWS_AT_ONCE = 500  # more are slower: they leave the cache
 NO_LINKS = Spending(())
 
@@ -131,14 +134,16 @@ def urls_of(connection: Connection, pages: Sequence[int]) -> Iterator[str]:
 
 def hosts(connection: Connection) -> Iterator[HostRow]:
     """Every origin, in the order of the ids."""
-    cursor = connection.execute("SELECT id, origin, robots, robots_until FROM hosts ORDER BY id")
+    cursor = connection.execute(
+        "SELECT id, origin, robots, robots_until, wait_until FROM hosts ORDER BY id"
+    )
     return map(HostRow._make, cursor)
 
 
 def host(connection: Connection, number: int) -> HostRow | None:
     """An origin by its id."""
     row = connection.execute(
-        "SELECT id, origin, robots, robots_until FROM hosts WHERE id = ?", (number,)
+        "SELECT id, origin, robots, robots_until, wait_until FROM hosts WHERE id = ?", (number,)
     ).fetchone()
     return None if row is None else HostRow._make(row)
 

@@ -81,7 +81,7 @@ class Store:
             run("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", map(_step_columns, batch.steps))
             run("INSERT INTO fetches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", batch.fetches)
             run(f"INSERT OR REPLACE INTO documents VALUES ({'?, ' * 10}?)", batch.documents)
-            run("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?, ?)", batch.hosts)
+            run("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?, ?, ?)", batch.hosts)
             run(
                 "INSERT INTO mirrors VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET pages = pages + 1",
                 batch.mirrors,
@@ -179,9 +179,10 @@ def _lock(path: Path) -> int:
     """A lock that ends with the process, however that ends."""
     if path.is_dir():
         raise UsageError(f"{path} is a directory: a store is a file")
-    beside = path.with_name(f"{path.name}-lock")
+    place = path.resolve()  # by whatever name, it is the same store
+    beside = place.with_name(f"{place.name}-lock")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         lock = open_file(beside, O_RDWR | O_CREAT, 0o644)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error

@@ -101,6 +101,7 @@ class TestACrawl:
             "  minicrawl status",
             "  minicrawl refine",
         ]
+        assert numbers(capsys)["command"] == lines[-1].partition("#")[0].strip()
         again = shlex.split(lines[-1], comments=True)
         assert again == ["minicrawl", "crawl", "seeds.txt", "--pages", "30", *of(server)]
         assert numbers(capsys)["pages_fetched"] == 30
@@ -407,6 +408,17 @@ class TestTrouble:
         assert done.returncode == 1
         assert audit(Path("data/demo.db")).is_whole
 
+    def test_a_damaged_store_is_one_line(self, server: DemoServer, capsys: Captured) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "60", *of(server)]) == 0
+        store = Path("data/crawl.db")
+        pages = store.read_bytes()
+        store.write_bytes(pages[:8192] + b"\xff" * (len(pages) - 8192))
+        capsys.readouterr()
+        assert main(["crawl", "seeds.txt", "--pages", "90", *of(server)]) == 1
+        told = capsys.readouterr().err
+        assert told.startswith("minicrawl: data/crawl.db: ")
+        assert told.count("\n") == 1
+
 
 class TestSignals:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -456,6 +468,17 @@ class TestSignals:
             _, err = process.communicate()
         assert process.returncode == 130
         assert err == "minicrawl: interrupted\n"
+
+    def test_one_while_seeds_are_planted_says_how_to_go_on(self) -> None:
+        urls = "".join(f"http://h{number}.example/\n" for number in range(400_000))
+        Path("many.txt").write_text(urls, encoding="utf-8")
+        with started("many.txt") as process:
+            wait_for(process, "seeds so far")
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate()
+        assert process.returncode == 130
+        assert "the crawl goes on with: minicrawl crawl many.txt\n" in err
+        assert audit(Path("data/crawl.db")).is_whole
 
     def test_a_second_crawl_of_a_store_is_refused_in_one_line(
         self, server: DemoServer, capsys: Captured

@@ -977,3 +977,25 @@ def test_a_crawl_that_is_cancelled_leaves_a_whole_store(after_s: float, path: Pa
     assert not after_s or loadable(path)
     assert crawl(web, path, f"{A}/").reason is Reason.EMPTY
     assert set(states_of(path).values()) == {State.FETCHED}
+
+
+# ---------------------------------------------------------------- what later runs keep
+
+
+def test_a_long_pause_that_a_host_asked_for_is_kept_by_later_runs(path: Path) -> None:
+    web = FakeWeb({f"{A}/": in_turn(failed(FailureKind.THROTTLED, "600"), html())})
+    assert crawl(web, path, f"{A}/", for_="5s").reason is Reason.BUDGET
+    assert crawl(web, path, for_="5s", later_s=5).asked == []
+    run = crawl(web, path, later_s=300)
+    assert run.settled == {f"{A}/": State.FETCHED}
+    (began,) = (visit.began for visit in web.visits[-1:])
+    assert 1280 < began < 1310  # the first run began at 1000
+
+
+def test_refreshing_goes_on_at_other_hosts_while_one_is_slow(path: Path) -> None:
+    slow = star(A, 60) | {f"{A}/robots.txt": text("User-agent: *\nCrawl-delay: 50")}
+    web = FakeWeb(slow | star(B, 5))
+    crawl(web, path, f"{A}/0", f"{B}/0")
+    run = crawl(web, path, refresh=1, continuous=True, for_="100s", delay=1)
+    assert sum(url.startswith(B) for url in run.asked) > 80
+    assert sum(url.startswith(A) for url in run.asked) <= 3

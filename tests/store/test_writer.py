@@ -179,6 +179,15 @@ def test_links_that_are_forgotten_leave_seeds_forwards_and_the_last_step(
     assert left == [(2, Kind.ENDOWED), (5, Kind.FORWARD), (6, Kind.DEAD_END)]
 
 
+def test_a_store_is_locked_by_whatever_name(tmp_path: Path) -> None:
+    (tmp_path / "other.db").symlink_to(tmp_path / "crawl.db")
+    with (
+        closing(Store.open(tmp_path / "crawl.db")),
+        pytest.raises(StoreError, match="in use by another crawl"),
+    ):
+        Store.open(tmp_path / "other.db")
+
+
 def test_after_compacting_the_log_beside_the_file_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     with closing(Store.open(path)) as store:

@@ -1,0 +1,184 @@
+"""How fast pages are crawled: minicrawl with everything on, Scrapy and wget2, side by side.
+
+`python -m tests.bench.crawl` serves five manuals on loopback and has each crawler fetch the same
+number of pages, in turn and round after round. It prints the medians of the rounds. A ratio is the
+median of the ratios within the rounds: what disturbs the machine disturbs both sides of it.
+
+Which pages are fetched is up to each crawler's order, so their mean size is told. With a budget
+that is larger than the manuals (`--pages 20000`) all crawlers fetch the same pages.
+"""
+
+import shlex
+import signal
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import click
+
+from tests.bench.manuals import Manuals, manuals
+from tests.bench.notes import head, machine, row, today, write_into
+from tests.bench.peers import Crawler, Task, minicrawl, scrapy, scrapy_installed, wget2
+from tests.bench.processes import machine_cpu_s, run
+
+
+class Lap(NamedTuple):
+    """What one crawler did in one round."""
+
+    pages_a_second: float
+    cpu_s: float  # for 1,000 pages
+    peak_mb: float
+    page_kb: float
+    pages: float
+    requests: float  # for a page
+    server: float  # share of its core
+    others: float  # cores
+
+
+COLUMNS = (
+    ("pages/s", ",.0f"),
+    ("CPU s per 1,000", ".2f"),
+    ("peak MB", ",.0f"),
+    ("KB a page", ".1f"),
+    ("pages", ",.0f"),
+    ("requests a page", ".2f"),
+    ("of nginx's core", ".0%"),
+    ("cores used by others", ".2f"),
+)
+COMPARED = 3  # of the columns
+
+
+def lap(crawler: Crawler, task: Task, server: Manuals) -> Lap:
+    """Let it crawl in a folder of its own."""
+    visits, served_s, machine_s = server.visits(), server.cpu_s(), machine_cpu_s()
+
+    def is_enough() -> bool:
+        return not crawler.counts_pages and visits.look() >= task.pages
+
+    with TemporaryDirectory(prefix="minicrawl-bench-") as folder:
+        cost = run(crawler.command(task), Path(folder), is_enough)
+    served_s, machine_s = server.cpu_s() - served_s, machine_cpu_s() - machine_s
+    pages = visits.look()
+    visits.close()
+    if not pages or (crawler.counts_pages and cost.exit_code):
+        raise click.ClickException(f"{crawler.name} fetched {pages:,} pages\n{cost.last_words}")
+    return Lap(
+        pages_a_second=pages / cost.wall_s,
+        cpu_s=cost.cpu_s / pages * 1000,
+        peak_mb=cost.peak_bytes / 1e6,
+        page_kb=statistics.mean(visits.pages.values()) / 1e3,
+        pages=pages,
+        requests=visits.requests / pages,
+        server=served_s / cost.wall_s,
+        others=max(machine_s - cost.cpu_s - served_s, 0) / cost.wall_s,
+    )
+
+
+def rounds(
+    crawlers: Sequence[Crawler], task: Task, server: Manuals, count: int
+) -> dict[str, list[Lap]]:
+    """The laps of each crawler; who came first in a round comes last in the next one."""
+    laps: dict[str, list[Lap]] = {crawler.name: [] for crawler in crawlers}
+    for number in range(count):
+        first = number % len(crawlers)
+        for crawler in (*crawlers[first:], *crawlers[:first]):
+            done = lap(crawler, task, server)
+            laps[crawler.name].append(done)
+            click.echo(f"round {number + 1}  {crawler.name:<10} {_in_words(done)}", err=True)
+    return laps
+
+
+def _in_words(done: Lap) -> str:
+    return ", ".join(
+        f"{value:{form}} {title}" for value, (title, form) in zip(done, COLUMNS, strict=True)
+    )
+
+
+# ---------------------------------------------------------------- what is told
+
+
+def circumstances(
+    crawlers: Sequence[Crawler], task: Task, server: Manuals, count: int
+) -> Iterator[str]:
+    """When, what and on what."""
+    versions = ", ".join([*(crawler.version for crawler in crawlers), server.version()])
+    yield (
+        f"{today()}: {task.pages:,} pages, median of {count}, {task.per_host} connections a host "
+        f"and {task.connections} in all. {versions}. {machine()}; nginx on core {server.core}, the "
+        "crawlers where they like."
+    )
+
+
+def medians(laps: dict[str, list[Lap]]) -> Iterator[str]:
+    """A row for each crawler, with how far apart its rounds were."""
+    yield ""
+    yield from head("", *(title for title, _ in COLUMNS), "pages/s, slowest to fastest")
+    for name, theirs in laps.items():
+        middle = map(statistics.median, zip(*theirs, strict=True))
+        cells = [f"{value:{form}}" for value, (_, form) in zip(middle, COLUMNS, strict=True)]
+        speeds = [one.pages_a_second for one in theirs]
+        yield row(name, *cells, f"{min(speeds):,.0f} to {max(speeds):,.0f}")
+
+
+def ratios(laps: dict[str, list[Lap]]) -> Iterator[str]:
+    """The first crawler's numbers as multiples of those of each other one."""
+    (name, ours), *others = laps.items()
+    yield ""
+    yield from head(f"{name} against", *(title for title, _ in COLUMNS[:COMPARED]))
+    for other, theirs in others:
+        multiples = [
+            [mine / its for mine, its in zip(one[:COMPARED], two[:COMPARED], strict=True)]
+            for one, two in zip(ours, theirs, strict=True)
+        ]
+        middle = map(statistics.median, zip(*multiples, strict=True))
+        yield row(other, *(f"{multiple:.3g} ×" for multiple in middle))
+
+
+# ---------------------------------------------------------------- the command
+
+
+def _crawlers(python: Path | None, options: str, folder: Path) -> list[Crawler]:
+    python = python or scrapy_installed(folder / "scrapy")
+    crawlers = minicrawl(shlex.split(options)), scrapy(python), wget2()
+    return [crawler for crawler in crawlers if crawler is not None]
+
+
+@click.command()
+@click.option("--pages", default=3000, show_default=True, help="Budget of each crawl.")
+@click.option("--rounds", "count", default=5, show_default=True)
+@click.option("--per-host", default=16, show_default=True, help="Connections to each host.")
+@click.option(
+    "--scrapy",
+    "python",
+    type=click.Path(exists=True, path_type=Path),
+    help="A Python that has Scrapy; unless told, Scrapy is installed for this run.",
+)
+@click.option("--minicrawl", "options", default="", help="More options for minicrawl, quoted.")
+@click.option(
+    "--into",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A document that gets the tables, such as docs/speed.md.",
+)
+def main(
+    pages: int, count: int, per_host: int, python: Path | None, options: str, into: Path | None
+) -> None:
+    # Being ended is no reason to leave a server behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with TemporaryDirectory(prefix="minicrawl-bench-") as name:
+        folder = Path(name)
+        crawlers = _crawlers(python, options, folder)
+        with manuals(folder) as server:
+            task = Task(server.seeds, pages, per_host)
+            laps = rounds(crawlers, task, server, count)
+            told = circumstances(crawlers, task, server, count)
+            lines = [*told, *medians(laps), *ratios(laps)]
+    click.echo("\n".join(lines))
+    if into:
+        write_into(into, "crawl", lines)
+
+
+if __name__ == "__main__":
+    main()

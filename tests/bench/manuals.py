@@ -1,0 +1,140 @@
+"""Real pages for benchmarks: five manuals of Debian packages behind an nginx that has one core.
+
+Laws: nobody but loopback is asked. A page is a URL of an HTML file that nginx was asked for, so
+that all crawlers are counted alike, by what they fetched and not by what they say.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from urllib.request import urlopen
+
+import click
+
+from tests.real.nginx import Nginx, serving
+
+ROOTS = {
+    "java": Path("/usr/share/doc/openjdk-17-doc/api"),
+    "boost": Path("/usr/share/doc/libboost1.74-doc/doc/html"),
+    "postgresql": Path("/usr/share/doc/postgresql-doc-15/html"),
+    "python": Path("/usr/share/doc/python3.11/html"),
+}
+TWIN = "postgresql"
+"""Served at the fifth address too, every page with a comment of its own at the end: a crawler that
+knows pages by their content has to read both."""
+INSTALL = (
+    "apt-get install -o DPkg::Options::='--path-include=/usr/share/doc/*' "
+    "nginx-light openjdk-17-doc libboost1.74-doc postgresql-doc-15 python3.11-doc"
+)
+
+_HOME = "index.html"
+_TICKS = os.sysconf("SC_CLK_TCK")
+_USER, _SYSTEM = 11, 12  # among the fields of /proc/PID/stat that follow the name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manuals:
+    """A server that runs."""
+
+    seeds: tuple[str, ...]
+    core: int
+    worker: int
+    log: Path
+    roots: Mapping[str, Path]
+
+    def visits(self) -> "Visits":
+        """What is asked for from now on."""
+        return Visits(self.log, self.roots)
+
+    def version(self) -> str:
+        """As it names itself."""
+        with urlopen(self.seeds[0]) as answer:
+            return str(answer.headers["Server"])
+
+    def cpu_s(self) -> float:
+        """What the server has used of its core."""
+        stat = Path(f"/proc/{self.worker}/stat").read_text()
+        fields = stat.rpartition(")")[2].split()
+        return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS
+
+
+class Visits:
+    """What one crawler asks for."""
+
+    def __init__(self, log: Path, roots: Mapping[str, Path]) -> None:
+        self.requests = 0
+        self.pages: dict[str, int] = {}  # with their sizes
+        self._roots = roots
+        self._log = log.open("rb")
+        self._log.seek(0, os.SEEK_END)
+
+    def look(self) -> int:
+        """How many pages there are by now."""
+        for line in self._log:
+            if not line.endswith(b"\n"):  # it is still being written down
+                self._log.seek(-len(line), os.SEEK_CUR)
+                break
+            self._note(line.split()[1].decode())
+        return len(self.pages)
+
+    def close(self) -> None:
+        self._log.close()
+
+    def _note(self, url: str) -> None:
+        parts = urlsplit(url)
+        root = self._roots.get(parts.netloc)
+        if root is None:  # a connection on which nothing was asked for
+            return
+        self.requests += 1
+        path = unquote(parts.path).lstrip("/")
+        file = root / (path + _HOME if path.endswith("/") else path or _HOME)
+        if file.suffix == ".html" and file.is_file():
+            self.pages[url] = file.stat().st_size
+
+
+@contextmanager
+def manuals(folder: Path) -> Iterator[Manuals]:
+    """Serve them; `folder` is for what nginx and the twin need."""
+    if missing := [str(root) for root in ROOTS.values() if not (root / _HOME).exists()]:
+        raise click.UsageError(f"no {', '.join(missing)}: {INSTALL}")
+    roots = ROOTS | {"twin": _twin(ROOTS[TWIN], folder / "twin")}
+    for root in roots.values():
+        _warm(root)
+    with serving(roots, folder) as nginx:
+        core, worker = max(os.sched_getaffinity(0)), _worker_of(folder)
+        os.sched_setaffinity(worker, {core})
+        yield Manuals(
+            seeds=tuple(f"{origin}/{_HOME}" for origin in nginx.origins.values()),
+            core=core,
+            worker=worker,
+            log=nginx.log,
+            roots=_by_netloc(nginx, roots),
+        )
+
+
+def _by_netloc(nginx: Nginx, roots: Mapping[str, Path]) -> dict[str, Path]:
+    return {urlsplit(origin).netloc: roots[site] for site, origin in nginx.origins.items()}
+
+
+def _twin(root: Path, copy: Path) -> Path:
+    copy.parent.chmod(0o755)  # nginx serves as a user of its own
+    shutil.copytree(root, copy)
+    for page in copy.rglob("*.html"):
+        page.write_bytes(page.read_bytes() + b"<!-- twin -->")
+    return copy
+
+
+def _warm(root: Path) -> None:
+    """The first crawler shall not be the one that waits for the disk."""
+    for page in root.rglob("*.html"):
+        page.read_bytes()
+
+
+def _worker_of(folder: Path) -> int:
+    master = (folder / "pid").read_text().strip()
+    (worker,) = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    return int(worker)

@@ -1,0 +1,53 @@
+"""Where the results of a benchmark stand: a part of a document that only the benchmark writes.
+
+Law: what others wrote in the document stays as it is.
+"""
+
+import os
+import platform
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+
+def row(*cells: str) -> str:
+    """A row of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def head(*titles: str) -> Iterator[str]:
+    """Its first rows; numbers stand in all columns but the first."""
+    yield row(*titles)
+    yield row("---", *("---:" for _ in titles[1:]))
+
+
+def machine() -> str:
+    """Where this runs."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return (
+        f"{os.cpu_count()} cores of {_processor()}, {memory:.0f} GB, "
+        f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
+    )
+
+
+def today() -> str:
+    return time.strftime("%Y-%m-%d")
+
+
+def write_into(document: Path, part: str, lines: Sequence[str]) -> None:
+    """Put the lines in place of those of an earlier run."""
+    begin, end = f"<!-- {part} -->\n", f"<!-- end of {part} -->\n"
+    before, begins, rest = document.read_text().partition(begin)
+    _, ends, after = rest.partition(end)
+    if not ends:
+        raise click.UsageError(f"{document} has no lines {begin.strip()} and {end.strip()}")
+    document.write_text("".join([before, begins, *(f"{line}\n" for line in lines), ends, after]))
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()

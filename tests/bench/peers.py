@@ -1,0 +1,125 @@
+"""The crawlers that are compared, each told to do the same.
+
+Law: all of them obey robots.txt, stay on the hosts of the seeds, wait for nothing and may open the
+same number of connections; apart from that, each is as its makers left it.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from shutil import which
+from typing import NamedTuple
+from venv import create
+
+from minicrawl.version import __version__
+
+
+class Task(NamedTuple):
+    """What a crawler is told to do."""
+
+    seeds: tuple[str, ...]
+    pages: int
+    per_host: int
+
+    @property
+    def connections(self) -> int:
+        return self.per_host * len(self.seeds)
+
+
+class Crawler(NamedTuple):
+    """Who does it. One that cannot count pages is stopped when it has fetched enough."""
+
+    name: str
+    version: str
+    command: Callable[[Task], list[str]]
+    counts_pages: bool = True
+
+
+def minicrawl(options: list[str]) -> Crawler:
+    def command(task: Task) -> list[str]:
+        return [
+            *(sys.executable, "-m", "minicrawl", "crawl", *task.seeds, "--fresh"),
+            *("--pages", str(task.pages), "--scope", "host", "--delay", "0"),
+            *("--concurrency", str(task.connections)),
+            *("--per-host", str(task.per_host), "--per-address", str(task.per_host)),
+            *options,
+        ]
+
+    return Crawler("minicrawl", f"minicrawl {__version__}", command)
+
+
+_SPIDER = """
+import sys
+from urllib.parse import urlsplit
+
+from scrapy.crawler import CrawlerProcess
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+
+pages, connections, per_host, *seeds = sys.argv[1:]
+
+
+class Pages(CrawlSpider):
+    name = "pages"
+    start_urls = seeds
+    allowed_domains = [urlsplit(seed).hostname for seed in seeds]
+    rules = [Rule(LinkExtractor(), follow=True)]
+
+
+process = CrawlerProcess(
+    {
+        "CLOSESPIDER_PAGECOUNT": int(pages),
+        "CONCURRENT_REQUESTS": int(connections),
+        "CONCURRENT_REQUESTS_PER_DOMAIN": int(per_host),
+        "DOWNLOAD_DELAY": 0,
+        "ROBOTSTXT_OBEY": True,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_ENABLED": False,
+    }
+)
+process.crawl(Pages)
+process.start()
+"""
+
+
+def scrapy(python: Path) -> Crawler:
+    """Links are followed, and nothing is made of the pages."""
+
+    def command(task: Task) -> list[str]:
+        counts = (task.pages, task.connections, task.per_host)
+        return [str(python), "-c", _SPIDER, *map(str, counts), *task.seeds]
+
+    return Crawler("Scrapy", _said([str(python), "-m", "scrapy", "version"]), command)
+
+
+def scrapy_installed(folder: Path) -> Path:
+    """The Python of a new environment with Scrapy in it."""
+    create(folder, with_pip=True)
+    python = folder / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "scrapy"], check=True)
+    return python
+
+
+def wget2() -> Crawler | None:
+    """It has as many threads as others have connections, and throws pages away when they are read.
+
+    None if it is not installed.
+    """
+    program = which("wget2")
+    if program is None:
+        return None
+
+    def command(task: Task) -> list[str]:
+        return [
+            *(program, "--recursive", "--level=0", "--robots=on", "--quiet", "--delete-after"),
+            *("--ignore-tags=img,link,script", f"--max-threads={task.connections}", *task.seeds),
+        ]
+
+    version = _said([program, "--version"]).removeprefix("GNU ").split(" - ")[0]
+    return Crawler("wget2", version, command, counts_pages=False)
+
+
+def _said(command: list[str]) -> str:
+    """The first line that a program says."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[0]

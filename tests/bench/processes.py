@@ -1,0 +1,97 @@
+"""What a process costs, with all that it starts.
+
+Law: whatever happens, no process is left behind.
+"""
+
+import os
+import pty
+import select
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+_POLL_S = 0.02
+_LAST_WORDS = 2000  # bytes
+_KIB = 1024
+
+
+class Cost(NamedTuple):
+    """What a process took. Its memory is the sum of the peaks of its processes."""
+
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+    exit_code: int
+    last_words: str
+
+
+def run(command: Sequence[str], folder: Path, is_enough: Callable[[], bool]) -> Cost:
+    """Run it in `folder`, its stderr a terminal, until it ends by itself or `is_enough`."""
+    memory: dict[int, int] = {}
+    words = b""
+    began = time.perf_counter()
+    with _started(command, folder) as (process, ended, terminal):
+        while ended not in (ready := select.select([ended, terminal], [], [], _POLL_S)[0]):
+            if terminal in ready:
+                words = (words + os.read(terminal, _LAST_WORDS))[-_LAST_WORDS:]
+            _note_peaks(process.pid, memory)
+            if is_enough():
+                process.kill()
+        wall_s = time.perf_counter() - began
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return Cost(
+        wall_s=wall_s,
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        peak_bytes=sum(memory.values()),
+        exit_code=process.returncode,
+        last_words=words.decode(errors="replace"),
+    )
+
+
+@contextmanager
+def _started(
+    command: Sequence[str], folder: Path
+) -> Iterator[tuple["subprocess.Popen[bytes]", int, int]]:
+    """The process, what can be read when it has ended, and the terminal it writes to."""
+    ours, its = pty.openpty()
+    with (
+        closing(os.fdopen(ours, "rb", 0)),
+        closing(os.fdopen(its, "wb", 0)),
+        subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=its,
+            start_new_session=True,
+        ) as process,
+    ):
+        ended = os.pidfd_open(process.pid)
+        try:
+            yield process, ended, ours
+        finally:
+            os.close(ended)
+            if process.returncode is None:
+                process.kill()
+
+
+def _note_peaks(pid: int, memory: dict[int, int]) -> None:
+    """Who was started by a thread that is not the main one is not seen."""
+    with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                memory[pid] = int(line.split()[1]) * _KIB
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            _note_peaks(int(child), memory)
+
+
+def machine_cpu_s() -> float:
+    """What all processes of the machine have used, and what others took from the machine."""
+    user, nice, system, _idle, _wait, irq, softirq, stolen = map(
+        int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    )
+    return (user + nice + system + irq + softirq + stolen) / os.sysconf("SC_CLK_TCK")
