@@ -97,7 +97,7 @@ def scrapy_installed(folder: Path) -> Path:
     """The Python of a new environment with Scrapy in it."""
     create(folder, with_pip=True)
     python = folder / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "scrapy"], check=True)
+    subprocess.run([python, "-m", "pip", "install", "-qq", "scrapy"], check=True)
     return python
 
 
