@@ -297,18 +297,26 @@ class Crawler:
         self._tell(Asked(url=url, cash=self._frontier.ledger.cash(page) / UNIT))
         fetched: Fetched | None = None
         try:
-            fetched = await self._fetcher.fetch(self._request(lease))
+            fetched = await self._fetch(lease)
             reading = await self._reader.page(fetched, url) if isinstance(fetched, Page) else None
             if isinstance(reading, Failed):
                 fetched, reading = reading, None
             self._tries[page] = self._tries.get(page, 0) + 1
-            self._judge_host(host, fetched)
             self._settle(lease, fetched, ending(url, fetched, reading, self._tries[page]))
         finally:
             if not isinstance(fetched, Page):
                 self.hosts[host].pages -= not again
             self._pages_under_way -= 1
-            self.hosts.end(host, self._clock.now())
+
+    async def _fetch(self, lease: Lease) -> Fetched:
+        """The host is free again before the page is read, which may take a while."""
+        try:
+            fetched = await self._fetcher.fetch(self._request(lease))
+            if not self._manners.strike(lease.host, fetched):
+                self.hosts.heal(lease.host)
+            return fetched
+        finally:
+            self.hosts.end(lease.host, self._clock.now())
 
     def _request(self, lease: Lease) -> Request:
         """For a page that was read before, with what lets the server say that it is the same."""
@@ -321,10 +329,6 @@ class Crawler:
             etag=known.etag if known is not None and has_links else None,
             last_modified=known.last_modified if known is not None and has_links else None,
         )
-
-    def _judge_host(self, host: int, fetched: Fetched) -> None:
-        if not self._manners.strike(host, fetched):
-            self.hosts.heal(host)
 
     def _settle(self, lease: Lease, fetched: Fetched, how: Ending) -> None:
         """The end of the turn, or not yet."""
