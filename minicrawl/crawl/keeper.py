@@ -50,7 +50,6 @@ class Keeper:
         self._finishing = False
         self.counters = tables.counters(store.connection)
         self.frontier = load(self.spending_at)
-        self.is_new = not self.frontier.last_seq
 
     # ------------------------------------------------------------ what happened
 

@@ -33,7 +33,6 @@ _ACCEPT = {
 }
 _PORTS = {"http:": 80, "https:": 443}
 _KEPT_AT_MOST_S = 15.0
-_MOST_HOSTS = 100_000
 
 
 class Fetcher:
@@ -54,7 +53,6 @@ class Fetcher:
     ) -> None:
         self._timeout_s = network.timeout_s
         self._headers = _own_headers(politeness)
-        self._addresses: dict[str, str] = {}
         self._system_lookup = SystemLookup()
         self._resolver = Resolver(
             lookup or self._system_lookup,
@@ -126,17 +124,7 @@ class Fetcher:
         places = await self._resolver.locate(parsed.hostname.strip("[]"), port)
         if not isinstance(places, tuple):
             return places
-        self._remember(parsed.host, places[0].address)
         return places[0].address
-
-    def address_of(self, host_and_port: str) -> str | None:
-        """Where this host, as in a URL with its port, was last found; None if it was not yet."""
-        return self._addresses.get(host_and_port)
-
-    def _remember(self, host_and_port: str, address: str) -> None:
-        self._addresses[host_and_port] = address
-        if len(self._addresses) > _MOST_HOSTS:
-            del self._addresses[next(iter(self._addresses))]
 
     def _question_headers(self, request: Request) -> list[tuple[bytes, bytes]]:
         headers = [*self._headers, (b"Accept", _ACCEPT[request.want])]

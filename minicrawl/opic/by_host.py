@@ -126,11 +126,6 @@ class ByHost:
         """Whether the host may be asked."""
         return self._queues[host].ready
 
-    def best_of(self, host: int) -> int | None:
-        """The page of this host that would be next, ready or not."""
-        best = self._best(self._queues[host])
-        return None if best is None else best & _PAGE
-
     def __len__(self) -> int:
         """Entries in all the heaps, the stale ones too."""
         return len(self._front) + sum(len(queue.heap) for queue in self._queues)

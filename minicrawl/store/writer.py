@@ -111,11 +111,6 @@ class Store:
             run("DELETE FROM refinement WHERE seq != ?", [(row.seq,)])
             run("INSERT OR REPLACE INTO refinement VALUES (?, ?, ?, ?)", [row])
 
-    def note(self, name: str, value: object) -> None:
-        """Keep a small fact about the store."""
-        with self._transaction():
-            self._set_meta(name, json.dumps(value))
-
     def become(self, original: sqlite3.Connection) -> None:
         """A copy of another store as it is now, whatever this one was."""
         with told(self.path, SAFE):

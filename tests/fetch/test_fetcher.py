@@ -333,27 +333,11 @@ def test_a_kept_connection_that_died_is_replaced_and_is_no_failure() -> None:
 # ---------------------------------------------------------------- where connections go
 
 
-def test_a_host_is_located_before_it_is_asked_and_remembered() -> None:
+def test_a_host_is_located_before_it_is_asked() -> None:
     async def ask() -> None:
         async with fetcher("a.example:81=10.0.0.1:8", "[::2]=10.0.0.2") as asker:
-            assert asker.address_of("a.example:81") is None
             assert await asker.locate("http://a.example:81/x") == "10.0.0.1"
             assert await asker.locate("https://[::2]:443/x") == "10.0.0.2"
-            assert asker.address_of("a.example:81") == "10.0.0.1"
-            assert asker.address_of("[::2]") == "10.0.0.2"
-
-    asyncio.run(ask())
-
-
-def test_the_host_located_first_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.fetch.fetcher._MOST_HOSTS", 2)
-
-    async def ask() -> None:
-        async with fetcher() as asker:
-            for last in range(3):
-                await asker.locate(f"http://1.1.1.{last}/")
-            assert asker.address_of("1.1.1.0") is None
-            assert asker.address_of("1.1.1.2") == "1.1.1.2"
 
     asyncio.run(ask())
 

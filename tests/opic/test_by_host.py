@@ -103,13 +103,12 @@ def test_a_page_put_back_waits_again() -> None:
     assert world.take() == page
 
 
-def test_a_host_that_is_paused_is_not_asked_and_tells_its_best_page() -> None:
+def test_a_host_that_is_paused_is_not_asked() -> None:
     world = World()
     world.birth(0, [4, 6])
     world.schedule.pause(0)
     assert world.take() is None
     assert not world.schedule.is_ready(0)
-    assert world.schedule.best_of(0) == 1
     world.resume(0)
     world.resume(0)
     assert (world.take(), world.take()) == (1, None)
@@ -131,7 +130,7 @@ def test_pages_that_were_there_before_may_be_given_cash() -> None:
     schedule.born([1])
     keys[0] += 1
     schedule.offer([0, 1])
-    assert (schedule.take(), schedule.take(), schedule.best_of(1)) == (1, None, None)
+    assert (schedule.take(), schedule.take()) == (1, None)
 
 
 def test_a_page_settled_out_of_turn_is_passed_over() -> None:

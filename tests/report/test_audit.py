@@ -59,8 +59,7 @@ def test_cash_that_was_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
         crawl.seeds([A])
         crawl.read(A, [B])
         crawl.checkpoint()
-        crawl.store.checkpoint(crawl.frontier.restate(np.array([0.5, 0.5])))
-        crawl.store.note("restated", crawl.frontier.last_seq)
+        crawl.store.restate(crawl.frontier.restate(np.array([0.5, 0.5])))
     found = audit(crawl.path)
     assert found.is_whole
     assert found.notes == ["the fold: the cash was dealt anew after step 2"]

@@ -138,14 +138,6 @@ def test_other_terms_than_it_was_begun_with_are_refused(
             store.agree(other)
 
 
-def test_a_note_is_kept_until_the_next_of_its_name(tmp_path: Path) -> None:
-    with closing(Store.open(tmp_path / "crawl.db")) as store:
-        store.note("restated", 3)
-        store.note("restated", 4)
-        assert tables.meta(store.connection, "restated") == "4"
-        assert tables.meta(store.connection, "unsaid") is None
-
-
 def test_cash_that_was_dealt_anew_is_noted_and_ends_the_replays(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds(["http://a.example/"])
