@@ -14,7 +14,7 @@ from minicrawl.report.ranks import iso, rank_of
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.waiting import Place, place
 from minicrawl.store import questions, tables
-from minicrawl.store.records import FetchRow
+from minicrawl.store.records import FetchRow, HostRow
 from minicrawl.web.robots import Rules
 from minicrawl.web.urls import host, seed, split
 
@@ -160,7 +160,12 @@ def _reasons(snapshot: Snapshot, page: int, state: State, standing: Place | None
         return _waits(snapshot, page, standing)
     reason = _ENDED[state]
     end = snapshot.frontier.books.stands_for(page)
-    return [reason if end == page else f"{reason} {snapshot.url(end)}, and stands for that"]
+    if end != page:
+        return [f"{reason} {snapshot.url(end)}, and stands for that"]
+    until = _host(snapshot, page).robots_until
+    if state is State.ROBOTS and until is not None:
+        return [reason, f"that holds until {iso(until)}: a crawl that goes on later asks again"]
+    return [reason]
 
 
 def _waits(snapshot: Snapshot, page: int, standing: Place) -> list[str]:
@@ -170,10 +175,10 @@ def _waits(snapshot: Snapshot, page: int, standing: Place) -> list[str]:
         if ahead
         else "it is the richest of all pages that wait"
     ]
-    wait_until = questions.wait_of(snapshot.connection, int(snapshot.host_of[page]))
-    if wait_until is not None:
-        reasons.append(f"its host asked to be left alone until {iso(wait_until)}")
-    rules = _rules(snapshot, page)
+    asked = _host(snapshot, page)
+    if asked.wait_until is not None:
+        reasons.append(f"its host asked to be left alone until {iso(asked.wait_until)}")
+    rules = None if asked.robots is None else Rules.from_text(asked.robots)
     if rules is None:
         reasons.append("the robots.txt of its host was not asked for yet")
     elif not rules.allows(snapshot.url(page)):
@@ -183,9 +188,9 @@ def _waits(snapshot: Snapshot, page: int, standing: Place) -> list[str]:
     return reasons
 
 
-def _rules(snapshot: Snapshot, page: int) -> Rules | None:
-    text = questions.robots_of(snapshot.connection, int(snapshot.host_of[page]))
-    return None if text is None else Rules.from_text(text)
+def _host(snapshot: Snapshot, page: int) -> HostRow:
+    number = int(snapshot.host_of[page])
+    return tables.host(snapshot.connection, number) or HostRow(number, "")
 
 
 def _givers(snapshot: Snapshot, page: int) -> list[Giver]:

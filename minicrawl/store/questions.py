@@ -81,18 +81,6 @@ def origins(connection: Connection) -> list[str]:
     return list(chain.from_iterable(connection.execute("SELECT origin FROM hosts ORDER BY id")))
 
 
-def robots_of(connection: Connection, host: int) -> str | None:
-    """The rules of a host's robots.txt, if it was ever asked."""
-    row = connection.execute("SELECT robots FROM hosts WHERE id = ?", (host,)).fetchone()
-    return None if row is None else row[0]
-
-
-def wait_of(connection: Connection, host: int) -> float | None:
-    """Until when a host must be spared, where it asked for that."""
-    row = connection.execute("SELECT wait_until FROM hosts WHERE id = ?", (host,)).fetchone()
-    return None if row is None or row[0] is None else float(row[0])
-
-
 def hosts_known(connection: Connection) -> int:
     """How many origins there are; ids are dense."""
     return _number(connection, "SELECT coalesce(max(id) + 1, 0) FROM hosts")

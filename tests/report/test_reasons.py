@@ -101,6 +101,27 @@ def test_a_page_that_waits_says_what_robots_txt_says_of_it(tmp_path: Path) -> No
     assert reasons_under(tmp_path / "3", Rules())[1:] == []
 
 
+def test_a_host_that_asked_for_a_pause_is_left_alone(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        crawl.batch.hosts = [HostRow(0, "http://a.example", None, None, 1_800_000_000.0)]
+    assert explained(crawl.path, A).reasons[1:] == [
+        "its host asked to be left alone until 2027-01-15T08:00:00Z",
+        "the robots.txt of its host was not asked for yet",
+    ]
+
+
+def test_what_robots_txt_forbids_it_forbids_for_a_while(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        crawl.ended(A, State.ROBOTS, "")
+        rules = Rules(forbidden=("/",)).text()
+        crawl.batch.hosts = [HostRow(0, "http://a.example", rules, 1_800_000_000.0)]
+    assert explained(crawl.path, A).reasons[1:] == [
+        "that holds until 2027-01-15T08:00:00Z: a crawl that goes on later asks again"
+    ]
+
+
 @pytest.mark.parametrize("reason", [*Refusal, *FailureKind])
 def test_every_way_to_end_has_words(tmp_path: Path, reason: Refusal | FailureKind) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:

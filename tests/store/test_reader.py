@@ -8,6 +8,7 @@ import pytest
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
+from minicrawl.store.records import HostRow
 from minicrawl.store.schema import VERSION
 from tests.stores import A, HandCrawl, filled_store
 
@@ -131,7 +132,7 @@ class TestQuestions:
 
     def test_a_host_of_which_nothing_was_asked_has_no_rules(self, tmp_path: Path) -> None:
         with reading(filled_store(tmp_path / "crawl.db")) as connection:
-            assert questions.robots_of(connection, 0) is None
-            assert questions.robots_of(connection, 99) is None
+            assert tables.host(connection, 0) == HostRow(0, "http://a.example")
+            assert tables.host(connection, 99) is None
             assert questions.hosts_known(connection) == 3
             assert questions.bytes_fetched(connection) == 4000
