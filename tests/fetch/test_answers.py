@@ -36,17 +36,19 @@ class Unreadable(httpx.AsyncByteStream):
 def ask(response: httpx.Response | Exception, request: Request | None = None) -> Fetched:
     """What a fetcher makes of a response; how long it took is not of interest here."""
 
+    server = respx.Router()
+    route = server.get(URL)
+    if isinstance(response, Exception):
+        route.side_effect = response
+    else:
+        route.return_value = response
+    transport = httpx.MockTransport(server.async_handler)
+
     async def fetch() -> Fetched:
-        async with Fetcher(Network(), Politeness()) as fetcher:
+        async with Fetcher(Network(), Politeness(), transport=transport) as fetcher:
             return await fetcher.fetch(request or Request(url=URL))
 
-    with respx.mock(using="httpx") as server:
-        route = server.get(URL)
-        if isinstance(response, Exception):
-            route.side_effect = response
-        else:
-            route.return_value = response
-        return without_time(asyncio.run(fetch()))
+    return without_time(asyncio.run(fetch()))
 
 
 def without_time(fetched: Fetched) -> Fetched:
