@@ -47,6 +47,10 @@ class SystemClock:
         return time.time()
 
 
+class _StoppedAmongSeedsError(Exception):
+    """None of them is endowed before all are known, so the next run plants them as if anew."""
+
+
 class Crawl:
     """A crawl of the web from some seeds into a store; run again, it goes on where it was."""
 
@@ -102,7 +106,13 @@ class Crawl:
 
     async def run_in_loop(self) -> Reason:
         """The same for whoever has a loop running."""
-        seeds, store = self._seeds_at_hand(), self.settings.storing.store
+        try:
+            return await self._run_from(self._seeds_at_hand())
+        except _StoppedAmongSeedsError:
+            return Reason.STOPPED
+
+    async def _run_from(self, seeds: Iterator[str]) -> Reason:
+        store = self.settings.storing.store
         if self._fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
         async with _opened(self.settings, store, seeds, self._tell) as keeper:
@@ -135,12 +145,18 @@ class Crawl:
 
     def _seeds_at_hand(self) -> Iterator[str]:
         """Nothing is written for a crawl that has no seed."""
-        seeds = map(_canonical_seed, self._seeds)
+        seeds = self._until_stopped(map(_canonical_seed, self._seeds))
         for first in seeds:
             return chain((first,), seeds)
         if self._fresh or not self.settings.storing.store.exists():
             raise UsageError(NO_SEED)
         return seeds
+
+    def _until_stopped(self, seeds: Iterator[str]) -> Iterator[str]:
+        for url in seeds:
+            if self._is_stopped:
+                raise _StoppedAmongSeedsError
+            yield url
 
     def _tell(self, event: Event) -> None:
         for listener in self._listeners:

@@ -226,13 +226,18 @@ def _stoppable(crawl: Crawl, say: Callable[[str], None]) -> Iterator[None]:
         say("stopping as soon as what is under way has ended; once more stops at once")
 
     def gracefully(_number: int, _frame: FrameType | None) -> None:
-        if not crawl.has_begun:  # the loop may be waiting for a line of stdin
-            raise KeyboardInterrupt
+        if not crawl.has_begun and not crawl.settings.storing.store.exists():
+            raise KeyboardInterrupt  # the loop may be waiting for a line of stdin
         _handle(at_once)
-        loop.call_soon_threadsafe(stop)
+        if crawl.has_begun:
+            loop.call_soon_threadsafe(stop)
+        else:
+            crawl.stop()  # at the next seed
 
     def at_once(_number: int, _frame: FrameType | None) -> None:
         _handle(signal.SIG_DFL)
+        if not crawl.has_begun:
+            raise KeyboardInterrupt
         loop.call_soon_threadsafe(task.cancel)
 
     former = [signal.getsignal(number) for number in _SIGNALS]
