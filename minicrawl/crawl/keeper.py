@@ -23,7 +23,7 @@ from minicrawl.store.records import Batch, Checkpoint, DocumentRow, FetchRow, Ho
 from minicrawl.store.writer import Store
 from minicrawl.web.robots import Rules
 
-COMMIT_EVERY_S = 0.5
+COMMIT_EVERY_S = 0.1
 STEPS_A_BATCH = 1000
 CHANGES_A_CHECKPOINT = 200_000
 _ENDOWED = "endowed"
