@@ -171,7 +171,7 @@ class State(IntEnum):
     @property
     def was_read(self) -> bool:
         """Its body came, at least once."""
-        return self in _READ
+        return self in READ_STATES
 
     @property
     def is_failure(self) -> bool:
@@ -184,4 +184,5 @@ class State(IntEnum):
         return cls[reason.name]
 
 
-_READ = frozenset((State.FETCHED, State.CANONICAL, State.ALIAS))
+READ_STATES = (State.FETCHED, State.CANONICAL, State.ALIAS)
+"""Of the pages whose body came."""

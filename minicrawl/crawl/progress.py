@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from minicrawl.crawl.keeper import Keeper
-from minicrawl.model import State
+from minicrawl.model import READ_STATES, State
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock
 
@@ -64,6 +64,3 @@ class Gauge:
             self._gathered = float(self._keeper.frontier.importance()[read].sum())
             self._due = now + (self._clock.now() - now) / _COST_SHARE
         return self._gathered
-
-
-READ_STATES = [state for state in State if state.was_read]

@@ -13,7 +13,7 @@ import numpy as np
 from minicrawl.config import Settings
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
-from minicrawl.model import State
+from minicrawl.model import READ_STATES, State
 from minicrawl.opic.journal import Kind, Spending, Step
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET)
@@ -73,7 +73,7 @@ def _let_pass(keeper: Keeper, gate: Gate) -> Iterator[int]:
     frontier = keeper.frontier
     refused = _pages(keeper, *BY_THE_USER)
     if refused:
-        read = np.isin(frontier.states(), [state for state in State if state.was_read])
+        read = np.isin(frontier.states(), READ_STATES)
         hosts = np.frombuffer(frontier.host_of, dtype=np.uint32)[read]
         pages_of_host = np.bincount(hosts, minlength=len(frontier.origins)).tolist()
         for page, url in zip(refused, keeper.urls_of(refused), strict=True):

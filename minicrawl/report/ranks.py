@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.export.rows import ExportRow
-from minicrawl.model import State
+from minicrawl.model import READ_STATES, State
 from minicrawl.report.snapshot import LABELS, Snapshot, host
 from minicrawl.store import questions, tables
 
 Pages = NDArray[np.int64]
 
-_READ = frozenset(state for state in State if state.was_read)
 _ROWS_AT_ONCE = 500
 
 
@@ -59,7 +58,7 @@ class RankedPage(NamedTuple):
 
 def top(snapshot: Snapshot, choice: Choice) -> Iterator[RankedPage]:
     """The most important pages."""
-    read = {state.label for state in State if state.was_read}
+    read = {state.label for state in READ_STATES}
     for row in rows(snapshot, choice):
         yield RankedPage(
             rank=row.rank,
@@ -146,7 +145,7 @@ def _block(
         page, origin, path, depth, title, status, keeps_out, first_at, last_at = row
         if keeps_out and not noindex:
             continue
-        was_read = states[page] in _READ
+        was_read = states[page] in READ_STATES
         yield ExportRow(
             rank,
             origin + path,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import StoreError
 from minicrawl.frontier.pages import Frontier
-from minicrawl.model import State
+from minicrawl.model import READ_STATES, State
 from minicrawl.opic.money import UNIT
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
@@ -23,7 +23,6 @@ from minicrawl.store.records import Terms
 from minicrawl.web import urls
 
 LABELS = {state.value: state.label for state in State}
-_READ = [state.value for state in State if state.was_read]
 
 
 class Snapshot:
@@ -50,7 +49,7 @@ class Snapshot:
     @cached_property
     def was_read(self) -> NDArray[np.bool_]:
         """Whether the body of each page came."""
-        return np.isin(self.states, _READ)
+        return np.isin(self.states, READ_STATES)
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
