@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -232,9 +233,7 @@ async def _opened(
 
 def _keeper(store: Store, connection: tables.Connection) -> Keeper:
     terms = tables.terms(store.connection) or Terms()
-    return Keeper(
-        store, connection, lambda spending: Frontier.load(store.connection, terms, spending)
-    )
+    return Keeper(store, connection, partial(Frontier.load, store.connection, terms))
 
 
 def _terms(settings: Settings) -> Terms:

@@ -26,11 +26,15 @@ class HandCrawl:
         self.store.agree(self.terms)
         self.batch = Batch()
         self._spendings: dict[int, Spending] = {}
-        self.frontier = Frontier(self.terms, self._spending_at)
+        self.frontier = Frontier(self.terms, self._spending_at, self._urls_of)
         self.now = NOON
 
     def _spending_at(self, seq: int) -> Spending:
         return self._spendings.get(seq) or tables.spending(self.store.connection, seq)
+
+    def _urls_of(self, pages: Sequence[int]) -> dict[int, str]:
+        self.commit()
+        return urls_of(self.store.connection, pages)
 
     def seeds(self, urls: Iterable[str], endowment: int = 0) -> list[int]:
         """These become known by nobody's link."""
@@ -106,11 +110,14 @@ class HandCrawl:
         """What a crawl would go on with."""
         connection = self.store.connection
         return Frontier.load(
-            connection, self.terms, partial(tables.spending, connection), index=index
+            connection,
+            self.terms,
+            partial(tables.spending, connection),
+            partial(urls_of, connection) if index else None,
         )
 
     def _meet(self, urls: Iterable[str], depth: int) -> tuple[list[int], int]:
-        meeting = self.frontier.meet(urls, depth)
+        meeting = self.frontier.meet(list(urls), depth)
         new: list[UrlRow] = meeting.urls
         self.batch.urls += new
         self.batch.hosts += meeting.hosts
@@ -129,6 +136,11 @@ class HandCrawl:
 
 A, B, C = "http://a.example/", "http://b.example/", "http://c.example/x"
 MOVED, GONE, DEEP = "http://a.example/old", "http://b.example/gone", "http://a.example/deep"
+
+
+def urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, str]:
+    """The URLs of pages in the store."""
+    return dict(zip(pages, tables.urls_of(connection, pages), strict=True))
 
 
 def filled_store(path: Path, terms: Terms | None = None, *, checkpoint: bool = True) -> Path:

@@ -8,11 +8,12 @@ disk never stalls the crawl. A checkpoint follows the commit of every step that 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import chain
 
+from minicrawl.frontier.known import UrlsOf
 from minicrawl.frontier.pages import Frontier, Meeting
 from minicrawl.model import State
 from minicrawl.opic.journal import Kind, Spending, Step
@@ -36,7 +37,7 @@ class Keeper:
         self,
         store: Store,
         reader: tables.Connection,
-        load: Callable[[Callable[[int], Spending]], Frontier],
+        load: Callable[[Callable[[int], Spending], UrlsOf], Frontier],
     ) -> None:
         self._store = store
         self._reader = reader
@@ -49,7 +50,7 @@ class Keeper:
         self._full = asyncio.Event()
         self._finishing = False
         self.counters = tables.counters(store.connection)
-        self.frontier = load(self.spending_at)
+        self.frontier = load(self.spending_at, self.urls_at)
 
     # ------------------------------------------------------------ what happened
 
@@ -122,6 +123,15 @@ class Keeper:
     def urls_of(self, pages: Sequence[int]) -> Iterator[str]:
         """The URLs of pages that earlier runs left, in the order of their ids."""
         return tables.urls_of(self._reader, pages)
+
+    def urls_at(self, pages: Sequence[int]) -> Mapping[int, str]:
+        """The URLs of any pages."""
+        kept = [page for page in pages if page not in self._urls]
+        origins = self.frontier.origins
+        found = {
+            page: origins[host] + path for page, host, path in tables.paths(self._reader, kept)
+        }
+        return found | {page: self._urls[page] for page in pages if page in self._urls}
 
     def document(self, page: int) -> DocumentRow | None:
         """What a page was when it was last read."""

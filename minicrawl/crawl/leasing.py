@@ -45,7 +45,8 @@ class Leasing:
     def take_up(self) -> None:
         """Who waits at the beginning."""
         self.order.grow(range(len(self._frontier)))
-        self.queue.born(np.flatnonzero(self._frontier.states() == State.UNREAD).tolist())
+        waiting = np.flatnonzero(self._frontier.states() == State.UNREAD)
+        self.queue.wait(waiting.astype(np.uint32))
 
     def resume(self, host: int) -> None:
         """The host may be asked again."""

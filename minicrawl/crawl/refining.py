@@ -124,12 +124,12 @@ def _refine(
 def _load(connection: tables.Connection) -> Frontier:
     terms = tables.terms(connection)
     assert terms is not None  # it was refused otherwise
-    return Frontier.load(connection, terms, partial(tables.spending, connection), index=False)
+    return Frontier.load(connection, terms, partial(tables.spending, connection))
 
 
 def _flow(frontier: Frontier, connection: tables.Connection) -> Flow:
     """Where the cash of each page goes now: one pass over the log, in its order."""
-    books, spent = frontier.books, frontier.spent
+    books, spent = frontier.books, frontier.spent.between(0, len(frontier)).tolist()
     channels = Channels(frontier.ledger.small_edge)
     for seq, _, page, blob in questions.all_spendings(connection):
         if spent[page] != seq:

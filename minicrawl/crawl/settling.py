@@ -21,11 +21,11 @@ from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import Order
 from minicrawl.crawl.sharing import Sharing
-from minicrawl.frontier.known import Known
 from minicrawl.model import Link, Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.opic.steps import Plan
+from minicrawl.slots import Slots
 from minicrawl.store.records import DocumentRow
 
 LONGEST_CHAIN = 10
@@ -56,12 +56,12 @@ class Settler:
         self._saw = waiting.saw
         self._hops: dict[int, int] = {}
         self._seeds = keeper.planted()
-        self._contents = Known()
+        self._contents = Slots()
 
     def know_content(self, page: int, content: int) -> None:
         """The page has this content, as of an earlier run."""
-        if self._contents.get(content & _MASK) is None:
-            self._contents.put(content & _MASK or 1, page)
+        if not self._contents.matches(content & _MASK):
+            self._contents.put(content & _MASK, page)
 
     def settle(self, page: int, url: str, ending: Ending, today: float) -> State | None:
         """The state that the page is in from now on; None if it waits again."""
@@ -157,17 +157,16 @@ class Settler:
 
     def _first_with(self, content: int, page: int) -> int | None:
         """The page that had this content first, and has it still."""
-        first = self._contents.get(content & _MASK)
-        if first is None:
-            self.know_content(page, content)
-            return None
-        document = self._keeper.document(first)
-        has_it_still = (
-            document is not None
-            and document.content == content
-            and State(self._frontier.state[first]).was_read
-        )
-        return first if has_it_still and not self._leads_back(page, first) else None
+        alike = self._contents.matches(content & _MASK)
+        first = next((other for other in alike if self._has_still(other, content)), None)
+        if first is None and page not in alike:
+            self._contents.put(content & _MASK, page)
+        return None if first is None or self._leads_back(page, first) else first
+
+    def _has_still(self, page: int, content: int) -> bool:
+        document = self._keeper.document(page)
+        was_read = State(self._frontier.state[page]).was_read
+        return was_read and document is not None and document.content == content
 
     def _note_mirror(self, page: int, first: int) -> None:
         """Once a page, however often it is read."""

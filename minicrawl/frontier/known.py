@@ -1,82 +1,86 @@
-"""Which page is this URL? A hash map of 64-bit hashes, 12 bytes a slot, no object a page.
+"""Which page is this URL? The hash says where to look, the URL that is kept says whether it is it.
 
-It is made of many small maps, each of which grows on its own, so that growing never stalls a crawl.
-
-code    the first 8 bytes of BLAKE2b of the URL, never 0; the same on every machine
+Law: two URLs are one page only if they are equal, whatever their hashes are. Memory holds 32 bits
+of a hash a page; the URLs are in the store, and are looked up there for links to pages that were
+not met lately.
 """
 
 from __future__ import annotations
 
-from array import array
-from hashlib import blake2b
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-_SHARD_BITS = 8
-_FIRST_SIZE = 64
-_FULL = 0.66
+import numpy as np
+
+from minicrawl.slots import Slots
+
+_CODE = (1 << 64) - 1
+
+LATELY = 1 << 15
+"""URLs of a generation; two generations of those that were met last are in memory."""
+
+UrlsOf = Callable[[Sequence[int]], Mapping[int, str]]
+"""The URLs of some pages."""
 
 
-def code_of(text: str) -> int:
-    """The hash of a URL."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little") or 1
+def code_of(url: str) -> int:
+    """64 bits, other ones in each process: nobody can think up URLs that are slow to look up."""
+    return hash(url) & _CODE
 
 
 class Known:
-    """code -> number."""
+    """URL -> page."""
 
-    def __init__(self) -> None:
-        self._shards = [_Shard() for _ in range(1 << _SHARD_BITS)]
+    def __init__(self, urls_of: UrlsOf) -> None:
+        self._urls_of = urls_of
+        self._slots = Slots()
+        self._young: dict[str, int] = {}
+        self._old: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return sum(shard.size for shard in self._shards)
+        return len(self._slots)
 
-    def get(self, code: int) -> int | None:
-        """The number under this code."""
-        return self._shards[code >> 64 - _SHARD_BITS].get(code)
+    def find(self, urls: Iterable[str]) -> dict[str, int]:
+        """The pages of those that are known."""
+        found: dict[str, int] = {}
+        doubtful: list[tuple[str, list[int]]] = []
+        young, old, matches = self._young, self._old, self._slots.matches
+        for url in urls:
+            page = young.get(url)
+            if page is None:
+                page = old.get(url)
+                if page is None:
+                    if pages := matches(code_of(url)):
+                        doubtful.append((url, pages))
+                    continue
+                self._remember(url, page)
+            found[url] = page
+        if doubtful:
+            found |= self._equal(doubtful)
+        return found
 
-    def put(self, code: int, number: int) -> None:
-        """The code must be new."""
-        self._shards[code >> 64 - _SHARD_BITS].put(code, number)
+    def add(self, url: str, page: int) -> None:
+        """The URL must be new."""
+        self._slots.put(code_of(url), page)
+        self._remember(url, page)
 
+    def add_all(self, urls: Iterable[str]) -> None:
+        """The URLs of pages that follow on those that are known already, in the order of ids."""
+        codes = np.fromiter(map(code_of, urls), dtype=np.uint64)
+        first = len(self)
+        self._slots.put_all(codes, np.arange(first, first + len(codes), dtype=np.uint32))
 
-class _Shard:
-    """Open addressing with linear steps; an empty slot has code 0."""
+    def _equal(self, doubtful: Sequence[tuple[str, list[int]]]) -> dict[str, int]:
+        """Of pages whose hashes match, those whose URLs do."""
+        kept = self._urls_of(sorted({page for _, pages in doubtful for page in pages}))
+        found = {}
+        for url, pages in doubtful:
+            for page in pages:
+                if kept[page] == url:
+                    found[url] = page
+                    self._remember(url, page)
+        return found
 
-    __slots__ = ("codes", "mask", "numbers", "size")
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._make_room(_FIRST_SIZE)
-
-    def get(self, code: int) -> int | None:
-        codes, mask = self.codes, self.mask
-        slot = code & mask
-        while found := codes[slot]:
-            if found == code:
-                return self.numbers[slot]
-            slot = (slot + 1) & mask
-        return None
-
-    def put(self, code: int, number: int) -> None:
-        self._place(code, number)
-        self.size += 1
-        if self.size > _FULL * len(self.codes):
-            self._grow()
-
-    def _place(self, code: int, number: int) -> None:
-        slot = code & self.mask
-        while self.codes[slot]:
-            slot = (slot + 1) & self.mask
-        self.codes[slot] = code
-        self.numbers[slot] = number
-
-    def _make_room(self, slots: int) -> None:
-        self.codes = array("Q", bytes(8 * slots))
-        self.numbers = array("I", bytes(4 * slots))
-        self.mask = slots - 1
-
-    def _grow(self) -> None:
-        codes, numbers = self.codes, self.numbers
-        self._make_room(2 * len(codes))
-        for code, number in zip(codes, numbers, strict=True):
-            if code:
-                self._place(code, number)
+    def _remember(self, url: str, page: int) -> None:
+        self._young[url] = page
+        if len(self._young) >= LATELY:
+            self._young, self._old = {}, self._young

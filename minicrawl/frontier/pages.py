@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.frontier.known import Known, code_of
+from minicrawl.frontier.changes import Changes, Columns
+from minicrawl.frontier.known import Known, UrlsOf
+from minicrawl.frontier.spent import Spent
 from minicrawl.model import State
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.journal import Books, Kind, Spending, Step
@@ -27,12 +29,16 @@ from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.steps import Plan
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.store import tables
-from minicrawl.store.records import Checkpoint, FrontierRow, HostRow, Saved, StepRow, Terms, UrlRow
+from minicrawl.store.records import Checkpoint, HostRow, Saved, StepRow, Terms, UrlRow
 from minicrawl.web.urls import split
 
 _DEEPEST = 255
-_ROWS_AT_ONCE = 20_000
+_ROWS_AT_ONCE = 1 << 16
 STANDS_FOR_ANOTHER = (State.MOVED, State.CANONICAL, State.ALIAS)
+
+
+def _nobody_knows(pages: Sequence[int]) -> Mapping[int, str]:
+    raise LookupError(f"nobody knows the URLs of pages {pages}")
 
 
 @dataclass(slots=True)
@@ -47,8 +53,13 @@ class Meeting:
 class Frontier:
     """Pages, hosts and books."""
 
-    def __init__(self, terms: Terms, spending_at: Callable[[int], Spending]) -> None:
-        """`spending_at` finds the spending of a step in the store."""
+    def __init__(
+        self,
+        terms: Terms,
+        spending_at: Callable[[int], Spending],
+        urls_of: UrlsOf = _nobody_knows,
+    ) -> None:
+        """`spending_at` finds the spending of a step in the store, `urls_of` the URLs of pages."""
         self.terms = terms
         self.window = WINDOWS[terms.window](terms.width)
         edge = fixed_edge(terms.small_edge)
@@ -56,16 +67,15 @@ class Frontier:
         self.books = Books(self.ledger, self.spending_of)
         self.state = bytearray()
         self.counts = Counter[int]()  # pages by their state
-        self.inlinks = array("I")
-        self.spent = array("I")
         self.host_of = array("I")
         self.depth = bytearray()
         self.origins: list[str] = []
         self.last_seq = 0
         self._spending_at = spending_at
         self._host_ids: dict[str, int] = {}
-        self._known = Known()
-        self._changed: list[Sequence[int]] = []
+        self.spent = Spent()
+        self._known = Known(urls_of)
+        self._changes = Changes()
 
     def __len__(self) -> int:
         return len(self.state)
@@ -74,18 +84,17 @@ class Frontier:
 
     def find(self, url: str) -> int | None:
         """The page of a canonical URL, if it is known."""
-        return self._known.get(code_of(url))
+        return self._known.find((url,)).get(url)
 
-    def meet(self, urls: Iterable[str], depth: int) -> Meeting:
+    def meet(self, urls: Sequence[str], depth: int) -> Meeting:
         """Find the pages of these canonical URLs; each unknown one gets the next id."""
         meeting = Meeting()
-        known = self._known
+        known = self._known.find(urls)
         for url in urls:
-            code = code_of(url)
-            page = known.get(code)
+            page = known.get(url)
             if page is None:
-                page = len(self.host_of)
-                known.put(code, page)
+                page = known[url] = len(self.host_of)
+                self._known.add(url, page)
                 origin, path = split(url)
                 host = self._host(origin, meeting)
                 self._settle_in(host, min(depth, _DEEPEST))
@@ -118,9 +127,20 @@ class Frontier:
         elif step.kind is Kind.REOPEN:
             for page in step.spending.links:
                 self._change_state(page, State.UNREAD)
+        elif step.kind is Kind.ENDOWED:
+            self._changes.pay(step.spending.links)
         plans = self.books.apply(step)
-        self._remember(step, plans)
+        for plan in plans:
+            self._note(plan, step)
         return plans
+
+    def _note(self, plan: Plan, step: Step) -> None:
+        """Whose rows the plan changed; its links are noted already if they are those of a page."""
+        self._changes.turn(plan.page)
+        if plan.links is not step.spending.links or not self.terms.links:
+            self._changes.pay(plan.links)
+        if plan.extras:
+            self._changes.pay([page for page, _ in plan.extras])
 
     def spending_of(self, page: int) -> Spending:
         """How the page was last spent."""
@@ -128,19 +148,15 @@ class Frontier:
         return self._spending_at(seq) if seq else Spending(())
 
     def _bear(self, count: int) -> None:
-        first = len(self.state)
         self.state.extend(repeat(State.UNREAD, count))
         self.counts[State.UNREAD] += count
-        self.inlinks.extend(repeat(0, count))
-        self.spent.extend(repeat(0, count))
-        self._changed.append(range(first, first + count))
 
     def _end_turn(self, seq: int, state: int, step: Step) -> None:
         page, links = step.page, step.spending.links
         if self.terms.links:
             if self.spent[page]:
-                self._count_inlinks(self.spending_of(page).links, -1)
-            self._count_inlinks(links, 1)
+                self._changes.unlink(self.spending_of(page).links)
+            self._changes.link(links)
         keeps = self.terms.links or step.kind is Kind.FORWARD
         self.spent[page] = seq if links and keeps else 0
         self._change_state(page, state)
@@ -149,31 +165,19 @@ class Frontier:
         self.counts[self.state[page]] -= 1
         self.counts[state] += 1
         self.state[page] = state
-
-    def _count_inlinks(self, links: Sequence[int], by: int) -> None:
-        inlinks = self.inlinks
-        for link in links:
-            inlinks[link] += by
-        if by < 0:
-            self._changed.append(links)
-
-    def _remember(self, step: Step, plans: Sequence[Plan]) -> None:
-        changed = self._changed
-        if step.kind in _TOUCHES_ITS_LINKS:
-            changed.append(step.spending.links)
-        for plan in plans:
-            changed.append((plan.page,))
-            if plan.links is not step.spending.links:
-                changed.append(plan.links)
-            if plan.extras:
-                changed.append([page for page, _ in plan.extras])
+        self._changes.turn(page)
 
     # ------------------------------------------------------------ what is known of it all
 
     def importance(self) -> NDArray[np.float64]:
         """Each page's share of the importance of all pages known."""
+        return shares(self.importance_of(0, len(self)))
+
+    def importance_of(self, first: int, end: int) -> NDArray[np.float64]:
+        """The importance of the pages of a range, up to a factor that all pages share."""
         ledger = self.ledger
-        return shares(self.window.importance(ledger.cash_of_all(), ledger.now, ledger.turn))
+        cash = ledger.cash_of_all(first, end)
+        return self.window.importance(cash, ledger.now, ledger.turn, first)
 
     def states(self) -> NDArray[np.uint8]:
         """The state of every page; a view: let go of it before pages are born."""
@@ -184,40 +188,71 @@ class Frontier:
     @property
     def changes(self) -> int:
         """About how many rows a checkpoint would write."""
-        return sum(map(len, self._changed))
+        return len(self) - self._changes.saved + len(self._changes)
+
+    def gained(self) -> NDArray[np.int64]:
+        """How many in-links each page has more than its row says."""
+        return self._changes.cut(self.ledger.key).gained(np.arange(len(self)))
 
     def checkpoint(self) -> Checkpoint:
-        """The rows that changed since the last one, as they are now."""
-        pages = np.unique(np.fromiter(chain.from_iterable(self._changed), dtype=np.int64))
-        self._changed = []
-        return self._checkpoint(list(self._rows(pages)))
+        """The rows that changed since the last one, as they are now, whenever they are taken."""
+        changes, self._changes = self._changes, Changes(len(self))
+        cut = changes.cut(self.ledger.key)
+        turned = self._columns_of(sorted(page for page in changes.turned if page < changes.saved))
+        return Checkpoint(
+            watermark=self.last_seq,
+            totals=self.ledger.totals,
+            born=self._columns(changes.saved, len(self)).rows(cut),
+            turned=turned.rows(cut),
+            paid=cut.paid(changes.saved, turned.pages),
+        )
 
     def restate(self, importance: NDArray[np.float64]) -> Checkpoint:
         """Deal all the cash by these importances; all rows change, read as they are taken."""
         self.ledger.restate(importance)
-        self._changed = []
-        return self._checkpoint(self._rows(np.arange(len(self))))
+        changes, self._changes = self._changes, Changes(len(self))
+        cut = changes.cut(self.ledger.key)
+        return Checkpoint(
+            watermark=self.last_seq,
+            totals=self.ledger.totals,
+            born=self._columns(changes.saved, len(self)).rows(cut),
+            turned=chain.from_iterable(
+                self._columns(first, min(first + _ROWS_AT_ONCE, changes.saved)).rows(cut)
+                for first in range(0, changes.saved, _ROWS_AT_ONCE)
+            ),
+            paid=(),
+        )
 
-    def _checkpoint(self, rows: Iterable[FrontierRow]) -> Checkpoint:
-        return Checkpoint(watermark=self.last_seq, totals=self.ledger.totals, rows=rows)
+    def _columns(self, first: int, end: int) -> Columns:
+        """All of a range of pages."""
+        history, g_time, measures = self.window.pasts(first, end)
+        return Columns(
+            pages=np.arange(first, end),
+            state=self.states()[first:end].copy(),
+            key=np.frombuffer(self.ledger.key, dtype=np.int64)[first:end].copy(),
+            history=history,
+            g_time=g_time,
+            spent=self.spent.between(first, end),
+            measures=measures,
+        )
 
-    def _rows(self, pages: NDArray[np.int64]) -> Iterator[FrontierRow]:
-        for start in range(0, len(pages), _ROWS_AT_ONCE):
-            block = pages[start : start + _ROWS_AT_ONCE]
-            columns = [
-                np.frombuffer(column, dtype=kind)[block].tolist()
-                for column, kind in (
-                    (self.state, np.uint8),
-                    (self.ledger.key, np.int64),
-                    (self.inlinks, np.uint32),
-                    (self.spent, np.uint32),
-                )
-            ]
-            past = map(self.window.past, block.tolist())
-            for page, state, key, inlinks, spent, (history, g_time, measures) in zip(
-                block.tolist(), *columns, past, strict=True
-            ):
-                yield FrontierRow(page, state, key, history, g_time, inlinks, spent, measures)
+    def _columns_of(self, pages: Sequence[int]) -> Columns:
+        """All of some pages."""
+        pasts = list(map(self.window.past, pages))
+        key, state = self.ledger.key, self.state
+        return Columns(
+            pages=np.array(pages, dtype=np.int64),
+            state=np.array([state[page] for page in pages], dtype=np.uint8),
+            key=np.array([key[page] for page in pages], dtype=np.int64),
+            history=np.array([history for history, _, _ in pasts], dtype=np.int64),
+            g_time=np.array([g_time for _, g_time, _ in pasts], dtype=np.int64),
+            spent=np.array([self.spent[page] for page in pages], dtype=np.uint32),
+            measures={
+                page: measures
+                for page, (_, _, measures) in zip(pages, pasts, strict=True)
+                if measures is not None
+            },
+        )
 
     # ------------------------------------------------------------ going on
 
@@ -227,12 +262,11 @@ class Frontier:
         connection: tables.Connection,
         terms: Terms,
         spending_at: Callable[[int], Spending],
-        *,
-        index: bool = True,
+        urls_of: UrlsOf | None = None,
     ) -> Frontier:
-        """The last checkpoint and the steps behind it. A reader needs no `index` of the URLs."""
-        frontier = cls(terms, spending_at)
-        if index:
+        """The last checkpoint and the steps behind it. Who meets no URLs needs no `urls_of`."""
+        frontier = cls(terms, spending_at, urls_of or _nobody_knows)
+        if urls_of is not None:
             frontier._load_urls(connection)
         frontier._restore(tables.saved(connection))
         for row in tables.steps_after(connection, frontier.last_seq):
@@ -242,16 +276,24 @@ class Frontier:
     def _load_urls(self, connection: tables.Connection) -> None:
         self.origins = [host.origin for host in tables.hosts(connection)]
         self._host_ids = {origin: host for host, origin in enumerate(self.origins)}
-        for page, host, path, depth in tables.urls(connection):
-            self._known.put(code_of(self.origins[host] + path), page)
-            self._settle_in(host, min(depth, _DEEPEST))
+        origins = self.origins
+        for homes in tables.homes(connection):
+            self.host_of.extend(host for host, _, _ in homes)
+            self.depth.extend(min(depth, _DEEPEST) for _, _, depth in homes)
+            self._known.add_all(origins[host] + path for host, path, _ in homes)
 
     def _restore(self, saved: Saved) -> None:
         states = np.frombuffer(saved.state, dtype=np.uint8)
         flags = bytearray((states != State.UNREAD).astype(np.uint8).tobytes())
         self.ledger.restore(saved.key, flags, saved.totals)
-        self.window.restore(saved.history, saved.g_time, saved.measures)
-        self.state, self.inlinks, self.spent = saved.state, saved.inlinks, saved.spent
+        self.window.restore(
+            np.frombuffer(saved.history, np.int64),
+            np.frombuffer(saved.g_time, np.int64),
+            saved.measures,
+        )
+        self.state = saved.state
+        self.spent.restore(0, np.frombuffer(saved.spent, np.uint32))
+        self._changes = Changes(len(self))
         self.counts.update(dict(enumerate(np.bincount(states).tolist())))
         self.last_seq = saved.watermark
         for page in np.flatnonzero(np.isin(states, STANDS_FOR_ANOTHER)).tolist():
@@ -259,4 +301,3 @@ class Frontier:
 
 
 _TURNS = frozenset((Kind.VISIT, Kind.FORWARD, Kind.DEAD_END))
-_TOUCHES_ITS_LINKS = _TURNS | {Kind.ENDOWED, Kind.REOPEN}

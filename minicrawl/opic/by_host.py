@@ -2,13 +2,15 @@
 
 Law: `take` answers with the page of the largest key among the eligible pages of ready hosts.
 
-A host is *ready* until a page of it is taken, and again when it is `resume`d. Each host has
-candidates of its own (a small heap above a *floor*, as in `schedule`) and the list of all pages
-that wait for it; the *front* is a heap of the ready hosts by their best candidate. So a page that
-is taken costs the logarithm of the number of hosts, and a host that must wait costs nothing.
+A host is *ready* until a page of it is taken, and again when it is `resume`d. Each host has the
+list of all pages that wait for it; the *front* is a heap of the ready hosts by their best page. So
+a page that is taken costs the logarithm of the number of hosts, and a host that must wait costs
+nothing. The best page of a host is looked for among all that wait; of a large host in a heap of
+its *candidates*, the pages above a *floor*, as in `schedule`.
 
 entry   page - (key << 32): one whole number that sorts by key, richest first, then by page.
-floor   the worst entry that is a candidate, and its key.
+floor   who is not above it is of no interest: the worst of the candidates; of a host without them
+        the page that is in the front, and nobody at all while the host must wait.
 """
 
 from __future__ import annotations
@@ -18,18 +20,23 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush, nsmallest
 
 import numpy as np
+from numpy.typing import NDArray
 
 _PAGE = 0xFFFFFFFF
 _POOL = 1
-_LOWEST = -(1 << 63)
-_LAST = _PAGE - (_LOWEST << 32)
-"""The worst entry there can be: a floor that lets everybody in."""
+_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
+_EVERYBODY = _PAGE - (_LOWEST << 32)
+_NOBODY = -((_HIGHEST + 1) << 32)
 
 _SLACK = 256
 """Entries that the front may hold beside two a host."""
 
+LARGE = 512
+"""Pages of a host from which on it keeps candidates, one waiting page in 64."""
 FEWEST = 16
-"""Candidates of a small host; of a large one they are one waiting page in 64."""
+_ROOM = 64
+_AT_ONCE = 1 << 20
+_NO_PAGES = np.empty(0, dtype=np.uint32)
 
 
 def _key(entry: int) -> int:
@@ -39,16 +46,18 @@ def _key(entry: int) -> int:
 class _Queue:
     """The pages of one host."""
 
-    __slots__ = ("floor", "floor_key", "front", "heap", "pages", "ready", "room")
+    __slots__ = ("candidates", "floor", "floor_key", "front", "pages", "ready", "room")
 
     def __init__(self) -> None:
         self.pages = array("I")
-        self.heap: list[int] = []
-        self.floor = _LAST
-        self.floor_key = _LOWEST
-        self.room = 4 * FEWEST
         self.ready = True
         self.front: int | None = None  # its entry in the front that counts
+        self.candidates: list[int] | None = None
+        self.room = 0
+        self.put_floor(_EVERYBODY)
+
+    def put_floor(self, entry: int) -> None:
+        self.floor, self.floor_key = entry, _key(entry)
 
 
 class ByHost:
@@ -59,51 +68,64 @@ class ByHost:
     """
 
     def __init__(
-        self, keys: array[int], flags: bytearray, host_of: array[int], pool: int = 0
+        self,
+        keys: array[int],
+        flags: bytearray,
+        host_of: array[int],
+        pool: int = 0,
+        large: int = LARGE,
     ) -> None:
         """Hosts that are known already have their places; others come with their first page."""
         self._keys = keys
         self._flags = flags
         self._host_of = host_of
         self._pool = pool
+        self._large = large
         self._queues = [_Queue() for _ in range(max(host_of, default=-1) + 1)]
-        self._front: list[tuple[int, int]] = []
+        self._front: list[int] = []
         self._leased: set[int] = set()
 
     def born(self, pages: Iterable[int]) -> None:
         """These pages wait from now on."""
         for page in pages:
-            host = self._host_of[page]
-            while host >= len(self._queues):
-                self._queues.append(_Queue())
-            queue = self._queues[host]
+            queue = self._queue(self._host_of[page])
             queue.pages.append(page)
-            self._push(page, host, queue)
+            self._offer(page, queue)
+
+    def wait(self, pages: NDArray[np.uint32]) -> None:
+        """Pages by the million, in ascending order, wait from now on."""
+        for start in range(0, len(pages), _AT_ONCE):
+            block = pages[start : start + _AT_ONCE]
+            hosts = np.frombuffer(self._host_of, dtype=np.uint32)[block]
+            order = np.argsort(hosts, kind="stable")
+            found, ends = np.unique(hosts[order], return_index=True)
+            for host, mine in zip(found.tolist(), np.split(block[order], ends[1:]), strict=True):
+                self._queue(host).pages.frombytes(mine.tobytes())
+        for queue in self._queues:
+            queue.candidates = None
+            self._show(queue)
 
     def offer(self, pages: Iterable[int]) -> None:
         """The keys of these pages may have grown."""
         keys, host_of, queues = self._keys, self._host_of, self._queues
         for page in pages:
-            host = host_of[page]
-            queue = queues[host]
+            queue = queues[host_of[page]]
             if keys[page] >= queue.floor_key:
-                self._push(page, host, queue)
+                self._offer(page, queue)
 
     def take(self) -> int | None:
         """Lease the richest page and its host; None if no ready host has a page."""
         while self._front:
-            entry, host = heappop(self._front)
-            queue = self._queues[host]
+            entry = heappop(self._front)
+            page = entry & _PAGE
+            queue = self._queues[self._host_of[page]]
             if entry != queue.front:
                 continue
-            queue.front = None
-            best = self._best(queue)
-            if best == entry:
-                heappop(queue.heap)
-                queue.ready = False
-                self._leased.add(entry & _PAGE)
-                return entry & _PAGE
-            self._show(host, queue)
+            if self._is_current(entry):
+                self._leased.add(page)
+                self._withdraw(queue)
+                return page
+            self._show(queue)
         return None
 
     def release(self, page: int) -> None:
@@ -115,12 +137,11 @@ class ByHost:
         """The host may be asked again."""
         queue = self._queues[host]
         queue.ready = True
-        self._show(host, queue)
+        self._show(queue)
 
     def pause(self, host: int) -> None:
         """The host may not be asked."""
-        queue = self._queues[host]
-        queue.ready, queue.front = False, None
+        self._withdraw(self._queues[host])
 
     def is_ready(self, host: int) -> bool:
         """Whether the host may be asked."""
@@ -128,91 +149,137 @@ class ByHost:
 
     def __len__(self) -> int:
         """Entries in all the heaps, the stale ones too."""
-        return len(self._front) + sum(len(queue.heap) for queue in self._queues)
+        return len(self._front) + sum(len(queue.candidates or ()) for queue in self._queues)
 
-    def _push(self, page: int, host: int, queue: _Queue) -> None:
+    def _queue(self, host: int) -> _Queue:
+        queues = self._queues
+        while host >= len(queues):
+            queues.append(_Queue())
+        return queues[host]
+
+    def _offer(self, page: int, queue: _Queue) -> None:
         entry = page - (self._keys[page] << 32)
         if entry > queue.floor or not self._is_eligible(page):
             return
-        heappush(queue.heap, entry)
-        if queue.ready and queue.heap[0] == entry != queue.front:
-            self._put_in_front(entry, host, queue)
-        if len(queue.heap) > queue.room:
-            self._tidy(queue)
+        if queue.candidates is not None:
+            heappush(queue.candidates, entry)
+            if len(queue.candidates) > queue.room:
+                self._tidy(queue, queue.candidates)
+        if queue.ready and (queue.front is None or entry < queue.front):
+            self._put_in_front(entry, queue)
 
-    def _show(self, host: int, queue: _Queue) -> None:
-        """Bring the host's best page to the front."""
-        best = self._best(queue)
-        if best is not None and best != queue.front:
-            self._put_in_front(best, host, queue)
+    # ------------------------------------------------------------ the front
 
-    def _put_in_front(self, entry: int, host: int, queue: _Queue) -> None:
+    def _show(self, queue: _Queue) -> None:
+        """Bring the host's best page to the front, if it is ready."""
+        best = self._best(queue) if queue.ready else None
+        if best is None:
+            queue.front = None
+            if queue.candidates is None:
+                queue.put_floor(_EVERYBODY if queue.ready else _NOBODY)
+        elif best != queue.front:
+            self._put_in_front(best, queue)
+
+    def _put_in_front(self, entry: int, queue: _Queue) -> None:
         queue.front = entry
-        heappush(self._front, (entry, host))
+        if queue.candidates is None:
+            queue.put_floor(entry)
+        heappush(self._front, entry)
         if len(self._front) > 2 * len(self._queues) + _SLACK:
-            fronts = ((queue.front, host) for host, queue in enumerate(self._queues))
-            self._front = [(entry, host) for entry, host in fronts if entry is not None]
+            self._front = [queue.front for queue in self._queues if queue.front is not None]
             heapify(self._front)
+
+    def _withdraw(self, queue: _Queue) -> None:
+        """The host must wait."""
+        queue.ready, queue.front = False, None
+        if queue.candidates is None:
+            queue.put_floor(_NOBODY)
+
+    # ------------------------------------------------------------ the best page of a host
 
     def _best(self, queue: _Queue) -> int | None:
         """The entry of the host's richest page."""
-        while queue.heap or self._refill(queue):
-            entry = queue.heap[0]
-            page = entry & _PAGE
-            if self._is_eligible(page) and (page - entry) >> 32 == self._keys[page]:
-                return entry
-            heappop(queue.heap)
+        if queue.candidates is None:
+            if len(queue.pages) < self._large:
+                return self._richest(queue)
+            queue.candidates = []
+            queue.put_floor(_NOBODY)
+        while queue.candidates or self._refill(queue):
+            if self._is_current(queue.candidates[0]):
+                return queue.candidates[0]
+            heappop(queue.candidates)
         return None
+
+    def _richest(self, queue: _Queue) -> int | None:
+        """One look at all the pages."""
+        waiting = self._waiting(queue)
+        keys = np.frombuffer(self._keys, dtype=np.int64)[waiting]
+        while len(keys):
+            place = int(keys.argmax())
+            page, key = int(waiting[place]), int(keys[place])
+            if page not in self._leased:
+                return page - (key << 32)
+            waiting, keys = np.delete(waiting, place), np.delete(keys, place)
+        return None
+
+    def _is_current(self, entry: int) -> bool:
+        page = entry & _PAGE
+        return self._is_eligible(page) and (page - entry) >> 32 == self._keys[page]
 
     def _is_eligible(self, page: int) -> bool:
         return self._flags[page] & _POOL == self._pool and page not in self._leased
 
-    def _tidy(self, queue: _Queue) -> None:
+    def _waiting(self, queue: _Queue) -> NDArray[np.uint32]:
+        """The pages that are still in the pool; the others are forgotten."""
+        pages = np.frombuffer(queue.pages, dtype=np.uint32) if queue.pages else _NO_PAGES
+        stay = np.frombuffer(self._flags, dtype=np.uint8)[pages] & _POOL == self._pool
+        if not stay.all():
+            pages = pages[stay]
+            queue.pages = array("I", pages.tobytes())
+        return pages
+
+    # ------------------------------------------------------------ candidates
+
+    def _tidy(self, queue: _Queue, candidates: list[int]) -> None:
         """Drop what is stale, and raise the floor if that leaves too many."""
-        pages = {entry & _PAGE for entry in queue.heap}
+        pages = {entry & _PAGE for entry in candidates}
         entries = [page - (self._keys[page] << 32) for page in pages if self._is_eligible(page)]
         wanted = self._wanted(queue)
         if len(entries) > 2 * wanted:
             entries = nsmallest(wanted, entries)
-            queue.floor = entries[-1]
-            queue.floor_key = _key(queue.floor)
+            queue.put_floor(entries[-1])
         self._fill(queue, entries)
 
     def _refill(self, queue: _Queue) -> bool:
         """Lower the floor to the best of those who wait; False if it already lets everybody in."""
         wanted = self._wanted(queue)
-        while queue.floor != _LAST and not queue.heap:
-            self._forget_the_settled(queue)
+        while queue.floor != _EVERYBODY and not queue.candidates:
             self._fill(queue, self._gather(queue, wanted))
             wanted *= 8
-        return bool(queue.heap)
+        return bool(queue.candidates)
 
     def _gather(self, queue: _Queue, wanted: int) -> list[int]:
         """The best so many of those who wait; the worst of them is the new floor.
 
         The pages of a queue are in the order of their birth, so of equals the first are taken.
         """
-        waiting = np.frombuffer(queue.pages, dtype=np.uint32)
+        waiting = self._waiting(queue)
         keys = np.frombuffer(self._keys, dtype=np.int64)[waiting]
         if wanted >= len(keys):
-            best, queue.floor, queue.floor_key = np.arange(len(keys)), _LAST, _LOWEST
+            best = np.arange(len(keys))
+            queue.put_floor(_EVERYBODY)
         else:
             key = int(np.partition(keys, -wanted)[-wanted])
             above, equal = np.flatnonzero(keys > key), np.flatnonzero(keys == key)
             best = np.concatenate((above, equal[: wanted - len(above)]))
-            queue.floor, queue.floor_key = int(waiting[best[-1]]) - (key << 32), key
+            queue.put_floor(int(waiting[best[-1]]) - (key << 32))
         found = zip(waiting[best].tolist(), keys[best].tolist(), strict=True)
         return [page - (key << 32) for page, key in found if page not in self._leased]
 
     def _fill(self, queue: _Queue, entries: list[int]) -> None:
         heapify(entries)
-        queue.heap = entries
-        queue.room = 2 * len(entries) + 4 * FEWEST
-
-    def _forget_the_settled(self, queue: _Queue) -> None:
-        pages = np.frombuffer(queue.pages, dtype=np.uint32)
-        flags = np.frombuffer(self._flags, dtype=np.uint8)[pages]
-        queue.pages = array("I", pages[flags & _POOL == self._pool].tobytes())
+        queue.candidates = entries
+        queue.room = 2 * len(entries) + _ROOM
 
     def _wanted(self, queue: _Queue) -> int:
         return max(FEWEST, len(queue.pages) >> 6)

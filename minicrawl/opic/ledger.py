@@ -223,10 +223,10 @@ class Ledger:
         for window in self.windows:
             window.restate(importance, cash, self.now, self.turn)
 
-    def cash_of_all(self) -> NDArray[np.float64]:
-        """The cash of every page, in units."""
-        atoms = np.frombuffer(self.key, dtype=np.int64).astype(np.float64)
-        read = np.frombuffer(self.flags, dtype=np.uint8) & READ == READ
+    def cash_of_all(self, first: int = 0, end: int | None = None) -> NDArray[np.float64]:
+        """The cash of every page, or of a range of them, in units."""
+        atoms = np.frombuffer(self.key, dtype=np.int64)[first:end].astype(np.float64)
+        read = np.frombuffer(self.flags, dtype=np.uint8)[first:end] & READ == READ
         atoms[read] += self.dividend
         if self.unread:
             atoms[~read] += self.pot / self.unread

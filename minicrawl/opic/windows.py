@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from itertools import chain, repeat
 from operator import itemgetter
@@ -25,11 +25,13 @@ from numpy.typing import NDArray
 
 from minicrawl.opic import estimate
 from minicrawl.opic.money import UNIT
+from minicrawl.slots import Rows
 
 TICK_BITS = 16
 _TICKS_IN_A_UNIT = UNIT >> TICK_BITS
 
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 Past = tuple[int, int, bytes | None]
 """History in atoms, time in ticks, and the measures of windows that keep them."""
 
@@ -43,8 +45,8 @@ class Window(Protocol):
     def record(self, page: int, cash: int, now: int, turn: int) -> None:
         """The page hands on its cash; `now` counts it already."""
 
-    def importance(self, cash: Floats, now: int, turn: int) -> Floats:
-        """The estimate for every page; `cash` is what each holds, in units."""
+    def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
+        """The estimate for the pages from `first` on; `cash` is what each holds, in units."""
 
     def measures_per_page(self) -> float:
         """How many numbers of its past a page keeps, on average."""
@@ -52,10 +54,11 @@ class Window(Protocol):
     def past(self, page: int) -> Past:
         """What must be saved of a page."""
 
-    def restore(
-        self, history: array[int], times: array[int], measures: Mapping[int, bytes]
-    ) -> None:
-        """Begin again with what was saved of all pages."""
+    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
+        """The same of a range of pages, as columns; measures by page."""
+
+    def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
+        """Pages that were saved follow on those that are there; `measures` are by page."""
 
     def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
         """Rewrite the past so that `importance` is what it says of each page, given its cash.
@@ -81,8 +84,9 @@ class Static:
     def record(self, page: int, cash: int, now: int, turn: int) -> None:
         self._history[page] += cash
 
-    def importance(self, cash: Floats, now: int, turn: int) -> Floats:
-        return estimate.growing(self.history, cash, now / _TICKS_IN_A_UNIT, turn / _TICKS_IN_A_UNIT)
+    def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
+        history = self.history[first : first + len(cash)]
+        return estimate.growing(history, cash, now / _TICKS_IN_A_UNIT, turn / _TICKS_IN_A_UNIT)
 
     def measures_per_page(self) -> float:
         return 1.0
@@ -90,10 +94,12 @@ class Static:
     def past(self, page: int) -> Past:
         return self._history[page], 0, None
 
-    def restore(
-        self, history: array[int], times: array[int], measures: Mapping[int, bytes]
-    ) -> None:
-        self._history = history
+    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
+        history = np.frombuffer(self._history, dtype=np.int64)[first:end].copy()
+        return history, np.zeros_like(history), {}
+
+    def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
+        self._history.frombytes(history.tobytes())
 
     def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
         flowed = (now + turn) / _TICKS_IN_A_UNIT
@@ -108,42 +114,113 @@ class Interpolation:
 
     def __init__(self, width: float) -> None:
         self.width = width
-        self._history = array("q")
-        self._read_at = array("q")
+        self._readings = _Readings()
 
     def grow(self, count: int, now: int) -> None:
-        self._history.extend(repeat(0, count))
-        self._read_at.extend(repeat(now, count))
+        self._readings.grow(count, now)
 
     def record(self, page: int, cash: int, now: int, turn: int) -> None:
         width = max(1, int(self.width * turn))
-        away = now - self._read_at[page]
-        self._read_at[page] = now
-        if away < width:
-            self._history[page] = self._history[page] * (width - away) // width + cash
-        else:
-            self._history[page] = cash * width // away
+        history, read_at = self._readings.of(page)
+        away = now - read_at
+        left = history * (width - away) // width + cash if away < width else cash * width // away
+        self._readings.put(page, left, now)
 
-    def importance(self, cash: Floats, now: int, turn: int) -> Floats:
-        away = now - np.frombuffer(self._read_at, dtype=np.int64)
-        history = np.frombuffer(self._history, dtype=np.int64) / UNIT
-        return estimate.interpolated(history, cash, away, self.width * turn)
+    def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
+        atoms, times = self._readings.between(first, first + len(cash))
+        return estimate.interpolated(atoms / UNIT, cash, now - times, self.width * turn)
 
     def measures_per_page(self) -> float:
         return 1.0
 
     def past(self, page: int) -> Past:
-        return self._history[page], self._read_at[page], None
+        return *self._readings.of(page), None
 
-    def restore(
-        self, history: array[int], times: array[int], measures: Mapping[int, bytes]
-    ) -> None:
-        self._history, self._read_at = history, times
+    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
+        return *self._readings.between(first, end), {}
+
+    def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
+        self._readings.restore(history, times)
 
     def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
         width = self.width * turn / _TICKS_IN_A_UNIT
-        self._history = _atoms(importance * width - cash)
-        self._read_at = array("q", repeat(now, len(importance)))
+        history = np.frombuffer(_atoms(importance * width - cash), dtype=np.int64)
+        self._readings = _Readings()
+        self._readings.restore(history, np.full(len(history), now))
+
+
+class _Readings:
+    """History and time of the last reading of each page.
+
+    Most pages of a web that is being discovered were never read: they have no history, and their
+    time is that of their birth, which is kept once for all that were born together.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first = array("I", [0])
+        self._born = array("q", [0])
+        self._rows = Rows()
+        self._history = array("q")
+        self._read = array("q")
+
+    def grow(self, count: int, now: int) -> None:
+        self._bear(self._count, now)
+        self._count += count
+
+    def _bear(self, first: int, now: int) -> None:
+        """The pages from this one on were born now."""
+        if self._born[-1] != now:
+            self._first.append(first)
+            self._born.append(now)
+
+    def of(self, page: int) -> tuple[int, int]:
+        row = self._rows.get(page)
+        if row is None:
+            return 0, self._born[bisect_right(self._first, page) - 1]
+        return self._history[row], self._read[row]
+
+    def put(self, page: int, history: int, now: int) -> None:
+        row = self._rows.get(page)
+        if row is None:
+            self._rows.add(page)
+            self._history.append(history)
+            self._read.append(now)
+        else:
+            self._history[row], self._read[row] = history, now
+
+    def between(self, first: int, end: int) -> tuple[Numbers, Numbers]:
+        """Those of the pages of a range."""
+        history, times = np.zeros(end - first, dtype=np.int64), self._births(first, end)
+        pages = self._rows.pages
+        rows = np.flatnonzero((pages >= first) & (pages < end))
+        places = pages[rows] - first
+        history[places] = np.frombuffer(self._history, dtype=np.int64)[rows]
+        times[places] = np.frombuffer(self._read, dtype=np.int64)[rows]
+        return history, times
+
+    def _births(self, first: int, end: int) -> Numbers:
+        firsts = np.frombuffer(self._first, dtype=np.uint32)
+        begin, stop = np.searchsorted(firsts, (first, end - 1), side="right")
+        edges = np.clip(np.append(firsts[begin - 1 : stop], end), first, end)
+        return np.repeat(
+            np.frombuffer(self._born, dtype=np.int64)[begin - 1 : stop], np.diff(edges)
+        )
+
+    def restore(self, history: Numbers, times: Numbers) -> None:
+        """Pages that follow on those that are there. Without a history nobody was read."""
+        self._restore_births(np.flatnonzero(history == 0), times)
+        read = np.flatnonzero(history)
+        self._rows.add_all((self._count + read).astype(np.uint32))
+        self._history.frombytes(history[read].tobytes())
+        self._read.frombytes(times[read].tobytes())
+        self._count += len(history)
+
+    def _restore_births(self, unread: NDArray[np.intp], times: Numbers) -> None:
+        born = times[unread]
+        changes = np.flatnonzero(np.diff(born, prepend=born[:1] - 1))
+        for place, now in zip(unread[changes].tolist(), born[changes].tolist(), strict=True):
+            self._bear(self._count + place, now)
 
 
 Measure = tuple[int, int]
@@ -174,11 +251,12 @@ class Measures(ABC):
         if superfluous > 0:
             del measures[:superfluous]
 
-    def importance(self, cash: Floats, now: int, turn: int) -> Floats:
-        born = np.frombuffer(self._born, dtype=np.int64)
+    def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
+        born = np.frombuffer(self._born, dtype=np.int64)[first : first + len(cash)]
         flow = cash / np.maximum(now - born, 1)
         for page, measures in self._measures.items():
-            flow[page] = self._flow(measures, self._born[page], now, turn)
+            if 0 <= page - first < len(flow):
+                flow[page - first] = self._flow(measures, self._born[page], now, turn)
         return flow
 
     def _flow(self, measures: list[Measure], born: int, now: int, turn: int) -> float:
@@ -193,10 +271,13 @@ class Measures(ABC):
         measures = self._measures.get(page)
         return 0, self._born[page], array("q", chain(*measures)).tobytes() if measures else None
 
-    def restore(
-        self, history: array[int], times: array[int], measures: Mapping[int, bytes]
-    ) -> None:
-        self._born = times
+    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
+        born = np.frombuffer(self._born, dtype=np.int64)[first:end].copy()
+        packed = ((page, self.past(page)[2]) for page in range(first, end))
+        return np.zeros_like(born), born, {page: one for page, one in packed if one is not None}
+
+    def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
+        self._born.frombytes(times.tobytes())
         for page, packed in measures.items():
             numbers = array("q", packed)
             self._measures[page] = list(zip(numbers[::2], numbers[1::2], strict=True))

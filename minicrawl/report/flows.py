@@ -33,7 +33,7 @@ class Flows(NamedTuple):
 def flows(snapshot: Snapshot) -> Iterator[Flows]:
     """Every link that counts now."""
     ends = _ends(snapshot)
-    spent = snapshot.frontier.spent
+    spent = snapshot.frontier.spent.between(0, len(snapshot))
     with understood(snapshot.path):
         rows = questions.spendings(snapshot.connection)
         current = (row for row in rows if spent[row.page] == row.seq)

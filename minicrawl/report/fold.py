@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.pages import Frontier
+from minicrawl.report.snapshot import inlinks
 from minicrawl.store import tables
 
 
@@ -23,6 +24,7 @@ def differences(connection: tables.Connection, loaded: Frontier) -> Iterator[str
         yield f"step {made.last_seq} cannot be done: {error}"
         return
     yield from _of_pages(loaded, made)
+    yield from _of_links(inlinks(connection, loaded), made.gained())
     if loaded.ledger.totals != made.ledger.totals:
         yield f"the totals are {loaded.ledger.totals}, by the steps {made.ledger.totals}"
     if loaded.books.forwards != made.books.forwards:
@@ -38,8 +40,12 @@ def _of_pages(loaded: Frontier, made: Frontier) -> Iterator[str]:
             yield f"page {page} has another history than the steps say"
 
 
+def _of_links(loaded: NDArray[np.int64], made: NDArray[np.int64]) -> Iterator[str]:
+    for page in np.flatnonzero(loaded != made).tolist():
+        yield f"page {page} has inlinks {loaded[page]}, by the steps {made[page]}"
+
+
 def _columns(frontier: Frontier) -> Iterator[tuple[str, NDArray[np.int64]]]:
     yield "state", np.array(frontier.state, dtype=np.int64)
     yield "key", np.array(frontier.ledger.key, dtype=np.int64)
-    yield "inlinks", np.array(frontier.inlinks, dtype=np.int64)
-    yield "spent", np.array(frontier.spent, dtype=np.int64)
+    yield "spent", frontier.spent.between(0, len(frontier)).astype(np.int64)

@@ -138,10 +138,10 @@ def _rows(snapshot: Snapshot, pages: Pages, ranks: Pages, *, noindex: bool) -> I
 def _block(
     snapshot: Snapshot, pages: Pages, ranks: list[int], *, noindex: bool
 ) -> Iterator[ExportRow]:
-    states, inlinks = snapshot.frontier.state, snapshot.frontier.inlinks
-    importance = snapshot.importance[pages].tolist()
+    states = snapshot.frontier.state
+    importance, inlinks = snapshot.importance[pages].tolist(), snapshot.inlinks[pages].tolist()
     found = questions.pages(snapshot.connection, pages.tolist())
-    for rank, share, row in zip(ranks, importance, found, strict=True):
+    for rank, share, links, row in zip(ranks, importance, inlinks, found, strict=True):
         page, origin, path, depth, title, status, keeps_out, first_at, last_at = row
         if keeps_out and not noindex:
             continue
@@ -153,7 +153,7 @@ def _block(
             share,
             snapshot.cash(page),
             snapshot.history(page),
-            inlinks[page],
+            links,
             LABELS[states[page]],
             status if was_read else _last_status(snapshot, page),
             depth,

@@ -99,7 +99,7 @@ def explain(snapshot: Snapshot, text: str) -> Explanation:
         cash=snapshot.cash(page),
         history=snapshot.history(page),
         depth=row.depth,
-        inlinks=snapshot.frontier.inlinks[page],
+        inlinks=int(snapshot.inlinks[page]),
         title=row.title or "",
         status=row.status,
         first_fetched=None if row.first_at is None else iso(row.first_at),

@@ -57,6 +57,11 @@ class Snapshot:
         return np.frombuffer(self.frontier.ledger.key, dtype=np.int64)
 
     @cached_property
+    def inlinks(self) -> NDArray[np.int64]:
+        """How many links lead to each page."""
+        return inlinks(self.connection, self.frontier)
+
+    @cached_property
     def host_of(self) -> NDArray[np.uint32]:
         """The id of each page's host."""
         return np.frombuffer(questions.host_of_all(self.connection), dtype=np.uint32)
@@ -109,7 +114,15 @@ def load(path: Path, connection: tables.Connection) -> Frontier:
     """The pages of the store."""
     with understood(path):
         terms = tables.terms(connection) or Terms()
-        return Frontier.load(connection, terms, partial(tables.spending, connection), index=False)
+        return Frontier.load(connection, terms, partial(tables.spending, connection))
+
+
+def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int64]:
+    """How many links lead to each page: what the rows say, and what came after."""
+    counts = frontier.gained()
+    saved = np.array(tables.inlinks(connection), dtype=np.int64)
+    counts[: len(saved)] += saved
+    return counts
 
 
 @contextmanager

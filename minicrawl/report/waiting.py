@@ -45,7 +45,7 @@ def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
             given=given(snapshot, page.id),
             cash=snapshot.cash(page.id),
             depth=page.depth,
-            inlinks=snapshot.frontier.inlinks[page.id],
+            inlinks=int(snapshot.inlinks[page.id]),
             host=host(page.origin),
         )
 

@@ -79,6 +79,10 @@ class FrontierRow(NamedTuple):
     measures: bytes | None = None
 
 
+PaidRow = tuple[int, int, int]
+"""Key, gained in-links and id of a page of whose row nothing else changed."""
+
+
 class RefinementRow(NamedTuple):
     """How far replays came; they go on from here while no step follows on `seq`."""
 
@@ -106,11 +110,17 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """The rows that changed since the last one, and the last step they know of."""
+    """The rows that changed since the last one, and the last step they know of.
+
+    Their in-links are those that they have more than before.
+    """
 
     watermark: int
     totals: Totals
-    rows: Iterable[FrontierRow]
+    born: Iterable[FrontierRow]
+    """Of pages that had no row."""
+    turned: Iterable[FrontierRow]
+    paid: Iterable[PaidRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,7 @@
 """What is in the tables, read as values; whoever has a connection may ask, writer or reader."""
 
+from __future__ import annotations
+
 import json
 import sqlite3
 from array import array
@@ -110,6 +112,28 @@ def urls(connection: Connection) -> Iterator[UrlRow]:
     cursor = connection.execute("SELECT id, host, path, depth FROM urls ORDER BY id")
     for rows in _in_blocks(cursor):
         yield from map(UrlRow._make, rows)
+
+
+def homes(connection: Connection) -> Iterator[list[tuple[int, str, int]]]:
+    """Host, path and depth of every page that is known, block by block in the order of the ids."""
+    cursor = connection.execute("SELECT host, path, depth FROM urls ORDER BY id")
+    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+        yield rows
+
+
+def paths(connection: Connection, pages: Sequence[int]) -> list[tuple[int, int, str]]:
+    """Page, host and path of these pages."""
+    return connection.execute(
+        "SELECT urls.id, host, urls.path FROM json_each(?) AS wanted "
+        "CROSS JOIN urls ON urls.id = wanted.value",
+        (json.dumps(pages),),
+    ).fetchall()
+
+
+def inlinks(connection: Connection) -> array[int]:
+    """How many links led to each page, as of the last checkpoint."""
+    rows = connection.execute("SELECT inlinks FROM frontier ORDER BY id")
+    return array("q", (count for (count,) in rows))
 
 
 def url_of(connection: Connection, page: int) -> str:

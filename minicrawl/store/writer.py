@@ -30,6 +30,13 @@ SAFE = "what was committed before is safe"
 
 _CACHE_KIB = 65_536
 
+_TURNED = """
+UPDATE frontier SET
+    state = ?2, key = ?3, history = ?4, g_time = ?5, inlinks = inlinks + ?6, spent = ?7,
+    measures = ?8
+WHERE id = ?1
+"""
+
 
 class Store:
     """A crawl's memory. Use it from one thread at a time."""
@@ -125,7 +132,9 @@ class Store:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _write_rows(self, run: RunMany, checkpoint: Checkpoint) -> None:
-        run("INSERT OR REPLACE INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?)", checkpoint.rows)
+        run("INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?)", checkpoint.born)
+        run(_TURNED, checkpoint.turned)
+        run("UPDATE frontier SET key = ?, inlinks = inlinks + ? WHERE id = ?", checkpoint.paid)
         for name, value in checkpoint.totals._asdict().items():
             self._set_meta(name, str(value))
         self._set_meta("watermark", str(checkpoint.watermark))

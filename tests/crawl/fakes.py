@@ -25,6 +25,7 @@ from minicrawl.store import tables
 from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import Terms
 from minicrawl.store.writer import Store
+from tests.stores import urls_of
 
 Result = TypeVar("Result")
 
@@ -235,8 +236,8 @@ def frontier_of(path: Path) -> Frontier:
         return _load(connection, partial(tables.spending, connection))
 
 
-def _load(connection: tables.Connection, spending_at: Any) -> Frontier:
-    return Frontier.load(connection, tables.terms(connection) or Terms(), spending_at)
+def _load(connection: tables.Connection, *memory: Any) -> Frontier:
+    return Frontier.load(connection, tables.terms(connection) or Terms(), *memory)
 
 
 @contextmanager
@@ -296,7 +297,8 @@ def states_of(path: Path) -> dict[str, State]:
 def links_of(path: Path, url: str) -> list[str]:
     """Where the cash of the page goes."""
     with reading(path) as connection:
-        frontier = _load(connection, partial(tables.spending, connection))
+        memory = partial(tables.spending, connection), partial(urls_of, connection)
+        frontier = _load(connection, *memory)
         page = frontier.find(url)
         assert page is not None
         return [tables.url_of(connection, link) for link in frontier.spending_of(page).links]

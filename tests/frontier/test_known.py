@@ -1,44 +1,118 @@
+"""URLs are told apart by what they are, whatever their hashes are."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.frontier.known import Known, code_of
+from minicrawl.frontier import known as known_module
+from minicrawl.frontier.known import Known
 
-CODES = st.one_of(st.integers(1, 64), st.integers(1, (1 << 64) - 1))
-
-
-def test_what_was_never_put_is_not_known() -> None:
-    assert Known().get(code_of("http://a.example/")) is None
-    assert len(Known()) == 0
+A, B, C = (f"http://{name}.example/" for name in "abc")
 
 
-def test_the_code_of_a_url_is_the_same_on_every_machine() -> None:
-    # What `b2sum -l 64` says.
-    assert code_of("http://a.example/") == int.from_bytes(
-        bytes.fromhex("3a87aef1ec36efc3"), "little"
-    )
+class Kept(dict[int, str]):
+    """The URLs in the store, and how often they were asked for."""
+
+    asked = 0
+
+    def __call__(self, pages: Sequence[int]) -> Mapping[int, str]:
+        assert list(pages) == sorted(set(pages))
+        self.asked += len(pages)
+        return {page: self[page] for page in pages}
 
 
-def test_codes_that_meet_in_one_slot_are_told_apart() -> None:
-    known = Known()
-    for number, code in enumerate((1, 65, 129, 2)):  # one shard of 64 slots
-        known.put(code, number)
-    assert [known.get(code) for code in (1, 65, 129, 2, 193)] == [0, 1, 2, 3, None]
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
 
 
-def test_it_grows_and_forgets_nothing() -> None:
-    known = Known()
-    for number in range(20_000):
-        known.put(code_of(f"http://a.example/{number}"), number)
-    assert len(known) == 20_000
-    assert all(known.get(code_of(f"http://a.example/{n}")) == n for n in range(20_000))
-    assert known.get(code_of("http://a.example/20000")) is None
+@pytest.fixture
+def known(kept: Kept) -> Known:
+    return Known(kept)
 
 
-@given(st.dictionaries(CODES, st.integers(0, (1 << 32) - 1), max_size=300), st.lists(CODES))
-def test_it_answers_as_a_dictionary_does(entries: dict[int, int], others: list[int]) -> None:
-    known = Known()
-    for code, number in entries.items():
-        known.put(code, number)
-    assert len(known) == len(entries)
-    for code in [*entries, *others]:
-        assert known.get(code) == entries.get(code)
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hardly any URL is remembered."""
+    monkeypatch.setattr(known_module, "LATELY", 2)
+
+
+@pytest.fixture
+def one_hash_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_module, "code_of", lambda _url: 7)
+
+
+def put(known: Known, kept: Kept, *urls: str) -> None:
+    for url in urls:
+        page = len(known)
+        kept[page] = url
+        known.add(url, page)
+
+
+def test_what_was_never_put_is_not_known(known: Known) -> None:
+    assert known.find([A]) == {}
+    assert len(known) == 0
+
+
+def test_what_was_met_lately_is_found_without_the_store(known: Known, kept: Kept) -> None:
+    put(known, kept, A, B)
+    assert known.find([B, A, C]) == {B: 1, A: 0}
+    assert kept.asked == 0
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_what_was_met_long_ago_is_looked_up_and_remembered_again(known: Known, kept: Kept) -> None:
+    put(known, kept, A, B, C, *(f"{C}{number}" for number in range(4)))
+    assert known.find([A, B]) == {A: 0, B: 1}
+    assert kept.asked == 2
+    assert known.find([B]) == {B: 1}
+    assert kept.asked == 2
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_who_is_met_again_and_again_is_never_looked_up(known: Known, kept: Kept) -> None:
+    put(known, kept, A)
+    for number in range(20):
+        put(known, kept, f"{B}{number}")
+        assert known.find([A]) == {A: 0}
+    assert kept.asked == 0
+
+
+@pytest.mark.usefixtures("forgetful", "one_hash_for_all")
+def test_urls_of_one_hash_are_different_pages(known: Known, kept: Kept) -> None:
+    urls = [f"{A}{number}" for number in range(50)]
+    put(known, kept, *urls)
+    assert known.find([*urls, B]) == {url: page for page, url in enumerate(urls)}
+
+
+@pytest.mark.usefixtures("one_hash_for_all")
+def test_urls_of_one_hash_are_told_apart_after_they_were_loaded(known: Known, kept: Kept) -> None:
+    kept.update(enumerate((A, B)))
+    known.add_all([A, B])
+    assert known.find([A, B, C]) == {A: 0, B: 1}
+
+
+def test_pages_that_are_loaded_follow_on_each_other(known: Known, kept: Kept) -> None:
+    kept.update(enumerate((A, B, C)))
+    known.add_all(iter((A, B)))
+    known.add_all(iter((C,)))
+    assert known.find([C, B, A]) == {A: 0, B: 1, C: 2}
+    put(known, kept, f"{A}new")
+    assert known.find([f"{A}new"]) == {f"{A}new": 3}
+
+
+@pytest.mark.usefixtures("forgetful")
+@given(st.lists(st.text(max_size=3)), st.sampled_from([hash, lambda _url: 7, len]))
+def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str], int]) -> None:
+    kept, truth = Kept(), dict[str, int]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known_module, "code_of", code_of)
+        known = Known(kept)
+        for url in urls:
+            assert known.find([url]) == ({url: truth[url]} if url in truth else {})
+            if url not in truth:
+                truth[url] = len(truth)
+                put(known, kept, url)
+        assert known.find(urls) == truth

@@ -4,20 +4,22 @@ from array import array
 from itertools import repeat
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from minicrawl.opic.by_host import FEWEST, ByHost
+from minicrawl.opic import by_host
+from minicrawl.opic.by_host import FEWEST, LARGE, ByHost
 
 
 class World:
     """Keys, flags and hosts, with a schedule over them and the plain truth beside it."""
 
-    def __init__(self, pool: int = 0) -> None:
+    def __init__(self, pool: int = 0, large: int = LARGE) -> None:
         self.keys, self.flags, self.host_of = array("q"), bytearray(), array("I")
-        self.schedule = ByHost(self.keys, self.flags, self.host_of, pool)
+        self.schedule = ByHost(self.keys, self.flags, self.host_of, pool, large)
         self.pool = pool
         self.leased: set[int] = set()
         self.busy: set[int] = set()
@@ -133,6 +135,26 @@ def test_pages_that_were_there_before_may_be_given_cash() -> None:
     assert (schedule.take(), schedule.take()) == (1, None)
 
 
+@pytest.mark.parametrize("large", [4, LARGE])
+def test_pages_that_wait_from_the_start_come_in_the_same_order(
+    large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_host, "_AT_ONCE", 7)
+    one, other = World(large=large), World(large=large)
+    for number in range(40):
+        one.birth(number % 3, [number * 7 % 5])
+    other.keys.extend(one.keys)
+    other.flags.extend(one.flags)
+    other.host_of.extend(one.host_of)
+    other.schedule.wait(np.arange(40, dtype=np.uint32))
+    for _ in one.keys:
+        page = one.take()
+        assert page is not None
+        assert other.take() == page
+        one.resume(one.host_of[page])
+        other.resume(one.host_of[page])
+
+
 def test_a_page_settled_out_of_turn_is_passed_over() -> None:
     world = World()
     world.birth(0, [4, 9, 6])
@@ -163,7 +185,9 @@ def test_a_large_host_keeps_few_candidates_and_the_exact_order(keys: list[int]) 
 
 def test_pages_that_grow_again_and_again_do_not_fill_the_heap() -> None:
     world = World()
-    pages = world.birth(0, [0] * 300)
+    pages = world.birth(0, [0] * (LARGE + 1))
+    world.schedule.pause(0)
+    world.resume(0)
     rng = Random(1)
     for _ in range(20_000):
         world.grow(rng.choice(pages), 1)
@@ -171,12 +195,33 @@ def test_pages_that_grow_again_and_again_do_not_fill_the_heap() -> None:
     assert world.take() == max(pages, key=lambda page: (world.keys[page], -page))
 
 
+def test_one_page_that_grows_again_and_again_does_not_fill_the_heap() -> None:
+    world = World()
+    world.birth(0, [0] * (LARGE + 1))
+    world.schedule.pause(0)
+    world.resume(0)
+    for _ in range(1000):
+        world.grow(3, 1)
+    assert len(world.schedule) < 40 * FEWEST
+    assert world.take() == 3
+
+
+def test_a_front_full_of_stale_entries_is_made_anew() -> None:
+    world = World()
+    for host in range(3):
+        world.birth(host, [0])
+    for _ in range(1000):
+        world.grow(1, 1)
+    assert len(world.schedule) < 300
+    assert (world.take(), world.take(), world.take()) == (1, 0, 2)
+
+
 class AnyHistory(RuleBasedStateMachine):
     """Whatever happens, the next page is the one that a search would find."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World()
+        self.world = World(large=40)
 
     @rule(host=st.integers(0, 3), keys=st.lists(st.integers(0, 9), min_size=1, max_size=90))
     def birth(self, host: int, keys: list[int]) -> None:

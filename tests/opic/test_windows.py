@@ -1,5 +1,3 @@
-from array import array
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -182,11 +180,30 @@ def test_a_window_that_was_saved_goes_on_as_if_nothing_had_been(name: str) -> No
     assert list(map(loaded.past, range(4))) == list(map(lived.past, range(4)))
 
 
+@pytest.mark.parametrize("name", WINDOWS)
+def test_the_pages_of_a_range_are_judged_as_among_all(name: str) -> None:
+    window = a_window(name, 3, pages=2)
+    for now, page in enumerate([0, 1, 0, 3, 2, 3], 1):
+        if now == 3:
+            window.grow(3, now * TICKS)
+        record(window, page, now, now, turn=2)
+    cash = np.arange(5.0)
+    whole = window.importance(cash, 9 * TICKS, 2 * TICKS)
+    for first in range(5):
+        for end in range(first, 6):
+            part = window.importance(cash[first:end], 9 * TICKS, 2 * TICKS, first)
+            assert part.tolist() == whole[first:end].tolist()
+            histories, times, measures = window.pasts(first, min(end, 5))
+            pages = range(first, min(end, 5))
+            pasts = zip(histories.tolist(), times.tolist(), map(measures.get, pages), strict=True)
+            assert list(pasts) == list(map(window.past, pages))
+
+
 def restored(window: Window, name: str, pages: int) -> Window:
     loaded = WINDOWS[name](3)
     histories, times, packed = zip(*map(window.past, range(pages)), strict=True)
     measures = {page: one for page, one in enumerate(packed) if one is not None}
-    loaded.restore(array("q", histories), array("q", times), measures)
+    loaded.restore(np.array(histories), np.array(times), measures)
     return loaded
 
 

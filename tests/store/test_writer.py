@@ -105,8 +105,8 @@ def test_what_was_committed_outlives_a_kill_and_what_was_not_is_gone(tmp_path: P
     assert done.returncode == -signal.SIGKILL
     with closing(HandCrawl(path)) as again:
         frontier = again.loaded()
-    assert frontier.find("http://b.example/") == 1
-    assert frontier.find("http://c.example/") is None
+        assert frontier.find("http://b.example/") == 1
+        assert frontier.find("http://c.example/") is None
     assert list(frontier.state) == [1, 0]
     assert frontier.ledger.missing() == 0
 

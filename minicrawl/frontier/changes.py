@@ -1,0 +1,123 @@
+"""What a checkpoint must write: the rows that changed since the last one, as they are now.
+
+Law: what is cut out at one moment is copied then, and put in order later, by whoever writes it, so
+that the crawl hardly notices.
+
+born     pages that have no row yet
+turned   pages that had a turn: anything of their row may have changed
+paid     pages of whose row only the cash and the number of in-links changed; most are
+gained   in-links that a page has more than its row says
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.store.records import FrontierRow, PaidRow
+
+Numbers = NDArray[np.int64]
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+class Changes:
+    """Collects them."""
+
+    def __init__(self, saved: int = 0) -> None:
+        """So many pages have a row."""
+        self.saved = saved
+        self.turned: dict[int, None] = {}
+        self._linked, self._unlinked, self._paid = array("I"), array("I"), array("I")
+
+    def __len__(self) -> int:
+        """About how many rows are concerned."""
+        pages = len(self._linked) + len(self._unlinked) + len(self._paid)
+        return pages + len(self.turned)
+
+    def turn(self, page: int) -> None:
+        """The page had a turn."""
+        self.turned[page] = None
+
+    def link(self, pages: Iterable[int]) -> None:
+        """These were linked to, and given cash."""
+        self._linked.extend(pages)
+
+    def unlink(self, pages: Iterable[int]) -> None:
+        """A link to these has gone."""
+        self._unlinked.extend(pages)
+
+    def pay(self, pages: Iterable[int]) -> None:
+        """These were given cash."""
+        self._paid.extend(pages)
+
+    def cut(self, keys: array[int]) -> Cut:
+        """The pages that were linked to and paid, with their cash as it is now."""
+        columns = [np.array(ids) for ids in (self._linked, self._unlinked, self._paid)]
+        pages = np.concatenate(columns)
+        gained = np.repeat(np.array([1, -1, 0], dtype=np.int8), list(map(len, columns)))
+        return Cut(pages, gained, np.frombuffer(keys, dtype=np.int64)[pages])
+
+
+class Cut:
+    """Pages, some of them many times, and what they gained each time."""
+
+    def __init__(self, pages: NDArray[np.uint32], gained: NDArray[np.int8], keys: Numbers) -> None:
+        self._raw = pages, gained, keys
+
+    @cached_property
+    def _once(self) -> tuple[Numbers, Numbers, Numbers]:
+        """Each page once, in ascending order; what it gained, and its key."""
+        pages, gained, keys = self._raw
+        order = np.argsort(pages, kind="stable")
+        pages = pages[order]
+        firsts = np.flatnonzero(np.diff(pages, prepend=-1, append=-1)[:-1])
+        sums = np.add.reduceat(gained[order], firsts, dtype=np.int64) if len(firsts) else firsts
+        return pages[firsts].astype(np.int64), sums, keys[order[firsts]]
+
+    def gained(self, pages: Numbers) -> Numbers:
+        """What each of these gained."""
+        mine, gains, _ = self._once
+        if not len(mine):
+            return np.zeros(len(pages), dtype=np.int64)
+        places = np.minimum(np.searchsorted(mine, pages), len(mine) - 1)
+        return np.where(mine[places] == pages, gains[places], 0)
+
+    def paid(self, saved: int, turned: Numbers) -> Iterator[PaidRow]:
+        """The rows of those that were no more than paid."""
+        pages, gained, keys = self._once
+        stay = (pages < saved) & ~np.isin(pages, turned, assume_unique=True)
+        for start in range(0, len(stay), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            columns = (keys, gained, pages)
+            values = (column[block][stay[block]].tolist() for column in columns)
+            yield from zip(*values, strict=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Copies of all that a row says of some pages, but for their in-links."""
+
+    pages: Numbers
+    state: NDArray[np.uint8]
+    key: Numbers
+    history: Numbers
+    g_time: Numbers
+    spent: NDArray[np.uint32]
+    measures: Mapping[int, bytes]
+
+    def rows(self, cut: Cut) -> Iterator[FrontierRow]:
+        """Their rows, with the in-links that they gained."""
+        inlinks = cut.gained(self.pages)
+        columns = (self.state, self.key, self.history, self.g_time, inlinks, self.spent)
+        for start in range(0, len(self.pages), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            pages = self.pages[block].tolist()
+            values = (column[block].tolist() for column in columns)
+            measures = map(self.measures.get, pages)
+            yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))

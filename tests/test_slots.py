@@ -1,0 +1,69 @@
+"""A map of numbers answers as a dictionary of lists does, however many there are."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.slots import Rows, Slots
+
+LAST = (1 << 64) - 1
+CODES = st.one_of(st.integers(0, 40), st.integers(LAST - 40, LAST), st.integers(0, LAST))
+NUMBERS = st.integers(0, (1 << 32) - 2)
+
+
+def numbers(*values: int) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
+    return np.array(values, dtype=np.uint32)
+
+
+@given(st.lists(st.tuples(CODES, NUMBERS), max_size=300), st.lists(CODES), st.booleans())
+def test_it_answers_as_a_dictionary_of_lists_does(
+    entries: list[tuple[int, int]], others: list[int], at_once: bool
+) -> None:
+    slots, truth = Slots(), dict[int, list[int]]()
+    for code, number in entries:
+        truth.setdefault(code, []).append(number)
+        if not at_once:
+            slots.put(code, number)
+    if at_once:
+        codes = np.array([code for code, _ in entries], dtype=np.uint64)
+        slots.put_all(codes, numbers(*(number for _, number in entries)))
+    assert len(slots) == len(entries)
+    for code in [*truth, *others]:
+        alike = [n for c, found in truth.items() if looks_like(c, code) for n in found]
+        assert sorted(slots.matches(code)) == sorted(alike)
+        assert set(truth.get(code, ())) <= set(slots.matches(code))
+
+
+def looks_like(one: int, other: int) -> bool:
+    return one >> 56 == other >> 56 and one & 0xFFFFFFFF == other & 0xFFFFFFFF
+
+
+def test_it_grows_and_forgets_nothing() -> None:
+    codes = np.random.default_rng(0).integers(0, LAST, 60_000, dtype=np.uint64)
+    slots = Slots()
+    slots.put_all(codes[:20_000], np.arange(20_000, dtype=np.uint32))
+    slots.put_all(codes[20_000:40_000], np.arange(20_000, 40_000, dtype=np.uint32))
+    for number, code in enumerate(codes[40_000:].tolist(), 40_000):
+        slots.put(code, number)
+    slots.put_all(codes[:0], numbers())
+    slots.put(7, 60_000)
+    assert len(slots) == 60_001
+    assert all(number in slots.matches(code) for number, code in enumerate(codes.tolist()))
+
+
+def test_many_under_one_code_are_all_found() -> None:
+    slots = Slots()
+    for number in range(1000):
+        slots.put(LAST, number)
+    assert slots.matches(LAST) == list(range(1000))
+    assert slots.matches(LAST - 1) == []
+
+
+def test_rows_are_given_in_the_order_of_the_asking() -> None:
+    rows = Rows()
+    assert [rows.add(page) for page in (7, 3, 90_000)] == [0, 1, 2]
+    rows.add_all(numbers(4, 5))
+    assert [rows.get(page) for page in (7, 3, 90_000, 4, 5)] == [0, 1, 2, 3, 4]
+    assert rows.get(8) is None
+    assert len(rows) == 5
+    assert rows.pages.tolist() == [7, 3, 90_000, 4, 5]
