@@ -110,27 +110,21 @@ class Failed:
 Fetched = Page | Moved | Unchanged | Refused | Failed
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A link of a page: canonical and absolute. Its words are those of the anchor and around it."""
-
-    url: str
-    words: str = ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What a page says. `links` holds each target once, in the order of the page.
 
-    Links marked nofollow are not among them, nor is the page itself.
+    A link is a canonical URL. Links marked nofollow are not among them, nor is the page itself.
     """
 
     title: str = ""
-    links: tuple[Link, ...] = ()
+    links: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()  # for each link those in and around it, if anybody wants them
     canonical: str | None = None  # rel=canonical, where it names another page
     refresh: str | None = None  # the target of a meta refresh that leaves at once
     noindex: bool = False
     encoding: str = "utf-8"
+    content: int = 0  # 64 bits of a hash of the body, with a sign, as SQLite keeps numbers
 
 
 class State(IntEnum):

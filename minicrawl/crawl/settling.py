@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import assert_never
 
 from minicrawl.config import Settings
@@ -21,7 +20,7 @@ from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import Order
 from minicrawl.crawl.sharing import Sharing
-from minicrawl.model import Link, Page, Reading, State
+from minicrawl.model import Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.opic.steps import Plan
@@ -103,29 +102,27 @@ class Settler:
     # ------------------------------------------------------------ a page that was read
 
     def _read(self, page: int, url: str, answer: Page, reading: Reading, today: float) -> State:
-        content = _content(answer.body)
-        self._describe(page, answer, reading, content, today)
-        first = self._first_with(content, page)
+        self._describe(page, answer, reading, today)
+        first = self._first_with(reading.content, page)
         if first is not None:
             self._note_mirror(page, first)
             _, new = self._meet(page, reading.links)
             return self._forward(page, State.ALIAS, first, new)
         if reading.canonical and self._gate.refusal(reading.canonical, 0, 0) is None:
-            return self._stand_for(page, url, reading.canonical, reading.links)
-        return self._visit(page, url, reading.links, *self._meet(page, reading.links))
+            return self._stand_for(page, url, reading.canonical, reading)
+        return self._visit(page, url, reading, *self._meet(page, reading.links))
 
     def _visit(
-        self, page: int, url: str, links: Sequence[Link], pages: Sequence[int], new: Sequence[int]
+        self, page: int, url: str, reading: Reading, pages: Sequence[int], new: Sequence[int]
     ) -> State:
-        spending = self.sharing.spending(url, pages, links)
+        spending = self.sharing.spending(url, pages, reading.links, reading.words)
         self._do(Step(Kind.VISIT, page, len(new), spending), State.FETCHED, new)
         if self._depths is not None:
             self.release(self._depths.shorten(page, spending.links))
         return State.FETCHED
 
-    def _meet(self, page: int, links: Iterable[Link]) -> tuple[list[int], list[int]]:
-        depth = self._frontier.depth[page] + 1
-        meeting = self._keeper.meet([link.url for link in links], depth)
+    def _meet(self, page: int, links: Iterable[str]) -> tuple[list[int], list[int]]:
+        meeting = self._keeper.meet(list(links), self._frontier.depth[page] + 1)
         return meeting.pages, [row.id for row in meeting.urls]
 
     def _keep_as_it_is(self, page: int, today: float) -> State:
@@ -135,9 +132,7 @@ class Settler:
         self.replay([page])
         return State(self._frontier.state[page])
 
-    def _describe(
-        self, page: int, answer: Page, reading: Reading, content: int, today: float
-    ) -> None:
+    def _describe(self, page: int, answer: Page, reading: Reading, today: float) -> None:
         before = self._keeper.document(page)
         self._keeper.describe(
             DocumentRow(
@@ -146,12 +141,14 @@ class Settler:
                 status=answer.status,
                 etag=answer.headers.get("etag"),
                 last_modified=answer.headers.get("last-modified"),
-                content=content,
+                content=reading.content,
                 noindex=reading.noindex,
                 first_at=today if before is None else before.first_at,
                 last_at=today,
                 checks=0 if before is None else before.checks + 1,
-                changes=0 if before is None else before.changes + (before.content != content),
+                changes=0
+                if before is None
+                else before.changes + (before.content != reading.content),
             )
         )
 
@@ -176,12 +173,12 @@ class Settler:
 
     # ------------------------------------------------------------ a page that is another one
 
-    def _stand_for(self, page: int, url: str, target: str, links: Sequence[Link]) -> State:
+    def _stand_for(self, page: int, url: str, target: str, reading: Reading) -> State:
         """In a circle of canonical forms, each of which is read, the last one is itself."""
         other, other_new = self._meet_target(page, target)
-        pages, new = self._meet(page, links)
+        pages, new = self._meet(page, reading.links)
         if self._leads_back(page, other):
-            return self._visit(page, url, links, pages, new)
+            return self._visit(page, url, reading, pages, new)
         return self._forward(page, State.CANONICAL, other, other_new + new)
 
     def _lead(self, page: int, target: str) -> State:
@@ -231,8 +228,3 @@ class Settler:
                 self._queue.offer([page for page, _ in plan.extras])
             self._queue.release(plan.page)
         self._saw(plans)
-
-
-def _content(body: bytes) -> int:
-    """64 bits of a hash of the body, as a signed number, which is what SQLite keeps."""
-    return int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True)

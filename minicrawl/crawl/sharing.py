@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from mimetypes import MimeTypes
 
 from minicrawl.config import Focus, Order
-from minicrawl.model import Link
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.money import PARTS
 from minicrawl.web.sites import site
 from minicrawl.web.urls import host
 
-Judge = Callable[[Link], bool]
+Judge = Callable[[str, str], bool]
+"""Of the URL of a link and its words."""
 
 _TYPES = MimeTypes()
 """The tables of the language: those of the machine differ from one to the next."""
@@ -32,17 +32,20 @@ class Sharing:
         self._internal = round(order.weight_internal * PARTS)
         self._dynamic = order.weight_dynamic
         self._judges = _judges(order)
+        self._all_alike = order.weight_internal == self._dynamic == 1 and not self._judges
         self.wants_words = bool(order.focus_words)
 
-    def spending(self, url: str, pages: Sequence[int], links: Sequence[Link]) -> Spending:
+    def spending(
+        self, url: str, pages: Sequence[int], links: Sequence[str], words: Sequence[str] = ()
+    ) -> Spending:
         """Where the cash of the page at `url` goes; `pages` are those of its links."""
-        targets = dict(zip(pages, links, strict=True))
-        ordered = sorted(targets)
-        if not ordered:
-            return Spending(())
-        weights = self._weights(url, [targets[page].url for page in ordered])
-        focus = self._focus([targets[page] for page in ordered])
-        return Spending(ordered, weights, focus, self._idle(url, weights))
+        ordered = sorted(set(pages))
+        if self._all_alike or not ordered:
+            return Spending(ordered)
+        said = dict(zip(pages, zip(links, words or [""] * len(links), strict=True), strict=True))
+        targets = [said[page] for page in ordered]
+        weights = self._weights(url, [link for link, _ in targets])
+        return Spending(ordered, weights, self._focus(targets), self._idle(url, weights))
 
     def _weights(self, url: str, targets: Sequence[str]) -> Sequence[int]:
         if self._internal != PARTS:
@@ -62,12 +65,12 @@ class Sharing:
             return sum(weights) * PARTS
         return round(sum(weights) * (1 - self._dynamic) / self._dynamic)
 
-    def _focus(self, links: Sequence[Link]) -> Sequence[int]:
+    def _focus(self, targets: Sequence[tuple[str, str]]) -> Sequence[int]:
         if not self._judges:
             return ()
         strengths = [
-            round(PARTS * sum(strength for judge, strength in self._judges if judge(link)))
-            for link in links
+            round(PARTS * sum(strength for judge, strength in self._judges if judge(*target)))
+            for target in targets
         ]
         return strengths if any(strengths) else ()
 
@@ -79,15 +82,15 @@ def _judges(order: Order) -> list[tuple[Judge, float]]:
 
 def _by_url(rule: Focus) -> Judge:
     search = re.compile(rule.pattern).search
-    return lambda link: search(link.url) is not None
+    return lambda url, _: search(url) is not None
 
 
 def _by_type(rule: Focus) -> Judge:
     """The type that a URL's ending promises; the true one is known only once it was asked for."""
     wanted = rule.pattern.lower()
-    return lambda link: _TYPES.guess_type(link.url.partition("?")[0])[0] == wanted
+    return lambda url, _: _TYPES.guess_type(url.partition("?")[0])[0] == wanted
 
 
 def _by_words(rule: Focus) -> Judge:
     wanted = rule.pattern.lower().split()
-    return lambda link: all(word in link.words.lower() for word in wanted)
+    return lambda _, words: all(word in words.lower() for word in wanted)

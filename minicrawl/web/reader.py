@@ -5,8 +5,9 @@ than this one, there once, and one that the page lets robots follow.
 """
 
 from collections.abc import Mapping
+from hashlib import blake2b
 
-from minicrawl.model import Link, Reading
+from minicrawl.model import Reading
 from minicrawl.web.encoding import decode
 from minicrawl.web.headers import link_canonical, media_type, robots_tag
 from minicrawl.web.html import Markup, scan
@@ -34,13 +35,16 @@ def read(
     )
     base = (markup.base and canonical(markup.base, url)) or url
     robots = markup.robots.and_also(robots_tag(headers.get("x-robots-tag", ""), agent))
+    links, words = ((), ()) if robots.nofollow else _links(markup, base, url, with_words)
     return Reading(
         title=markup.title,
-        links=() if robots.nofollow else _links(markup, base, url, with_words),
+        links=links,
+        words=words,
         canonical=_other_page(markup.canonical or link_canonical(headers.get("link")), base, url),
         refresh=_other_page(markup.refresh, base, url),
         noindex=robots.noindex,
         encoding=encoding,
+        content=int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True),
     )
 
 
@@ -49,11 +53,14 @@ def _other_page(href: str | None, base: str, own: str) -> str | None:
     return None if target == own else target
 
 
-def _links(markup: Markup, base: str, own: str, with_words: bool) -> tuple[Link, ...]:
+def _links(
+    markup: Markup, base: str, own: str, with_words: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if not with_words:
-        return tuple(Link(url) for url in canonical_links(markup.links, base) if url != own)
+        return tuple(url for url in canonical_links(markup.links, base) if url != own), ()
     words: dict[str, str] = {}
     for href, said in markup.links.items():
         if url := canonical(href, base):
             words.setdefault(url, said)
-    return tuple(Link(url, said) for url, said in words.items() if url != own)
+    words.pop(own, None)
+    return tuple(words), tuple(words.values())

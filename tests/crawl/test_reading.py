@@ -36,7 +36,7 @@ def test_a_small_page_is_read_on_the_spot() -> None:
         found = await reader.page(html("/1", "/2", title="A", x_robots_tag="noindex"), URL)
         assert isinstance(found, Reading)
         assert (found.title, found.noindex) == ("A", True)
-        assert tuple(link.url for link in found.links) == LINKS
+        assert found.links == LINKS
         assert reader._other._process is None
 
     reading(work, SMALL)

@@ -1,5 +1,6 @@
 """Turns are ended one by one, without a crawl around them."""
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import ByCash
 from minicrawl.crawl.settling import LONGEST_CHAIN, Settler, Waiting
-from minicrawl.model import Link, Page, Reading, State
+from minicrawl.model import Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.steps import Plan
@@ -54,9 +55,13 @@ class Desk:
 
     def read(self, name: str, *links: str, words: str = "", canonical: str = "") -> State | None:
         """`words` make its content."""
-        answer = Page(status=200, headers={"etag": "e"}, body=(words or name).encode())
-        targets = tuple(Link(link if link.startswith("http") else A + link) for link in links)
-        reading = Reading(links=targets, title=name, canonical=A + canonical if canonical else None)
+        answer = Page(status=200, headers={"etag": "e"}, body=b"")
+        reading = Reading(
+            title=name,
+            links=tuple(link if link.startswith("http") else A + link for link in links),
+            canonical=A + canonical if canonical else None,
+            content=zlib.crc32((words or name).encode()),
+        )
         return self.settle(name, Read(answer, reading))
 
     def links(self, name: str) -> list[int]:

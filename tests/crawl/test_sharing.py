@@ -1,10 +1,10 @@
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from minicrawl.config import Focus, Order
 from minicrawl.crawl.sharing import Sharing
-from minicrawl.model import Link
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
@@ -15,10 +15,9 @@ INSIDE, OUTSIDE = "http://blog.a.example/", "http://b.example/"
 DYNAMIC = "http://www.a.example/page?id=7"
 
 
-def spending(url: str, *links: str | Link, **order: Any) -> Spending:
+def spending(url: str, *links: str, words: Sequence[str] = (), **order: Any) -> Spending:
     """Pages 1, 2, ... are the links'; page 0 is the page's."""
-    ends = [link if isinstance(link, Link) else Link(link) for link in links]
-    return Sharing(Order(**order)).spending(url, range(1, len(ends) + 1), ends)
+    return Sharing(Order(**order)).spending(url, range(1, len(links) + 1), links, words)
 
 
 def paid(found: Spending, small_edge: float = 0.0) -> list[float]:
@@ -36,11 +35,11 @@ def test_by_default_all_links_are_alike() -> None:
 
 
 def test_a_page_without_links_spends_on_nobody() -> None:
-    assert spending(PAGE, weight_internal=0.5, focus=(Focus(pattern="."),)) == Spending(())
+    assert spending(PAGE, weight_internal=0.5, focus=(Focus(pattern="."),)) == Spending([])
 
 
 def test_links_come_out_in_ascending_order_each_with_its_weight() -> None:
-    links = [Link(OUTSIDE), Link(INSIDE), Link("http://c.example/")]
+    links = [OUTSIDE, INSIDE, "http://c.example/"]
     found = Sharing(Order(weight_internal=0.5)).spending(PAGE, [9, 2, 5], links)
     assert found == Spending([2, 5, 9], [PARTS // 2, PARTS, PARTS])
 
@@ -118,8 +117,9 @@ def test_a_type_in_focus_is_what_the_name_promises(url: str, media_type: str) ->
 
 def test_words_in_focus_are_looked_for_in_and_around_the_link() -> None:
     rule = (Focus(pattern="Web Archive"),)
-    links = [Link(OUTSIDE, "the archive of the WEB"), Link(INSIDE, "a web"), Link(PAGE)]
-    assert spending(PAGE, *links, focus_words=rule).focus == [PARTS, 0, 0]
+    words = ["the archive of the WEB", "a web", ""]
+    found = spending(PAGE, OUTSIDE, INSIDE, PAGE, words=words, focus_words=rule)
+    assert found.focus == [PARTS, 0, 0]
 
 
 def test_words_are_read_only_if_somebody_wants_them() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.model import Link, Reading
+from minicrawl.model import Reading
 from minicrawl.web.reader import read
 
 URL = "https://e.org/dir/page"
@@ -12,7 +12,7 @@ URL = "https://e.org/dir/page"
 
 def links(page: str, url: str = URL, **headers: str) -> list[str]:
     said = {name.replace("_", "-"): value for name, value in headers.items()}
-    return [link.url for link in read(page.encode(), url, said).links]
+    return list(read(page.encode(), url, said).links)
 
 
 # ---------------------------------------------------------------- links
@@ -42,7 +42,7 @@ def test_what_is_no_page_is_no_link() -> None:
 
 def test_links_are_written_in_the_encoding_of_the_page() -> None:
     reading = read(b"<a href=/\xe9>", URL, {"content-type": "text/html; charset=latin1"})
-    assert reading.links == (Link("https://e.org/%C3%A9"),)
+    assert reading.links == ("https://e.org/%C3%A9",)
     assert reading.encoding == "windows-1252"
 
 
@@ -51,12 +51,24 @@ def test_words_come_with_the_first_link_to_a_target() -> None:
         b"<a href=/a#1>one</a><a href=/a#2>two</a><a href=mailto:x>three</a><a href=page>four</a>"
     )
     reading = read(page, URL, {}, with_words=True)
-    assert reading.links == (Link("https://e.org/a", "one two three four"),)
+    assert (reading.links, reading.words) == (("https://e.org/a",), ("one two three four",))
 
 
 def test_only_so_many_links_are_read() -> None:
     page = "".join(f"<a href={number}>" for number in range(9)).encode()
     assert len(read(page, URL, {}, max_links=5).links) == 5
+
+
+# ---------------------------------------------------------------- content
+
+
+def test_pages_have_the_same_content_only_if_all_their_bytes_are_the_same() -> None:
+    one, same, other = (read(body, URL, {}) for body in (b"<p>1", b"<p>1", b"<p>2"))
+    assert one.content == same.content != other.content
+
+
+def test_a_content_is_the_number_that_stores_have_kept_so_far() -> None:
+    assert read(b"", URL, {}).content == -0x4B4D_868B_A85F_591C
 
 
 # ---------------------------------------------------------------- robots
@@ -106,7 +118,7 @@ def test_a_refresh_at_once_is_a_redirect_and_no_link(delay: str) -> None:
 def test_a_refresh_that_waits_is_a_link_and_no_redirect() -> None:
     reading = read(b"<meta http-equiv=refresh content='2;url=x'><a href=y>", URL, {})
     assert reading.refresh is None
-    assert reading.links == (Link("https://e.org/dir/x"), Link("https://e.org/dir/y"))
+    assert reading.links == ("https://e.org/dir/x", "https://e.org/dir/y")
 
 
 @pytest.mark.parametrize("content", ["0", "0;", "0;url=page", "300", "0;url=mailto:x"])
@@ -126,7 +138,7 @@ def test_xhtml_is_read_as_xhtml_where_the_server_says_so() -> None:
 
 def test_a_reading_can_be_sent_to_another_process() -> None:
     reading = read(b"<title>T</title><a href=x>", URL, {})
-    assert reading == Reading(title="T", links=(Link("https://e.org/dir/x"),))
+    assert reading == Reading(title="T", links=("https://e.org/dir/x",), content=reading.content)
     assert pickle.loads(pickle.dumps(reading)) == reading
 
 
@@ -154,7 +166,8 @@ def test_whatever_the_bytes_there_is_a_reading(
     body: bytes, headers: dict[str, str], with_words: bool
 ) -> None:
     reading = read(body, URL, headers, with_words=with_words)
-    urls = [link.url for link in reading.links]
+    urls = reading.links
     assert len(urls) == len(set(urls))
+    assert len(reading.words) == (len(urls) if with_words else 0)
     assert URL not in urls
     assert all(url.startswith(("http://", "https://")) and "#" not in url for url in urls)
