@@ -87,7 +87,7 @@ class Rows:
 
     def get(self, page: int) -> int | None:
         """The row of the page, if it has one."""
-        # To multiply by an odd number loses nothing of the last 32 bits: no other page looks like it.
+        # Multiplied by an odd number the last 32 bits stay different: no other page looks like it.
         found = self._slots.matches(page * _SPREAD & _CODE)
         return found[0] if found else None
 

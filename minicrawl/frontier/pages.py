@@ -28,8 +28,8 @@ from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.steps import Plan
 from minicrawl.opic.windows import WINDOWS
-from minicrawl.store import tables
-from minicrawl.store.records import Checkpoint, HostRow, Saved, StepRow, Terms, UrlRow
+from minicrawl.store import columns, tables
+from minicrawl.store.records import Checkpoint, HostRow, StepRow, Terms, UrlRow
 from minicrawl.web.urls import split
 
 _DEEPEST = 255
@@ -268,7 +268,7 @@ class Frontier:
         frontier = cls(terms, spending_at, urls_of or _nobody_knows)
         if urls_of is not None:
             frontier._load_urls(connection)
-        frontier._restore(tables.saved(connection))
+        frontier._restore(connection)
         for row in tables.steps_after(connection, frontier.last_seq):
             frontier.apply(row)
         return frontier
@@ -282,17 +282,18 @@ class Frontier:
             self.depth.extend(min(depth, _DEEPEST) for _, _, depth in homes)
             self._known.add_all(origins[host] + path for host, path, _ in homes)
 
-    def _restore(self, saved: Saved) -> None:
-        states = np.frombuffer(saved.state, dtype=np.uint8)
+    def _restore(self, connection: tables.Connection) -> None:
+        saved, key, measures = tables.saved(connection), array("q"), tables.measures(connection)
+        for states, keys, history, g_time, spent in columns.frontier(connection, *_SAVED):
+            first = len(self)
+            self.state += states.tobytes()
+            key.frombytes(keys.tobytes())
+            self.window.restore(history, g_time, measures)
+            self.spent.restore(first, spent)
+            measures = {}  # all are restored with the first block
+        states = self.states()
         flags = bytearray((states != State.UNREAD).astype(np.uint8).tobytes())
-        self.ledger.restore(saved.key, flags, saved.totals)
-        self.window.restore(
-            np.frombuffer(saved.history, np.int64),
-            np.frombuffer(saved.g_time, np.int64),
-            saved.measures,
-        )
-        self.state = saved.state
-        self.spent.restore(0, np.frombuffer(saved.spent, np.uint32))
+        self.ledger.restore(key, flags, saved.totals)
         self._changes = Changes(len(self))
         self.counts.update(dict(enumerate(np.bincount(states).tolist())))
         self.last_seq = saved.watermark
@@ -300,4 +301,5 @@ class Frontier:
             self.books.forwards[page] = self.spending_of(page).links[0]
 
 
+_SAVED: tuple[columns.Column, ...] = ("state", "key", "history", "g_time", "spent")
 _TURNS = frozenset((Kind.VISIT, Kind.FORWARD, Kind.DEAD_END))

@@ -17,7 +17,7 @@ from minicrawl.frontier.pages import STANDS_FOR_ANOTHER
 from minicrawl.opic.ledger import READ
 from minicrawl.report.fold import differences
 from minicrawl.report.snapshot import load
-from minicrawl.store import questions, tables
+from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Terms
@@ -122,16 +122,21 @@ def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
     """Where pages stand for each other in a circle, cash would run for ever."""
-    saved = tables.saved(connection)
-    standing = np.flatnonzero(np.isin(np.frombuffer(saved.state, np.uint8), STANDS_FOR_ANOTHER))
     targets: dict[int, int] = {}
-    for page in standing.tolist():
-        links = tables.spending(connection, saved.spent[page]).links
+    for page, seq in _standing(connection):
+        links = tables.spending(connection, seq).links
         if links:
             targets[page] = links[0]
         else:
             yield f"page {page} stands for another one, and no step says for which"
     yield from (f"page {page} stands for itself" for page in _circling(targets))
+
+
+def _standing(connection: tables.Connection) -> Iterator[tuple[int, int]]:
+    """The pages that stand for others, and the steps that say for which."""
+    for pages, states, spent in columns.frontier(connection, "id", "state", "spent"):
+        found = np.isin(states, STANDS_FOR_ANOTHER)
+        yield from zip(pages[found].tolist(), spent[found].tolist(), strict=True)
 
 
 def _circling(targets: dict[int, int]) -> Iterator[int]:

@@ -17,7 +17,7 @@ from minicrawl.errors import StoreError
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.money import UNIT
-from minicrawl.store import questions, tables
+from minicrawl.store import columns, questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Terms
 from minicrawl.web import urls
@@ -64,7 +64,7 @@ class Snapshot:
     @cached_property
     def host_of(self) -> NDArray[np.uint32]:
         """The id of each page's host."""
-        return np.frombuffer(questions.host_of_all(self.connection), dtype=np.uint32)
+        return columns.whole(columns.urls(self.connection, "host"), "host")
 
     @cached_property
     def origins(self) -> list[str]:
@@ -120,7 +120,7 @@ def load(path: Path, connection: tables.Connection) -> Frontier:
 def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int64]:
     """How many links lead to each page: what the rows say, and what came after."""
     counts = frontier.gained()
-    saved = np.array(tables.inlinks(connection), dtype=np.int64)
+    saved = columns.whole(columns.frontier(connection, "inlinks"), "inlinks")
     counts[: len(saved)] += saved
     return counts
 

@@ -6,6 +6,7 @@ blobs      spendings as a few bytes a link
 writer     the one connection that writes: batches, checkpoints
 reader     connections that read, while a crawl may be writing
 tables     what is in the tables, as values
+columns    numbers of all pages, in blocks
 questions  what the reports ask of all of it
 trouble    what SQLite complains of, in one line
 """

@@ -6,7 +6,6 @@ Law: a question costs memory for what it answers, never for all that is in the s
 from __future__ import annotations
 
 import sqlite3
-from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -68,12 +67,6 @@ def paths_of(connection: Connection, host: int) -> Iterator[str]:
     """The paths of all pages of a host."""
     cursor = connection.execute("SELECT path FROM urls WHERE host = ?", (host,))
     return chain.from_iterable(cursor)
-
-
-def host_of_all(connection: Connection) -> array[int]:
-    """The host of every page."""
-    cursor = connection.execute("SELECT host FROM urls ORDER BY id")
-    return array("I", chain.from_iterable(cursor))
 
 
 def origins(connection: Connection) -> list[str]:

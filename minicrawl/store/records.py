@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -125,17 +124,10 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """The last checkpoint, page by page."""
+    """The last checkpoint, but for the pages: those are read in columns."""
 
     watermark: int
     totals: Totals
-    state: bytearray
-    key: array[int]
-    history: array[int]
-    g_time: array[int]
-    inlinks: array[int]
-    spent: array[int]
-    measures: dict[int, bytes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

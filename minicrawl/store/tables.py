@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
 from minicrawl.opic.journal import Kind, Spending, Step
@@ -50,31 +49,17 @@ def counters(connection: Connection) -> dict[str, object]:
 
 
 def saved(connection: Connection) -> Saved:
-    """The last checkpoint; an empty one if none was made yet."""
+    """What the last checkpoint knows beside the pages; an empty one if none was made yet."""
     numbers = [int(meta(connection, name) or 0) for name in Totals._fields]
-    totals = Totals(*numbers) if meta(connection, "watermark") else Totals(0, 0, 0, 0, 0, 0, -1)
-    found = Saved(
+    return Saved(
         watermark=int(meta(connection, "watermark") or 0),
-        totals=totals,
-        state=bytearray(),
-        key=array("q"),
-        history=array("q"),
-        g_time=array("q"),
-        inlinks=array("I"),
-        spent=array("I"),
-        measures={},
+        totals=Totals(*numbers) if meta(connection, "watermark") else Totals(0, 0, 0, 0, 0, 0, -1),
     )
-    columns = (found.state, found.key, found.history, found.g_time, found.inlinks, found.spent)
-    cursor = connection.execute(
-        "SELECT state, key, history, g_time, inlinks, spent FROM frontier ORDER BY id"
-    )
-    for rows in _in_blocks(cursor):
-        for column, values in zip(columns, zip(*rows, strict=True), strict=True):
-            column.extend(values)
-    found.measures.update(
-        connection.execute("SELECT id, measures FROM frontier WHERE measures IS NOT NULL")
-    )
-    return found
+
+
+def measures(connection: Connection) -> dict[int, bytes]:
+    """Of the pages of windows that keep them, as of the last checkpoint."""
+    return dict(connection.execute("SELECT id, measures FROM frontier WHERE measures IS NOT NULL"))
 
 
 def steps_after(connection: Connection, seq: int) -> Iterator[StepRow]:
@@ -128,12 +113,6 @@ def paths(connection: Connection, pages: Sequence[int]) -> list[tuple[int, int, 
         "CROSS JOIN urls ON urls.id = wanted.value",
         (json.dumps(pages),),
     ).fetchall()
-
-
-def inlinks(connection: Connection) -> array[int]:
-    """How many links led to each page, as of the last checkpoint."""
-    rows = connection.execute("SELECT inlinks FROM frontier ORDER BY id")
-    return array("q", (count for (count,) in rows))
 
 
 def url_of(connection: Connection, page: int) -> str:
