@@ -180,3 +180,6 @@ class State(IntEnum):
 
 READ_STATES = (State.FETCHED, State.CANONICAL, State.ALIAS)
 """Of the pages whose body came."""
+
+STANDS_FOR_ANOTHER = (State.MOVED, State.CANONICAL, State.ALIAS)
+"""Of the pages that hand all they have to one other."""

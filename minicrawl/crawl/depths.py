@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from minicrawl.frontier.pages import STANDS_FOR_ANOTHER, Frontier
-from minicrawl.model import State
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import STANDS_FOR_ANOTHER, State
 
 
 class Depths:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from minicrawl.crawl.keeper import Keeper
-from minicrawl.model import READ_STATES, State
+from minicrawl.frontier.gathering import Gathering
+from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock
+from minicrawl.store import tables
 
 _COST_SHARE = 0.01
-"""Of the time that may be spent on adding up the importance of all pages."""
+"""Of the time that may be spent on adding up the importance of pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +32,12 @@ class Progress:
 
 
 class Gauge:
-    """Reads a running crawl; adds up all pages seldom enough to cost next to nothing."""
+    """Reads a running crawl; adds up pages seldom enough to cost next to nothing."""
 
     def __init__(self, keeper: Keeper, clock: Clock) -> None:
         self._keeper = keeper
         self._clock = clock
-        self._gathered = 0.0
+        self._gathering = Gathering(keeper.frontier, keeper.counted(tables.GATHERED))
         self._due = 0.0
 
     def read(self) -> Progress:
@@ -60,7 +60,7 @@ class Gauge:
     def _importance_gathered(self) -> float:
         now = self._clock.now()
         if now >= self._due and len(self._keeper.frontier):
-            read = np.isin(self._keeper.frontier.states(), READ_STATES)
-            self._gathered = float(self._keeper.frontier.importance()[read].sum())
+            if self._gathering.go_on():
+                self._keeper.counters[tables.GATHERED] = self._gathering.share
             self._due = now + (self._clock.now() - now) / _COST_SHARE
-        return self._gathered
+        return self._gathering.share

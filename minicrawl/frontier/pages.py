@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from minicrawl.frontier.changes import Changes, Columns
 from minicrawl.frontier.known import Known, UrlsOf
 from minicrawl.frontier.spent import Spent
-from minicrawl.model import State
+from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.journal import Books, Kind, Spending, Step
 from minicrawl.opic.ledger import Ledger
@@ -34,7 +34,6 @@ from minicrawl.web.urls import split
 
 _DEEPEST = 255
 _ROWS_AT_ONCE = 1 << 16
-STANDS_FOR_ANOTHER = (State.MOVED, State.CANONICAL, State.ALIAS)
 
 
 def _nobody_knows(pages: Sequence[int]) -> Mapping[int, str]:
@@ -178,6 +177,11 @@ class Frontier:
         ledger = self.ledger
         cash = ledger.cash_of_all(first, end)
         return self.window.importance(cash, ledger.now, ledger.turn, first)
+
+    def tally(self) -> dict[str, object]:
+        """What `status` shows of all pages; kept with each commit, so that it counts nothing."""
+        states = {state: pages for state, pages in self.counts.items() if pages}
+        return {tables.STATES: states, tables.RECORDED: self.ledger.recorded}
 
     def states(self) -> NDArray[np.uint8]:
         """The state of every page; a view: let go of it before pages are born."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.errors import MinicrawlError
-from minicrawl.frontier.pages import STANDS_FOR_ANOTHER
+from minicrawl.model import STANDS_FOR_ANOTHER
 from minicrawl.opic.ledger import READ
 from minicrawl.report.fold import differences
 from minicrawl.report.snapshot import load

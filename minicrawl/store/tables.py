@@ -25,6 +25,12 @@ Connection = sqlite3.Connection
 
 COMMAND = "command"
 """Among the counters: the command line by which the crawl goes on."""
+STATES = "states"
+"""How many pages are in each state, by its number as text."""
+RECORDED = "recorded"
+"""G in atoms."""
+GATHERED = "importance_gathered"
+"""The share that lies on pages that were read, as it was added up last."""
 
 _ROWS_AT_ONCE = 500  # more are slower: they leave the cache
 NO_LINKS = Spending(())

@@ -57,13 +57,13 @@ def test_adding_up_all_pages_is_done_seldom(
     async def work() -> None:
         with keeping(tmp_path / "crawl.db") as keeper:
             clock, sums = SlowClock(), list[float]()
-            add_up = keeper.frontier.importance
+            add_up = keeper.frontier.importance_of
 
-            def count() -> NDArray[np.float64]:
+            def count(start: int, stop: int) -> NDArray[np.float64]:
                 sums.append(clock.seconds)
-                return add_up()
+                return add_up(start, stop)
 
-            monkeypatch.setattr(keeper.frontier, "importance", count)
+            monkeypatch.setattr(keeper.frontier, "importance_of", count)
             gauge = Gauge(keeper, clock)
             assert gauge.read().importance_gathered == 0
             assert sums == []

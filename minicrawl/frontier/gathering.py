@@ -1,0 +1,51 @@
+"""The importance gathered: the share of all of it that lies on pages that were read.
+
+Law: it can be added up a slice of the pages at a time, so that no crawl stands still for it,
+however many pages there are.
+"""
+
+import numpy as np
+
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import READ_STATES
+
+PAGES_AT_ONCE = 1 << 20
+
+
+class Gathering:
+    """Laps over all pages; `share` is that of the last whole lap."""
+
+    def __init__(self, frontier: Frontier, share: float = 0.0) -> None:
+        self.share = share
+        self._frontier = frontier
+        self._start = 0
+        self._read = self._whole = 0.0
+
+    def go_on(self) -> bool:
+        """Add up one slice more; whether it was the last of its lap."""
+        stop = min(self._start + PAGES_AT_ONCE, len(self._frontier))
+        self._add(self._start, stop)
+        self._start = stop
+        if stop < len(self._frontier):
+            return False
+        self._end_lap()
+        return True
+
+    def _end_lap(self) -> None:
+        self.share = self._read / self._whole if self._whole else 0.0
+        self._start = 0
+        self._read = self._whole = 0.0
+
+    def _add(self, start: int, stop: int) -> None:
+        importance = self._frontier.importance_of(start, stop)
+        was_read = np.isin(self._frontier.states()[start:stop], READ_STATES)
+        self._read += float(importance[was_read].sum())
+        self._whole += float(importance.sum())
+
+
+def gathered(frontier: Frontier) -> float:
+    """A whole lap at once."""
+    gathering = Gathering(frontier)
+    while not gathering.go_on():
+        pass
+    return gathering.share
