@@ -5,6 +5,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from minicrawl.frontier.gathering import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Kind, Spending, Step
@@ -92,8 +93,11 @@ class HandCrawl:
 
     def commit(self) -> None:
         """All that happened goes into the store."""
+        gathering = {tables.GATHERED: gathered(self.frontier)}
+        self.batch.counters |= self.frontier.tally() | gathering
         self.store.commit(self.batch)
         self.batch = Batch(counters=self.batch.counters)
+        self._spendings.clear()
 
     def checkpoint(self) -> None:
         """The same, and the rows that changed."""

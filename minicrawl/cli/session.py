@@ -27,7 +27,7 @@ from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Listener, Noted, Reason
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.mirrors import mirrors
 from minicrawl.report.status import Status, status
 
 FEWEST_ANSWERS = 20
@@ -114,7 +114,7 @@ class Session:
     def judge(self) -> None:
         """Whether enough came of it."""
         if not self._found.pages_fetched:
-            raise NotFetched(f"nothing could be fetched{_listed(self._found.failures)}")
+            raise NotFetched(f"nothing could be fetched{_listed(self._found.failures or {})}")
         watch, limit = self._scene.watch, self._wishes.max_failures
         if limit is not None and watch.answered >= FEWEST_ANSWERS:
             share = watch.failed / watch.answered
@@ -124,19 +124,18 @@ class Session:
     @cached_property
     def _found(self) -> Status:
         """The store as it is after the run."""
-        with snapshot(self._store) as seen:
-            return status(seen)
+        return status(self._store)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         found, watch, speed = self._found, self._scene.watch, self._scene.speed
         known = f"{found.pages_known:,} known on {found.hosts:,} hosts"
-        yield "fetched", f"{found.pages_fetched:,} pages of {known}"
-        yield "importance", f"{found.importance_gathered:.1%} gathered"
+        yield "fetched", f"{found.pages_fetched or 0:,} pages of {known}"
+        yield "importance", f"{found.importance_gathered or 0:.1%} gathered"
         for name, counts in (("failed", found.failures), ("refused", found.refusals)):
             if counts:
                 yield name, f"{sum(counts.values()):,}{_listed(counts)}"
-        for mirror in found.mirrors:
-            yield "mirror", f"{mirror.host} repeats {mirror.of_host} ({mirror.pages:,} pages)"
+        for mirror in mirrors(self._store):
+            yield "mirror", mirror.in_words
         speed.saw(watch.read)
         yield "this run", f"{watch.read:,} pages in {lasted(speed.elapsed_s)}, {speed.mean:,.0f}/s"
         yield "store", str(self._store)

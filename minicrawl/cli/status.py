@@ -8,47 +8,57 @@ import click
 from minicrawl.cli.stores import json_option, percent, store_option
 from minicrawl.cli.tables import show_facts, show_json
 from minicrawl.report import status as report
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.mirrors import mirrors
 
 _UNKNOWN = "-"
 _KIB = 1024
 
 
 @click.command()
+@click.option("--mirrors", "wants_mirrors", is_flag=True, help="Hosts that repeat another, too.")
 @json_option
 @store_option
-def status(store: Path, as_json: bool) -> None:
-    """Show how far the crawl has come, and the command that goes on with it."""
-    with snapshot(store) as seen:
-        found = report.status(seen)
+def status(store: Path, wants_mirrors: bool, as_json: bool) -> None:
+    """Show how far the crawl has come, and the command that goes on with it.
+
+    All but the mirrors comes from what the crawl counted, at once; for a proof of the store's
+    books there is `minicrawl check`.
+    """
+    found = report.status(store)
+    repeating = mirrors(store) if wants_mirrors else []
     if as_json:
-        show_json(found.as_json())
+        listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
+        show_json(found.as_json() | listed)
     else:
-        show_facts(_facts(found, store))
+        show_facts([*_facts(found, store), *(("mirror", one.in_words) for one in repeating)])
 
 
 def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
     yield "pages known", f"{found.pages_known:,} on {found.hosts:,} hosts"
-    yield "fetched", f"{found.pages_fetched:,}"
-    yield "waiting", f"{found.pages_unread:,}"
+    yield "fetched", _count(found.pages_fetched)
+    yield "waiting", _count(found.pages_unread)
     yield "stand for others", _counts(found.standing_for_others)
     yield "failed", _counts(found.failures)
     yield "refused", _counts(found.refusals)
-    yield "importance gathered", percent(found.importance_gathered)
+    gathered = found.importance_gathered
+    yield "importance gathered", _UNKNOWN if gathered is None else percent(gathered)
     yield "found per fetch", _number(found.found_per_fetch, " pages")
-    yield "G", f"{found.g:,.2f} units; error factor N/G {_number(found.error_factor)}"
-    yield "cash", "exact, to the atom" if found.cash_exact else "NOT exact: run `minicrawl check`"
+    yield "G", f"{_number(found.g, ' units')}; error factor N/G {_number(found.error_factor)}"
     yield "running time", _duration(found.running_s)
     yield "fetches per second", _number(found.fetches_per_second)
     yield "downloaded", _size(found.bytes)
     yield "store", f"{store}, {_size(found.store_bytes)}"
-    for mirror in found.mirrors:
-        yield "mirror", f"{mirror.host} repeats {mirror.of_host} ({mirror.pages:,} pages)"
     if found.command:
         yield "go on with", found.command
 
 
-def _counts(counts: Mapping[str, int]) -> str:
+def _count(number: int | None) -> str:
+    return _UNKNOWN if number is None else f"{number:,}"
+
+
+def _counts(counts: Mapping[str, int] | None) -> str:
+    if counts is None:
+        return _UNKNOWN
     listed = ", ".join(f"{name} {number:,}" for name, number in counts.items())
     return f"{sum(counts.values()):,} ({listed})" if counts else "0"
 
@@ -65,7 +75,9 @@ def _duration(seconds: float | None) -> str:
     return f"{hours}:{minutes:02}:{rest:02}"
 
 
-def _size(count: float) -> str:
+def _size(count: float | None) -> str:
+    if count is None:
+        return _UNKNOWN
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if count < _KIB:
             return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"

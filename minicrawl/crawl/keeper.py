@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import chain
 
+from minicrawl.frontier.gathering import gathered
 from minicrawl.frontier.known import UrlsOf
 from minicrawl.frontier.pages import Frontier, Meeting
 from minicrawl.model import State
@@ -195,7 +196,9 @@ class Keeper:
         if not self._open and not due:
             return
         self._closed, self._open = self._open, Batch()
-        self._closed.counters = dict(self.counters)
+        if checkpoint:
+            self.counters[tables.GATHERED] = gathered(self.frontier)
+        self._closed.counters = self.counters | self.frontier.tally()
         rows = self.frontier.checkpoint() if due else None
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._thread, self._write, self._closed, rows)

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.frontier.gathering import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.opic.refine import Channels, Flow, Refinement
 from minicrawl.store import questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import reading
-from minicrawl.store.records import RefinementRow
+from minicrawl.store.records import Batch, RefinementRow
 from minicrawl.store.writer import Store
 
 UNTIL = 1e-6
@@ -110,6 +111,8 @@ def _refine(
             saved_at = now()
     before, after = frontier.importance(), refinement.importance
     store.restate(frontier.restate(after))
+    counters = tables.counters(store.connection) | {tables.GATHERED: gathered(frontier)}
+    store.commit(Batch(counters=counters))
     return Refined(
         pages=flow.pages,
         links=flow.links,

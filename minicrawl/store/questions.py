@@ -79,9 +79,18 @@ def hosts_known(connection: Connection) -> int:
     return _number(connection, "SELECT coalesce(max(id) + 1, 0) FROM hosts")
 
 
-def bytes_fetched(connection: Connection) -> int:
-    """Bytes of all answers; for stores that did not count them."""
-    return _number(connection, "SELECT coalesce(sum(wire_bytes), 0) FROM fetches")
+def pages_known(connection: Connection) -> int:
+    """How many pages there are; ids are dense."""
+    return _number(connection, "SELECT coalesce(max(id) + 1, 0) FROM urls")
+
+
+def pages_read_by_host(connection: Connection) -> dict[int, int]:
+    """How many pages of each host were read. Looks at each of them."""
+    # A cross join is done in the order in which it is written: read pages are the fewer.
+    cursor = connection.execute(
+        "SELECT host, count(*) FROM documents CROSS JOIN urls ON urls.id = page GROUP BY host"
+    )
+    return dict(cursor.fetchall())
 
 
 def spendings(connection: Connection) -> Iterator[SpendingRow]:

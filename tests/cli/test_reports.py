@@ -179,18 +179,34 @@ class TestStatus:
         shown = printed(capsys, "status")
         assert "go on with" not in shown  # nobody knows the command of a store made by hand
         assert "1 (not-found 1)" in shown
-        assert "exact, to the atom" in shown
         assert "0:00:02" in shown
 
     def test_what_nobody_counted_is_left_open(self, capsys: Captured, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "new.db")) as crawl:
-            crawl.batch.mirrors += [(0, 0)] * 5
             crawl.seeds([A])
         shown = dict(
             line.split("  ", 1)
             for line in printed(capsys, "status", "--store", "new.db").splitlines()
         )
         assert shown["running time"].strip() == "-"
+
+    def test_hosts_that_repeat_others_are_shown_to_whoever_asks(
+        self, capsys: Captured, tmp_path: Path
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "twins.db")) as crawl:
+            pages = [f"http://{host}.example/{number}" for host in "ab" for number in range(5)]
+            crawl.seeds(pages)
+            for page in pages:
+                crawl.read(page)
+            crawl.batch.mirrors += [(1, 0)] * 5
+        twins = "--store", "twins.db"
+        line = "http://b.example repeats http://a.example (5 pages)"
+        assert line in printed(capsys, "status", "--mirrors", *twins)
+        assert line not in printed(capsys, "status", *twins)
+        (found,) = as_json(capsys, "status", "--mirrors", *twins)
+        assert found["mirrors"] == [
+            {"host": "http://b.example", "of_host": "http://a.example", "pages": 5}
+        ]
 
 
 class TestCheck:

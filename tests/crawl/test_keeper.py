@@ -10,6 +10,7 @@ from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
 from minicrawl.errors import StoreError
 from minicrawl.model import State
 from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.report.status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, Terms
@@ -63,6 +64,26 @@ def test_a_step_is_applied_at_once_and_written_with_the_next_commit(
     in_time(keeper.commit())
     assert steps_in(path) == 2
     assert frontier_of(path).ledger.totals == keeper.frontier.ledger.totals
+
+
+def test_each_commit_tells_what_status_shows_as_of_that_moment(keeper: Keeper, path: Path) -> None:
+    bear(keeper, f"{A}/", f"{A}/1")
+    in_time(keeper.commit())
+    before = status(path)
+    visit(keeper, 0, 1)
+    in_time(keeper.commit())
+    after = status(path)
+    assert (before.pages_fetched, before.pages_unread, before.g) == (0, 2, 0)
+    assert (after.pages_fetched, after.pages_unread, after.g) == (1, 1, 1)
+    assert after.importance_gathered is None
+
+
+def test_at_the_end_the_importance_gathered_is_added_up(keeper: Keeper, path: Path) -> None:
+    bear(keeper, f"{A}/", f"{A}/1")
+    visit(keeper, 0, 1)
+    in_time(keeper.commit(checkpoint=True))
+    shares = keeper.frontier.importance()
+    assert status(path).importance_gathered == pytest.approx(float(shares[0]))
 
 
 def test_what_is_on_its_way_to_the_store_is_known_as_what_is_there(keeper: Keeper) -> None:

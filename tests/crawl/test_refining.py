@@ -17,12 +17,13 @@ from minicrawl.crawl.refining import refine
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.known import UrlsOf
 from minicrawl.frontier.pages import Frontier
-from minicrawl.model import State
+from minicrawl.model import READ_STATES, State
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.snapshot import inlinks
+from minicrawl.report.status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StepRow, Terms
@@ -184,6 +185,15 @@ def test_steps_behind_the_last_checkpoint_count(tmp_path: Path) -> None:
     expected = pagerank(path)
     refine(path, until=TIGHT)
     assert frontier_of(path).importance() == pytest.approx(expected, abs=1e-9)
+
+
+def test_status_tells_of_the_importance_as_it_was_restated(tmp_path: Path) -> None:
+    path = a_store(tmp_path / "crawl.db")
+    refine(path, until=TIGHT)
+    frontier = frontier_of(path)
+    read = np.isin(frontier.states(), READ_STATES)
+    expected = float(frontier.importance()[read].sum())
+    assert status(path).importance_gathered == pytest.approx(expected)
 
 
 def test_a_store_in_which_nothing_was_read_holds_all_pages_alike(tmp_path: Path) -> None:

@@ -108,6 +108,17 @@ def test_a_new_store_has_nothing_saved(tmp_path: Path) -> None:
 
 
 class TestQuestions:
+    def test_ids_are_dense_so_that_the_last_one_says_how_many_there_are(
+        self, tmp_path: Path
+    ) -> None:
+        with reading(filled_store(tmp_path / "crawl.db")) as connection:
+            assert questions.pages_known(connection) == 6
+            assert questions.hosts_known(connection) == 3
+
+    def test_pages_that_were_read_are_counted_by_their_host(self, tmp_path: Path) -> None:
+        with reading(filled_store(tmp_path / "crawl.db")) as connection:
+            assert questions.pages_read_by_host(connection) == {0: 1, 1: 1}
+
     def test_pages_come_in_the_order_in_which_they_are_asked_for(self, tmp_path: Path) -> None:
         with reading(filled_store(tmp_path / "crawl.db")) as connection:
             rows = list(questions.pages(connection, [3, 0, 1]))
@@ -135,4 +146,3 @@ class TestQuestions:
             assert tables.host(connection, 0) == HostRow(0, "http://a.example")
             assert tables.host(connection, 99) is None
             assert questions.hosts_known(connection) == 3
-            assert questions.bytes_fetched(connection) == 4000

@@ -1,0 +1,34 @@
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.report.mirrors import Mirror, mirrors
+from tests.stores import A, HandCrawl
+
+
+@pytest.mark.parametrize(("alike", "pages", "is_mirror"), [(8, 10, True), (7, 10, False)])
+def test_a_host_of_which_most_pages_repeat_another_is_a_mirror(
+    tmp_path: Path, alike: int, pages: int, *, is_mirror: bool
+) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        originals = [f"http://a.example/{number}" for number in range(pages + 1)]
+        twins = [f"http://twin.example/{number}" for number in range(pages)]
+        crawl.seeds([*originals, *twins])
+        for page in [*originals, *twins]:
+            crawl.read(page)
+        crawl.batch.mirrors += [(1, 0)] * 3 + [(0, 1)] * (alike - 3)  # whichever was read first
+    expected = [Mirror("http://twin.example", "http://a.example", alike)] if is_mirror else []
+    assert mirrors(crawl.path) == expected
+
+
+def test_a_few_pages_alike_make_no_mirror(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        crawl.batch.mirrors += [(0, 1)] * 4
+    assert mirrors(crawl.path) == []
+
+
+def test_a_mirror_is_told_in_a_line() -> None:
+    mirror = Mirror("http://twin.example", "http://a.example", 1234)
+    assert mirror.in_words == "http://twin.example repeats http://a.example (1,234 pages)"
