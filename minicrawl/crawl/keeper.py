@@ -28,6 +28,8 @@ from minicrawl.web.robots import Rules
 COMMIT_EVERY_S = 0.1
 STEPS_A_BATCH = 1000
 CHANGES_A_CHECKPOINT = 200_000
+MOST_CHANGES = 4_000_000
+"""Beyond that the moment in which they are copied would be felt."""
 _ENDOWED = "endowed"
 
 
@@ -192,7 +194,7 @@ class Keeper:
     async def commit(self, *, checkpoint: bool = False) -> None:
         """Make all that happened so far safe; a checkpoint spares the next start some work."""
         self._full.clear()
-        due = checkpoint or self.frontier.changes > CHANGES_A_CHECKPOINT
+        due = checkpoint or self.frontier.changes > _changes_allowed(len(self.frontier))
         if not self._open and not due:
             return
         self._closed, self._open = self._open, Batch()
@@ -223,3 +225,8 @@ class Keeper:
     def close(self) -> None:
         """Nothing more is written."""
         self._thread.shutdown()
+
+
+def _changes_allowed(pages: int) -> int:
+    """Rows are strewn over the table: the larger it is, the more of them should share the work."""
+    return min(max(CHANGES_A_CHECKPOINT, pages // 4), MOST_CHANGES)

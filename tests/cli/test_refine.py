@@ -66,7 +66,7 @@ def test_what_cannot_be_is_refused_in_one_line(
 def test_a_signal_ends_it_in_one_line_and_the_same_command_goes_on(
     number: signal.Signals, store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(_ledger: Ledger) -> None:
+    def interrupt(*_: object) -> None:
         os.kill(os.getpid(), number)
 
     before, handler = frontier_of(store).ledger.totals, signal.getsignal(number)
