@@ -15,6 +15,15 @@ from minicrawl.model import Failed, FailureKind
 
 _SHOWN = 200  # characters of what an exception says
 
+
+class Fault(Exception):
+    """The message says what was met."""
+
+    def __init__(self, kind: FailureKind, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+
+
 # The first line that fits counts, so the special stand before the general.
 _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
     (aiohttp.ClientConnectorDNSError, FailureKind.DNS),
@@ -32,7 +41,7 @@ _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
     (OSError, FailureKind.RESET),
 )
 
-EXPECTED = tuple(exception for exception, _ in _KINDS)
+EXPECTED: tuple[type[Exception], ...] = (Fault, *(exception for exception, _ in _KINDS))
 """All that `failure` has a name for."""
 
 
@@ -43,6 +52,8 @@ def failure(error: Exception) -> Failed:
 
 
 def _kind(error: Exception) -> FailureKind:
+    if isinstance(error, Fault):
+        return error.kind
     if any(map(_is_flood, _causes(error))):
         return FailureKind.TOO_LARGE
     return next(kind for exception, kind in _KINDS if isinstance(error, exception))

@@ -5,13 +5,14 @@ import aiohttp
 import httpx
 import pytest
 
-from minicrawl.fetch.failures import EXPECTED, failure
+from minicrawl.fetch.failures import EXPECTED, Fault, failure
 from minicrawl.model import FailureKind
 
 
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
+        (Fault(FailureKind.PROTOCOL, "bad"), FailureKind.PROTOCOL),
         (ssl.SSLError("bad"), FailureKind.TLS),
         (ConnectionResetError("bad"), FailureKind.RESET),
         (aiohttp.ServerDisconnectedError("bad"), FailureKind.RESET),

@@ -1,0 +1,82 @@
+"""The head of an HTTP/1 answer: the status line and the headers, read as browsers read them.
+
+fold    a line that begins with a blank: it goes on with the header before it
+
+Law: only what frames the answer can make a head unreadable. A line that is no header is skipped,
+a line may end without a carriage return, a status may come without a reason.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from minicrawl.fetch.failures import Fault
+from minicrawl.model import FailureKind
+
+MAX_LINE_BYTES = 32 * 1024
+_MAX_HEADERS = 128
+
+_STATUS_LINE = re.compile(r"HTTP/([0-9]{1,3})(?:\.([0-9]{1,3}))?[\t ]+([0-9]{3})(?![0-9])")
+_FOLD = re.compile(rb"\r?\n[\t ]+")
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_BLANKS = "\t\r "
+
+
+class Head(NamedTuple):
+    """`headers` go by lower-case names; `lasting` is what the version says of the connection."""
+
+    status: int
+    headers: dict[str, str]
+    lasting: bool = True
+
+
+def read_head(head: bytes) -> Head:
+    """Of all lines before the blank one."""
+    lines = _FOLD.sub(b" ", head).decode("latin-1").split("\n")
+    if len(lines) - 1 > _MAX_HEADERS:
+        raise Fault(FailureKind.TOO_LARGE, f"more than {_MAX_HEADERS} headers")
+    if max(map(len, lines)) > MAX_LINE_BYTES:
+        raise Fault(FailureKind.TOO_LARGE, f"a header of more than {MAX_LINE_BYTES} bytes")
+    status_line = _STATUS_LINE.match(lines[0])
+    if not status_line:
+        raise Fault(FailureKind.PROTOCOL, f"no status line: {lines[0][:40]!r}")
+    major, minor, status = status_line.groups(default="0")
+    return Head(int(status), joined_headers(_fields(lines[1:])), (int(major), int(minor)) > (1, 0))
+
+
+def _fields(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if colon and (name := name.strip(_BLANKS)):
+            yield name, value.strip(_BLANKS)
+
+
+def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """By lower-case name; several of a name joined by commas. Bytes come as Latin-1."""
+    headers: dict[str, str] = {}
+    for written, value in fields:
+        name, text = written.lower(), value if value.isascii() else _text(value)
+        headers[name] = f"{headers[name]}, {text}" if name in headers else text
+    return headers
+
+
+def _text(value: str) -> str:
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def says(headers: dict[str, str], name: str, word: str) -> bool:
+    """Is the word among those of a header that lists words?"""
+    value = headers.get(name)
+    return value is not None and word in map(str.strip, value.lower().split(","))
+
+
+def body_bytes(headers: dict[str, str]) -> int | None:
+    """As Content-Length has it, be it several times; what is no number says nothing."""
+    written = headers.get("content-length", "").split(",")
+    lengths = {int(length) for text in written if _LENGTH.fullmatch(length := text.strip())}
+    if len(lengths) > 1:
+        raise Fault(FailureKind.PROTOCOL, "lengths that contradict each other")
+    return lengths.pop() if lengths else None

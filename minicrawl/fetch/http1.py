@@ -1,0 +1,118 @@
+"""HTTP/1.1 as it is asked and answered, without a network: bytes in, values out.
+
+interim   an answer before the answer, such as 100 Continue: skipped
+
+Laws: however the bytes of an answer are split as they come, what is read is the same. What no
+answer may be ends in a fault that is kept, not raised: what came before it still counts.
+"""
+
+from collections.abc import Iterable
+from http import HTTPStatus
+
+from minicrawl.fetch.failures import Fault
+from minicrawl.fetch.framing import BLANK_LINE, ByConnection, Framing, framing, is_chunked
+from minicrawl.fetch.heads import MAX_LINE_BYTES, Head, read_head, says
+from minicrawl.model import FailureKind
+
+_MAX_HEAD_BYTES = 64 * 1024 + MAX_LINE_BYTES
+_INTERIM = 1  # hundred
+_MAX_INTERIM = 16
+_MAX_URL = 64 * 1024
+_VERSION = b"HTTP/"
+
+
+def question(host: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The bytes that ask a host for a path, without anything that could end a line early."""
+    if len(path) > _MAX_URL:
+        raise Fault(FailureKind.PROTOCOL, f"a URL of {len(path)} characters")
+    lines = [f"GET {path} HTTP/1.1\r\nHost: {host}".encode("ascii")]
+    lines += [b"%b: %b" % header for header in headers]
+    lines.append(b"Connection: keep-alive\r\n\r\n")
+    return b"\r\n".join(lines)
+
+
+class AnswerReader:
+    """Reads one answer as it comes."""
+
+    def __init__(self) -> None:
+        self.head: Head | None = None
+        self.fault: Fault | None = None
+        self.heard = False  # anything at all
+        self.ended = False
+        self._framing: Framing | None = None
+        self._held = b""  # of a head that is not whole
+        self._head_bytes = 0
+        self._interim = 0
+
+    def take(self, piece: bytes) -> bytes:
+        """What of the body these bytes hold."""
+        self.heard = True
+        if self.fault:
+            return b""
+        if self._framing is None:
+            try:
+                piece = self._take_head(piece)
+            except Fault as fault:
+                self.fault = fault
+            if self._framing is None:
+                return b""
+        return self._take_body(self._framing, piece)
+
+    def hang_up(self) -> None:
+        """The connection ended, and the answer with it, whether it was whole or not."""
+        if isinstance(self._framing, ByConnection):
+            self.ended = True
+        elif not (self.ended or self.fault):
+            part = "body" if self.head else "head"
+            self.fault = Fault(FailureKind.RESET, f"the connection ended before the {part} did")
+
+    @property
+    def leaves_connection(self) -> bool:
+        """Whether the connection may be asked again."""
+        if self.head is None or not self.ended or self._framing is None or self._framing.excess:
+            return False
+        headers = self.head.headers
+        if is_chunked(self.head) and "content-length" in headers:
+            return False  # someone on the way may take the one for the other
+        if self.head.lasting:
+            return not says(headers, "connection", "close")
+        return says(headers, "connection", "keep-alive")
+
+    def _take_body(self, frame: Framing, piece: bytes) -> bytes:
+        body = frame.take(piece) if piece else b""
+        self.ended, self.fault = frame.ended, frame.fault
+        return body
+
+    def _take_head(self, piece: bytes) -> bytes:
+        """What comes after the head; nothing while it is not whole."""
+        while self._framing is None and piece:
+            piece = self._take_one_head(piece)
+        return piece
+
+    def _take_one_head(self, piece: bytes) -> bytes:
+        searched = max(0, len(self._held) - 2)
+        self._head_bytes += len(piece)
+        self._held += piece if self._held else piece.lstrip(b"\r\n")
+        self._check_version()
+        end = BLANK_LINE.search(self._held, searched)
+        rest = self._held[end.end() :] if end else b""
+        if self._head_bytes - len(rest) > _MAX_HEAD_BYTES:
+            raise Fault(FailureKind.TOO_LARGE, f"a head of more than {_MAX_HEAD_BYTES} bytes")
+        if end:
+            self._use(read_head(self._held[: end.start()]))
+            self._held, self._head_bytes = b"", 0
+        return rest
+
+    def _check_version(self) -> None:
+        start = self._held[: len(_VERSION)]
+        if not _VERSION.startswith(start):
+            raise Fault(FailureKind.PROTOCOL, f"no HTTP: {self._held[:40]!r}")
+
+    def _use(self, head: Head) -> None:
+        if head.status // 100 == _INTERIM and head.status != HTTPStatus.SWITCHING_PROTOCOLS:
+            self._interim += 1
+            if self._interim > _MAX_INTERIM:
+                raise Fault(FailureKind.PROTOCOL, "nothing but interim answers")
+            return
+        self._framing = framing(head)
+        self.head = head
