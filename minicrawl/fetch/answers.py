@@ -3,14 +3,13 @@
 Law: of an answer that is no page, or no page that is wanted, only the headers are read.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 
-import httpx
-
-from minicrawl.fetch.bodies import Body, read_body
+from minicrawl.fetch.bodies import Body, Judge, read_body
 from minicrawl.fetch.decoding import UnknownCoding
+from minicrawl.fetch.transport import Answer
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -44,34 +43,23 @@ _FAILURES: dict[int, FailureKind] = {
     HTTPStatus.GONE: FailureKind.NOT_FOUND,
     HTTPStatus.TOO_MANY_REQUESTS: FailureKind.THROTTLED,
 }
+_SUCCESS = 2  # hundred
 _FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
 
 
-async def read_answer(request: Request, response: httpx.Response) -> Fetched:
-    """The caller closes the response."""
-    raw = response.headers.raw
-    if sum(len(name) + len(value) + _LINE_BYTES for name, value in raw) > _MAX_HEADERS_BYTES:
-        return Failed(kind=FailureKind.TOO_LARGE, detail="headers", status=response.status_code)
-    headers = joined_headers(raw)
-    if response.is_success:
-        return await _page(request, response, headers)
-    return _no_page(request, response.status_code, headers)
+async def read_answer(request: Request, answer: Answer) -> Fetched:
+    """The caller closes the answer."""
+    status, headers = answer.status, answer.headers
+    if _bytes_of(headers) > _MAX_HEADERS_BYTES:
+        return Failed(kind=FailureKind.TOO_LARGE, detail="headers", status=status)
+    if status // 100 == _SUCCESS:
+        return await _page(request, answer)
+    return _no_page(request, status, headers)
 
 
-def joined_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """By lower-case name; several of a name joined by commas."""
-    headers: dict[str, str] = {}
-    for raw_name, raw_value in raw:
-        name, value = raw_name.lower().decode("latin-1"), _text(raw_value)
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers
-
-
-def _text(value: bytes) -> str:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value.decode("latin-1")
+def _bytes_of(headers: Mapping[str, str]) -> int:
+    text = sum(map(len, headers)) + sum(map(len, headers.values()))
+    return text + len(headers) * _LINE_BYTES
 
 
 def _no_page(request: Request, status: int, headers: Mapping[str, str]) -> Fetched:
@@ -86,11 +74,11 @@ def _no_page(request: Request, status: int, headers: Mapping[str, str]) -> Fetch
     return Failed(kind=kind, status=status, retry_after=headers.get("retry-after"))
 
 
-async def _page(request: Request, response: httpx.Response, headers: Mapping[str, str]) -> Fetched:
-    status = response.status_code
+async def _page(request: Request, answer: Answer) -> Fetched:
+    status, headers = answer.status, answer.headers
     if status in _EMPTY:
         return Page(status=status, headers=headers, body=b"")
-    body = await _wanted_body(request, response, headers)
+    body = await _wanted_body(request, answer)
     if body is None:
         essence, _ = media_type(headers.get("content-type"))
         return Refused(reason=Refusal.TYPE, detail=essence or "no type", status=status)
@@ -105,20 +93,23 @@ async def _page(request: Request, response: httpx.Response, headers: Mapping[str
     )
 
 
-async def _wanted_body(
-    request: Request, response: httpx.Response, headers: Mapping[str, str]
-) -> Body | Failed | None:
+async def _wanted_body(request: Request, answer: Answer) -> Body | Failed | None:
     """None: it is not of a kind that is wanted."""
-    content_type = headers.get("content-type")
-    if request.want is Want.PAGE and is_html(content_type, b"") is False:
+    judge = _judge(request.want, answer.headers.get("content-type"))
+    if judge is False:
         return None
-
-    def is_wanted(first_bytes: bytes) -> bool:
-        return request.want is Want.TEXT or is_html(content_type, first_bytes) is True
-
-    coding = headers.get("content-encoding", "")
-    assert isinstance(response.stream, httpx.AsyncByteStream)
+    coding = answer.headers.get("content-encoding", "")
     try:
-        return await read_body(response.stream, coding, request.max_bytes, is_wanted)
+        return await read_body(answer.body, coding, request.max_bytes, judge)
     except UnknownCoding as error:
         return Failed(kind=FailureKind.ENCODING, detail=str(error))
+
+
+def _judge(want: Want, content_type: str | None) -> Judge | bool:
+    """Whether a body is wanted; or where its type does not tell, who tells it."""
+    if want is Want.TEXT:
+        return True
+    verdict = is_html(content_type, b"")
+    if verdict is not None:
+        return verdict
+    return lambda first_bytes: is_html(content_type, first_bytes) is True

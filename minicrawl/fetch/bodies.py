@@ -5,7 +5,7 @@ that breaks off is what came of it, as it is for browsers; one of which nothing 
 """
 
 from collections.abc import AsyncIterable, Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from minicrawl.fetch.decoding import Decoder
 from minicrawl.fetch.failures import EXPECTED, failure
@@ -26,7 +26,7 @@ class Body(NamedTuple):
 
 
 async def read_body(
-    chunks: AsyncIterable[bytes], content_encoding: str, cap: int, is_wanted: Judge
+    pieces: AsyncIterable[bytes], content_encoding: str, cap: int, is_wanted: Judge | Literal[True]
 ) -> Body | Failed | None:
     """None: judged by its first bytes it is not wanted, and was read no further.
 
@@ -34,47 +34,55 @@ async def read_body(
     """
     reading = _Reading(content_encoding, cap, is_wanted)
     try:
-        async for chunk in chunks:
-            reading.take(chunk)
+        async for piece in pieces:
+            reading.take(piece)
             if reading.is_enough:
                 break
     except EXPECTED as error:
-        if not reading.content:
+        if not reading.length:
             return failure(error)
         reading.cut = True
     return reading.outcome()
 
 
 class _Reading:
-    def __init__(self, content_encoding: str, cap: int, is_wanted: Judge) -> None:
+    def __init__(self, content_encoding: str, cap: int, is_wanted: Judge | Literal[True]) -> None:
         # One byte beyond the cap tells that there is more.
         self._decoder = Decoder(content_encoding, limit=cap + 1)
         self._cap = cap
-        self._is_wanted = is_wanted
-        self._wanted: bool | None = None
+        self._judge = None if is_wanted is True else is_wanted
         self._wire_bytes = 0
-        self.content = bytearray()
+        self._content: list[bytes] = []
+        self._unwanted = False
+        self.length = 0
         self.cut = False
 
-    def take(self, chunk: bytes) -> None:
-        self.content += self._decoder.decode(chunk[: self._cap - self._wire_bytes])
-        self._wire_bytes += len(chunk)
-        if self._wanted is None and len(self.content) >= _ENOUGH_TO_TELL:
-            self._wanted = self._is_wanted(bytes(self.content))
-        if self._decoder.broken or max(self._wire_bytes, len(self.content)) > self._cap:
+    def take(self, piece: bytes) -> None:
+        content = self._decoder.decode(piece[: self._cap - self._wire_bytes])
+        self._content.append(content)
+        self.length += len(content)
+        self._wire_bytes += len(piece)
+        if self._judge and self.length >= _ENOUGH_TO_TELL:
+            self._hear(self._judge)
+        if self._decoder.broken or max(self._wire_bytes, self.length) > self._cap:
             self.cut = True
+
+    def _hear(self, judge: Judge) -> None:
+        self._content = [b"".join(self._content)]
+        self._unwanted = not judge(self._content[0])
+        self._judge = None
 
     @property
     def is_enough(self) -> bool:
-        return self.cut or self._wanted is False
+        return self.cut or self._unwanted
 
     def outcome(self) -> Body | Failed | None:
         whole = self._decoder.whole
-        if self._wire_bytes and not self.content and not whole:
+        if self._wire_bytes and not self.length and not whole:
             return Failed(kind=FailureKind.ENCODING, detail="nothing of it could be decoded")
-        if self._wanted is None:
-            self._wanted = self._is_wanted(bytes(self.content))
-        if not self._wanted:
+        if self._judge:
+            self._hear(self._judge)
+        if self._unwanted:
             return None
-        wire_bytes = min(self._wire_bytes, self._cap)
-        return Body(bytes(self.content[: self._cap]), wire_bytes, self.cut or not whole)
+        content = b"".join(self._content)[: self._cap]
+        return Body(content, min(self._wire_bytes, self._cap), self.cut or not whole)

@@ -1,15 +1,12 @@
-"""What can go wrong on the way to an answer, and what it is called: a table.
+"""What can go wrong on the way to an answer, and what it is called.
 
-Law: whatever the network or the server does is in the table; an exception that is not is a
-mistake of our own and goes up.
+fault   of a server or of the way to it; an exception that is none is a mistake of our own
+
+Law: whatever the network or the server does is a fault of a named kind, or an OSError, which is
+the system's word for a connection that broke.
 """
 
 import ssl
-from collections.abc import Iterator
-
-import aiohttp
-import httpx
-from aiohttp import http_exceptions
 
 from minicrawl.model import Failed, FailureKind
 
@@ -24,47 +21,16 @@ class Fault(Exception):
         self.kind = kind
 
 
-# The first line that fits counts, so the special stand before the general.
-_KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
-    (aiohttp.ClientConnectorDNSError, FailureKind.DNS),
-    (aiohttp.ClientSSLError, FailureKind.TLS),
-    (ssl.SSLError, FailureKind.TLS),
-    (aiohttp.ClientConnectorError, FailureKind.CONNECT),
-    (aiohttp.ClientConnectionError, FailureKind.RESET),
-    (aiohttp.ClientPayloadError, FailureKind.RESET),
-    (aiohttp.ClientError, FailureKind.PROTOCOL),
-    (httpx.TimeoutException, FailureKind.TIMEOUT),
-    (httpx.ConnectError, FailureKind.CONNECT),
-    (httpx.NetworkError, FailureKind.RESET),
-    (httpx.TransportError, FailureKind.PROTOCOL),
-    (httpx.InvalidURL, FailureKind.PROTOCOL),
-    (OSError, FailureKind.RESET),
-)
-
-EXPECTED: tuple[type[Exception], ...] = (Fault, *(exception for exception, _ in _KINDS))
+EXPECTED = (Fault, OSError)
 """All that `failure` has a name for."""
 
 
-def failure(error: Exception) -> Failed:
-    """The named kind, and what the innermost cause says of it."""
-    *_, innermost = _causes(error)
-    return Failed(kind=_kind(error), detail=" ".join(str(innermost).split())[:_SHOWN])
+def failure(error: Fault | OSError) -> Failed:
+    """The named kind, and in one short line what the exception says."""
+    return Failed(kind=_kind(error), detail=" ".join(str(error).split())[:_SHOWN])
 
 
-def _kind(error: Exception) -> FailureKind:
+def _kind(error: Fault | OSError) -> FailureKind:
     if isinstance(error, Fault):
         return error.kind
-    if any(map(_is_flood, _causes(error))):
-        return FailureKind.TOO_LARGE
-    return next(kind for exception, kind in _KINDS if isinstance(error, exception))
-
-
-def _is_flood(error: BaseException) -> bool:
-    # aiohttp has no type of its own for too many headers.
-    return isinstance(error, http_exceptions.LineTooLong) or "Too many headers" in str(error)
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__
+    return FailureKind.TLS if isinstance(error, ssl.SSLError) else FailureKind.RESET

@@ -11,33 +11,36 @@ from collections.abc import Collection
 from dataclasses import replace
 from time import perf_counter
 from types import TracebackType
-from typing import Self
-
-import ada_url
-import httpx
+from typing import TYPE_CHECKING, Self
 
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.answers import read_answer
+from minicrawl.fetch.client import Client
 from minicrawl.fetch.decoding import ACCEPTED
 from minicrawl.fetch.failures import EXPECTED, failure
 from minicrawl.fetch.resolving import Lookup, Resolver, SystemLookup
-from minicrawl.fetch.rules import ResolveRules, parse_rule
-from minicrawl.fetch.transport import AiohttpTransport
+from minicrawl.fetch.rules import Place, ResolveRules, parse_rule
+from minicrawl.fetch.targets import Target, target
+from minicrawl.fetch.tls import default_tls
+from minicrawl.fetch.transport import Question, Transport
 from minicrawl.model import Failed, FailureKind, Fetched, Refusal, Refused, Request, Want
 from minicrawl.version import __version__
+
+if TYPE_CHECKING:
+    import httpx
 
 _ACCEPT = {
     Want.PAGE: b"text/html,application/xhtml+xml,application/xml;q=0.5,*/*;q=0.1",
     Want.TEXT: b"text/plain,application/xml,text/xml,*/*;q=0.1",
 }
-_PORTS = {"http:": 80, "https:": 443}
 _KEPT_AT_MOST_S = 15.0
 
 
 class Fetcher:
     """`trusted_hosts`, as the seeds spell them, may be at any address.
 
-    Tests give it a lookup, a TLS context or a transport of their own.
+    Tests give it a lookup or a TLS context of their own. A transport of httpx takes the place of
+    our own client: a proxy, HTTP/2, a mock.
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class Fetcher:
         trusted_hosts: Collection[str] = (),
         lookup: Lookup | None = None,
         tls: ssl.SSLContext | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: "httpx.AsyncBaseTransport | None" = None,
     ) -> None:
         self._timeout_s = network.timeout_s
         self._headers = _own_headers(politeness)
@@ -59,13 +62,14 @@ class Fetcher:
             trusted_hosts=[host.lower().strip("[]") for host in trusted_hosts],
             allow_private=network.allow_private,
         )
-        # Not httpx's client: it would handle cookies, redirects and credentials, of which there are
-        # none here, and take a tenth of a crawl's time for it.
-        self._transport = transport or AiohttpTransport(
-            self._resolver,
-            tls=tls or _system_tls(),
-            connections=politeness.concurrency,
-            keep_s=_keep_s(politeness.delay_s),
+        self._transport = (
+            _through_httpx(transport)
+            if transport
+            else Client(
+                tls=lambda: tls or default_tls(),
+                connections=politeness.concurrency,
+                keep_s=_keep_s(politeness.delay_s),
+            )
         )
 
     async def __aenter__(self) -> Self:
@@ -94,34 +98,34 @@ class Fetcher:
         return replace(fetched, elapsed_s=perf_counter() - began)
 
     async def _ask(self, request: Request) -> Fetched:
-        located = await self.locate(request.url)
-        if not isinstance(located, str):
+        located = await self._located(request.url)
+        if isinstance(located, Refused | Failed):
             return located
         try:
-            question = httpx.Request(
-                "GET", _without_credentials(request.url), headers=self._question_headers(request)
-            )
-            response = await self._transport.handle_async_request(question)
+            answer = await self._transport.ask(Question(*located, self._headers_of(request)))
             try:
-                return await read_answer(request, response)
+                return await read_answer(request, answer)
             finally:
-                await response.aclose()
+                await answer.aclose()
         except EXPECTED as error:
             return failure(error)
 
     async def locate(self, url: str) -> str | Refused | Failed:
         """The address that a fetch of this URL would connect to first."""
-        try:
-            parsed = ada_url.URL(url)
-            port = int(parsed.port or _PORTS[parsed.protocol])
-        except (ValueError, KeyError):
-            return Refused(reason=Refusal.ADDRESS, detail="neither http nor https")
-        places = await self._resolver.locate(parsed.hostname.strip("[]"), port)
-        if not isinstance(places, tuple):
-            return places
+        located = await self._located(url)
+        if isinstance(located, Refused | Failed):
+            return located
+        _, places = located
         return places[0].address
 
-    def _question_headers(self, request: Request) -> list[tuple[bytes, bytes]]:
+    async def _located(self, url: str) -> tuple[Target, tuple[Place, ...]] | Refused | Failed:
+        asked = target(url)
+        if asked is None:
+            return Refused(reason=Refusal.ADDRESS, detail="neither http nor https")
+        places = await self._resolver.locate(asked.origin.host, asked.origin.port)
+        return (asked, places) if isinstance(places, tuple) else places
+
+    def _headers_of(self, request: Request) -> list[tuple[bytes, bytes]]:
         headers = [*self._headers, (b"Accept", _ACCEPT[request.want])]
         if request.etag and request.etag.isprintable():
             headers.append((b"If-None-Match", request.etag.encode()))
@@ -137,18 +141,10 @@ def _own_headers(politeness: Politeness) -> list[tuple[bytes, bytes]]:
     return [(b"User-Agent", agent.encode()), (b"Accept-Encoding", ACCEPTED.encode())]
 
 
-def _without_credentials(url: str) -> str:
-    if "@" not in url:
-        return url
-    parsed = ada_url.URL(url)
-    parsed.username = parsed.password = ""
-    return parsed.href
+def _through_httpx(transport: "httpx.AsyncBaseTransport") -> Transport:
+    from minicrawl.fetch.through_httpx import ThroughHttpx
 
-
-def _system_tls() -> ssl.SSLContext:
-    context = httpx.create_ssl_context()
-    context.set_alpn_protocols(["http/1.1"])
-    return context
+    return ThroughHttpx(transport)
 
 
 def _keep_s(delay_s: float) -> float:

@@ -80,10 +80,6 @@ class Resolver:
             return tuple(Place(address, port) for address in answer)
         return answer
 
-    def detour(self, host: str, port: int) -> Place | None:
-        """Where a rule sends this host, if one does."""
-        return self._rules.place(host, port)
-
     def close(self) -> None:
         for task in self._under_way.values():
             task.cancel()

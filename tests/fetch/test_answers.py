@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import httpx
@@ -7,7 +7,6 @@ import pytest
 import respx
 
 from minicrawl.config import Network, Politeness
-from minicrawl.fetch.answers import joined_headers
 from minicrawl.fetch.fetcher import Fetcher
 from minicrawl.model import (
     Failed,
@@ -165,17 +164,3 @@ def test_what_a_client_raises_is_a_failure() -> None:
     failed = ask(httpx.ConnectError("down"))
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.CONNECT
-
-
-@pytest.mark.parametrize(
-    ("raw", "headers"),
-    [
-        ([], {}),
-        ([(b"Link", b"<a>"), (b"LINK", b"<b>")], {"link": "<a>, <b>"}),
-        ([(b"a", "é".encode()), (b"b", "é".encode("latin-1"))], {"a": "é", "b": "é"}),
-    ],
-)
-def test_headers_go_by_lower_case_names_and_several_of_a_name_are_joined(
-    raw: Sequence[tuple[bytes, bytes]], headers: dict[str, str]
-) -> None:
-    assert joined_headers(raw) == headers

@@ -2,11 +2,11 @@ import asyncio
 import gzip
 from collections.abc import AsyncIterator
 
-import aiohttp
 import pytest
 
 from minicrawl.fetch.bodies import Body, read_body
 from minicrawl.fetch.decoding import UnknownCoding
+from minicrawl.fetch.failures import Fault
 from minicrawl.model import Failed, FailureKind
 
 
@@ -62,12 +62,12 @@ def test_the_cap_holds_before_and_after_decoding() -> None:
 
 
 def test_a_body_that_breaks_off_is_what_came_of_it() -> None:
-    error = aiohttp.ClientPayloadError("gone")
+    error = Fault(FailureKind.RESET, "gone")
     assert read(Chunks(b"abc", error=error)) == Body(b"abc", 3, cut=True)
 
 
 def test_a_body_that_breaks_off_before_it_began_is_a_failure() -> None:
-    error = aiohttp.ClientPayloadError("gone")
+    error = Fault(FailureKind.RESET, "gone")
     assert read(Chunks(error=error)) == Failed(kind=FailureKind.RESET, detail="gone")
 
 

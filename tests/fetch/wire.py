@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 _TURNS = 5  # of the loop, which client and server share
 _TLS_HELLO = b"\x16"  # the first byte
+_PATIENCE_S = 10
 
 
 class Then(Enum):
@@ -54,6 +55,7 @@ class Wire:
     port: int = 0
     asked: list[bytes] = field(default_factory=list)
     connections: int = 0
+    left: int = 0  # connections that ended
     sent: int = 0
 
     def url(self, path: str = "/", host: str = "127.0.0.1", scheme: str = "http") -> str:
@@ -72,6 +74,13 @@ class Wire:
             pass  # the client left, as it may
         finally:
             writer.close()
+            self.left += 1
+
+    async def until_left(self, connections: int) -> None:
+        """Until so many connections ended."""
+        async with asyncio.timeout(_PATIENCE_S):
+            while self.left < connections:
+                await asyncio.sleep(0)
 
     async def _turn(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Then:
         self.asked.append(await _request(reader))
@@ -102,8 +111,13 @@ def _reset(writer: asyncio.StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def wire(*answers: Answer, tls: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
-    """Serve these answers on a free port."""
+async def wire(
+    *answers: Answer,
+    tls: ssl.SSLContext | None = None,
+    address: str = "127.0.0.1",
+    port: int = 0,
+) -> AsyncIterator[Wire]:
+    """Serve these answers, on a free port unless one is named."""
     served = Wire(answers)
     turns: set[asyncio.Task[None]] = set()
 
@@ -115,7 +129,7 @@ async def wire(*answers: Answer, tls: ssl.SSLContext | None = None) -> AsyncIter
         with suppress(asyncio.CancelledError):
             await served.serve(reader, writer)
 
-    server = await asyncio.start_server(turn, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(turn, address, port, ssl=tls)
     served.port = server.sockets[0].getsockname()[1]
     try:
         yield served
@@ -138,9 +152,9 @@ FAULTS = {
     "reset at once": _raw(then=Then.RESET),
     "closed in the headers": _raw(_HEAD),
     "no HTTP": _raw(b"<html>hello</html>\r\n\r\n"),
+    "no HTTP, and no end": _raw(b"<html>hello</html>", then=Then.HOLD),
     "HTTP/2": _raw(b"\0\0\x12\4\0\0\0\0\0"),
     "a status of two digits": _raw(b"HTTP/1.1 99 Odd\r\n\r\n"),
-    "a header without a colon": _raw(b"HTTP/1.1 200 OK\r\nhello\r\n\r\n"),
     "two lengths": _raw(_HEAD + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"),
     "a header too long": _raw(_HEAD + b"X: " + b"x" * 100_000 + b"\r\n\r\n"),
     "a header without end": _raw(_HEAD + b"X: ", b"x" * 10_000, then=Then.REPEAT),
@@ -151,6 +165,7 @@ FAULTS = {
     "silence": _raw(then=Then.HOLD),
     "silence in the headers": _raw(_HEAD, then=Then.HOLD),
     "silence in the body": _raw(_HEAD + b"Content-Length: 9\r\n\r\nabc", then=Then.HOLD),
+    "blank lines without end": _raw(b"\r\n" * 1000, then=Then.REPEAT),
     "nothing but 100 Continue": _raw(b"HTTP/1.1 100 Continue\r\n\r\n", then=Then.REPEAT),
     "a length and no body": _raw(_HEAD + b"Content-Length: 9\r\n\r\n"),
     "a body too short": _raw(_HEAD + b"Content-Length: 9\r\n\r\n", b"abc"),
@@ -158,7 +173,45 @@ FAULTS = {
     "chunks that end early": _raw(_CHUNKED, b"3\r\nabc\r\n9\r\nd"),
     "chunks and no body": _raw(_CHUNKED),
     "chunks that are none": _raw(_CHUNKED, b"zz\r\n"),
+    "a chunk's size without end": _raw(_CHUNKED, b"3;" + b"x" * 1000, then=Then.REPEAT),
+    "trailers without end": _raw(_CHUNKED, b"3\r\nabc\r\n0\r\n", b"X: y\r\n", then=Then.REPEAT),
     "chunks that turn to junk": _raw(_CHUNKED, b"3\r\nabc\r\n", b"zz\r\n"),
     "a body without end": _raw(_HEAD + b"\r\n", b"x" * 10_000, then=Then.REPEAT),
 }
 """What servers do wrong, each as an answer to be served."""
+
+ODD_PAGE = b"<html>odd"
+_OK = b"HTTP/1.1 200 OK\r\n"
+_TYPE = b"Content-Type: text/html\r\n"
+_LENGTH = b"Content-Length: 9\r\n"
+
+ODDITIES = {
+    "lines without carriage returns": _raw(
+        b"HTTP/1.1 200 OK\nContent-Type: text/html\nContent-Length: 9\n\n" + ODD_PAGE
+    ),
+    "blank lines first": _raw(b"\r\n\r\n" + _HEAD + _LENGTH + b"\r\n" + ODD_PAGE),
+    "an old version": _raw(b"HTTP/1.0 200 OK\r\n" + _TYPE + b"\r\n" + ODD_PAGE),
+    "a version to come": _raw(b"HTTP/2 200\r\n" + _TYPE + _LENGTH + b"\r\n" + ODD_PAGE),
+    "no reason": _raw(b"HTTP/1.1 200\r\n" + _TYPE + _LENGTH + b"\r\n" + ODD_PAGE),
+    "a header without a colon": _raw(_HEAD + b"hello\r\n" + _LENGTH + b"\r\n" + ODD_PAGE),
+    "a header on two lines": _raw(
+        _OK + b"Content-Type:\r\n text/html\r\n" + _LENGTH + b"\r\n" + ODD_PAGE
+    ),
+    "the same length twice": _raw(_HEAD + _LENGTH * 2 + b"\r\n" + ODD_PAGE),
+    "a length that is no number": _raw(_HEAD + b"Content-Length: x\r\n\r\n" + ODD_PAGE),
+    "neither length nor chunks": _raw(_HEAD + b"\r\n", ODD_PAGE),
+    "more than its length": _raw(_HEAD + _LENGTH + b"\r\n" + ODD_PAGE + b"more"),
+    "a length beside chunks": _raw(
+        _HEAD + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"9\r\n" + ODD_PAGE + b"\r\n0\r\n\r\n",
+    ),
+    "chunks with extensions": _raw(_CHUNKED, b"9 ;a=b\r\n" + ODD_PAGE + b"\r\n0;c\r\n\r\n"),
+    "chunks in pieces": _raw(_CHUNKED, b"9", b"\r", b"\n<htm", b"l>odd", b"\r\n0\r\n\r", b"\n"),
+    "trailers": _raw(_CHUNKED, b"9\r\n" + ODD_PAGE + b"\r\n0\r\nX: y\r\n\r\n"),
+    "answers before the answer": _raw(
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\n" + _HEAD,
+        _LENGTH + b"\r\n" + ODD_PAGE,
+    ),
+}
+"""What servers do oddly, and browsers forgive: each is a page with the body `ODD_PAGE`."""

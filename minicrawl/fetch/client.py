@@ -1,0 +1,160 @@
+"""Asks by HTTP/1.1 over connections of our own, some of which are kept.
+
+Laws: no connection goes but to a place that the question names. At most so many questions are
+under way. A question is asked once; once more only where a kept connection ended before one byte
+of an answer came. Whatever ends a question early, a cancellation too, hangs up.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from functools import cached_property
+from typing import Self, TypedDict
+
+from minicrawl.fetch.connection import Connection
+from minicrawl.fetch.failures import EXPECTED, Fault
+from minicrawl.fetch.heads import Head
+from minicrawl.fetch.http1 import question as as_bytes
+from minicrawl.fetch.idle import Idle, Line
+from minicrawl.fetch.rules import Place
+from minicrawl.fetch.targets import Origin
+from minicrawl.fetch.transport import Question
+from minicrawl.model import FailureKind
+
+_PATIENCE_S = 3.0  # with one place, while there are others to try
+
+
+class _Tls(TypedDict, total=False):
+    """What asyncio is to know of it; nothing where there is none."""
+
+    ssl: ssl.SSLContext
+    server_hostname: str
+
+
+class Client:
+    """A transport. `tls` is called once, before the first question that needs it."""
+
+    def __init__(
+        self, *, tls: Callable[[], ssl.SSLContext], connections: int, keep_s: float
+    ) -> None:
+        self._make_tls = tls
+        self._turns = asyncio.Semaphore(connections)
+        self._idle = Idle(connections, keep_s)
+        self._open: set[Connection] = set()
+
+    async def ask(self, question: Question) -> "ClientAnswer":
+        await self._turns.acquire()
+        try:
+            return await self._ask(question)
+        except BaseException:
+            self._turns.release()
+            raise
+
+    async def aclose(self) -> None:
+        self._idle.close()
+        for connection in self._open:
+            connection.hang_up()
+        while self._open:  # each is told by the loop that it is no more
+            await asyncio.sleep(0)
+
+    async def _ask(self, question: Question) -> "ClientAnswer":
+        origin, path, _ = question.target
+        asked = as_bytes(origin.name, path, question.headers)
+        if kept := self._kept(question):
+            line, connection = kept
+            try:
+                return await self._answer(line, connection, asked)
+            except EXPECTED:
+                if not connection.is_unheard:
+                    raise
+        line, connection = await self._connect(origin, question.places)
+        return await self._answer(line, connection, asked)
+
+    async def _answer(self, line: Line, connection: Connection, asked: bytes) -> "ClientAnswer":
+        try:
+            head = await connection.ask(asked)
+        except BaseException:
+            connection.hang_up()
+            raise
+        return ClientAnswer(head, connection, lambda: self._done(line, connection))
+
+    def _done(self, line: Line, connection: Connection) -> None:
+        self._turns.release()
+        if connection.may_be_asked:
+            connection.rest()
+            self._idle.put(line, connection)
+        else:
+            connection.hang_up()
+
+    # ------------------------------------------------------------ connections
+
+    def _kept(self, question: Question) -> tuple[Line, Connection] | None:
+        for place in question.places:
+            line = question.target.origin, place
+            if connection := self._idle.take(line):
+                return line, connection
+        return None
+
+    async def _connect(self, origin: Origin, places: tuple[Place, ...]) -> tuple[Line, Connection]:
+        """To the first place that lets us; a certificate that is wrong is wrong everywhere."""
+        tls = _tls_of(self._tls, origin.host.rstrip(".")) if origin.is_tls else {}
+        refused: Fault | None = None
+        for place in places:
+            patience_s = None if place is places[-1] else _PATIENCE_S
+            try:
+                async with asyncio.timeout(patience_s):
+                    return (origin, place), await self._connect_to(place, tls)
+            except ssl.SSLError:
+                raise
+            except OSError as error:
+                refused = Fault(FailureKind.CONNECT, str(error))
+        assert refused, "a question names at least one place"
+        raise refused
+
+    async def _connect_to(self, place: Place, tls: _Tls) -> Connection:
+        _, connection = await asyncio.get_running_loop().create_connection(
+            lambda: Connection(self._open.add, self._lost), place.address, place.port, **tls
+        )
+        return connection
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return self._make_tls()
+
+    def _lost(self, connection: Connection) -> None:
+        self._open.discard(connection)
+        self._idle.forget(connection)
+
+
+def _tls_of(context: ssl.SSLContext, name: str) -> _Tls:
+    try:
+        # asyncio meets a name that TLS cannot carry too late, and leaves its socket open.
+        context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
+    except ValueError as error:
+        raise Fault(FailureKind.TLS, str(error)) from error
+    return {"ssl": context, "server_hostname": name}
+
+
+class ClientAnswer:
+    """An answer, and its body as it comes."""
+
+    def __init__(self, head: Head, connection: Connection, done: Callable[[], None]) -> None:
+        self.status = head.status
+        self.headers = head.headers
+        self._connection = connection
+        self._done = done
+
+    @property
+    def body(self) -> Self:
+        return self
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if piece := await self._connection.read():
+            return piece
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        self._done()

@@ -1,0 +1,118 @@
+"""One connection to a server: one question at a time, and its answer as it comes.
+
+Laws: no more of a body is held than a little, however fast it comes. A connection on which
+anything comes unasked is hung up.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from minicrawl.fetch.heads import Head
+from minicrawl.fetch.http1 import AnswerReader
+
+_MOST_HELD_BYTES = 256 * 1024
+
+
+class Connection(asyncio.Protocol):
+    """Tells `when_made` and `when_lost` from when to when it is."""
+
+    def __init__(
+        self,
+        when_made: Callable[["Connection"], None],
+        when_lost: Callable[["Connection"], None],
+    ) -> None:
+        self._when_made = when_made
+        self._when_lost = when_lost
+        self._transport: asyncio.Transport
+        self._reader: AnswerReader | None = None
+        self._body: list[bytes] = []
+        self._held_bytes = 0
+        self._broken: Exception | None = None
+        self._progress: asyncio.Future[None] | None = None
+        self.is_lost = False
+
+    async def ask(self, question: bytes) -> Head:
+        """The head of the answer."""
+        reader = self._reader = AnswerReader()
+        self._transport.write(question)
+        if self.is_lost:
+            reader.hang_up()
+        while reader.head is None:
+            await self._more(reader)
+        return reader.head
+
+    async def read(self) -> bytes:
+        """What has come of the body since; nothing at its end."""
+        assert self._reader
+        while not self._body and not self._reader.ended:
+            await self._more(self._reader)
+        body = b"".join(self._body)
+        self._hold_nothing()
+        return body
+
+    @property
+    def is_unheard(self) -> bool:
+        """Not one byte has come in answer to the last question."""
+        return not (self._reader and self._reader.heard)
+
+    @property
+    def may_be_asked(self) -> bool:
+        """All of the last answer has come, and its server stays for another question."""
+        return not self.is_lost and self._reader is not None and self._reader.leaves_connection
+
+    def rest(self) -> None:
+        """Forget the last answer."""
+        self._hold_nothing()
+        self._reader = None
+
+    def hang_up(self) -> None:
+        """At once, and without a word."""
+        self._transport.abort()
+
+    def _hold_nothing(self) -> None:
+        self._body.clear()
+        if self._held_bytes > _MOST_HELD_BYTES:
+            self._transport.resume_reading()
+        self._held_bytes = 0
+
+    async def _more(self, reader: AnswerReader) -> None:
+        """Wait for more of the answer; raises what keeps it from coming."""
+        if self._broken:
+            raise self._broken
+        if reader.fault:
+            raise reader.fault
+        self._progress = asyncio.get_running_loop().create_future()
+        try:
+            await self._progress
+        finally:
+            self._progress = None
+
+    # ------------------------------------------------------------ what asyncio tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._when_made(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._reader is None:
+            self.hang_up()
+            return
+        if body := self._reader.take(data):
+            self._body.append(body)
+            self._held_bytes += len(body)
+            if self._held_bytes > _MOST_HELD_BYTES:
+                self._transport.pause_reading()
+        self._wake()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.is_lost = True
+        self._broken = error
+        if self._reader and not error:
+            self._reader.hang_up()
+        self._wake()
+        self._when_lost(self)
+
+    def _wake(self) -> None:
+        if self._progress and not self._progress.done():
+            self._progress.set_result(None)
