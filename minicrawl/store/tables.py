@@ -117,7 +117,7 @@ def paths(connection: Connection, pages: Sequence[int]) -> list[tuple[int, int, 
     return connection.execute(
         "SELECT urls.id, host, urls.path FROM json_each(?) AS wanted "
         "CROSS JOIN urls ON urls.id = wanted.value",
-        (json.dumps(pages),),
+        (str(list(pages)),),
     ).fetchall()
 
 

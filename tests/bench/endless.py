@@ -1,0 +1,78 @@
+"""A web without end, made as it is asked for: what a page says follows from its URL and chance.
+
+Nothing of it is kept but how many pages of each host have been linked to, so that a hundred million
+of them cost the benchmark nothing. A page has `LINKS` links, in about the proportions of real ones:
+
+home     15 to the first pages of its host, as in a menu
+near     15 to other known pages of its host, rather to older ones
+new       8 to pages of its host that nobody has linked to yet
+abroad   10 to pages of other hosts, rather of the large ones, that mostly are known
+far       2 to pages that nobody has linked to yet, of any host
+"""
+
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
+
+LINKS = 50
+HOME, NEAR, NEW, ABROAD = 15, 15, 8, 10
+_DRAWS = 1 << 16
+_SECTIONS = [
+    f"{a}/{b}" for a in ("news", "docs", "wiki", "shop", "blog") for b in range(2016, 2026)
+]
+_SLUGS = [
+    f"{a}-{b}-{c}"
+    for a in ("the", "how", "why", "what")
+    for b in ("river", "engine", "harbour", "library")
+    for c in ("works", "began", "was-built", "may-end")
+]
+
+
+class EndlessWeb:
+    """Hosts are numbered, and so are the pages of each host."""
+
+    def __init__(self, hosts: int, seed: int = 0) -> None:
+        self._hosts = hosts
+        self._pages = array("I", bytes(4 * hosts))
+        self._rng = np.random.default_rng(seed)
+        self._drawn: Iterator[float] = iter(())
+
+    def seeds(self, count: int) -> list[str]:
+        """The front pages of some hosts."""
+        return [self._url(host, self._another(host)) for host in range(count)]
+
+    def links(self, url: str) -> list[str]:
+        """What the page links to."""
+        host = int(url[11 : url.index(".", 11)])
+        known = self._pages[host]
+        draw = self._draw
+        pages = [(host, page) for page in range(min(HOME, known))]
+        pages += [(host, int(known * draw() ** 2)) for _ in range(NEAR)]
+        pages += [(host, self._another(host)) for _ in range(NEW)]
+        for _ in range(ABROAD):
+            other = int(self._hosts * draw() ** 4)
+            pages.append(
+                (other, int((self._pages[other] or self._another(other) + 1) * draw() ** 3))
+            )
+        for _ in range(LINKS - HOME - NEAR - NEW - ABROAD):
+            other = int(self._hosts * draw())
+            pages.append((other, self._another(other)))
+        return list(dict.fromkeys(self._url(*page) for page in pages))
+
+    def _another(self, host: int) -> int:
+        page = self._pages[host]
+        self._pages[host] = page + 1
+        return page
+
+    def _url(self, host: int, page: int) -> str:
+        if not page:
+            return f"http://site{host}.example/"
+        section, slug = _SECTIONS[page % len(_SECTIONS)], _SLUGS[page % len(_SLUGS)]
+        return f"http://site{host}.example/{section}/{slug}-{page}.html"
+
+    def _draw(self) -> float:
+        for number in self._drawn:
+            return number
+        self._drawn = iter(self._rng.random(_DRAWS).tolist())
+        return self._draw()

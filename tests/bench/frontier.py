@@ -1,0 +1,298 @@
+"""How the frontier grows: what a known URL costs in memory and on disk, and a settlement in time.
+
+`python -m tests.bench.frontier --urls 1e7` crawls a web without end until so many URLs are known,
+with everything that a crawl does between two pages but for the network and the reading: leases,
+meeting of links, settlements, commits that are on the disk, checkpoints. Then the crawl is left as
+a kill would leave it, and a new process goes on with it; that one ends as it should, and the next
+one goes on with what it left.
+
+RAM is what the process holds beyond what it held before its first page. A stall is how much later
+than due something else in the loop had its turn.
+"""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from functools import partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import click
+
+from minicrawl.app import SystemClock
+from minicrawl.config import Settings
+from minicrawl.crawl.endings import Read
+from minicrawl.crawl.gate import Gate
+from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.leasing import Lease, Leasing
+from minicrawl.crawl.replays import Replays
+from minicrawl.crawl.seeding import plant
+from minicrawl.crawl.settling import Settler, Waiting
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import Page, Reading
+from minicrawl.opic.journal import Kind
+from minicrawl.store.reader import glance
+from minicrawl.store.records import FetchRow, Terms
+from minicrawl.store.writer import Store
+from tests.bench.endless import LINKS, EndlessWeb
+from tests.bench.notes import head, machine, row, today, write_into
+
+SEEDS = 1000
+UNDER_WAY = 80
+HOSTS, PAGES_A_HOST = 100_000, 1000
+ANSWER = Page(status=200, headers={"etag": '"5f3c-61a8"'}, body=b"")
+BEAT_S = 0.005
+
+
+class Stage(NamedTuple):
+    """How it was when so many URLs were known."""
+
+    known: int
+    read: int
+    ram: float  # bytes a URL
+    peak: float
+    disk: float
+    settle_us: float  # median
+    slow_us: float  # the slowest in a hundred
+    turn_us: float  # lease, settlement and what is done for others meanwhile
+    stall_ms: float  # longest
+
+
+COLUMNS = (
+    ("URLs known", ",.0f"),
+    ("pages read", ",.0f"),
+    ("RAM B a URL", ".1f"),
+    ("at the peak", ".1f"),
+    ("disk B a URL", ".1f"),
+    ("settlement µs", ".0f"),
+    ("99 of 100", ".0f"),
+    ("turn µs", ".0f"),
+    ("longest stall ms", ".0f"),
+)
+
+
+class Bench:
+    """A crawl whose pages need no network."""
+
+    def __init__(self, keeper: Keeper, web: EndlessWeb | None = None) -> None:
+        settings, clock = Settings.of(delay=0), SystemClock()
+        self._keeper, self._clock, self._web = keeper, clock, web
+        self._leasing = Leasing(settings, keeper, clock)
+        replays = Replays(keeper.frontier, settings.order.replay)
+        waiting = Waiting(self._leasing.queue, self._leasing.order, None, replays.saw)
+        self._gate = Gate(settings.scope, ())
+        self._settler = Settler(settings, keeper, waiting, self._gate)
+        self._under_way: deque[Lease] = deque()
+        self._leasing.take_up()
+        for document in keeper.documents():
+            self._settler.know_content(document.page, document.content)
+        self.settled_s: list[float] = []
+        self.turned_s = 0.0
+
+    def lease(self) -> Lease:
+        """The next page."""
+        lease = self._leasing.next()
+        assert lease is not None
+        assert self._gate.refusal(lease.url, 0, 0) is None
+        self._leasing.grant(lease)
+        return lease
+
+    def turn(self) -> None:
+        """One page is leased, another one settled."""
+        began = time.perf_counter()
+        self._under_way.append(self.lease())
+        self.turned_s += time.perf_counter() - began
+        if len(self._under_way) >= UNDER_WAY:
+            self._settle(self._under_way.popleft())
+
+    def _settle(self, lease: Lease) -> None:
+        assert self._web
+        links = tuple(self._web.links(lease.url))
+        reading = Reading(title=f"The page {lease.page}", links=links, content=hash(lease.url))
+        began = time.perf_counter()
+        self._keeper.record(FetchRow(lease.page, began, "page", 200, 30_000, 0.1, ""))
+        self._keeper.count("fetched")
+        self._settler.settle(lease.page, lease.url, Read(ANSWER, reading), began)
+        self._leasing.end(lease)
+        self._leasing.resume(lease.host)
+        self.settled_s.append(time.perf_counter() - began)
+        self.turned_s += self.settled_s[-1]
+
+
+async def grow(keeper: Keeper, path: Path, stops: list[int]) -> AsyncIterator[Stage]:
+    """Crawl, and look around at each of the stops."""
+    web = EndlessWeb(HOSTS + stops[-1] // PAGES_A_HOST)
+    before = memory()[0]
+    await plant(keeper, web.seeds(SEEDS), 1000)
+    bench, pulse = Bench(keeper, web), Pulse()
+    keeping, beating = asyncio.create_task(keeper.keep()), asyncio.create_task(pulse.beat())
+    for stop in stops:
+        bench.settled_s, bench.turned_s, pulse.latest_s = [], 0.0, 0.0
+        while len(keeper.frontier) < stop:
+            bench.turn()
+            await asyncio.sleep(0)
+            if keeping.done():
+                keeping.result()
+        known, times = len(keeper.frontier), sorted(bench.settled_s)
+        now, peak = memory()
+        yield Stage(
+            known,
+            int(keeper.counted("fetched")),
+            (now - before) / known,
+            (peak - before) / known,
+            disk(path) / known,
+            median(times) * 1e6,
+            times[len(times) * 99 // 100] * 1e6,
+            bench.turned_s / len(times) * 1e6,
+            pulse.latest_s * 1e3,
+        )
+    beating.cancel()
+    keeping.cancel()
+    await asyncio.wait((keeping, beating))
+    await keeper.commit()
+
+
+class Pulse:
+    """Notices when nobody else had a turn for long."""
+
+    latest_s = 0.0
+
+    async def beat(self) -> None:
+        while True:
+            due = time.perf_counter() + BEAT_S
+            await asyncio.sleep(BEAT_S)
+            self.latest_s = max(self.latest_s, time.perf_counter() - due)
+
+
+def memory() -> tuple[int, int]:
+    """Bytes that this process holds, and has held at most."""
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    now, peak = (int(lines[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
+    return now, peak
+
+
+def disk(path: Path) -> int:
+    """Bytes of the store and its log."""
+    return sum(file.stat().st_size for file in path.parent.glob(f"{path.name}*"))
+
+
+def bytes_of_links(path: Path) -> tuple[int, int]:
+    """What the links of all pages take, and how many pages there are that have some."""
+    with closing(glance(path)) as connection:
+        size, pages = connection.execute(
+            "SELECT sum(length(spending)), count(*) FROM steps WHERE kind = ?", (Kind.VISIT,)
+        ).fetchone()
+    return size, pages
+
+
+@asynccontextmanager
+async def opened(path: Path) -> AsyncIterator[Keeper]:
+    with closing(Store.open(path)) as store:
+        store.agree(Terms())
+        with closing(glance(path)) as reader:
+            load = partial(Frontier.load, store.connection, Terms())
+            with closing(Keeper(store, reader, load)) as keeper:
+                yield keeper
+
+
+# ---------------------------------------------------------------- going on
+
+
+async def go_on(path: Path) -> None:
+    """Another process: until the first page is leased; then the crawl ends as it should."""
+    before, began = memory()[0], time.perf_counter()
+    async with opened(path) as keeper:
+        Bench(keeper).lease()
+        took = time.perf_counter() - began
+        now, peak = memory()
+        known = len(keeper.frontier)
+        click.echo(f"{took} {(now - before) / known} {(peak - before) / known}")
+        await keeper.commit(checkpoint=True)
+
+
+def resumed(path: Path) -> tuple[float, float, float]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench.frontier", "--go-on", str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    took, ram, peak = map(float, done.stdout.split())
+    return took, ram, peak
+
+
+# ---------------------------------------------------------------- the command
+
+
+async def measure(path: Path, stops: list[int]) -> list[Stage]:
+    stages = []
+    async with opened(path) as keeper:
+        async for stage in grow(keeper, path, stops):
+            stages.append(stage)
+            click.echo(told(stage), err=True)
+    return stages
+
+
+def told(stage: Stage) -> str:
+    return row(*(f"{value:{form}}" for value, (_, form) in zip(stage, COLUMNS, strict=True)))
+
+
+def report(path: Path, stops: list[int]) -> Iterator[str]:
+    stages = asyncio.run(measure(path, stops))
+    yield f"{today()}: {stages[-1].known:,} URLs. {machine()}."
+    yield ""
+    yield from head(*(title for title, _ in COLUMNS))
+    yield from map(told, stages)
+    yield ""
+    after_kill, after_end = resumed(path), resumed(path)
+    size, pages = bytes_of_links(path)
+    yield from head("", "seconds", "RAM B a URL", "at the peak")
+    yield row("goes on after a kill", *(f"{value:.1f}" for value in after_kill))
+    yield row("goes on after an end", *(f"{value:.1f}" for value in after_end))
+    yield ""
+    yield (
+        f"Disk at the end: {disk(path) / stages[-1].known:.1f} bytes a URL; of these the links of "
+        f"{pages:,} pages take {size / stages[-1].known:.1f}, {size / pages / LINKS:.1f} a link."
+    )
+
+
+def decades(urls: int) -> list[int]:
+    """1e5, 1e6 and so on, and in the end all of them."""
+    stops = [10**power for power in range(5, 10) if 10**power < urls]
+    return [*stops, urls]
+
+
+@click.command()
+@click.option("--urls", type=float, default=1e6, show_default=True)
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where the store is made; it needs 150 bytes a URL.",
+)
+@click.option("--go-on", type=click.Path(exists=True, dir_okay=False, path_type=Path), hidden=True)
+@click.option(
+    "--into",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A document that gets the tables, such as docs/speed.md.",
+)
+def main(urls: float, folder: Path | None, go_on: Path | None, into: Path | None) -> None:
+    if go_on:
+        asyncio.run(_go_on(go_on))
+        return
+    with TemporaryDirectory(prefix="minicrawl-bench-", dir=folder) as name:
+        lines = list(report(Path(name, "crawl.db"), decades(int(urls))))
+    click.echo("\n".join(lines))
+    if into:
+        write_into(into, "frontier", lines)
+
+
+_go_on = go_on
+
+if __name__ == "__main__":
+    main()
