@@ -1,126 +1,21 @@
-"""HTML: what the tags of a page say, found in one pass over its text without building a tree.
+"""HTML: what the tags of a page say, nothing resolved yet.
 
-Law: tags are found by the tokenization rules of the HTML standard, so no nesting, no size and no
-markup left open can hide a link from us, and what the standard takes for text is none. The time is
-proportional to the text, whatever it is: in a token no quantifier gives back what it took, and
-one that has no end is taken to the end of the page.
+Law: a link is there once, in the order of the page, and of all that may be said once the first
+word counts. Only robots are asked as often as they are spoken to.
 
-raw text     content in which only its own end tag is markup, as in <style>
-escaped      in a script behind "<!--": there an inner <script> hides one </script>
-plain tag    one that says nothing to us and in whose attributes there is no "<": the search may
-             stumble through it, as there is nothing in it that it could take for a tag
+written    as it stands in the page, its character references not decoded
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import unescape
-from html.entities import html5
 from typing import NamedTuple
 
 from minicrawl.web.headers import HTML_TYPES, NO_WISHES, RobotsTag, media_type, robots_tag
-
-# ---------------------------------------------------------------- the grammar of a tag
-
-_S = r"[\t\n\f\r ]"
-_NAME = r"[^\t\n\f\r />][^\t\n\f\r />=]*+"  # a "=" at its start is part of it
-
-
-def _value(opening: str) -> str:
-    return (
-        rf"(?:{_S}*+={_S}*+"
-        rf"""(?:"{opening}[^"]*+)(?:"|\Z)|'{opening}[^']*+)(?:'|\Z)"""
-        rf"""|{opening}[^\t\n\f\r >"'][^\t\n\f\r >]*+))?+)?+"""
-    )
-
-
-_VALUE = _value("(?:")
-_CAPTURED_VALUE = _value("(")  # in one of three groups
-ATTRIBUTES = rf"(?:[\t\n\f\r /]++|{_NAME}{_VALUE})*+"
-"""All from the name of a tag to its end, or to the end of the page."""
-
-_ATTRIBUTE = re.compile(rf"({_NAME}){_CAPTURED_VALUE}")
-_ATTRIBUTES_READ = 1 << 16  # characters; beyond that a tag is an attack
-
-
-def attributes(text: str) -> dict[str, str]:
-    """The attributes in what `ATTRIBUTES` matched, by lower-case name; of twins the first counts.
-
-    Values are as written: their character references are still to be decoded.
-    """
-    found: dict[str, str] = {}
-    for name, *values in _ATTRIBUTE.findall(text, 0, _ATTRIBUTES_READ):
-        found.setdefault(name.lower(), "".join(values))
-    return found
-
-
-_REFERENCE = re.compile(
-    r"&(?:#(?:[xX][0-9a-fA-F]++|[0-9]++);?+|([a-zA-Z][a-zA-Z0-9]*+(?:;|(?!=))))"
-)
-
-
-def decoded(value: str) -> str:
-    """The value of an attribute, its character references decoded.
-
-    Other than in text, "&copy=1" and "&copyright" stay as they are: the standard saves the
-    queries of those who did not write "&amp;".
-    """
-    return _REFERENCE.sub(_character, value) if "&" in value else value
-
-
-def _character(reference: re.Match[str]) -> str:
-    name = reference[1]
-    return html5.get(name, reference[0]) if name else unescape(reference[0])
-
-
-# ---------------------------------------------------------------- the tokens of a page
-
-_STOP = r"(?=[\t\n\f\r />])"
-_OPEN_END = r"(?:>|\Z)"
-
-_BEFORE_HREF = rf"(?:[\t\n\f\r /]++|(?!href(?:[\t\n\f\r />=]|\Z)){_NAME}{_VALUE})*+"
-_ANCHOR = rf"a(?:rea)?+{_STOP}(?P<anchor>{_BEFORE_HREF}href{_CAPTURED_VALUE}{ATTRIBUTES})>"
-
-_TELLING = rf"(?P<name>base|frame|link|meta|noscript|svg){_STOP}(?P<said>{ATTRIBUTES})>"
-_CLOSING = rf"/(?P<closed>noscript|svg){_STOP}{ATTRIBUTES}>"
-
-_RAW_NAME = r"(?P<raw>t(?:itle|extarea)|iframe|style|xmp|no(?:embed|frames))"
-_RAW_TEXT = rf"[^<]*+(?:<(?!/(?P=raw){_STOP})[^<]*+)*+"
-_RAW = rf"{_RAW_NAME}{_STOP}(?P<raw_said>{ATTRIBUTES})%s(?P<content>{_RAW_TEXT})"
-
-_SCRIPT_END = rf"</script{_STOP}"
-_HIDDEN = rf"<script{_STOP}(?:[^<-]++|-(?!->)|<(?!/script{_STOP}))*+(?:{_SCRIPT_END})?+"
-_ESCAPED = rf"<!--(?:-?>|(?:[^<-]++|-(?!->)|{_HIDDEN}|(?!{_SCRIPT_END})<)*+(?:-->)?+)"
-_SCRIPT = rf"script{_STOP}{ATTRIBUTES}%s(?:[^<]++|{_ESCAPED}|(?!{_SCRIPT_END})<)*+"
-
-_PLAINTEXT = rf"plaintext{_STOP}{ATTRIBUTES}>(?s:.*+)"
-
-_NO_LESS_THAN = r"""(?:"[^"<]*+"|'[^'<]*+')"""
-_PLAIN = rf"""[^<>"'=]*+(?:(?<![\t\n\f\r /"'])={_NO_LESS_THAN}[^<>"'=]*+)*+>"""
-_OTHER = rf"/?[a-z](?!{_PLAIN})[^\t\n\f\r />]*+{ATTRIBUTES}{_OPEN_END}"
-
-_COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>|\Z))"
-_BOGUS_COMMENT = rf"(?:[!?]|/(?=[^a-z]))[^>]*+{_OPEN_END}"
-
-# Most tags are none of ours, and to try all names on each of them would take twice the time.
-_PLAIN_END_TAG = r"/(?!noscript>|svg>)[a-z0-9]++>"
-_FIRST_TWO_LETTERS = r"[abfilmnpstx][acefilmortv\t\n\f\r />]"
-
-
-def _token(end_of_raw_tag: str) -> re.Pattern[str]:
-    raw = f"{_RAW}|{_SCRIPT}".replace("%s", end_of_raw_tag)
-    return re.compile(
-        f"<(?!{_PLAIN_END_TAG})(?:"
-        f"(?={_FIRST_TWO_LETTERS})(?:{_ANCHOR}|{_TELLING}|{raw}|{_PLAINTEXT})"
-        f"|{_CLOSING}|{_OTHER}|{_COMMENT}|{_BOGUS_COMMENT})",
-        re.IGNORECASE | re.ASCII,
-    )
-
-
-_HTML_TOKEN = _token(">")
-_XHTML_TOKEN = _token("(?<!/)>")  # only there has <script/> no content
-
-# ---------------------------------------------------------------- what a page says
+from minicrawl.web.tags import S, attributes, decoded, href
+from minicrawl.web.tokens import HREF, HTML, XHTML
+from minicrawl.web.words import words
 
 TITLE_LENGTH = 300
 """Characters of a title that are kept."""
@@ -164,18 +59,14 @@ def scan(
     xhtml: bool = False,
 ) -> Markup:
     """Read all of `text`; `agent` is the name that a page may use to speak to us alone."""
-    tokens = _XHTML_TOKEN if xhtml else _HTML_TOKEN
     page = _Page(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), agent, max_links, with_words)
-    for tag in tokens.finditer(page.text):
-        match tag.lastgroup:
-            case "anchor":
-                page.read_anchor(tag)
-            case "said":
-                _READERS[tag["name"].lower()](page, attributes(tag["said"]))
-            case "content":
-                page.read_raw(tag)
-            case "closed":
-                page.open.discard(tag["closed"].lower())
+    links = page.links
+    for token in (XHTML if xhtml else HTML).finditer(page.text):
+        href = token[HREF]
+        if href is None:
+            page.read(token)
+        elif href not in links or "&" in href:
+            page.add_link(href, token)
     return page.markup()
 
 
@@ -205,41 +96,74 @@ class _Page:
             robots=self.robots,
         )
 
-    def read_anchor(self, tag: re.Match[str]) -> None:
-        href = tag[2] or tag[3] or tag[4] or ""
-        if len(href) > _LONGEST_HREF:
-            return
-        if "nofollow" not in tag["anchor"].lower() or not _is_nofollow(attributes(tag["anchor"])):
-            self._add_link(decoded(href), tag)
+    def read(self, token: re.Match[str]) -> None:
+        """Any token but a plain anchor."""
+        if name := token["name"]:
+            _READERS[name.lower()](self, token)
+        elif token["raw"]:
+            self._read_raw(token)
 
-    def read_raw(self, tag: re.Match[str]) -> None:
+    def read_anchor(self, tag: re.Match[str]) -> None:
+        said = tag["said"]
+        written = href(said)
+        if written is not None and not (
+            "nofollow" in said.lower() and _is_nofollow(attributes(said))
+        ):
+            self.add_link(written, tag)
+
+    def add_link(self, written: str, anchor: re.Match[str] | None = None) -> None:
+        """Its character references are still to be decoded."""
+        if len(written) > _LONGEST_HREF:
+            return
+        href = decoded(written) if "&" in written else written
+        if "#" in href:
+            href = href[: href.index("#") + 1]
+        if href not in self.links and len(self.links) < self.max_links:
+            self.links[href] = self._words(anchor) if anchor and self.with_words else ""
+
+    def _words(self, anchor: re.Match[str]) -> str:
+        start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
+        return words(self.text, start - len("<"), anchor.end())
+
+    def _read_raw(self, tag: re.Match[str]) -> None:
         name = tag["raw"].lower()
         if name == "iframe":
-            self.read_frame(attributes(tag["raw_said"]))
+            self._read_source(tag["raw_said"])
         elif name == "title" and not self.title and "svg" not in self.open:
-            words = unescape(tag["content"][:_TITLE_READ]).split()
-            self.title = " ".join(words)[:TITLE_LENGTH].rstrip()
+            said = unescape(tag["content"][:_TITLE_READ]).split()
+            self.title = " ".join(said)[:TITLE_LENGTH].rstrip()
 
-    def read_frame(self, said: dict[str, str]) -> None:
-        if source := said.get("src"):
-            self._add_link(decoded(source))
+    def read_frame(self, tag: re.Match[str]) -> None:
+        self._read_source(tag["said"])
 
-    def read_link(self, said: dict[str, str]) -> None:
-        href = said.get("href")
-        if href is None:
+    def _read_source(self, said: str) -> None:
+        if source := attributes(said).get("src"):
+            self.add_link(source)
+
+    def read_link(self, tag: re.Match[str]) -> None:
+        if not _MAY_LEAD.search(tag["said"]):
+            return
+        said = attributes(tag["said"])
+        target = said.get("href")
+        if target is None:
             return
         relations = _tokens(said.get("rel", ""))
         if "canonical" in relations and self.canonical is None:
-            self.canonical = decoded(href)
+            self.canonical = decoded(target)
         if "nofollow" not in relations and _leads_to_page(said, relations):
-            self._add_link(decoded(href))
+            self.add_link(target)
 
-    def read_base(self, said: dict[str, str]) -> None:
-        href = said.get("href")
-        if href is not None and self.base is None:
-            self.base = decoded(href)
+    def read_base(self, tag: re.Match[str]) -> None:
+        target = href(tag["said"])
+        if target is not None and self.base is None:
+            self.base = decoded(target)
 
-    def read_meta(self, said: dict[str, str]) -> None:
+    def read_meta(self, tag: re.Match[str]) -> None:
+        lower = tag["said"].lower()
+        if "robots" in lower or self.agent in lower or "refresh" in lower:
+            self._read_wish(attributes(tag["said"]))
+
+    def _read_wish(self, said: dict[str, str]) -> None:
         content = decoded(said.get("content", ""))
         if said.get("name", "").lower() in {"robots", self.agent}:
             self.robots = self.robots.and_also(robots_tag(content, self.agent))
@@ -251,26 +175,26 @@ class _Page:
             return
         # In <noscript> it sends away only those who cannot run scripts.
         if refresh.delay_s > AT_ONCE_S or "noscript" in self.open:
-            self._add_link(refresh.url)
+            self.add_link(refresh.url.replace("&", "&amp;"))
         elif self.refresh is None:
             self.refresh = refresh.url
 
-    def _add_link(self, href: str, anchor: re.Match[str] | None = None) -> None:
-        if "#" in href:
-            href = href[: href.index("#") + 1]
-        if href not in self.links and len(self.links) < self.max_links:
-            words = _words(self.text, *anchor.span()) if anchor and self.with_words else ""
-            self.links[href] = words
 
-
-_READERS: dict[str, Callable[[_Page, dict[str, str]], None]] = {
+_READERS: dict[str, Callable[[_Page, re.Match[str]], None]] = {
+    "a": _Page.read_anchor,
+    "area": _Page.read_anchor,
     "base": _Page.read_base,
     "frame": _Page.read_frame,
     "link": _Page.read_link,
     "meta": _Page.read_meta,
     "noscript": lambda page, _: page.open.add("noscript"),
+    "/noscript": lambda page, _: page.open.discard("noscript"),
     "svg": lambda page, _: page.open.add("svg"),
+    "/svg": lambda page, _: page.open.discard("svg"),
 }
+
+# Most of these tags load a style or name an icon.
+_MAY_LEAD = re.compile("canonical|next|prev|alternate|&", re.IGNORECASE)
 
 
 def _is_nofollow(said: dict[str, str]) -> bool:
@@ -294,8 +218,8 @@ def _leads_to_page(said: dict[str, str], relations: set[str]) -> bool:
 # ---------------------------------------------------------------- meta refresh
 
 _REFRESH = re.compile(
-    rf"{_S}*+(?=[0-9.])([0-9]*+)[0-9.]*+(?:\Z|(?=[;,\t\n\f\r ]){_S}*+[;,]?+{_S}*+"
-    rf"""(?:url{_S}*+={_S}*+)?+(?:"([^"]*+)|'([^']*+)|(.*+)))""",
+    rf"{S}*+(?=[0-9.])([0-9]*+)[0-9.]*+(?:\Z|(?=[;,\t\n\f\r ]){S}*+[;,]?+{S}*+"
+    rf"""(?:url{S}*+={S}*+)?+(?:"([^"]*+)|'([^']*+)|(.*+)))""",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
 _DELAY_DIGITS = 9
@@ -310,30 +234,3 @@ def meta_refresh(content: str) -> Refresh | None:
     delay_s = int(said[1].lstrip("0")[:_DELAY_DIGITS] or 0)
     url = said[2] or said[3] or said[4] or ""
     return Refresh(delay_s, url.translate(_NOT_IN_URLS).strip(" "))
-
-
-# ---------------------------------------------------------------- the words of a link
-
-_WORDS_AROUND = 10
-_MARKUP_AROUND = 600  # characters in which they are looked for
-_ANCHOR_READ = 2000  # characters of markup before an anchor that is left open ends for us
-_ANCHOR_ENDS = re.compile(rf"</?a{_STOP}", re.IGNORECASE | re.ASCII)
-_NO_WORDS = re.compile(
-    r"^[^<>]*>"  # the rest of a tag that begins before the window
-    r"|<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1[^>]*+>|\Z)|<[^>]*+(?:>|\Z)",
-    re.IGNORECASE | re.ASCII | re.DOTALL,
-)
-
-
-def _words(text: str, start: int, end: int) -> str:
-    """What the anchor says whose start tag is `text[start:end]`, with the words around it."""
-    limit = end + _ANCHOR_READ
-    closing = _ANCHOR_ENDS.search(text, end, limit)
-    close = closing.start() if closing else min(limit, len(text))
-    before = _plain_words(text[max(start - _MARKUP_AROUND, 0) : start])[-_WORDS_AROUND:]
-    after = _plain_words(text[close : close + _MARKUP_AROUND])[:_WORDS_AROUND]
-    return " ".join([*before, *_plain_words(text[end:close]), *after])
-
-
-def _plain_words(markup: str) -> list[str]:
-    return unescape(_NO_WORDS.sub(" ", markup)).split()

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from minicrawl.web.headers import RobotsTag
-from minicrawl.web.html import Markup, Refresh, attributes, decoded, meta_refresh, scan
+from minicrawl.web.html import Markup, Refresh, meta_refresh, scan
+from minicrawl.web.tags import attributes, decoded
 
 
 def links(text: str) -> list[str]:
@@ -35,6 +36,10 @@ def links(text: str) -> list[str]:
         "<template><a href=x></template>",
         "<a rel='ugc sponsored' href=x>",
         "<a class=nofollow href=x>",
+        '<a class="nofollow" href="x">',
+        '<link rel="prev" href="x">',
+        '<link rel="next" href="x">',
+        '<link rel="alternate" href="x">',
     ],
 )
 def test_what_leads_to_a_page_is_a_link(tag: str) -> None:
@@ -59,6 +64,11 @@ def test_what_leads_to_a_page_is_a_link(tag: str) -> None:
         "<link rel='next nofollow' href=x>",
         "<a rel=nofollow href=x>",
         "<a href=x rel='UGC NoFollow'>",
+        '<a rel="nofollow" href="x">',
+        '<a href="x" rel="nofollow">',
+        '<a href="x" class="k" rel="nofollow">',
+        '<a id="x">',
+        '<link rel="icon" href="x">',
     ],
 )
 def test_what_leads_to_no_page_or_must_not_be_followed_is_no_link(tag: str) -> None:
@@ -72,6 +82,12 @@ def test_a_link_that_is_followed_once_is_followed() -> None:
 
 def test_links_are_there_once_and_in_the_order_of_the_page() -> None:
     assert links("<a href=b><a href=a><a href=b>") == ["b", "a"]
+    assert links('<a href="b"><a href=a><a href="b">') == ["b", "a"]
+
+
+def test_links_are_the_same_by_what_they_mean_not_by_how_they_are_written() -> None:
+    assert links('<a href="&#97;"><a href="a">') == ["a"]
+    assert links('<a href="?&amp;amp;"><a href="?&amp;"><a href="?&">') == ["?&amp;", "?&"]
 
 
 def test_what_follows_the_hash_does_not_make_another_link() -> None:
@@ -106,6 +122,12 @@ def test_an_endless_href_is_none() -> None:
         "<a xhref=y href=x>",
         "<a title='a'href=x>",
         "<a title= href=y href=x>",
+        '<a href="x">',
+        '<a\nclass="k"  href="x" title="t" />',
+        '<a hreflang="de" href="x">',
+        '<a title="href=\'y\'"href="x">',
+        '<a id="y"><a href="x">',
+        '<a id="y" href="x">',
     ],
 )
 def test_attributes_are_read_as_browsers_read_them(tag: str) -> None:
@@ -187,10 +209,17 @@ def test_character_references_are_decoded_by_the_rule_of_attributes(
         "<noframes><a href=y></noframes>",
         "<iframe><a href=y></iframe>",
         "<select><option>",
+        '<p title="<a href=y>">',
+        '<p class="k" title="<a href=y>">',
+        '<h1 class="k" id="<a href=y>" />',
+        '<link rel="icon" href="<a href=y>">',
+        '<a id="<a href=y>">',
+        '<section a="k"b="<a href=y>">',
     ],
 )
 def test_no_markup_before_it_hides_a_link(before: str) -> None:
     assert links(f"{before}<a href=x>") == ["x"]
+    assert links(f'{before}<a href="x">') == ["x"]
 
 
 @pytest.mark.parametrize(
@@ -264,6 +293,8 @@ def test_the_first_canonical_counts() -> None:
         ("<meta name=MiniCrawl content=noindex>", RobotsTag(noindex=True)),
         ("<meta name=otherbot content=none>", RobotsTag()),
         ("<meta name=robots>", RobotsTag()),
+        ("<meta name=description content=noindex>", RobotsTag()),
+        ("<meta name=description content=robots>", RobotsTag()),
         (
             "<meta name=robots content=noindex><meta name=minicrawl content=nofollow>",
             RobotsTag(noindex=True, nofollow=True),
@@ -342,6 +373,11 @@ def test_words_do_not_come_out_of_a_tag_that_is_cut() -> None:
     assert page.links == {"x": "yes it"}
 
 
+def test_words_are_those_around_the_tag_however_it_is_spelled() -> None:
+    for tag in ("<A HREF=x>", '<a href="x">', '<a title="<b" href="x">'):
+        assert scan(f"one{tag}two", with_words=True).links == {"x": "one two"}
+
+
 def test_words_are_there_only_when_asked_for() -> None:
     assert scan("a <a href=x>b").links == {"x": ""}
 
@@ -353,8 +389,11 @@ MARKUP = """\
 &amp; &copy &copy= &#x41; é \0 <!-- --> --!> - ! <? <! </ <p/title= </p/title='<a/href=i>'>
 <div> </div> <script> </script> <script </script/ <style> </style> <title> </title>
 <textarea> </textarea> <iframe> </iframe> <noscript> </noscript> <xmp> </xmp> <noembed> </noembed>
-<noframes> </noframes> <plaintext>"""
-PIECES = st.sampled_from([" ", "\n", "\t", *re.split("[ \n]", MARKUP)])
+<noframes> </noframes> <plaintext> <a_href="r"> <a_class="k"_href="s"> <a_id="t"> <p_title="
+<p_class="k"> <br_/> <h1>"""
+PIECES = st.sampled_from(
+    [" ", "\n", "\t", *(piece.replace("_", " ") for piece in re.split("[ \n]", MARKUP))]
+)
 
 
 @given(st.lists(PIECES, max_size=30).map("".join))
