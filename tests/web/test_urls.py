@@ -298,7 +298,7 @@ def test_all_links_at_once_are_the_same_as_one_by_one(hrefs: list[str], base: st
 
 
 PLAIN_PIECES = """
-    a Z 0 0x7f com xn-- _ - . .. / // %2e %2E %20 ? ?b=c & = ; @ : ! $ ( ) * + , ~
+    a Z 0 0x7f com xn-- _ - . .. / // ../ ../../ %2e %2E %20 ? ?b=c & = ; @ : ! $ ( ) * + , ~
     http://example.org https://example.org/ http://a.b http://1.2
 """
 
