@@ -30,11 +30,18 @@ _MAY_TELL = (
     r"|sc|style|svg|t(?:it|ex)|xmp"
 )
 
+# Spelled otherwise, a tag is silent unless it has one of these names, or is an anchor.
+_NAMES = (
+    r"area|base|i?+frame|link|meta|/?+(?:noscript|svg)|no(?:embed|frames)|plaintext|script|style"
+    r"|t(?:itle|extarea)|xmp"
+)
+
 # What is common is tried first, without a loop: to enter one is what costs.
 _COMMON = r"(?:span|div|p|li|td|tr|code|dd|dt|em|pre|h[1-6]|ul|strong)"
 _SILENT = (
-    rf'<(?:/(?!no|svg)[a-z][a-z0-9]*+>|{_COMMON}(?:>| [a-z-]++="[^"]*+">)'
-    rf"|(?!{_MAY_TELL})[a-z][a-z0-9]*+(?:{_PLAIN_ATTRIBUTE})*+{_PLAIN_END})"
+    rf'<(?:/(?![nN][oO]|[sS][vV])[a-zA-Z][a-zA-Z0-9]*+>|{_COMMON}(?:>| [a-z-]++="[^"]*+">)'
+    rf"|(?!{_MAY_TELL})[a-z][a-z0-9]*+(?:{_PLAIN_ATTRIBUTE})*+{_PLAIN_END}"
+    rf"|(?![aA]{STOP}|(?i:{_NAMES}){STOP})/?+[a-zA-Z][^\t\n\f\r />]*+(?:>|{ATTRIBUTES}>))"
 )
 
 # Of "#top" the "#" is enough: many pages are full of links to themselves.
