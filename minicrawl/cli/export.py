@@ -9,7 +9,7 @@ import click
 from minicrawl.cli.stores import choice_options, json_option, store_option
 from minicrawl.cli.tables import show_json
 from minicrawl.export.files import WRITERS, replacing, writer_for
-from minicrawl.report.ranks import Choice, rows
+from minicrawl.report.ranks import Choice, blocks
 from minicrawl.report.snapshot import snapshot
 
 STDOUT = Path("-")
@@ -33,7 +33,7 @@ def export(
     """
     write = writer_for(file, name or ("csv" if file == STDOUT else None))
     with snapshot(store) as seen:
-        found = rows(seen, replace(choice, noindex=noindex))
+        found = blocks(seen, replace(choice, noindex=noindex))
         if file == STDOUT:
             write(found, sys.stdout.buffer)
             return

@@ -139,7 +139,7 @@ class Keeper:
     def document(self, page: int) -> DocumentRow | None:
         """What a page was when it was last read."""
         found = self._documents.get(page)
-        return found or tables.documents(self._reader, (page,)).get(page)
+        return found or tables.document(self._reader, page)
 
     def planted(self) -> set[int]:
         """The pages that the user vouches for, of this run and of earlier ones."""

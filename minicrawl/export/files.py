@@ -9,10 +9,10 @@ from typing import BinaryIO
 
 from minicrawl.errors import UsageError
 from minicrawl.export.parquet import write_parquet
-from minicrawl.export.rows import ExportRow
+from minicrawl.export.rows import Block
 from minicrawl.export.text import write_csv, write_jsonl, write_tsv
 
-Writer = Callable[[Iterable[ExportRow], BinaryIO], None]
+Writer = Callable[[Iterable[Block], BinaryIO], None]
 
 WRITERS: dict[str, Writer] = {
     "csv": write_csv,

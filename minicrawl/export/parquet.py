@@ -7,16 +7,14 @@ so the file is made in a folder of its own and copied.
 import shutil
 import tempfile
 from collections.abc import Iterable
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
 from minicrawl.errors import UsageError
-from minicrawl.export.rows import COLUMNS, ExportRow
+from minicrawl.export.rows import COLUMNS, Block
 
-_ROWS_AT_ONCE = 50_000
 _MEMORY = "256MB"
 _TYPES = {
     "rank": "BIGINT",
@@ -32,8 +30,8 @@ _TYPES = {
 """All others are text."""
 
 
-def write_parquet(rows: Iterable[ExportRow], file: BinaryIO) -> None:
-    """One row group after the other; the times are timestamps in UTC."""
+def write_parquet(blocks: Iterable[Block], file: BinaryIO) -> None:
+    """One block after the other; the times are timestamps in UTC."""
     try:
         import duckdb
     except ImportError as error:
@@ -47,20 +45,16 @@ def write_parquet(rows: Iterable[ExportRow], file: BinaryIO) -> None:
         ) as database:
             columns = ", ".join(f"{name} {_TYPES.get(name, 'VARCHAR')}" for name in COLUMNS)
             database.execute(f"CREATE TABLE pages ({columns})")
-            remaining = iter(rows)
-            while block := list(islice(remaining, _ROWS_AT_ONCE)):
-                database.register("block", _as_columns(block))
+            for block in blocks:
+                database.register("block", _as_arrays(block))
                 database.execute("INSERT INTO pages SELECT * FROM block")
             database.execute("COPY pages TO ? (FORMAT parquet, COMPRESSION zstd)", [str(target)])
         with target.open("rb") as made:
             shutil.copyfileobj(made, file)
 
 
-def _as_columns(block: list[ExportRow]) -> dict[str, np.ndarray]:
-    return {
-        name: np.array(values, dtype=_numpy_type(name))
-        for name, values in zip(COLUMNS, zip(*block, strict=True), strict=True)
-    }
+def _as_arrays(block: Block) -> dict[str, np.ndarray]:
+    return {name: np.array(values, dtype=_numpy_type(name)) for name, values in block.items()}
 
 
 def _numpy_type(name: str) -> type:

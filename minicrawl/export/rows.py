@@ -1,6 +1,11 @@
-"""What an exported file says of a page: one row, the same columns in every format."""
+"""What an exported file says of a page: one row, the same columns in every format.
 
-from typing import NamedTuple
+Rows come in blocks, column by column: what is done to a column at once costs a fraction of what it
+costs row by row.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 
 class ExportRow(NamedTuple):
@@ -22,3 +27,11 @@ class ExportRow(NamedTuple):
 
 
 COLUMNS = ExportRow._fields
+
+Block = dict[str, Sequence[Any]]
+"""The columns of some rows by their names, in the order of COLUMNS; all have the same length."""
+
+
+def rows_of(block: Block) -> Iterator[ExportRow]:
+    """A block row by row."""
+    return map(ExportRow._make, zip(*block.values(), strict=True))

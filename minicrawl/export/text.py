@@ -4,49 +4,59 @@ CSV and TSV are for spreadsheets: their cells are harmless, and read back they m
 the page said by a leading apostrophe or an escape. JSONL is for programs: it is exact.
 """
 
-import csv
 import json
-from collections.abc import Iterable
-from io import StringIO
-from itertools import islice
-from typing import BinaryIO
+from collections.abc import Iterable, Sequence
+from typing import Any, BinaryIO
 
-from minicrawl.export.cells import harmless
-from minicrawl.export.rows import COLUMNS, ExportRow
+from minicrawl.export.cells import all_harmless
+from minicrawl.export.rows import COLUMNS, Block, rows_of
 
-_ROWS_AT_ONCE = 1_000
+_STRANGE = frozenset(("url", "host", "title"))
+"""The columns that are text of strangers."""
 
 
-def write_csv(rows: Iterable[ExportRow], file: BinaryIO) -> None:
+def write_csv(blocks: Iterable[Block], file: BinaryIO) -> None:
     """RFC 4180 but for the line ends, which are those of the system's own tools."""
-    _write_cells(rows, file, ",")
+    _write_cells(blocks, file, ",")
 
 
-def write_tsv(rows: Iterable[ExportRow], file: BinaryIO) -> None:
+def write_tsv(blocks: Iterable[Block], file: BinaryIO) -> None:
     """The same with tabs between; no cell holds one."""
-    _write_cells(rows, file, "\t")
+    _write_cells(blocks, file, "\t")
 
 
-def write_jsonl(rows: Iterable[ExportRow], file: BinaryIO) -> None:
+def write_jsonl(blocks: Iterable[Block], file: BinaryIO) -> None:
     """An object a line, in ASCII."""
     encode = json.JSONEncoder(allow_nan=False).encode
-    file.writelines(f"{encode(row._asdict())}\n".encode("ascii") for row in rows)
+    for block in blocks:
+        file.writelines(f"{encode(row._asdict())}\n".encode("ascii") for row in rows_of(block))
 
 
-def _write_cells(rows: Iterable[ExportRow], file: BinaryIO, delimiter: str) -> None:
-    lines = StringIO()
-    writer = csv.writer(lines, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    remaining = iter(rows)
-    while lines.tell():
-        file.write(lines.getvalue().encode())
-        lines.seek(0)
-        lines.truncate()
-        writer.writerows(map(_cells, islice(remaining, _ROWS_AT_ONCE)))
+def _write_cells(blocks: Iterable[Block], file: BinaryIO, delimiter: str) -> None:
+    file.write(f"{delimiter.join(COLUMNS)}\n".encode())
+    for block in blocks:
+        columns = (
+            _quoted(all_harmless(values), delimiter) if name in _STRANGE else _cells(values)
+            for name, values in block.items()
+        )
+        lines = map(delimiter.join, zip(*columns, strict=True))
+        file.write("".join([f"{line}\n" for line in lines]).encode())
 
 
-def _cells(row: ExportRow) -> tuple[object, ...]:
-    """Only these three are text of strangers."""
-    rank, url, host, *numbers, title, first_fetched, last_fetched = row
-    strange = harmless(url), harmless(host), *numbers, harmless(title)
-    return rank, *strange, first_fetched, last_fetched
+def _cells(values: Sequence[Any]) -> Iterable[str]:
+    """What is absent is an empty cell."""
+    if None in values:
+        return ["" if value is None else str(value) for value in values]
+    return map(str, values)
+
+
+def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:
+    """A harmless cell has no line break, so these two alone make a cell need quotes."""
+    text = "".join(cells)
+    if delimiter not in text and '"' not in text:
+        return cells
+    return [_quote(cell) if delimiter in cell or '"' in cell else cell for cell in cells]
+
+
+def _quote(cell: str) -> str:
+    return '"' + cell.replace('"', '""') + '"'

@@ -57,6 +57,9 @@ class Window(Protocol):
     def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
         """The same of a range of pages, as columns; measures by page."""
 
+    def histories(self, pages: NDArray[np.int64]) -> Floats:
+        """What these pages handed on, as far as it counts, in units."""
+
     def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
         """Pages that were saved follow on those that are there; `measures` are by page."""
 
@@ -98,6 +101,9 @@ class Static:
         history = np.frombuffer(self._history, dtype=np.int64)[first:end].copy()
         return history, np.zeros_like(history), {}
 
+    def histories(self, pages: NDArray[np.int64]) -> Floats:
+        return np.frombuffer(self._history, dtype=np.int64)[pages] / UNIT
+
     def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
         self._history.frombytes(history.tobytes())
 
@@ -138,6 +144,9 @@ class Interpolation:
 
     def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
         return *self._readings.between(first, end), {}
+
+    def histories(self, pages: NDArray[np.int64]) -> Floats:
+        return self._readings.histories(pages)
 
     def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
         self._readings.restore(history, times)
@@ -188,6 +197,11 @@ class _Readings:
             self._read.append(now)
         else:
             self._history[row], self._read[row] = history, now
+
+    def histories(self, pages: Numbers) -> Floats:
+        rows = map(self._rows.get, pages.tolist())
+        history = self._history
+        return np.array([0 if row is None else history[row] for row in rows]) / UNIT
 
     def between(self, first: int, end: int) -> tuple[Numbers, Numbers]:
         """Those of the pages of a range."""
@@ -275,6 +289,10 @@ class Measures(ABC):
         born = np.frombuffer(self._born, dtype=np.int64)[first:end].copy()
         packed = ((page, self.past(page)[2]) for page in range(first, end))
         return np.zeros_like(born), born, {page: one for page, one in packed if one is not None}
+
+    def histories(self, pages: NDArray[np.int64]) -> Floats:
+        kept = (self._measures.get(page, ()) for page in pages.tolist())
+        return np.array([sum(cash for _, cash in measures) / UNIT for measures in kept])
 
     def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
         self._born.frombytes(times.tobytes())

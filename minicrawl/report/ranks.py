@@ -4,25 +4,26 @@ Law: the rank of a page is its place among all pages known, whatever part of the
 equals the one that became known first comes first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import islice
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.export.rows import ExportRow
+from minicrawl.export.rows import Block, ExportRow, rows_of
 from minicrawl.model import READ_STATES, State
-from minicrawl.report.snapshot import LABELS, Snapshot, host
-from minicrawl.store import questions, tables
+from minicrawl.report.snapshot import LABELS, Snapshot, host, understood
+from minicrawl.store import questions
+from minicrawl.store.records import DocumentRow
 
 Pages = NDArray[np.int64]
 
-_ROWS_AT_ONCE = 500
+_ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,10 +76,21 @@ def top(snapshot: Snapshot, choice: Choice) -> Iterator[RankedPage]:
 
 
 def rows(snapshot: Snapshot, choice: Choice) -> Iterator[ExportRow]:
-    """All that is known of the pages chosen, the most important first; memory for a few at once."""
+    """All that is known of the pages chosen, the most important first."""
+    return chain.from_iterable(map(rows_of, blocks(snapshot, choice)))
+
+
+def blocks(snapshot: Snapshot, choice: Choice) -> Iterator[Block]:
+    """The same column by column, with memory for one block at a time."""
     pages, ranks = _in_order(snapshot, choice)
-    found = _rows(snapshot, pages, ranks, noindex=choice.noindex)
-    return islice(found, choice.count or None)
+    wanted, start = choice.count or len(pages), 0
+    while wanted and start < len(pages):
+        stop = start + min(wanted, _ROWS_AT_ONCE)
+        with understood(snapshot.path):
+            block = _block(snapshot, pages[start:stop], ranks[start:stop], noindex=choice.noindex)
+        yield block
+        wanted -= len(block["rank"])
+        start = stop
 
 
 def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
@@ -129,46 +141,64 @@ def _hosts_named(snapshot: Snapshot, name: str) -> list[int]:
     return found
 
 
-def _rows(snapshot: Snapshot, pages: Pages, ranks: Pages, *, noindex: bool) -> Iterator[ExportRow]:
-    for start in range(0, len(pages), _ROWS_AT_ONCE):
-        block = slice(start, start + _ROWS_AT_ONCE)
-        yield from _block(snapshot, pages[block], ranks[block].tolist(), noindex=noindex)
+def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, *, noindex: bool) -> Block:
+    documents = list(questions.documents(snapshot.connection, pages.tolist()))
+    if not noindex:
+        hidden = [document.page for document in documents if document.noindex]
+        shown = ~np.isin(pages, hidden)
+        pages, ranks = pages[shown], ranks[shown]
+    places = questions.places(snapshot.connection, pages.tolist())
+    said = _said(snapshot, pages, documents)
+    return {
+        "rank": ranks.tolist(),
+        "url": places.urls,
+        "host": list(map(host, places.origins)),
+        "importance": snapshot.importance[pages].tolist(),
+        "cash": snapshot.cash(pages).tolist(),
+        "history": snapshot.histories(pages).tolist(),
+        "inlinks": snapshot.inlinks[pages].tolist(),
+        "state": [LABELS[state] for state in snapshot.states[pages].tolist()],
+        "status": said.statuses,
+        "depth": places.depths,
+        "title": said.titles,
+        "first_fetched": said.first_at,
+        "last_fetched": said.last_at,
+    }
 
 
-def _block(
-    snapshot: Snapshot, pages: Pages, ranks: list[int], *, noindex: bool
-) -> Iterator[ExportRow]:
-    states = snapshot.frontier.state
-    importance, inlinks = snapshot.importance[pages].tolist(), snapshot.inlinks[pages].tolist()
-    found = questions.pages(snapshot.connection, pages.tolist())
-    for rank, share, links, row in zip(ranks, importance, inlinks, found, strict=True):
-        page, origin, path, depth, title, status, keeps_out, first_at, last_at = row
-        if keeps_out and not noindex:
+class _Said(NamedTuple):
+    """What pages said, if they were read: a list a column."""
+
+    statuses: list[int | None]
+    titles: list[str]
+    first_at: list[str | None]
+    last_at: list[str | None]
+
+
+def _said(snapshot: Snapshot, pages: Pages, documents: Iterable[DocumentRow]) -> _Said:
+    count = len(pages)
+    said = _Said([None] * count, [""] * count, [None] * count, [None] * count)
+    places = {page: place for place, page in enumerate(pages.tolist())}
+    for document in documents:
+        place = places.get(document.page)
+        if place is None:
             continue
-        was_read = states[page] in READ_STATES
-        yield ExportRow(
-            rank,
-            origin + path,
-            host(origin),
-            share,
-            snapshot.cash(page),
-            snapshot.history(page),
-            links,
-            LABELS[states[page]],
-            status if was_read else _last_status(snapshot, page),
-            depth,
-            title or "",
-            None if first_at is None else iso(first_at),
-            None if last_at is None else iso(last_at),
-        )
+        said.titles[place] = document.title
+        said.first_at[place] = iso(document.first_at)
+        said.last_at[place] = iso(document.last_at)
+        if snapshot.was_read[document.page]:
+            said.statuses[place] = document.status
+    _add_other_statuses(snapshot, pages, said.statuses)
+    return said
 
 
-def _last_status(snapshot: Snapshot, page: int) -> int | None:
+def _add_other_statuses(snapshot: Snapshot, pages: Pages, statuses: list[int | None]) -> None:
     """Of the last answer, where that was no page."""
-    if snapshot.frontier.state[page] == State.UNREAD:
-        return None
-    last = tables.last_fetches(snapshot.connection, page, 1)
-    return last[0].status if last else None
+    has_ended = snapshot.states[pages] != State.UNREAD
+    others = np.flatnonzero(has_ended & ~snapshot.was_read[pages])
+    found = questions.last_statuses(snapshot.connection, pages[others].tolist())
+    for place, status in zip(others.tolist(), found, strict=True):
+        statuses[place] = status
 
 
 @lru_cache(maxsize=1)  # most pages were fetched once, so both their moments are the same

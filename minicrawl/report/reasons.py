@@ -87,23 +87,25 @@ class Explanation:
 def explain(snapshot: Snapshot, text: str) -> Explanation:
     """The page that a person means by this URL."""
     page = _found(snapshot, text)
-    (row,) = questions.pages(snapshot.connection, [page])
+    (found_url,), _, (depth,) = questions.places(snapshot.connection, [page])
+    document = tables.document(snapshot.connection, page)
+    alone = np.array([page])
     state = State(snapshot.frontier.state[page])
     target = snapshot.frontier.books.stands_for(page)
     standing = place(snapshot, page) if state is State.UNREAD else None
     return Explanation(
-        url=row.origin + row.path,
+        url=found_url,
         state=state.label,
         rank=rank_of(snapshot.importance, page),
         importance=float(snapshot.importance[page]),
-        cash=snapshot.cash(page),
-        history=snapshot.history(page),
-        depth=row.depth,
+        cash=float(snapshot.cash(alone)[0]),
+        history=float(snapshot.histories(alone)[0]),
+        depth=depth,
         inlinks=int(snapshot.inlinks[page]),
-        title=row.title or "",
-        status=row.status,
-        first_fetched=None if row.first_at is None else iso(row.first_at),
-        last_fetched=None if row.last_at is None else iso(row.last_at),
+        title=document.title if document else "",
+        status=document.status if document else None,
+        first_fetched=iso(document.first_at) if document else None,
+        last_fetched=iso(document.last_at) if document else None,
         stands_for=None if target == page else snapshot.url(target),
         place=standing,
         reasons=_reasons(snapshot, page, state, standing),
@@ -198,8 +200,9 @@ def _givers(snapshot: Snapshot, page: int) -> list[Giver]:
     amounts: dict[int, float] = {}
     for givers, ends, parts in flows(snapshot):
         here = np.flatnonzero(ends == page)
-        for giver, part in zip(givers[here].tolist(), parts[here].tolist(), strict=True):
-            amounts[giver] = amounts.get(giver, 0.0) + snapshot.history(giver) * part
+        gifts = snapshot.histories(givers[here]) * parts[here]
+        for giver, gift in zip(givers[here].tolist(), gifts.tolist(), strict=True):
+            amounts[giver] = amounts.get(giver, 0.0) + gift
     total = sum(amounts.values())
     largest = nlargest(_GIVERS_SHOWN, amounts.items(), key=lambda gift: gift[1])
     return [

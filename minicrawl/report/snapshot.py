@@ -4,7 +4,6 @@ A snapshot loads the flat columns of the pages, about 35 bytes each, and nothing
 a column is asked of the connection when a report needs it.
 """
 
-from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import StoreError
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, State
+from minicrawl.opic.ledger import READ
 from minicrawl.opic.money import UNIT
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.reader import reading
@@ -76,21 +76,16 @@ class Snapshot:
         """The name of every host by its id; two that differ by scheme or port share one."""
         return [host(origin) for origin in self.origins]
 
-    def cash(self, page: int) -> float:
-        """What the page holds, in units."""
-        return self.frontier.ledger.cash(page) / UNIT
-
-    def history(self, page: int) -> float:
-        """What the page handed on, as far as the window counts it, in units."""
-        atoms, _, measures = self.frontier.window.past(page)
-        if measures is not None:
-            atoms += sum(array("q", measures)[1::2])
-        return atoms / UNIT
+    def cash(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What these pages hold, in units."""
+        ledger = self.frontier.ledger
+        flags = np.frombuffer(ledger.flags, dtype=np.uint8)[pages]
+        others = ledger.pot // max(ledger.unread, 1)
+        return (self.keys[pages] + np.where(flags & READ, ledger.dividend, others)) / UNIT
 
     def histories(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The history of each of these pages; one that comes several times is looked at once."""
-        distinct, places = np.unique(pages, return_inverse=True)
-        return np.fromiter(map(self.history, distinct.tolist()), np.float64)[places]
+        """What these pages handed on, as far as the window counts it, in units."""
+        return self.frontier.window.histories(pages)
 
     def url(self, page: int) -> str:
         """The URL of a page."""

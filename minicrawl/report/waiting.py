@@ -12,6 +12,8 @@ from minicrawl.report.ranks import rank_of, richest
 from minicrawl.report.snapshot import Snapshot, host
 from minicrawl.store import questions
 
+_PAGES_AT_ONCE = 20_000
+
 
 class WaitingPage(NamedTuple):
     """A page in `frontier`."""
@@ -37,22 +39,28 @@ class Place(NamedTuple):
 def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
     """The richest unread pages; 0 means all."""
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
-    pages: list[int] = unread[richest(snapshot.keys[unread], count)].tolist()
-    for rank, page in enumerate(questions.pages(snapshot.connection, pages), start=1):
-        yield WaitingPage(
-            rank=rank,
-            url=page.origin + page.path,
-            given=given(snapshot, page.id),
-            cash=snapshot.cash(page.id),
-            depth=page.depth,
-            inlinks=int(snapshot.inlinks[page.id]),
-            host=host(page.origin),
-        )
+    pages = unread[richest(snapshot.keys[unread], count)]
+    for start in range(0, len(pages), _PAGES_AT_ONCE):
+        yield from _block(snapshot, pages[start : start + _PAGES_AT_ONCE], start + 1)
 
 
-def given(snapshot: Snapshot, page: int) -> float:
-    """Units that links and endowments gave an unread page, beside the one it was born with."""
-    return max(0.0, snapshot.frontier.ledger.key[page] / UNIT - 1)
+def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[WaitingPage]:
+    places = questions.places(snapshot.connection, pages.tolist())
+    columns = (
+        range(rank, rank + len(pages)),
+        places.urls,
+        _given(snapshot, pages).tolist(),
+        snapshot.cash(pages).tolist(),
+        places.depths,
+        snapshot.inlinks[pages].tolist(),
+        map(host, places.origins),
+    )
+    return map(WaitingPage._make, zip(*columns, strict=True))
+
+
+def _given(snapshot: Snapshot, pages: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Units that links and endowments gave unread pages, beside the one they were born with."""
+    return np.maximum(snapshot.keys[pages] / UNIT - 1, 0)
 
 
 def place(snapshot: Snapshot, page: int) -> Place:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.opic.ledger import Totals
@@ -157,14 +157,10 @@ def host(connection: Connection, number: int) -> HostRow | None:
     return None if row is None else HostRow._make(row)
 
 
-def documents(connection: Connection, pages: Iterable[int]) -> dict[int, DocumentRow]:
-    """What is known of these pages, as far as they were read."""
-    found = {}
-    for page in pages:
-        row = connection.execute("SELECT * FROM documents WHERE page = ?", (page,)).fetchone()
-        if row is not None:
-            found[page] = DocumentRow._make(row)
-    return found
+def document(connection: Connection, page: int) -> DocumentRow | None:
+    """What is known of this page, if it was read."""
+    row = connection.execute("SELECT * FROM documents WHERE page = ?", (page,)).fetchone()
+    return None if row is None else DocumentRow._make(row)
 
 
 def all_documents(connection: Connection) -> Iterator[DocumentRow]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.export.cells import harmless, visible
+from minicrawl.export.cells import all_harmless, harmless, visible
 
 SharedVector = Callable[[str], Path]
 
@@ -72,3 +72,13 @@ def test_whatever_a_page_says_is_one_line_that_commands_nothing(text: str) -> No
 def test_letters_of_any_script_are_left_as_they_are(text: str) -> None:
     assert harmless(text) == text
     assert all(unicodedata.category(c)[0] in "LN" for c in harmless(text))
+
+
+@given(st.lists(st.text(max_size=5), max_size=5))
+def test_many_cells_are_what_each_is_by_itself(texts: list[str]) -> None:
+    assert all_harmless(texts) == list(map(harmless, texts))
+
+
+def test_plain_texts_are_not_even_copied() -> None:
+    texts = ["https://a.example/", "", "A plain title"]
+    assert all_harmless(texts) is texts

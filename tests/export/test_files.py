@@ -4,7 +4,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
+from minicrawl.export.cells import harmless
 from minicrawl.export.files import WRITERS, replacing, writer_for
 from minicrawl.export.parquet import write_parquet
-from minicrawl.export.rows import COLUMNS, ExportRow
+from minicrawl.export.rows import COLUMNS, Block, ExportRow, rows_of
 from minicrawl.export.text import write_csv, write_jsonl, write_tsv
 
 FIRST = ExportRow(
@@ -61,10 +62,20 @@ ROWS = st.builds(
 )
 
 
-def written(write: Callable[[Iterable[ExportRow], io.BytesIO], None], *rows: ExportRow) -> bytes:
+def block_of(rows: Sequence[ExportRow]) -> Block:
+    return {name: [getattr(row, name) for row in rows] for name in COLUMNS}
+
+
+def written(write: Callable[[Iterable[Block], io.BytesIO], None], *rows: ExportRow) -> bytes:
+    """In two blocks."""
     file = io.BytesIO()
-    write(iter(rows), file)
+    write(iter((block_of(rows[:2]), block_of(rows[2:]))), file)
     return file.getvalue()
+
+
+@given(st.lists(ROWS, max_size=3))
+def test_a_block_is_read_row_by_row(rows: list[ExportRow]) -> None:
+    assert list(rows_of(block_of(rows))) == rows
 
 
 class TestText:
@@ -105,16 +116,20 @@ class TestText:
         lines = written(write_jsonl, *rows).decode("ascii").splitlines()
         assert [ExportRow(**json.loads(line)) for line in lines] == rows
 
-    def test_many_pages_are_written_in_blocks(self) -> None:
-        rows = [FIRST._replace(rank=rank) for rank in range(1, 2502)]
-        lines = written(write_csv, *rows).decode().splitlines()
-        assert [int(line.partition(",")[0]) for line in lines[1:]] == list(range(1, 2502))
+    @given(st.lists(ROWS, max_size=5))
+    def test_a_csv_is_what_python_makes_of_harmless_cells(self, rows: list[ExportRow]) -> None:
+        expected = io.StringIO()
+        writer = csv.writer(expected, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in rows:
+            writer.writerow([harmless(cell) if isinstance(cell, str) else cell for cell in row])
+        assert written(write_csv, *rows).decode() == expected.getvalue()
 
 
 class TestParquet:
-    def read(self, path: Path, rows: Iterable[ExportRow]) -> list[ExportRow]:
+    def read(self, path: Path, rows: Sequence[ExportRow]) -> list[ExportRow]:
         with path.open("wb") as file:
-            write_parquet(rows, file)
+            write_parquet([block_of(rows[:2]), block_of(rows[2:])], file)
         columns = ", ".join(
             f"strftime({name}, '%Y-%m-%dT%H:%M:%SZ')" if name.endswith("fetched") else name
             for name in COLUMNS
@@ -177,12 +192,12 @@ class TestReplacing:
         path = tmp_path / "ranks.csv"
         path.write_bytes(b"old")
 
-        def rows() -> Iterator[ExportRow]:
-            yield FIRST
+        def blocks() -> Iterator[Block]:
+            yield block_of([FIRST])
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt), replacing(path) as file:
-            write_csv(rows(), file)
+            write_csv(blocks(), file)
         assert path.read_bytes() == b"old"
         assert list(tmp_path.iterdir()) == [path]
 

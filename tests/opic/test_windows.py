@@ -40,6 +40,14 @@ def test_static_remembers_all() -> None:
     assert window.measures_per_page() == 1
 
 
+@pytest.mark.parametrize("name", WINDOWS)
+def test_a_history_is_what_a_page_handed_on_as_far_as_it_counts(name: str) -> None:
+    window = a_window(name, 8, pages=3)
+    record(window, 0, 1.5, now=1)
+    record(window, 2, 4, now=2)
+    assert window.histories(np.array([2, 1, 0, 2])).tolist() == [4, 0, 1.5, 4]
+
+
 def test_interpolation_adds_what_flowed_to_what_is_left_of_the_past() -> None:
     """T = 8: H = 1, then after 2 more units of time H = 1 * 6/8 + 3."""
     window = a_window("interpolation", 8)

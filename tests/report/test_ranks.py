@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import StoreError, UsageError
+from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.ranks import Choice, iso, rank_of, richest, rows, top
 from minicrawl.report.snapshot import snapshot
@@ -46,7 +47,10 @@ class TestRows:
             found = list(rows(seen, Choice()))
             np.testing.assert_allclose(
                 [row.cash for row in found],
-                [seen.cash(page) for page in richest(seen.importance, 0).tolist()],
+                [
+                    seen.frontier.ledger.cash(page) / UNIT
+                    for page in richest(seen.importance, 0).tolist()
+                ],
             )
         assert {row.url for row in found} == {A, B, C, MOVED, GONE, DEEP}
         assert [row.rank for row in found] == [1, 2, 3, 4, 5, 6]

@@ -10,7 +10,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import HostRow
 from minicrawl.store.schema import VERSION
-from tests.stores import A, HandCrawl, filled_store
+from tests.stores import DEEP, A, B, HandCrawl, filled_store
 
 
 @pytest.fixture
@@ -94,9 +94,13 @@ def test_the_last_fetches_of_a_page_come_newest_first(tmp_path: Path) -> None:
 
 def test_documents_are_found_by_page_as_far_as_there_are_any(tmp_path: Path) -> None:
     with reading(filled_store(tmp_path / "crawl.db")) as connection:
-        some = tables.documents(connection, [0, 5])
+        one, other = (tables.document(connection, page) for page in (0, 5))
+        some = list(questions.documents(connection, [5, 1, 0, 2]))
         every = list(tables.all_documents(connection))
-    assert {page: row.title for page, row in some.items()} == {0: "The first"}
+    assert one is not None
+    assert one.title == "The first"
+    assert other is None
+    assert some == every
     assert [row.title for row in every] == ["The first", "The second"]
 
 
@@ -119,21 +123,35 @@ class TestQuestions:
         with reading(filled_store(tmp_path / "crawl.db")) as connection:
             assert questions.pages_read_by_host(connection) == {0: 1, 1: 1}
 
-    def test_pages_come_in_the_order_in_which_they_are_asked_for(self, tmp_path: Path) -> None:
+    def test_places_come_in_the_order_in_which_they_are_asked_for(self, tmp_path: Path) -> None:
         with reading(filled_store(tmp_path / "crawl.db")) as connection:
-            rows = list(questions.pages(connection, [3, 0, 1]))
-        assert [row.id for row in rows] == [3, 0, 1]
-        assert [row.origin + row.path for row in rows][1] == A
-        assert [row.title for row in rows] == [None, "The first", "The second"]
-        assert [row.noindex for row in rows] == [None, 0, 1]
+            urls, origins, depths = questions.places(connection, [3, 0, 1])
+        assert urls == [DEEP, A, B]
+        assert origins == ["http://a.example", "http://a.example", "http://b.example"]
+        assert depths == [1, 0, 0]
 
-    def test_any_number_of_pages_may_be_asked_for(self, tmp_path: Path) -> None:
-        urls = [f"http://a.example/{number}" for number in range(1234)]
+    def test_any_number_of_places_may_be_asked_for(self, tmp_path: Path) -> None:
+        urls = [f"http://a.example/{number}" for number in range(34_567)]
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds(urls)
             crawl.commit()
-            rows = questions.pages(crawl.store.connection, range(1233, -1, -1))
-            assert [row.origin + row.path for row in rows] == urls[::-1]
+            connection = crawl.store.connection
+            assert questions.places(connection, range(34_566, -1, -1)).urls == urls[::-1]
+            assert questions.places(connection, []) == ([], [], [])
+
+    @pytest.mark.parametrize("ids", [[0, 99], [0, 5]])
+    def test_a_page_that_has_no_place_or_two_is_refused(
+        self, tmp_path: Path, ids: list[int]
+    ) -> None:
+        with closing(HandCrawl(filled_store(tmp_path / "crawl.db"))) as crawl:
+            connection = crawl.store.connection
+            connection.execute("UPDATE urls SET path = '/two' || char(10) || '/lines' WHERE id = 5")
+            with pytest.raises(ValueError, match="2 pages have"):
+                questions.places(connection, ids)
+
+    def test_the_last_status_of_a_page_is_that_of_its_last_answer(self, tmp_path: Path) -> None:
+        with reading(filled_store(tmp_path / "crawl.db")) as connection:
+            assert questions.last_statuses(connection, [5, 2, 0, 3]) == [None, 301, 200, None]
 
     def test_a_page_is_found_by_its_url(self, tmp_path: Path) -> None:
         with reading(filled_store(tmp_path / "crawl.db")) as connection:
