@@ -19,7 +19,7 @@ from minicrawl.report.snapshot import Snapshot, understood
 from minicrawl.store import questions
 from minicrawl.store.blobs import is_plain, unpack, unpack_plain
 
-_SPENDINGS_AT_ONCE = 20_000
+_SPENDINGS_AT_ONCE = 2_000
 
 
 class Flows(NamedTuple):
