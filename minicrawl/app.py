@@ -10,6 +10,7 @@ from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from minicrawl.config import Loaded, Settings
 from minicrawl.config.table import TABLE
@@ -20,20 +21,18 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.preview import Preview, Rehearsal
 from minicrawl.crawl.progress import Gauge, Progress
 from minicrawl.crawl.seeding import gate_for, plant
-from minicrawl.demo.server import DemoServer
-from minicrawl.demo.web import DemoWeb
 from minicrawl.errors import UsageError
-from minicrawl.export.rows import ExportRow
 from minicrawl.fetch.fetcher import Fetcher
 from minicrawl.frontier.pages import Frontier
-from minicrawl.report.ranks import Choice, rows
-from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import Terms
 from minicrawl.store.trouble import told
 from minicrawl.store.writer import SAFE, Store
 from minicrawl.web.urls import host, seed
+
+if TYPE_CHECKING:
+    from minicrawl.export.rows import ExportRow
 
 NO_SEED = "there is no seed to start from: give a file of URLs, one a line"
 
@@ -102,6 +101,9 @@ class Crawl:
 
     def pages(self, count: int = 0) -> Iterator[ExportRow]:
         """The pages in the store, read or not, the best first; all of them unless told."""
+        from minicrawl.report.ranks import Choice, rows
+        from minicrawl.report.snapshot import snapshot
+
         with snapshot(self.settings.storing.store) as seen:
             yield from rows(seen, Choice(count=count))
 
@@ -170,6 +172,9 @@ class Crawl:
 @contextmanager
 def demo(loaded: Loaded, pages: int, *, fresh: bool = False, command: str = "") -> Iterator[Crawl]:
     """A crawl of a little web that this process serves itself; flags count, no other settings."""
+    from minicrawl.demo.server import DemoServer
+    from minicrawl.demo.web import DemoWeb
+
     web = DemoWeb(pages)
     with DemoServer(web) as server:
         settings = _demo_settings(loaded, pages, server.address)

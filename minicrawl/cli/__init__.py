@@ -57,6 +57,8 @@ def root() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and answer with its exit code."""
+    # Nothing here multiplies matrices, for which numpy would start a thread a core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         return _run(sys.argv[1:] if arguments is None else arguments)
     except click.exceptions.NoArgsIsHelpError as question:

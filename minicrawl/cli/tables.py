@@ -5,15 +5,13 @@ that turns the direction of text and no markup reaches the terminal.
 """
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import click
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from minicrawl.export.cells import visible
 
@@ -26,6 +24,10 @@ def show_table(
     title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], caption: str
 ) -> None:
     """The first column names a row, the others are numbers."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column, heading in enumerate(headings):
         table.add_column(Text(heading), justify="right" if column else "left", no_wrap=True)
@@ -42,7 +44,7 @@ def show_list(headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: 
     lines = [list(headings), *([visible(cell) for cell in row] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     numbers = widths[:-texts]
-    room = Console().width - sum(numbers) - len(_GAP) * len(numbers)
+    room = shutil.get_terminal_size().columns - sum(numbers) - len(_GAP) * len(numbers)
     cut = partial(_cut_to, _fitted(widths[-texts:], room)) if sys.stdout.isatty() else iter
     for line in lines:
         cells = [cell.rjust(width) for cell, width in zip(line, numbers, strict=False)]

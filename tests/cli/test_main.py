@@ -13,6 +13,7 @@ from minicrawl import __version__
 from minicrawl.cli import COMMANDS, main, root
 from minicrawl.cli.lazy import DeferredCommand, LazyGroup
 from minicrawl.errors import MinicrawlError, UsageError
+from tests.stores import A, filled_store
 
 HEAVY = {"asyncio", "httpx", "matplotlib", "numpy", "rich", "scipy", "sqlite3"}
 
@@ -67,6 +68,36 @@ class TestLaziness:
         )
         assert "click" in loaded
         assert loaded.isdisjoint(HEAVY)
+
+    @pytest.mark.parametrize("command", ["top", "export", "status", "frontier", "check", "explain"])
+    def test_commands_that_only_read_a_store_import_no_network_and_no_parser(
+        self, command: str, tmp_path: Path
+    ) -> None:
+        filled_store(tmp_path / "crawl.db")
+        arguments = {"export": ["-"], "explain": [A]}.get(command, [])
+        loaded = packages_imported_by(
+            "from minicrawl.cli import main\n"
+            f"assert main({[command, *arguments, '--store', 'crawl.db']}) == 0",
+            folder=tmp_path,
+        )
+        assert "numpy" in loaded
+        assert loaded.isdisjoint({"aiohttp", "asyncio", "httpx", "lxml", "requests", "tldextract"})
+
+    def test_numpy_starts_no_threads(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "import os\nfrom minicrawl.cli import main\nmain(['--version'])\nimport numpy\n"
+                "print(len(os.listdir('/proc/self/task')))",
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.splitlines()[-1] == "1"
 
     def test_the_package_itself_imports_nothing(self, tmp_path: Path) -> None:
         loaded = packages_imported_by("import minicrawl", folder=tmp_path)
