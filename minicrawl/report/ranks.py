@@ -147,6 +147,7 @@ def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, *, noindex: bool) -> 
         hidden = [document.page for document in documents if document.noindex]
         shown = ~np.isin(pages, hidden)
         pages, ranks = pages[shown], ranks[shown]
+        documents = [document for document in documents if not document.noindex]
     places = questions.places(snapshot.connection, pages.tolist())
     said = _said(snapshot, pages, documents)
     return {
@@ -180,9 +181,7 @@ def _said(snapshot: Snapshot, pages: Pages, documents: Iterable[DocumentRow]) ->
     said = _Said([None] * count, [""] * count, [None] * count, [None] * count)
     places = {page: place for place, page in enumerate(pages.tolist())}
     for document in documents:
-        place = places.get(document.page)
-        if place is None:
-            continue
+        place = places[document.page]
         said.titles[place] = document.title
         said.first_at[place] = iso(document.first_at)
         said.last_at[place] = iso(document.last_at)

@@ -19,7 +19,7 @@ import numpy as np
 from minicrawl import __version__
 from minicrawl.model import State
 from tests.bench.notes import head, machine, row, today, write_into
-from tests.bench.processes import Cost, run
+from tests.bench.processes import Cost, machine_cpu_s, run
 from tests.stores import HandCrawl
 
 LINKS = 50
@@ -105,10 +105,12 @@ def _ask(crawl: HandCrawl, web: Web, page: int) -> None:
 
 # ---------------------------------------------------------------- what is told
 
+Costs = dict[Question, list[Cost]]
 
-def rounds(store: Path, count: int) -> dict[Question, list[Cost]]:
+
+def rounds(store: Path, count: int) -> Costs:
     """What each question cost in each round."""
-    costs: dict[Question, list[Cost]] = {question: [] for question in QUESTIONS}
+    costs: Costs = {question: [] for question in QUESTIONS}
     for number in range(count):
         for question, paid in costs.items():
             paid.append(_asked(question, store))
@@ -129,15 +131,18 @@ def _name(question: Question) -> str:
     return " ".join(word for word in question.command if "://" not in word)
 
 
-def circumstances(pages: int, count: int, store: Path) -> Iterator[str]:
-    """When, what and on what."""
+def circumstances(pages: int, store: Path, costs: Costs, machine_s: float) -> Iterator[str]:
+    """When, what and on what; and how much the machine had to do beside."""
+    paid = [cost for one in costs.values() for cost in one]
+    others = (machine_s - sum(cost.cpu_s for cost in paid)) / sum(cost.wall_s for cost in paid)
     yield (
         f"{today()}: {pages:,} pages in a store of {store.stat().st_size / 1e6:,.0f} MB, median of "
-        f"{count}. minicrawl {__version__}. {machine()}."
+        f"{len(paid) // len(costs)}. minicrawl {__version__}. {machine()}, of which others used "
+        f"{max(others, 0):.1f} cores."
     )
 
 
-def table(costs: dict[Question, list[Cost]]) -> Iterator[str]:
+def table(costs: Costs) -> Iterator[str]:
     """A row for each question."""
     yield ""
     yield from head("minicrawl", "s", "at most", "CPU s", "peak MB", "at most", "s, from to")
@@ -171,7 +176,9 @@ def main(pages: str, count: int, into: Path | None) -> None:
     with TemporaryDirectory(prefix="minicrawl-bench-") as folder:
         store = Path(folder, "crawl.db")
         make_store(store, number)
-        lines = [*circumstances(number, count, store), *table(rounds(store, count))]
+        before_s = machine_cpu_s()
+        costs = rounds(store, count)
+        lines = [*circumstances(number, store, costs, machine_cpu_s() - before_s), *table(costs)]
     click.echo("\n".join(lines))
     if into:
         write_into(into, "reports", lines)

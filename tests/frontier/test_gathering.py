@@ -34,6 +34,7 @@ def test_slices_add_up_to_the_same(crawl: HandCrawl, monkeypatch: pytest.MonkeyP
     laps = Gathering(crawl.frontier)
     assert [laps.go_on() for _ in range(4)] == [False, True, False, True]
     assert laps.share == pytest.approx(share_of_read(crawl))
+    assert gathered(crawl.frontier) == laps.share
 
 
 def test_within_a_lap_the_share_is_that_of_the_last_one(

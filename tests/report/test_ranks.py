@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import StoreError, UsageError
+from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.ranks import Choice, iso, rank_of, richest, rows, top
@@ -58,6 +59,17 @@ class TestRows:
         assert sorted((row.importance for row in found), reverse=True) == [
             row.importance for row in found
         ]
+
+    def test_a_page_that_is_gone_keeps_its_title_and_has_its_last_status(
+        self, tmp_path: Path
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, title="Here")
+            crawl.ended(A, State.NOT_FOUND)
+        with snapshot(crawl.path) as seen:
+            (row,) = rows(seen, Choice())
+        assert (row.title, row.state, row.status) == ("Here", "not-found", None)
 
     def test_a_row_says_what_is_known_of_the_page(self, store: Path) -> None:
         with snapshot(store) as seen:
