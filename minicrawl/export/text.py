@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, BinaryIO
 
 from minicrawl.export.cells import all_harmless
-from minicrawl.export.rows import COLUMNS, Block, rows_of
+from minicrawl.export.rows import COLUMNS, Block
 
 _STRANGE = frozenset(("url", "host", "title"))
 """The columns that are text of strangers."""
@@ -27,9 +27,16 @@ def write_tsv(blocks: Iterable[Block], file: BinaryIO) -> None:
 
 def write_jsonl(blocks: Iterable[Block], file: BinaryIO) -> None:
     """An object a line, in ASCII."""
-    encode = json.JSONEncoder(allow_nan=False).encode
+    line = "{" + ", ".join(f'"{name}": %s' for name in COLUMNS) + "}\n"
     for block in blocks:
-        file.writelines(f"{encode(row._asdict())}\n".encode("ascii") for row in rows_of(block))
+        columns = map(_as_json, block.values())
+        file.write("".join(map(line.__mod__, zip(*columns, strict=True))).encode("ascii"))
+
+
+def _as_json(values: Sequence[Any]) -> list[str]:
+    """A text for each value; JSON has no line breaks within texts, so these keep them apart."""
+    encode = json.JSONEncoder(allow_nan=False, separators=("\n", ": ")).encode
+    return encode(values)[1:-1].split("\n") if values else []
 
 
 def _write_cells(blocks: Iterable[Block], file: BinaryIO, delimiter: str) -> None:
