@@ -23,7 +23,7 @@ from minicrawl.store.records import DocumentRow
 
 Pages = NDArray[np.int64]
 
-_ROWS_AT_ONCE = 20_000
+_ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
