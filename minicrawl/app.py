@@ -21,9 +21,10 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.preview import Preview, Rehearsal
 from minicrawl.crawl.progress import Gauge, Progress
 from minicrawl.crawl.seeding import gate_for, plant
+from minicrawl.crawl.visiting import Charge, visiting
 from minicrawl.errors import UsageError
-from minicrawl.fetch.fetcher import Fetcher
 from minicrawl.frontier.pages import Frontier
+from minicrawl.ports import Outside
 from minicrawl.store import tables
 from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import Terms
@@ -131,16 +132,16 @@ class Crawl:
                 _copy(store, copy)
             async with (
                 _opened(self.settings, copy, seeds) as keeper,
-                _network(self.settings, keeper) as (gate, fetcher),
+                _network(self.settings, keeper) as (gate, outside),
             ):
-                rehearsal = Rehearsal(self.settings, keeper, fetcher, gate, SystemClock())
+                rehearsal = Rehearsal(self.settings, keeper, outside, gate, SystemClock())
                 return await rehearsal.preview(count)
 
     async def _crawl(self, keeper: Keeper) -> Reason:
         clock = SystemClock()
         self._gauge = Gauge(keeper, clock)
-        async with _network(self.settings, keeper) as (gate, fetcher):
-            crawler = Crawler(self.settings, keeper, fetcher, gate, clock, self._tell)
+        async with _network(self.settings, keeper) as (gate, outside):
+            crawler = Crawler(self.settings, keeper, outside, gate, clock, self._tell)
             self._crawler = crawler
             if self._is_stopped:
                 crawler.stop()
@@ -250,11 +251,11 @@ def _terms(settings: Settings) -> Terms:
 
 
 @asynccontextmanager
-async def _network(settings: Settings, keeper: Keeper) -> AsyncIterator[tuple[Gate, Fetcher]]:
+async def _network(settings: Settings, keeper: Keeper) -> AsyncIterator[tuple[Gate, Outside]]:
     """What may be asked for, and who asks. The user vouches for the hosts of the seeds."""
-    trusted = {host(url) for url in keeper.seeds()}
-    async with Fetcher(settings.network, settings.politeness, trusted_hosts=trusted) as fetcher:
-        yield gate_for(keeper, settings.scope), fetcher
+    charge = Charge.of(settings, map(host, keeper.seeds()))
+    async with visiting(charge) as outside:
+        yield gate_for(keeper, settings.scope), outside
 
 
 def _canonical_seed(text: str) -> str:

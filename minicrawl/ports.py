@@ -1,8 +1,11 @@
 """What the crawl needs from outside, so that tests can turn the clock and play the network."""
 
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Protocol
 
-from minicrawl.model import Failed, Fetched, Refused, Request
+from minicrawl.model import Failed, Fetched, Reading, Refused, Request
+from minicrawl.web.sitemaps import Sitemap
 
 
 class Fetcher(Protocol):
@@ -13,6 +16,25 @@ class Fetcher(Protocol):
 
     async def locate(self, url: str) -> str | Refused | Failed:
         """The address that a fetch of this URL would connect to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What came of asking for a page, perhaps without its body: whoever reads it has it."""
+
+    fetched: Fetched
+    read: Callable[[], Awaitable[Reading | Failed]] | None = None
+    """What the page says, once; a failure if it was too much. None where there is no page."""
+
+
+class Outside(Fetcher, Protocol):
+    """Fetches pages and reads them, wherever that is done."""
+
+    async def visit(self, request: Request) -> Visit:
+        """Ask for a page; the host is free again when this answers."""
+
+    async def sitemap(self, body: bytes, url: str) -> Sitemap:
+        """What a sitemap lists; nothing if it was too much."""
 
 
 class Clock(Protocol):

@@ -24,13 +24,12 @@ from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.leasing import Lease, Leasing
 from minicrawl.crawl.manners import Manners
 from minicrawl.crawl.politeness import Hosts
-from minicrawl.crawl.reading import Reader
 from minicrawl.crawl.reopening import LAST_AT, reopen
 from minicrawl.crawl.replays import Replays
 from minicrawl.crawl.settling import Settler, Waiting
 from minicrawl.model import Failed, Fetched, Page, Request, State, Unchanged
 from minicrawl.opic.money import UNIT
-from minicrawl.ports import Clock, Fetcher
+from minicrawl.ports import Clock, Outside, Visit
 from minicrawl.store.records import FetchRow
 
 CLOSED_AT_ONCE = 500
@@ -46,24 +45,21 @@ class Crawler:
         self,
         settings: Settings,
         keeper: Keeper,
-        fetcher: Fetcher,
+        outside: Outside,
         gate: Gate,
         clock: Clock,
         tell: Listener,
     ) -> None:
         frontier, limit = keeper.frontier, settings.scope.max_depth
-        self._settings, self._keeper, self._fetcher = settings, keeper, fetcher
+        self._settings, self._keeper, self._outside = settings, keeper, outside
         self._frontier, self._gate, self._clock, self._tell = frontier, gate, clock, tell
         self._depths = None if limit is None else Depths(frontier, limit)
         self._leasing = Leasing(settings, keeper, clock)
         self.hosts = Hosts(settings.politeness, self._leasing.resume)
-        self._manners = Manners(settings, keeper, self.hosts, fetcher, clock)
+        self._manners = Manners(settings, keeper, self.hosts, outside, clock)
         self._replays = Replays(frontier, settings.order.replay)
         waiting = Waiting(self._leasing.queue, self._leasing.order, self._depths, self._replays.saw)
         self._settler = Settler(settings, keeper, waiting, gate)
-        self._reader = Reader(
-            agent=settings.politeness.agent, with_words=self._settler.sharing.wants_words
-        )
         self._news = asyncio.Event()
         self._stopping = False
         self._tries: dict[int, int] = {}
@@ -97,7 +93,6 @@ class Crawler:
             raise _first(group) from group
         finally:
             keeping.cancel()
-            await self._reader.close()
         self._tell(Ended(reason=reason))
         return reason
 
@@ -287,7 +282,7 @@ class Crawler:
             self.hosts.resume_when_ready(host, self._clock.now())
 
     async def _read_sitemap(self, body: bytes, url: str) -> tuple[str, ...]:
-        sitemap = await self._reader.sitemap(body, url)
+        sitemap = await self._outside.sitemap(body, url)
         self._settler.introduce(sitemap.pages, 1)
         return sitemap.sitemaps
 
@@ -297,8 +292,9 @@ class Crawler:
         self._tell(Asked(url=url, cash=self._frontier.ledger.cash(page) / UNIT))
         fetched: Fetched | None = None
         try:
-            fetched = await self._fetch(lease)
-            reading = await self._reader.page(fetched, url) if isinstance(fetched, Page) else None
+            visit = await self._ask(lease)
+            fetched = visit.fetched
+            reading = None if visit.read is None else await visit.read()
             if isinstance(reading, Failed):
                 fetched, reading = reading, None
             self._tries[page] = self._tries.get(page, 0) + 1
@@ -308,13 +304,13 @@ class Crawler:
                 self.hosts[host].pages -= not again
             self._pages_under_way -= 1
 
-    async def _fetch(self, lease: Lease) -> Fetched:
+    async def _ask(self, lease: Lease) -> Visit:
         """The host is free again before the page is read, which may take a while."""
         try:
-            fetched = await self._fetcher.fetch(self._request(lease))
-            if not self._manners.strike(lease.host, fetched):
+            visit = await self._outside.visit(self._request(lease))
+            if not self._manners.strike(lease.host, visit.fetched):
                 self.hosts.heal(lease.host)
-            return fetched
+            return visit
         finally:
             self.hosts.end(lease.host, self._clock.now())
 

@@ -33,7 +33,6 @@ class Sharing:
         self._dynamic = order.weight_dynamic
         self._judges = _judges(order)
         self._all_alike = order.weight_internal == self._dynamic == 1 and not self._judges
-        self.wants_words = bool(order.focus_words)
 
     def spending(
         self, url: str, pages: Sequence[int], links: Sequence[str], words: Sequence[str] = ()

@@ -19,6 +19,7 @@ from minicrawl.crawl.events import Asked, Event, Reason, Settled
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.seeding import gate_for, plant
+from minicrawl.crawl.visiting import Charge, Visitor
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import Failed, FailureKind, Fetched, Moved, Page, Refused, Request, State
 from minicrawl.store import tables
@@ -341,12 +342,14 @@ async def crawling(
             if hear:
                 hear(scene, event)
 
-        crawler = Crawler(chosen, keeper, web, gate, clock, tell)
+        reader = Charge.of(chosen).reader()
+        crawler = Crawler(chosen, keeper, Visitor(web, reader), gate, clock, tell)
         scene = Scene(crawler, keeper, web, clock)
         beside = during and asyncio.ensure_future(during(scene))
         try:
             reason = await crawler.run()
         finally:
+            await reader.close()
             if beside:
                 beside.cancel()
                 await asyncio.wait((beside,))

@@ -122,11 +122,6 @@ def test_words_in_focus_are_looked_for_in_and_around_the_link() -> None:
     assert found.focus == [PARTS, 0, 0]
 
 
-def test_words_are_read_only_if_somebody_wants_them() -> None:
-    assert Sharing(Order(focus_words=(Focus(pattern="a"),))).wants_words
-    assert not Sharing(Order(focus=(Focus(pattern="a"),))).wants_words
-
-
 def test_focus_is_paid_out_of_what_a_dynamic_page_keeps() -> None:
     found = spending(DYNAMIC, OUTSIDE, weight_dynamic=0.5, focus=(Focus(pattern="b"),))
     assert paid(found) == [1]

@@ -1,0 +1,82 @@
+"""Visiting: a page is fetched and read in the process that is asked for it.
+
+Law: whichever process it is, a visit comes to the same; all of them are told the same `Charge`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from minicrawl import ports
+from minicrawl.config import Network, Politeness, Settings
+from minicrawl.crawl.reading import Reader
+from minicrawl.fetch.fetcher import Fetcher
+from minicrawl.model import Failed, Fetched, Page, Refused, Request
+from minicrawl.ports import Visit
+from minicrawl.web.sitemaps import Sitemap
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What a visitor has to know."""
+
+    network: Network
+    politeness: Politeness
+    trusted_hosts: frozenset[str]
+    with_words: bool
+
+    @classmethod
+    def of(cls, settings: Settings, trusted_hosts: Iterable[str] = ()) -> Charge:
+        """The words of links are read only if somebody wants them."""
+        return cls(
+            network=settings.network,
+            politeness=settings.politeness,
+            trusted_hosts=frozenset(trusted_hosts),
+            with_words=bool(settings.order.focus_words),
+        )
+
+    def reader(self) -> Reader:
+        """One that reads what is wanted."""
+        return Reader(agent=self.politeness.agent, with_words=self.with_words)
+
+
+class Visitor:
+    """Goes out by itself."""
+
+    def __init__(self, fetcher: ports.Fetcher, reader: Reader) -> None:
+        self._fetcher, self._reader = fetcher, reader
+
+    async def fetch(self, request: Request) -> Fetched:
+        """Whatever it is, with its body."""
+        return await self._fetcher.fetch(request)
+
+    async def locate(self, url: str) -> str | Refused | Failed:
+        """The address that a fetch of this URL would connect to."""
+        return await self._fetcher.locate(url)
+
+    async def visit(self, request: Request) -> Visit:
+        """A page, and whoever reads it."""
+        fetched = await self._fetcher.fetch(request)
+        if not isinstance(fetched, Page):
+            return Visit(fetched)
+        return Visit(fetched, partial(self._reader.page, fetched, request.url))
+
+    async def sitemap(self, body: bytes, url: str) -> Sitemap:
+        """What a sitemap lists."""
+        return await self._reader.sitemap(body, url)
+
+
+@asynccontextmanager
+async def visiting(charge: Charge) -> AsyncIterator[Visitor]:
+    """A visitor with connections of its own."""
+    reader = charge.reader()
+    try:
+        async with Fetcher(
+            charge.network, charge.politeness, trusted_hosts=charge.trusted_hosts
+        ) as fetcher:
+            yield Visitor(fetcher, reader)
+    finally:
+        await reader.close()

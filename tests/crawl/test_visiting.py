@@ -1,0 +1,47 @@
+"""A visit: what came, and what it says."""
+
+import asyncio
+
+from minicrawl.config import Settings
+from minicrawl.crawl.visiting import Charge, Visitor, visiting
+from minicrawl.model import Moved, Page, Reading, Request
+from tests.crawl.fakes import FakeWeb, html, moved
+from tests.fetch.wire import answer, wire
+
+URL = "http://a.example/"
+CHARGE = Charge.of(Settings())
+
+
+def test_a_page_can_be_read_and_nothing_else_can() -> None:
+    async def work() -> None:
+        web = FakeWeb({URL: html("/1", title="A"), f"{URL}2": moved("/")})
+        visitor = Visitor(web, CHARGE.reader())
+        page = await visitor.visit(Request(url=URL))
+        assert isinstance(page.fetched, Page)
+        assert page.read is not None
+        reading = await page.read()
+        assert isinstance(reading, Reading)
+        assert (reading.title, reading.links) == ("A", (f"{URL}1",))
+        redirect = await visitor.visit(Request(url=f"{URL}2"))
+        assert (redirect.fetched, redirect.read) == (moved("/"), None)
+        assert await visitor.fetch(Request(url=f"{URL}2")) == Moved(status=301, target="/")
+        assert await visitor.locate(URL) == "a.example"
+        assert (await visitor.sitemap(b"http://a.example/1", URL)).pages == (f"{URL}1",)
+
+    asyncio.run(work())
+
+
+def test_a_visitor_goes_where_its_charge_lets_it() -> None:
+    async def work() -> None:
+        async with wire(answer(b"<title>A</title>")) as server:
+            for trusted, wanted in ((), "Refused"), (("127.0.0.1",), "Page"):
+                async with visiting(Charge.of(Settings(), trusted)) as visitor:
+                    visit = await visitor.visit(Request(url=server.url()))
+                    assert type(visit.fetched).__name__ == wanted
+
+    asyncio.run(work())
+
+
+def test_the_words_of_links_are_read_only_if_somebody_wants_them() -> None:
+    assert Charge.of(Settings.of(focus_words="sea")).with_words
+    assert not Charge.of(Settings.of(focus="sea")).with_words
