@@ -21,7 +21,8 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.preview import Preview, Rehearsal
 from minicrawl.crawl.progress import Gauge, Progress
 from minicrawl.crawl.seeding import gate_for, plant
-from minicrawl.crawl.visiting import Charge, visiting
+from minicrawl.crawl.visiting import Charge
+from minicrawl.crawl.workers import going_out, workers_of
 from minicrawl.errors import UsageError
 from minicrawl.frontier.pages import Frontier
 from minicrawl.ports import Outside
@@ -254,7 +255,7 @@ def _terms(settings: Settings) -> Terms:
 async def _network(settings: Settings, keeper: Keeper) -> AsyncIterator[tuple[Gate, Outside]]:
     """What may be asked for, and who asks. The user vouches for the hosts of the seeds."""
     charge = Charge.of(settings, map(host, keeper.seeds()))
-    async with visiting(charge) as outside:
+    async with going_out(charge, workers_of(settings.network)) as outside:
         yield gate_for(keeper, settings.scope), outside
 
 

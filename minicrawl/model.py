@@ -45,6 +45,7 @@ class FailureKind(StrEnum):
     CLIENT_ERROR = "client-error"  # any other 4xx
     BAD_STATUS = "bad-status"  # a status that means nothing for a GET
     BAD_REDIRECT = "bad-redirect"  # a 3xx without a target that can be asked, or one too many
+    LOST = "lost"  # the process of ours that asked for it ended
 
 
 class Refusal(StrEnum):
@@ -156,6 +157,7 @@ class State(IntEnum):
     CLIENT_ERROR = 31
     BAD_STATUS = 32
     BAD_REDIRECT = 33
+    LOST = 34
 
     @property
     def label(self) -> str:

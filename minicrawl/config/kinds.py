@@ -191,6 +191,15 @@ def optional(kind: Kind) -> Kind:
     return Kind(kind.metavar, read, names=kind.names)
 
 
+def unless(word: str, kind: Kind) -> Kind:
+    """A value of the kind, or this word."""
+
+    def read(value: object) -> object:
+        return word if value == word else kind.read(value)
+
+    return Kind(f"{kind.metavar}|{word}", read, names=(word,))
+
+
 def several(kind: Kind) -> Kind:
     """Any number of values of the kind; text is one of them."""
 

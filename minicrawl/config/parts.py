@@ -77,6 +77,7 @@ class Network:
     max_body_bytes: int = 10_000_000
     resolve: tuple[str, ...] = ()
     allow_private: bool = False
+    workers: int | str = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

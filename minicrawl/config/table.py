@@ -17,6 +17,7 @@ STRATEGIES = ("greedy", "random", "cycle", "breadth-first")
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "static")
 SCOPES = ("any", "domain", "host", "prefix")
 MOST_ENDOWMENT = 1 << 30
+MOST_WORKERS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +298,14 @@ TABLE = (
         kinds.SWITCH,
         "Fetch from addresses that are not public, too.",
         off="--no-allow-private",
+    ),
+    Setting(
+        NETWORK,
+        "workers",
+        "workers",
+        kinds.unless("auto", kinds.whole(0, MOST_WORKERS)),
+        "Processes that fetch pages and read them; 0 is none besides the crawl's own, auto is one "
+        "for each further core, 3 at most.",
     ),
     # ------------------------------------------------------------ what stays
     Setting(STORE, "store", "store", kinds.FILE, "The file that keeps the crawl."),

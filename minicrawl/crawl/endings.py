@@ -46,6 +46,7 @@ POLICIES = {
     FailureKind.CLIENT_ERROR: Policy(1, False),
     FailureKind.BAD_STATUS: Policy(1, False),
     FailureKind.BAD_REDIRECT: Policy(1, False),
+    FailureKind.LOST: Policy(2, False),
 }
 
 

@@ -42,6 +42,8 @@ FOCUSES = kinds.focuses(kinds.PATTERN)
         (kinds.optional(PAGES), "none", None),
         (kinds.optional(PAGES), None, None),
         (kinds.optional(PAGES), "3", 3),
+        (kinds.unless("auto", PAGES), "auto", "auto"),
+        (kinds.unless("auto", PAGES), "3", 3),
         (SEVERAL, "a", ("a",)),
         (SEVERAL, ["a", "b"], ("a", "b")),
         (SEVERAL, (), ()),

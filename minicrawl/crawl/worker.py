@@ -1,0 +1,118 @@
+"""A worker process: it goes out for a crawl that is at the other end of a line.
+
+Laws: each question has one answer, unless it is taken back; the worker ends when nobody listens any
+more. It imports what it needs to fetch and to read, and nothing else.
+
+question   its number, the wish and what it is about; without a wish, the question is taken back
+answer     the number of the question, and what came of it
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from enum import IntEnum
+from typing import Any, NamedTuple, assert_never
+
+from minicrawl.crawl.line import Line, first_message
+from minicrawl.crawl.reading import SMALL
+from minicrawl.crawl.visiting import Charge, Visitor, visiting
+from minicrawl.model import Failed, Fetched, Page, Reading, Request
+
+Read = Callable[[], Awaitable[Reading | Failed]]
+
+
+class Wish(IntEnum):
+    """What a worker can do, and what it answers."""
+
+    LIVE = 0  # nothing, at once
+    VISIT = 1  # of a request: `Visited`
+    READ = 2  # of a visit, by its number: what the page says
+    FETCH = 3  # of a request
+    LOCATE = 4  # of a URL
+
+
+class Visited(NamedTuple):
+    """What came of a visit, without the body; a large page is read only when that is wished."""
+
+    number: int
+    fetched: Fetched
+    reading: Reading | Failed | None
+
+
+class Worker:
+    """Does what it is asked, all of it at once."""
+
+    def __init__(self, visitor: Visitor, tasks: asyncio.TaskGroup) -> None:
+        self.line = Line(self.hear)
+        self._visitor, self._tasks = visitor, tasks
+        self._under_way: dict[int, asyncio.Task[None]] = {}
+        self._unread: dict[int, Read] = {}
+
+    def hear(self, question: tuple[int, Wish | None, Any]) -> None:
+        """Begin with it."""
+        number, wish, about = question
+        if wish is None:
+            self._take_back(number)
+        else:
+            task = self._tasks.create_task(self._answer(number, wish, about))
+            self._under_way[number] = task
+            task.add_done_callback(lambda _: self._under_way.pop(number))
+
+    def stop(self) -> None:
+        """Nobody waits for what is under way."""
+        for task in self._under_way.values():
+            task.cancel()
+
+    def _take_back(self, number: int) -> None:
+        if number in self._under_way:
+            self._under_way[number].cancel()
+
+    async def _answer(self, number: int, wish: Wish, about: Any) -> None:
+        self.line.say((number, await self._do(number, wish, about)))
+
+    async def _do(self, number: int, wish: Wish, about: Any) -> object:
+        match wish:
+            case Wish.LIVE:
+                return None
+            case Wish.VISIT:
+                return await self._visit(number, about)
+            case Wish.READ:
+                return await self._unread.pop(about)()
+            case Wish.FETCH:
+                return await self._visitor.fetch(about)
+            case Wish.LOCATE:
+                return await self._visitor.locate(about)
+        assert_never(wish)
+
+    async def _visit(self, number: int, request: Request) -> Visited:
+        visit = await self._visitor.visit(request)
+        page = visit.fetched
+        if not isinstance(page, Page) or visit.read is None:
+            return Visited(number, page, None)
+        without_body = replace(page, body=b"")
+        if len(page.body) <= SMALL:
+            return Visited(number, without_body, await visit.read())
+        self._unread[number] = visit.read
+        return Visited(number, without_body, None)
+
+
+async def serve(connection: socket.socket, charge: Charge) -> None:
+    """Work until the other end is closed."""
+    async with visiting(charge) as visitor, asyncio.TaskGroup() as tasks:
+        worker = Worker(visitor, tasks)
+        await worker.line.connect(connection)
+        await worker.line.ended.wait()
+        worker.stop()
+
+
+def main() -> None:
+    """Stdin is a socket; the first thing that is said there is the charge."""
+    with socket.socket(fileno=os.dup(sys.stdin.fileno())) as connection:
+        charge = first_message(connection)
+        if charge is not None:
+            asyncio.run(serve(connection, charge))

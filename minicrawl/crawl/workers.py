@@ -1,0 +1,145 @@
+"""Worker processes fetch the pages and read them; the crawl gets what a page says, without it.
+
+Laws: a worker that ends, whatever ended it, is started anew and takes no page with it: what it was
+asked for failed, and is asked for again, by a worker that does nothing else. So the page that ends
+two workers is the one to blame. A worker that is not there yet keeps nobody waiting: this process
+does its work. A host is always asked by the same worker, which knows its address and keeps its
+connections.
+
+suspect   a page that was under way when its worker ended
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import lru_cache, partial
+from itertools import cycle
+
+from minicrawl.config import Network
+from minicrawl.crawl.crew import Post, WorkerLost, WorkerProcess
+from minicrawl.crawl.visiting import Charge, visiting
+from minicrawl.crawl.worker import Visited, Wish
+from minicrawl.model import Failed, FailureKind, Fetched, Page, Reading, Refused, Request
+from minicrawl.ports import Outside, Visit
+from minicrawl.web.sitemaps import Sitemap
+
+FIRST_HERE = 200
+"""Requests that this process makes itself: they take it as long as the start of a worker would."""
+MOST_BY_CORES = 3
+"""More would wait for the crawl."""
+_MOST_HOSTS = 20_000
+_LOST = Failed(kind=FailureKind.LOST, detail="the worker process ended")
+
+
+@asynccontextmanager
+async def going_out(charge: Charge, workers: int) -> AsyncIterator[Outside]:
+    """By so many workers; with none of them, by this process."""
+    async with visiting(charge) as here:
+        if not workers:
+            yield here
+            return
+        posts = [Post(charge) for _ in range(workers)]
+        crew = Workers(here, posts, Post(charge), FIRST_HERE)
+        try:
+            yield crew
+        finally:
+            await crew.close()
+
+
+def workers_of(network: Network) -> int:
+    """As many as the user wants, or one for each core that the crawl itself does not need."""
+    if isinstance(network.workers, int):
+        return network.workers
+    return min(_cores() - 1, MOST_BY_CORES)
+
+
+def _cores() -> int:
+    """Those that this process may use, where the system says so."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Workers:
+    """Who does what: the one who is `here`, the crew, and the one who is `apart` with suspects."""
+
+    def __init__(
+        self,
+        here: Outside,
+        crew: Sequence[Post],
+        apart: Post,
+        first_here: int,
+    ) -> None:
+        self._here, self._crew, self._apart = here, crew, apart
+        self._first_here = first_here
+        self._suspects: set[str] = set()
+        self._alone = asyncio.Lock()
+        turns = cycle(crew)
+        self._post_of = lru_cache(_MOST_HOSTS)(lambda _origin: next(turns))
+
+    async def fetch(self, request: Request) -> Fetched:
+        """Whatever it is, with its body."""
+        if (worker := self._worker(request.url)) is not None:
+            with suppress(WorkerLost):
+                fetched: Fetched = await worker.ask(Wish.FETCH, request)
+                return fetched
+        return await self._here.fetch(request)
+
+    async def locate(self, url: str) -> str | Refused | Failed:
+        """The address, as the one who will connect to it found it."""
+        if (worker := self._worker(url)) is not None:
+            with suppress(WorkerLost):
+                found: str | Refused | Failed = await worker.ask(Wish.LOCATE, url)
+                return found
+        return await self._here.locate(url)
+
+    async def sitemap(self, body: bytes, url: str) -> Sitemap:
+        """What a sitemap lists."""
+        return await self._here.sitemap(body, url)
+
+    async def visit(self, request: Request) -> Visit:
+        """A page, and what it says."""
+        if request.url in self._suspects:
+            async with self._alone:
+                return await self._visit(self._apart.holder, request)
+        worker = self._worker(request.url)
+        if worker is None:
+            return await self._here.visit(request)
+        return await self._visit(worker, request)
+
+    async def close(self) -> None:
+        """All of them end."""
+        await asyncio.gather(*(post.close() for post in (*self._crew, self._apart)))
+
+    def _worker(self, url: str) -> WorkerProcess | None:
+        """Who asks for this URL; None is who is here."""
+        if self._first_here:
+            self._first_here -= 1
+            return None
+        worker = self._post_of(url[: url.index("/", len("https://"))]).holder
+        return worker if worker.is_there else None
+
+    async def _visit(self, worker: WorkerProcess, request: Request) -> Visit:
+        try:
+            visited: Visited = await worker.ask(Wish.VISIT, request)
+        except WorkerLost:
+            self._suspects.add(request.url)
+            return Visit(_LOST)
+        self._suspects.discard(request.url)
+        if not isinstance(visited.fetched, Page):
+            return Visit(visited.fetched)
+        return Visit(visited.fetched, partial(_read, worker, visited))
+
+
+async def _read(worker: WorkerProcess, visited: Visited) -> Reading | Failed:
+    """What is large is read apart from the worker: if that ends, it is not to blame."""
+    if visited.reading is not None:
+        return visited.reading
+    try:
+        reading: Reading | Failed = await worker.ask(Wish.READ, visited.number)
+        return reading
+    except WorkerLost:
+        return _LOST

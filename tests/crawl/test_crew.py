@@ -1,0 +1,173 @@
+"""Real processes: asked, silenced, killed and closed."""
+
+import asyncio
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import pytest
+
+from minicrawl.config import Settings
+from minicrawl.crawl import crew
+from minicrawl.crawl.crew import PATIENCE_S, Post, WorkerLost
+from minicrawl.crawl.visiting import Charge
+from minicrawl.crawl.worker import Wish
+from minicrawl.model import Request
+from tests.crawl.children import children, nothing_left_behind
+from tests.fetch.wire import Answer, Then, answer, wire
+
+CHARGE = Charge.of(Settings(), ["127.0.0.1"])
+SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
+PLACE = "http://127.0.0.1/"
+
+
+def manned(work: Callable[[Post], Awaitable[None]], patience_s: float = PATIENCE_S) -> None:
+    async def done() -> None:
+        post = Post(CHARGE, patience_s)
+        try:
+            async with asyncio.timeout(30):
+                await work(post)
+        finally:
+            await post.close()
+
+    with nothing_left_behind():
+        asyncio.run(done())
+
+
+async def pid_of(post: Post) -> int:
+    """Of the process, once it is there."""
+    await post.holder.ask(Wish.LIVE, None)
+    (pid,) = children()
+    return pid
+
+
+def test_a_worker_starts_when_it_is_wanted_and_stays() -> None:
+    async def work(post: Post) -> None:
+        assert children() == []
+        assert not post.holder.is_there
+        assert await post.holder.ask(Wish.LOCATE, PLACE) == "127.0.0.1"
+        assert post.holder.is_there
+        pid = await pid_of(post)
+        await asyncio.gather(*(post.holder.ask(Wish.LOCATE, PLACE) for _ in range(100)))
+        assert await pid_of(post) == pid
+
+    manned(work)
+
+
+def test_a_worker_that_is_killed_loses_what_it_was_asked_for_and_another_takes_its_post() -> None:
+    async def work(post: Post) -> None:
+        async with wire(SILENCE) as server:
+            pid, holder = await pid_of(post), post.holder
+            asking = asyncio.create_task(holder.ask(Wish.VISIT, Request(url=server.url())))
+            while not server.asked:
+                await asyncio.sleep(0)
+            os.kill(pid, signal.SIGKILL)
+            with pytest.raises(WorkerLost):
+                await asking
+            with pytest.raises(WorkerLost):
+                await holder.ask(Wish.LIVE, None)
+            assert post.holder is not holder
+            assert await post.holder.ask(Wish.LOCATE, PLACE) == "127.0.0.1"
+
+    manned(work)
+
+
+def test_a_worker_that_is_silent_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "PARTING_S", 0.05)
+
+    async def work(post: Post) -> None:
+        os.kill(await pid_of(post), signal.SIGSTOP)
+        with pytest.raises(WorkerLost):
+            await post.holder.ask(Wish.LOCATE, PLACE)
+        assert await post.holder.ask(Wish.LOCATE, PLACE) == "127.0.0.1"
+
+    manned(work, patience_s=1.0)
+
+
+def test_who_never_came_has_no_successor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "_SERVE", "raise SystemExit(1)")
+
+    async def work(post: Post) -> None:
+        holder = post.holder
+        for _ in range(2):
+            with pytest.raises(WorkerLost):
+                await post.holder.ask(Wish.LOCATE, PLACE)
+        assert post.holder is holder
+
+    manned(work)
+
+
+def test_who_cannot_even_be_started_never_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+
+    async def work(post: Post) -> None:
+        with pytest.raises(WorkerLost):
+            await post.holder.ask(Wish.LOCATE, PLACE)
+
+    manned(work)
+
+
+def test_who_waits_no_longer_takes_the_question_back() -> None:
+    async def work(post: Post) -> None:
+        async with wire(SILENCE, answer(b"<title>A</title>")) as server:
+            asking = asyncio.create_task(post.holder.ask(Wish.VISIT, Request(url=server.url())))
+            while not server.asked:
+                await asyncio.sleep(0.001)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            visited = await post.holder.ask(Wish.VISIT, Request(url=server.url()))
+            assert visited.reading.title == "A"
+
+    manned(work)
+
+
+def test_a_post_is_closed_at_any_time() -> None:
+    async def never_held(_: Post) -> None:
+        assert children() == []
+
+    async def just_taken(post: Post) -> None:
+        assert not post.holder.is_there
+
+    async def about_to_start(post: Post) -> None:
+        asking = asyncio.ensure_future(post.holder.ask(Wish.LIVE, None))
+        while not children():
+            await asyncio.sleep(0)
+        await post.close()
+        with pytest.raises(WorkerLost):
+            await asking
+
+    for moment in (never_held, just_taken, about_to_start):
+        manned(moment)
+
+
+def test_a_signal_of_the_terminal_does_not_reach_a_worker() -> None:
+    async def work(post: Post) -> None:
+        assert os.getsid(await pid_of(post)) != os.getsid(0)
+
+    manned(work)
+
+
+_KILLED = """
+import asyncio, os, signal
+from tests.crawl.test_crew import CHARGE, Post, pid_of
+
+async def work():
+    print(await pid_of(Post(CHARGE)), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(work())
+"""
+
+
+def test_a_worker_whose_crawl_was_killed_ends_by_itself() -> None:
+    crawl = subprocess.run([sys.executable, "-c", _KILLED], stdout=subprocess.PIPE, check=False)
+    assert crawl.returncode == -signal.SIGKILL
+    with suppress(ProcessLookupError):  # it has ended already
+        ended = os.pidfd_open(int(crawl.stdout))
+        assert select.select([ended], [], [], 20)[0] == [ended]
+        os.close(ended)

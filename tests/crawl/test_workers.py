@@ -1,0 +1,227 @@
+"""Who goes out for a page: workers that the test plays, then real ones that are killed."""
+
+import asyncio
+import os
+import signal
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.app import Crawl
+from minicrawl.config import Settings
+from minicrawl.crawl import workers
+from minicrawl.crawl.crew import Post, WorkerLost, WorkerProcess
+from minicrawl.crawl.events import Reason, Settled
+from minicrawl.crawl.visiting import Charge, Visitor
+from minicrawl.crawl.worker import Visited, Wish
+from minicrawl.crawl.workers import MOST_BY_CORES, Workers, going_out, workers_of
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
+from minicrawl.model import Failed, FailureKind, Page, Reading, Request, State
+from tests.crawl.children import children, nothing_left_behind
+from tests.crawl.fakes import FakeWeb, failed, html, states_of
+
+A, B, C = "http://a.example/", "http://b.example/", "https://c.example/"
+CHARGE = Charge.of(Settings())
+VISITED = Visited(1, Page(status=200, headers={}, body=b""), Reading(title="read by a worker"))
+
+
+class Hand(WorkerProcess):
+    """A worker that answers what it is told to, or ends."""
+
+    def __init__(self, *, is_there: bool = True) -> None:
+        self.was_there, self.is_over = is_there, False
+        self.answers: deque[Any] = deque()
+        self.asked: list[tuple[Wish, Any]] = []
+
+    async def ask(self, wish: Wish, about: object) -> Any:
+        self.asked.append((wish, about))
+        await asyncio.sleep(0)
+        answer = self.answers.popleft() if self.answers else VISITED
+        if answer is None:
+            raise WorkerLost
+        return answer
+
+    @property
+    def urls(self) -> list[str]:
+        return [about.url for wish, about in self.asked if wish is Wish.VISIT]
+
+
+class Place(Post):
+    """Held by the same hand for ever."""
+
+    def __init__(self, hand: Hand) -> None:
+        self.hand = hand
+
+    @property
+    def holder(self) -> WorkerProcess:
+        return self.hand
+
+
+class Desk:
+    """Workers who are played, and a web for the one who is here."""
+
+    def __init__(self, *crew: Hand, first_here: int = 0) -> None:
+        self.web = FakeWeb({A: html(title="read here")})
+        self.crew, self.apart = crew, Hand()
+        here = Visitor(self.web, CHARGE.reader())
+        self.workers = Workers(here, [Place(hand) for hand in crew], Place(self.apart), first_here)
+
+    async def visit(self, url: str) -> str:
+        """The title of the page, or why there is none."""
+        visit = await self.workers.visit(Request(url=url))
+        if visit.read is None:
+            assert isinstance(visit.fetched, Failed)
+            return visit.fetched.kind
+        reading = await visit.read()
+        return reading.title if isinstance(reading, Reading) else reading.kind
+
+
+# ---------------------------------------------------------------- who does it
+
+
+def test_a_host_has_one_worker_and_the_hosts_are_dealt_out_in_turn() -> None:
+    async def work() -> None:
+        one, other = Hand(), Hand()
+        desk = Desk(one, other)
+        for url in (A, B, C, f"{A}1", f"{B}1", f"{C}1"):
+            assert await desk.visit(url) == "read by a worker"
+        assert one.urls == [A, C, f"{A}1", f"{C}1"]
+        assert other.urls == [B, f"{B}1"]
+
+    asyncio.run(work())
+
+
+def test_the_first_requests_are_made_here_and_so_are_those_for_a_worker_who_is_not_there() -> None:
+    async def work() -> None:
+        desk = Desk(Hand(is_there=False), Hand(), first_here=2)
+        titles = [await desk.visit(A) for _ in range(3)]
+        assert titles == ["read here"] * 3
+        assert await desk.visit(B) == "read by a worker"
+        desk.crew[0].was_there = True
+        assert await desk.visit(A) == "read by a worker"
+
+    asyncio.run(work())
+
+
+def test_a_worker_is_asked_for_other_things_too_and_what_it_takes_with_it_is_done_here() -> None:
+    async def work() -> None:
+        hand = Hand()
+        desk = Desk(hand)
+        page = html("/1")
+        hand.answers.extend(("1.2.3.4", page, None, None))
+        assert await desk.workers.locate(A) == "1.2.3.4"
+        assert await desk.workers.fetch(Request(url=A)) is page
+        assert await desk.workers.locate(A) == "a.example"
+        assert await desk.workers.fetch(Request(url=A)) == html(title="read here")
+        assert (await desk.workers.sitemap(A.encode(), A)).pages == (A,)
+
+    asyncio.run(work())
+
+
+def test_a_large_page_is_read_by_the_worker_that_has_it() -> None:
+    async def work() -> None:
+        hand = Hand()
+        moved = VISITED._replace(fetched=failed(FailureKind.DNS), reading=None)
+        unread = VISITED._replace(number=7, reading=None)
+        hand.answers.extend((unread, Reading(title="large"), unread, None, moved))
+        desk = Desk(hand)
+        assert await desk.visit(A) == "large"
+        assert hand.asked[1] == (Wish.READ, 7)
+        assert await desk.visit(A) == FailureKind.LOST
+        assert await desk.visit(A) == FailureKind.DNS
+        assert not desk.apart.asked
+
+    asyncio.run(work())
+
+
+def test_what_was_under_way_at_an_end_is_asked_for_once_more_by_somebody_else_one_by_one() -> None:
+    async def work() -> None:
+        hand = Hand()
+        desk = Desk(hand)
+        hand.answers.extend((None, None, None))
+        pages = [A, f"{A}1", f"{A}2"]
+        assert await asyncio.gather(*map(desk.visit, pages)) == [FailureKind.LOST] * 3
+        desk.apart.answers.extend((VISITED, None, VISITED))
+        again = await asyncio.gather(*map(desk.visit, pages))
+        assert again == ["read by a worker", FailureKind.LOST, "read by a worker"]
+        assert desk.apart.urls == pages
+        await asyncio.gather(*map(desk.visit, pages))
+        assert hand.urls == [*pages, A, f"{A}2"]
+
+    asyncio.run(work())
+
+
+def test_the_number_of_workers_is_told_or_follows_from_the_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert workers_of(Settings.of(workers=7).network) == 7
+    auto = Settings().network
+    for cores, wanted in ((1, 0), (2, 1), (3, 2), (64, MOST_BY_CORES)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
+        assert workers_of(auto) == wanted
+    monkeypatch.delattr(os, "sched_getaffinity")
+    for told, wanted in ((None, 0), (2, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda told=told: told)
+        assert workers_of(auto) == wanted
+
+
+# ---------------------------------------------------------------- real ones
+
+
+BUDGET = 250
+
+
+@pytest.fixture
+def _never_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers do all of it, and are waited for."""
+    monkeypatch.setattr(workers, "FIRST_HERE", 0)
+    monkeypatch.setattr(WorkerProcess, "is_there", property(lambda worker: not worker.is_over))
+
+
+def crawled(path: Path, disturb: Callable[[int], None]) -> Reason:
+    """A crawl by two workers; `disturb` is told how many pages are settled."""
+    web, settled = DemoWeb(1000), count(1)
+
+    def listen(event: object) -> None:
+        if isinstance(event, Settled):
+            disturb(next(settled))
+
+    with nothing_left_behind(), DemoServer(web) as server:
+        quick = {"delay": 0, "per_host": 4, "per_address": 32, "resolve": [f"*={server.address}"]}
+        crawl = Crawl(web.seeds, Settings.of(workers=2, pages=BUDGET, store=path, **quick))
+        crawl.subscribe(listen)
+        return crawl.run()
+
+
+@pytest.mark.usefixtures("_never_here")
+def test_workers_fetch_the_pages_even_if_each_of_them_is_killed(tmp_path: Path) -> None:
+    killed: set[int] = set()
+
+    def kill(settled: int) -> None:
+        if settled in (60, 120):
+            (oldest, *_) = children()
+            killed.add(oldest)
+            os.kill(oldest, signal.SIGKILL)
+
+    assert crawled(tmp_path / "crawl.db", kill) is Reason.BUDGET
+    states = list(states_of(tmp_path / "crawl.db").values())
+    assert len(killed) == 2
+    assert sum(state.was_read for state in states) == BUDGET
+    assert State.LOST not in states
+
+
+@pytest.mark.usefixtures("_never_here")
+def test_a_crawl_that_fails_leaves_no_worker_behind() -> None:
+    async def fail() -> None:
+        async with going_out(Charge.of(Settings(), ["127.0.0.1"]), 1) as outside:
+            assert await outside.locate("http://127.0.0.1/") == "127.0.0.1"
+            assert children()
+            raise ZeroDivisionError
+
+    with nothing_left_behind(), pytest.raises(ZeroDivisionError):
+        asyncio.run(fail())
