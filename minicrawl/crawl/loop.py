@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
-from functools import partial
 
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
@@ -64,7 +63,8 @@ class Crawler:
         self._stopping = False
         self._tries: dict[int, int] = {}
         self._learning: set[int] = set()
-        self._turns = self._pages_under_way = 0
+        self._turns: set[asyncio.Task[None]] = set()
+        self._pages_under_way = 0
         self._take_up()
 
     def _take_up(self) -> None:
@@ -110,7 +110,6 @@ class Crawler:
         self._news.set()
 
     async def _crawl(self, turns: asyncio.TaskGroup) -> Reason:
-        under_way: set[asyncio.Task[None]] = set()
         began = last = self._clock.now()
         reason = None
         while reason is None:
@@ -121,33 +120,26 @@ class Crawler:
             self._news.clear()
             self.hosts.wake(now)
             if not self._is_over(now - began):
-                self._launch(turns, under_way)
+                self._launch(turns)
             reason = self._reason_to_end(now - began)
             if reason is None:
                 await self._wait(began)
-        await self._let_end(under_way, GRACE_S if self._stopping else None)
+        await self._let_end(GRACE_S if self._stopping else None)
         return reason
 
-    def _launch(self, turns: asyncio.TaskGroup, under_way: set[asyncio.Task[None]]) -> None:
+    def _launch(self, turns: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""
-        while self._turns < self._settings.politeness.concurrency and not self._is_spent():
+        while len(self._turns) < self._settings.politeness.concurrency and not self._is_spent():
             turn = self._next_turn()
             if turn is None:
                 return
-            self._turns += 1
-            task = turns.create_task(self._take_turn(turn))
-            under_way.add(task)
-            task.add_done_callback(under_way.discard)
-            # Of a task that is cancelled before its first step nobody else would close the turn.
-            task.add_done_callback(partial(_close, turn))
+            task = turns.create_task(turn)
+            self._turns.add(task)
+            task.add_done_callback(self._end_turn)
 
-    async def _take_turn(self, turn: Coroutine[None, None, None]) -> None:
-        """The turn counts as over before anybody hears of it."""
-        try:
-            await turn
-        finally:
-            self._turns -= 1
-            self._news.set()
+    def _end_turn(self, turn: asyncio.Task[None]) -> None:
+        self._turns.discard(turn)
+        self._news.set()
 
     def _is_over(self, running_s: float) -> bool:
         """Whether no more pages may be leased, whatever waits."""
@@ -196,9 +188,9 @@ class Crawler:
             async with asyncio.timeout(None if due is None else max(due - now, 0)):
                 await self._news.wait()
 
-    async def _let_end(self, under_way: set[asyncio.Task[None]], grace_s: float | None) -> None:
-        if under_way:
-            _, late = await asyncio.wait(tuple(under_way), timeout=grace_s)
+    async def _let_end(self, grace_s: float | None) -> None:
+        if self._turns:
+            _, late = await asyncio.wait(tuple(self._turns), timeout=grace_s)
             for task in late:
                 task.cancel()
 
@@ -328,32 +320,28 @@ class Crawler:
 
     def _settle(self, lease: Lease, fetched: Fetched, how: Ending) -> None:
         """The end of the turn, or not yet."""
-        name, _, detail = outcome(fetched)
-        self._record(lease.page, fetched)
+        row = self._record(lease.page, fetched)
         state = self._settler.settle(lease.page, lease.url, how, self._clock.today())
         if state is None:
             self._leasing.give_back(lease)
-            self._tell(Delayed(url=lease.url, detail=f"{name} {detail}".rstrip()))
+            self._tell(Delayed(url=lease.url, detail=f"{row.outcome} {row.detail}".rstrip()))
             return
         self._tries.pop(lease.page, None)
         self._replays.fetched()
         self._leasing.end(lease)
         elapsed_s = fetched.elapsed_s
-        self._tell(Settled(url=lease.url, state=state, detail=detail, elapsed_s=elapsed_s))
+        self._tell(Settled(url=lease.url, state=state, detail=row.detail, elapsed_s=elapsed_s))
 
-    def _record(self, page: int, fetched: Fetched) -> None:
+    def _record(self, page: int, fetched: Fetched) -> FetchRow:
         name, status, detail = outcome(fetched)
         wire_bytes = fetched.wire_bytes if isinstance(fetched, Page) else 0
-        self._keeper.record(
-            FetchRow(page, self._clock.today(), name, status, wire_bytes, fetched.elapsed_s, detail)
-        )
+        now, elapsed_s = self._clock.today(), fetched.elapsed_s
+        row = FetchRow(page, now, name, status, wire_bytes, elapsed_s, detail)
+        self._keeper.record(row)
         self._keeper.count("requests")
         self._keeper.count("wire_bytes", wire_bytes)
         self._keeper.count("fetched", isinstance(fetched, Page | Unchanged))
-
-
-def _close(turn: Coroutine[None, None, None], _task: asyncio.Task[None]) -> None:
-    turn.close()
+        return row
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -156,6 +156,14 @@ def test_what_was_under_way_at_an_end_is_asked_for_once_more_by_somebody_else_on
     asyncio.run(work())
 
 
+def test_without_workers_the_visitor_is_here() -> None:
+    async def work() -> None:
+        async with going_out(CHARGE, 0) as outside:
+            assert isinstance(outside, Visitor)
+
+    asyncio.run(work())
+
+
 def test_the_number_of_workers_is_told_or_follows_from_the_cores(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
