@@ -9,8 +9,9 @@ when ranks were restated the steps begin from there.
 import fcntl
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from os import O_CREAT, O_RDWR, close
 from os import open as open_file
 from pathlib import Path
@@ -18,23 +19,28 @@ from typing import Any
 
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.opic.journal import Kind
-from minicrawl.store import tables
+from minicrawl.store import bulk, tables
 from minicrawl.store.blobs import pack
 from minicrawl.store.records import Batch, Checkpoint, RefinementRow, StepRow, Terms
 from minicrawl.store.schema import prepare
 from minicrawl.store.trouble import told
 
-RunMany = Callable[[str, Iterable[Any]], sqlite3.Cursor]
+Write = Callable[[str, Iterable[Sequence[Any]]], None]
 
 SAFE = "what was committed before is safe"
 
 _CACHE_KIB = 65_536
 
 _TURNED = """
-UPDATE frontier SET
-    state = ?2, key = ?3, history = ?4, g_time = ?5, inlinks = inlinks + ?6, spent = ?7,
-    measures = ?8
-WHERE id = ?1
+INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+    state = excluded.state, key = excluded.key, history = excluded.history,
+    g_time = excluded.g_time, inlinks = inlinks + excluded.inlinks, spent = excluded.spent,
+    measures = excluded.measures
+"""
+_PAID = """
+INSERT INTO frontier (key, inlinks, id, state, history, g_time, spent)
+VALUES (?, ?, ?, 0, 0, 0, 0) ON CONFLICT (id) DO UPDATE SET
+    key = excluded.key, inlinks = inlinks + excluded.inlinks
 """
 
 
@@ -83,13 +89,13 @@ class Store:
 
     def commit(self, batch: Batch) -> None:
         """Add all of the batch in one transaction."""
-        with self._transaction() as run:
-            run("INSERT INTO urls VALUES (?, ?, ?, ?)", batch.urls)
-            run("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", map(_step_columns, batch.steps))
-            run("INSERT INTO fetches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", batch.fetches)
-            run(f"INSERT OR REPLACE INTO documents VALUES ({'?, ' * 10}?)", batch.documents)
-            run("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?, ?, ?)", batch.hosts)
-            run(
+        with self._transaction() as write:
+            write("INSERT INTO urls VALUES (?, ?, ?, ?)", batch.urls)
+            write("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", map(_step_columns, batch.steps))
+            write("INSERT INTO fetches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", batch.fetches)
+            write(f"INSERT OR REPLACE INTO documents VALUES ({'?, ' * 10}?)", batch.documents)
+            write("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?, ?, ?)", batch.hosts)
+            write(
                 "INSERT INTO mirrors VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET pages = pages + 1",
                 batch.mirrors,
             )
@@ -97,26 +103,26 @@ class Store:
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
         """Write the rows that changed; `forget_links` drops what only the steps before need."""
-        with self._transaction() as run:
-            self._write_rows(run, checkpoint)
+        with self._transaction() as write:
+            self._write_rows(write, checkpoint)
             if forget_links:
-                run(
+                self._connection.execute(
                     "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
-                    [(checkpoint.watermark, Kind.FORWARD, Kind.ENDOWED)],
+                    (checkpoint.watermark, Kind.FORWARD, Kind.ENDOWED),
                 )
 
     def restate(self, checkpoint: Checkpoint) -> None:
         """Write rows that no steps lead to: replays that are in no log made them, and are done."""
-        with self._transaction() as run:
-            self._write_rows(run, checkpoint)
+        with self._transaction() as write:
+            self._write_rows(write, checkpoint)
             self._set_meta("restated", json.dumps(checkpoint.watermark))
-            run("DELETE FROM refinement", [()])
+            self._connection.execute("DELETE FROM refinement")
 
     def keep_refinement(self, row: RefinementRow) -> None:
         """Replays that are not done yet; only the last ones are kept."""
-        with self._transaction() as run:
-            run("DELETE FROM refinement WHERE seq != ?", [(row.seq,)])
-            run("INSERT OR REPLACE INTO refinement VALUES (?, ?, ?, ?)", [row])
+        with self._transaction() as write:
+            self._connection.execute("DELETE FROM refinement WHERE seq != ?", (row.seq,))
+            write("INSERT OR REPLACE INTO refinement VALUES (?, ?, ?, ?)", [row])
 
     def become(self, original: sqlite3.Connection) -> None:
         """A copy of another store as it is now, whatever this one was."""
@@ -131,10 +137,10 @@ class Store:
         with told(self.path, SAFE):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _write_rows(self, run: RunMany, checkpoint: Checkpoint) -> None:
-        run("INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?)", checkpoint.born)
-        run(_TURNED, checkpoint.turned)
-        run("UPDATE frontier SET key = ?, inlinks = inlinks + ? WHERE id = ?", checkpoint.paid)
+    def _write_rows(self, write: Write, checkpoint: Checkpoint) -> None:
+        write("INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?)", checkpoint.born)
+        write(_TURNED, checkpoint.turned)
+        write(_PAID, checkpoint.paid)
         for name, value in checkpoint.totals._asdict().items():
             self._set_meta(name, str(value))
         self._set_meta("watermark", str(checkpoint.watermark))
@@ -143,11 +149,11 @@ class Store:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     @contextmanager
-    def _transaction(self) -> Iterator[RunMany]:
+    def _transaction(self) -> Iterator[Write]:
         with told(self.path, SAFE):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                yield self._connection.executemany
+                yield partial(bulk.write, self._connection)
                 self._connection.execute("COMMIT")
             except BaseException:
                 self._roll_back()
