@@ -21,6 +21,7 @@ from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.steps import Plan
 from minicrawl.store import tables
+from minicrawl.store.reader import hold, let_go
 from minicrawl.store.records import Batch, Checkpoint, DocumentRow, FetchRow, HostRow, StepRow
 from minicrawl.store.writer import Store
 from minicrawl.web.robots import Rules
@@ -202,8 +203,10 @@ class Keeper:
             self.counters[tables.GATHERED] = gathered(self.frontier)
         self._closed.counters = self.counters | self.frontier.tally()
         rows = self.frontier.checkpoint() if due else None
+        let_go(self._reader)
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._thread, self._write, self._closed, rows)
+        hold(self._reader)
         self._forget(self._closed)
 
     def _write(self, batch: Batch, checkpoint: Checkpoint | None) -> None:

@@ -2,15 +2,21 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
 def children(of: int | None = None) -> list[int]:
     """The processes that it started and that were not waited for, be they dead."""
     tasks = Path(f"/proc/{of or os.getpid()}/task")
-    listed = (task / "children" for task in tasks.iterdir())
-    return sorted(int(child) for file in listed for child in file.read_text().split())
+    return sorted(int(child) for task in tasks.iterdir() for child in _started_by(task))
+
+
+def _started_by(task: Path) -> list[str]:
+    """None by a thread that has just ended."""
+    with suppress(FileNotFoundError):
+        return (task / "children").read_text().split()
+    return []
 
 
 @contextmanager
