@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import chain
 
+import numpy as np
+
 from minicrawl.frontier.gathering import gathered
 from minicrawl.frontier.known import UrlsOf
 from minicrawl.frontier.pages import Frontier, Meeting
@@ -20,7 +22,8 @@ from minicrawl.model import State
 from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.steps import Plan
-from minicrawl.store import tables
+from minicrawl.store import columns, tables
+from minicrawl.store.columns import Numbers
 from minicrawl.store.reader import hold, let_go
 from minicrawl.store.records import Batch, Checkpoint, DocumentRow, FetchRow, HostRow, StepRow
 from minicrawl.store.writer import Store
@@ -164,6 +167,17 @@ class Keeper:
     def documents(self) -> Iterator[DocumentRow]:
         """Every page that was read in earlier runs."""
         return tables.all_documents(self._reader)
+
+    def contents(self) -> Iterator[tuple[Numbers, Numbers]]:
+        """The pages that were read in earlier runs, and the hashes of their bodies."""
+        return columns.contents(self._reader)
+
+    def read_of_hosts(self) -> list[tuple[int, int]]:
+        """Hosts of which earlier runs read pages, and how many."""
+        host_of = np.frombuffer(self.frontier.host_of, dtype=np.uint32)
+        hosts = [host_of[pages] for pages, _ in self.contents()]
+        found, counts = np.unique(np.concatenate([host_of[:0], *hosts]), return_counts=True)
+        return list(zip(found.tolist(), counts.tolist(), strict=True))
 
     def robots(self, host: int) -> tuple[Rules, float] | None:
         """The rules that a host gave in an earlier run, and until when they hold."""

@@ -47,6 +47,9 @@ class Leasing:
         self.order.grow(range(len(self._frontier)))
         waiting = np.flatnonzero(self._frontier.states() == State.UNREAD)
         self.queue.wait(waiting.astype(np.uint32))
+        if self._share_again:
+            for document in self._keeper.documents():
+                self.refresh.saw(document)
 
     def resume(self, host: int) -> None:
         """The host may be asked again."""

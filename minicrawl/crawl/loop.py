@@ -69,16 +69,14 @@ class Crawler:
 
     def _take_up(self) -> None:
         """What earlier runs left: who waits, or does so again, and what was read."""
-        frontier, today = self._frontier, self._clock.today()
+        today = self._clock.today()
         if again := reopen(self._keeper, self._gate, self._settings, today):
             self._tell(Noted(text=f"{again:,} pages that were put aside wait again"))
         self._keeper.agree_on_terms(self._settings.order.discovery)
         self._leasing.take_up()
-        for document in self._keeper.documents():
-            self._settler.know_content(document.page, document.content)
-            if self._settings.order.refresh:
-                self._leasing.refresh.saw(document)
-            self.hosts[frontier.host_of[document.page]].pages += 1
+        self._settler.take_up()
+        for host, pages in self._keeper.read_of_hosts():
+            self.hosts[host].pages = pages
 
     # ------------------------------------------------------------ from the first to the last
 

@@ -64,8 +64,8 @@ class Rehearsal:
         self._order = ORDERS[settings.order.strategy](keeper.frontier.ledger)
         self._hosts = Hosts(settings.politeness, lambda _host: None)
         self._clock = clock
-        for document in keeper.documents():
-            self._hosts[self._frontier.host_of[document.page]].pages += 1
+        for host, pages in keeper.read_of_hosts():
+            self._hosts[host].pages = pages
         only_robots = replace(settings, scope=replace(settings.scope, sitemaps=False))
         self._manners = Manners(only_robots, keeper, self._hosts, fetcher, self._clock)
         self._room = asyncio.Semaphore(settings.politeness.per_address)

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+import numpy as np
+
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
 from minicrawl.crawl.endings import Again, Dead, Ending, Leads, Read, Same
@@ -57,10 +59,12 @@ class Settler:
         self._seeds = keeper.planted()
         self._contents = Slots()
 
-    def know_content(self, page: int, content: int) -> None:
-        """The page has this content, as of an earlier run."""
-        if not self._contents.matches(content & _MASK):
-            self._contents.put(content & _MASK, page)
+    def take_up(self) -> None:
+        """The contents that earlier runs met; an alias has that of another page."""
+        states = self._frontier.states()
+        for pages, contents in self._keeper.contents():
+            first = states[pages] != State.ALIAS
+            self._contents.put_all(contents[first].view(np.uint64), pages[first].astype(np.uint32))
 
     def settle(self, page: int, url: str, ending: Ending, today: float) -> State | None:
         """The state that the page is in from now on; None if it waits again."""

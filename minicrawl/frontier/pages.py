@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -281,10 +282,11 @@ class Frontier:
         self.origins = [host.origin for host in tables.hosts(connection)]
         self._host_ids = {origin: host for host, origin in enumerate(self.origins)}
         origins = self.origins
-        for homes in tables.homes(connection):
-            self.host_of.extend(host for host, _, _ in homes)
-            self.depth.extend(min(depth, _DEEPEST) for _, _, depth in homes)
-            self._known.add_all(origins[host] + path for host, path, _ in homes)
+        for hosts, paths in tables.homes(connection):
+            self.host_of.extend(hosts)
+            self._known.add_all(map(add, map(origins.__getitem__, hosts), paths))
+        for (depths,) in columns.urls(connection, "depth"):
+            self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
 
     def _restore(self, connection: tables.Connection) -> None:
         saved, key, measures = tables.saved(connection), array("q"), tables.measures(connection)

@@ -48,6 +48,14 @@ def urls(connection: Connection, *columns: Column) -> Iterator[tuple[Numbers, ..
     return _blocks(connection, "urls", columns)
 
 
+def contents(connection: Connection) -> Iterator[tuple[Numbers, Numbers]]:
+    """Every page that was read, and the hash of its body."""
+    cursor = connection.execute("SELECT page, content FROM documents ORDER BY page")
+    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+        pages, hashes = np.array(rows, dtype=np.int64).T
+        yield pages, hashes
+
+
 def whole(blocks: Iterator[tuple[Numbers, ...]], column: Column) -> Numbers:
     """One column in one piece."""
     return np.concatenate([np.empty(0, _kind(column)), *(block for (block,) in blocks)])

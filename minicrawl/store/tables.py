@@ -105,11 +105,12 @@ def urls(connection: Connection) -> Iterator[UrlRow]:
         yield from map(UrlRow._make, rows)
 
 
-def homes(connection: Connection) -> Iterator[list[tuple[int, str, int]]]:
-    """Host, path and depth of every page that is known, block by block in the order of the ids."""
-    cursor = connection.execute("SELECT host, path, depth FROM urls ORDER BY id")
+def homes(connection: Connection) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
+    """Hosts and paths of all pages that are known, block by block in the order of the ids."""
+    cursor = connection.execute("SELECT host, path FROM urls ORDER BY id")
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        yield rows
+        hosts, paths = zip(*rows, strict=True)
+        yield hosts, paths
 
 
 def paths(connection: Connection, pages: Sequence[int]) -> list[tuple[int, int, str]]:

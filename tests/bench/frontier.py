@@ -90,8 +90,7 @@ class Bench:
         self._settler = Settler(settings, keeper, waiting, self._gate)
         self._under_way: deque[Lease] = deque()
         self._leasing.take_up()
-        for document in keeper.documents():
-            self._settler.know_content(document.page, document.content)
+        self._settler.take_up()
         self.settled_s: list[float] = []
         self.turned_s = 0.0
 

@@ -17,7 +17,7 @@ from minicrawl.model import Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.steps import Plan
-from tests.crawl.fakes import NOON, keeping
+from tests.crawl.fakes import NOON, in_time, keeping
 
 A, B = "http://a.example", "http://b.example"
 
@@ -248,13 +248,13 @@ def test_an_alias_that_changes_is_itself(desk: Desk) -> None:
 
 def test_contents_of_earlier_runs_count(desk: Desk) -> None:
     desk.read("/1", words="same")
-    document = desk.keeper.document(desk.page("/1"))
-    assert document is not None
+    desk.read("/2", words="same")
+    in_time(desk.keeper.commit())
     later = Desk(desk.keeper)
-    for _ in range(2):
-        later.settler.know_content(document.page, document.content)
-    later.settler._order.grow(range(0))
+    later.settler.take_up()
     assert later.read("/1", words="same") is State.FETCHED
+    assert later.read("/3", words="same") is State.ALIAS
+    assert desk.frontier.books.stands_for(desk.page("/3")) == desk.page("/1")
 
 
 def test_pages_that_repeat_another_host_are_counted_once_each(
