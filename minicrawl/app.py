@@ -18,6 +18,7 @@ from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listen
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.memory import keep_large_arrays_apart
 from minicrawl.crawl.preview import Preview, Rehearsal
 from minicrawl.crawl.progress import Gauge, Progress
 from minicrawl.crawl.seeding import gate_for, plant
@@ -117,6 +118,7 @@ class Crawl:
             return Reason.STOPPED
 
     async def _run_from(self, seeds: Iterator[str]) -> Reason:
+        keep_large_arrays_apart()
         store = self.settings.storing.store
         if self._fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))

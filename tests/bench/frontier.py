@@ -14,6 +14,7 @@ import asyncio
 import subprocess
 import sys
 import time
+from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
@@ -31,6 +32,7 @@ from minicrawl.crawl.endings import Read
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.leasing import Lease, Leasing
+from minicrawl.crawl.memory import keep_large_arrays_apart
 from minicrawl.crawl.replays import Replays
 from minicrawl.crawl.seeding import plant
 from minicrawl.crawl.settling import Settler, Waiting
@@ -91,7 +93,7 @@ class Bench:
         self._under_way: deque[Lease] = deque()
         self._leasing.take_up()
         self._settler.take_up()
-        self.settled_s: list[float] = []
+        self.settled_s = array("d")
         self.turned_s = 0.0
 
     def lease(self) -> Lease:
@@ -126,13 +128,14 @@ class Bench:
 
 async def grow(keeper: Keeper, path: Path, stops: list[int]) -> AsyncIterator[Stage]:
     """Crawl, and look around at each of the stops."""
+    keep_large_arrays_apart()
     web = EndlessWeb(HOSTS + stops[-1] // PAGES_A_HOST)
     before = memory()[0]
     await plant(keeper, web.seeds(SEEDS), 1000)
     bench, pulse = Bench(keeper, web), Pulse()
     keeping, beating = asyncio.create_task(keeper.keep()), asyncio.create_task(pulse.beat())
     for stop in stops:
-        bench.settled_s, bench.turned_s, pulse.latest_s = [], 0.0, 0.0
+        bench.settled_s, bench.turned_s, pulse.latest_s = array("d"), 0.0, 0.0
         while len(keeper.frontier) < stop:
             bench.turn()
             await asyncio.sleep(0)
@@ -205,6 +208,7 @@ async def opened(path: Path) -> AsyncIterator[Keeper]:
 
 async def go_on(path: Path) -> None:
     """Another process: until the first page is leased; then the crawl ends as it should."""
+    keep_large_arrays_apart()
     before, began = memory()[0], time.perf_counter()
     async with opened(path) as keeper:
         Bench(keeper).lease()
