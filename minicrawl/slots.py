@@ -5,7 +5,7 @@ out. It is made of many small maps, each of which grows on its own and by a quar
 never stalls a crawl and never needs twice the memory.
 
 code    64 bits, spread evenly; its first bits choose the map, the last 32 are kept
-number  32 bits, but for the largest, which marks a slot that is free
+number  32 bits, but for the largest
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 _SHARD_BITS = 8
 _SHARD_SHIFT = 64 - _SHARD_BITS
-_KEPT_BITS = 32
-_KEPT = (1 << _KEPT_BITS) - 1
-_FREE = (1 << 32) - 1
+_HALF = 32  # bits
+_KEPT = (1 << _HALF) - 1
 _SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: neighbours end up far apart
 _CODE = (1 << 64) - 1
 
@@ -28,8 +27,6 @@ _ROOMY = 0.68
 _LEAST_ROOM = 32
 _TAIL = 16
 """Slots behind the last one that a code can be at home in, or that is taken."""
-
-_NONE = np.empty(0, dtype=np.uint32)
 
 
 class Slots:
@@ -57,11 +54,11 @@ class Slots:
     def put_all(self, codes: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> None:
         """Many at once, block after block: they find their places when the first one is asked."""
         shards = (codes >> np.uint64(_SHARD_SHIFT)).astype(np.uint8)
-        order = np.argsort(shards, kind="stable")
-        kept, numbers = (codes & np.uint64(_KEPT)).astype(np.uint32)[order], numbers[order]
+        entries = codes << np.uint64(_HALF) | numbers + np.uint64(1)
+        entries = entries[np.argsort(shards, kind="stable")]
         ends = np.cumsum(np.bincount(shards, minlength=1 << _SHARD_BITS)).tolist()
         for shard, start, end in zip(self._shards, [0, *ends], ends, strict=False):
-            shard.wait(kept[start:end], numbers[start:end])
+            shard.wait(entries[start:end])
         self._some_wait = True
 
     def _let_in(self) -> None:
@@ -107,65 +104,58 @@ class Rows:
 
 
 class _Shard:
-    """Open addressing with linear steps. `late` are those that have no slot yet."""
+    """Open addressing with linear steps. `late` are those that have no slot yet.
 
-    __slots__ = ("codes", "late", "most", "numbers", "room", "used")
+    An entry is the code and, in its last 32 bits, the number and one; a slot that is free holds 0.
+    """
+
+    __slots__ = ("late", "most", "room", "slots", "used")
 
     def __init__(self) -> None:
-        self.late = array("I"), array("I")
-        self._lay_out(*map(_as_numbers, self.late))
+        self.late = array("Q")
+        self._lay_out(np.empty(0, dtype=np.uint64))
 
     def __len__(self) -> int:
-        return self.used + len(self.late[0])
+        return self.used + len(self.late)
 
     def matches(self, code: int) -> list[int]:
-        codes, numbers = self.codes, self.numbers
-        slot = code * self.room >> _KEPT_BITS
+        slots = self.slots
+        slot = code * self.room >> _HALF
         found = []
-        while (number := numbers[slot]) != _FREE:
-            if codes[slot] == code:
-                found.append(number)
+        while entry := slots[slot]:
+            if entry >> _HALF == code:
+                found.append((entry & _KEPT) - 1)
             slot += 1
         return found
 
     def put(self, code: int, number: int) -> None:
-        numbers = self.numbers
-        slot = code * self.room >> _KEPT_BITS
-        while numbers[slot] != _FREE:
+        slots = self.slots
+        slot = code * self.room >> _HALF
+        while slots[slot]:
             slot += 1
-        self.codes[slot] = code
-        numbers[slot] = number
+        slots[slot] = code << _HALF | number + 1
         self.used += 1
         # The last slot stays free: there every search ends.
-        if self.used > self.most or slot == len(numbers) - 2:
+        if self.used > self.most or slot == len(slots) - 2:
             self.let_in()
 
-    def wait(self, codes: NDArray[np.uint32], numbers: NDArray[np.uint32]) -> None:
-        self.late[0].frombytes(codes.tobytes())
-        self.late[1].frombytes(numbers.tobytes())
+    def wait(self, entries: NDArray[np.uint64]) -> None:
+        self.late.frombytes(entries.tobytes())
 
     def let_in(self) -> None:
         """Everybody gets a slot in a larger room."""
-        taken = _as_numbers(self.numbers) != _FREE
-        inside = _as_numbers(self.codes)[taken], _as_numbers(self.numbers)[taken]
-        codes, numbers = map(np.concatenate, zip(inside, map(_as_numbers, self.late), strict=True))
-        self.late = array("I"), array("I")
-        order = np.argsort(codes, kind="stable")
-        self._lay_out(codes[order], numbers[order])
+        inside = np.frombuffer(self.slots, dtype=np.uint64)
+        late = np.array(self.late, dtype=np.uint64)
+        self.late = array("Q")
+        self._lay_out(np.sort(np.concatenate((inside[inside > 0], late))))
 
-    def _lay_out(self, codes: NDArray[np.uint32], numbers: NDArray[np.uint32]) -> None:
-        """In the order of the codes, each as near to its home as those before it allow."""
-        self.used = len(codes)
+    def _lay_out(self, entries: NDArray[np.uint64]) -> None:
+        """Sorted, each as near to its home as those before it allow."""
+        self.used = len(entries)
         self.room = max(_LEAST_ROOM, int(self.used / _ROOMY))
         self.most = int(self.room * _FULL)
-        homes = codes.astype(np.int64) * self.room >> _KEPT_BITS
+        codes = (entries >> np.uint64(_HALF)).astype(np.int64)
         places = np.arange(self.used)
-        slots = np.maximum.accumulate(homes - places) + places
-        size = max(self.room, slots.max(initial=0) + 1) + _TAIL
-        self.codes, self.numbers = array("I", bytes(4 * size)), array("I", [_FREE]) * size
-        _as_numbers(self.codes)[slots] = codes
-        _as_numbers(self.numbers)[slots] = numbers
-
-
-def _as_numbers(column: array[int]) -> NDArray[np.uint32]:
-    return np.frombuffer(column, dtype=np.uint32) if column else _NONE
+        taken = np.maximum.accumulate((codes * self.room >> _HALF) - places) + places
+        self.slots = array("Q", bytes(8 * (max(self.room, taken.max(initial=0) + 1) + _TAIL)))
+        np.frombuffer(self.slots, dtype=np.uint64)[taken] = entries

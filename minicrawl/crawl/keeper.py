@@ -31,7 +31,7 @@ from minicrawl.web.robots import Rules
 
 COMMIT_EVERY_S = 0.1
 STEPS_A_BATCH = 1000
-CHANGES_A_CHECKPOINT = 200_000
+CHANGES_A_CHECKPOINT = 500_000
 MOST_CHANGES = 4_000_000
 """Beyond that the moment in which they are copied would be felt."""
 _ENDOWED = "endowed"

@@ -15,7 +15,7 @@ from minicrawl.slots import Slots
 
 _CODE = (1 << 64) - 1
 
-LATELY = 1 << 15
+LATELY = 1 << 17
 """URLs of a generation; two generations of those that were met last are in memory."""
 
 UrlsOf = Callable[[Sequence[int]], Mapping[int, str]]

@@ -6,17 +6,18 @@ of them cost the benchmark nothing. A page has `LINKS` links, in about the propo
 home     15 to the first pages of its host, as in a menu
 near     15 to other known pages of its host, rather to older ones
 new       8 to pages of its host that nobody has linked to yet
-abroad   10 to pages of other hosts, rather of the large ones, that mostly are known
 far       2 to pages that nobody has linked to yet, of any host
+abroad   all others, to pages that are known, rather of some hosts than of others
 """
 
 from array import array
 from collections.abc import Iterator
+from itertools import starmap
 
 import numpy as np
 
 LINKS = 50
-HOME, NEAR, NEW, ABROAD = 15, 15, 8, 10
+HOME, NEAR, NEW, FAR = 15, 15, 8, 2
 _DRAWS = 1 << 16
 _SECTIONS = [
     f"{a}/{b}" for a in ("news", "docs", "wiki", "shop", "blog") for b in range(2016, 2026)
@@ -47,18 +48,17 @@ class EndlessWeb:
         host = int(url[11 : url.index(".", 11)])
         known = self._pages[host]
         draw = self._draw
-        pages = [(host, page) for page in range(min(HOME, known))]
-        pages += [(host, int(known * draw() ** 2)) for _ in range(NEAR)]
-        pages += [(host, self._another(host)) for _ in range(NEW)]
-        for _ in range(ABROAD):
-            other = int(self._hosts * draw() ** 4)
-            pages.append(
-                (other, int((self._pages[other] or self._another(other) + 1) * draw() ** 3))
-            )
-        for _ in range(LINKS - HOME - NEAR - NEW - ABROAD):
+        pages = dict.fromkeys((host, page) for page in range(min(HOME, known)))
+        pages |= dict.fromkeys((host, int(known * draw() ** 2)) for _ in range(NEAR))
+        pages |= dict.fromkeys((host, self._another(host)) for _ in range(NEW))
+        for _ in range(FAR):
             other = int(self._hosts * draw())
-            pages.append((other, self._another(other)))
-        return list(dict.fromkeys(self._url(*page) for page in pages))
+            pages[other, self._another(other)] = None
+        while len(pages) < LINKS:
+            other = int(self._hosts * draw() ** 4)
+            known = self._pages[other] or self._another(other) + 1
+            pages[other, int(known * draw() ** 3)] = None
+        return list(starmap(self._url, pages))
 
     def _another(self, host: int) -> int:
         page = self._pages[host]

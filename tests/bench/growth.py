@@ -1,8 +1,8 @@
 """Whether a crawl keeps its pace: as it comes to know more pages, and more hosts.
 
-`python -m tests.bench.growth` crawls a web without end by the real loop, with all that a crawl does
-but for the network and the reading, and tells the pages a second while so many URLs were known.
-What the web itself costs is taken out.
+`python -m tests.bench.growth` crawls a web without end by the real loop, in one process and with
+all that a crawl does but for the network, and tells the pages a second while so many URLs were
+known. Pages are HTML of some 20 KB; what it costs to make them is taken out.
 
 Then 10,000 hosts may be asked once a second each: how busy was the loop, and which was the least
 pause that any host was given? Last, what it costs to choose a page among 1,000,000 hosts: to lease
@@ -12,7 +12,7 @@ it, to keep its host waiting, and to wake that again when its time has come.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import islice
@@ -31,8 +31,9 @@ from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.leasing import Lease, Leasing
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.politeness import Hosts
+from minicrawl.crawl.reading import Reader
 from minicrawl.crawl.seeding import plant
-from minicrawl.model import Failed, FailureKind, Page, Reading, Request
+from minicrawl.model import Failed, FailureKind, Page, Request
 from minicrawl.ports import Visit
 from minicrawl.web.sitemaps import Sitemap
 from tests.bench.endless import EndlessWeb
@@ -45,6 +46,8 @@ BUSY_S = 20.0
 LATENCY_S = 0.05
 MANY = 10_000
 FETCHES = 50_000
+_HTML = {"content-type": "text/html; charset=utf-8"}
+_TEXT = '<p class="text">What a page says <b>beside</b> its links.</p>\n' * 250
 A_SECOND = 5000
 
 
@@ -53,6 +56,7 @@ class Nearby:
 
     def __init__(self, web: EndlessWeb, latency_s: float) -> None:
         self._web = web
+        self._reader = Reader(agent="minicrawl", with_words=False)
         self._latency_s = latency_s
         self._answered: dict[str, float] = {}
         self.own_s = 0.0
@@ -68,7 +72,10 @@ class Nearby:
 
     async def visit(self, request: Request) -> Visit:
         await self._ask(request.url)
-        return Visit(Page(status=200, headers={}, body=b""), partial(self._read, request.url))
+        began = time.perf_counter()
+        page = Page(status=200, headers=_HTML, body=_as_html(self._web.links(request.url)))
+        self.own_s += time.perf_counter() - began
+        return Visit(page, partial(self._reader.page, page, request.url))
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         return Sitemap()
@@ -81,11 +88,10 @@ class Nearby:
         await asyncio.sleep(self._latency_s)
         self._answered[host] = time.monotonic()
 
-    async def _read(self, url: str) -> Reading:
-        began = time.perf_counter()
-        links = tuple(self._web.links(url))
-        self.own_s += time.perf_counter() - began
-        return Reading(title=url, links=links, content=hash(url))
+
+def _as_html(links: Iterable[str]) -> bytes:
+    items = "".join(f'<li class="item"><a href="{link}">{link[-30:]}</a></li>\n' for link in links)
+    return f"<!doctype html><title>A page</title>\n<ul>{items}</ul>\n{_TEXT}".encode()
 
 
 def _host(url: str) -> str:
