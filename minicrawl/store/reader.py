@@ -13,6 +13,8 @@ from minicrawl.errors import UsageError
 from minicrawl.store.schema import VERSION, check_version
 from minicrawl.store.trouble import told
 
+_CACHE_KIB = 49_152
+
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
@@ -30,8 +32,13 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def glance(path: Path) -> sqlite3.Connection:
-    """A connection for questions of which each is answered as of its own moment."""
-    return _connect(path)
+    """A connection for questions of which each is answered as of its own moment.
+
+    A crawl asks it for URLs all the time, so that it remembers much of the file.
+    """
+    connection = _connect(path)
+    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    return connection
 
 
 def hold(connection: sqlite3.Connection) -> None:

@@ -29,7 +29,7 @@ Write = Callable[[str, Iterable[Sequence[Any]]], None]
 
 SAFE = "what was committed before is safe"
 
-_CACHE_KIB = 65_536
+_CACHE_KIB = 16_384
 
 _TURNED = """
 INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET

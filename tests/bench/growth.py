@@ -18,6 +18,7 @@ from functools import partial
 from itertools import islice
 from math import inf
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
@@ -42,6 +43,7 @@ from tests.bench.notes import head, machine, row, today, write_into
 
 WINDOW = 1000
 """Pages over which the pace is taken."""
+NEAREST = 5
 BUSY_S = 20.0
 LATENCY_S = 0.05
 MANY = 10_000
@@ -143,11 +145,17 @@ async def paces(path: Path, urls: int) -> list[Pace]:
     return found
 
 
+def _around(found: list[Pace], known: int) -> Pace:
+    """The median of those nearest."""
+    nearest = sorted(found, key=lambda pace: abs(pace.known - known))[:NEAREST]
+    return Pace(*map(median, zip(*nearest, strict=True)))
+
+
 def growth(path: Path, urls: int) -> Iterator[str]:
     """The pace at each power of ten, as a part of the first."""
     found = asyncio.run(paces(path, urls))
     stops = [10_000 * 10**power for power in range(6) if 10_000 * 10**power <= urls]
-    shown = [min(found, key=lambda pace: abs(pace.known - stop)) for stop in stops]
+    shown = [_around(found, stop) for stop in stops]
     yield from head("URLs known", "pages/s", "requests/s", "pages/s against the first")
     for known, pages, requests in shown:
         yield row(
