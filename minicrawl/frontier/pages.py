@@ -35,6 +35,7 @@ from minicrawl.web.urls import split
 
 _DEEPEST = 255
 _ROWS_AT_ONCE = 1 << 16
+_PAGES_AT_ONCE = 1 << 18
 
 
 def _nobody_knows(pages: Sequence[int]) -> Mapping[int, str]:
@@ -171,7 +172,11 @@ class Frontier:
 
     def importance(self) -> NDArray[np.float64]:
         """Each page's share of the importance of all pages known."""
-        return shares(self.importance_of(0, len(self)))
+        found = np.empty(len(self))
+        for first in range(0, len(self), _PAGES_AT_ONCE):
+            end = min(first + _PAGES_AT_ONCE, len(self))
+            found[first:end] = self.importance_of(first, end)
+        return shares(found)
 
     def importance_of(self, first: int, end: int) -> NDArray[np.float64]:
         """The importance of the pages of a range, up to a factor that all pages share."""
