@@ -12,14 +12,13 @@ gained   in-links that a page has more than its row says
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.store.records import FrontierRow, PaidRow
+from minicrawl.store.records import PaidRow
 
 Numbers = NDArray[np.int64]
 
@@ -97,27 +96,3 @@ class Cut:
             columns = (keys, gained, pages)
             values = (column[block][stay[block]].tolist() for column in columns)
             yield from zip(*values, strict=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """Copies of all that a row says of some pages, but for their in-links."""
-
-    pages: Numbers
-    state: NDArray[np.uint8]
-    key: Numbers
-    history: Numbers
-    g_time: Numbers
-    spent: NDArray[np.uint32]
-    measures: Mapping[int, bytes]
-
-    def rows(self, cut: Cut) -> Iterator[FrontierRow]:
-        """Their rows, with the in-links that they gained."""
-        inlinks = cut.gained(self.pages)
-        columns = (self.state, self.key, self.history, self.g_time, inlinks, self.spent)
-        for start in range(0, len(self.pages), _ROWS_AT_ONCE):
-            block = slice(start, start + _ROWS_AT_ONCE)
-            pages = self.pages[block].tolist()
-            values = (column[block].tolist() for column in columns)
-            measures = map(self.measures.get, pages)
-            yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))

@@ -19,8 +19,9 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.frontier.changes import Changes, Columns
+from minicrawl.frontier.changes import Changes
 from minicrawl.frontier.known import Known, UrlsOf
+from minicrawl.frontier.rows import columns_between, columns_of
 from minicrawl.frontier.spent import Spent
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.estimate import shares
@@ -208,11 +209,11 @@ class Frontier:
         """The rows that changed since the last one, as they are now, whenever they are taken."""
         changes, self._changes = self._changes, Changes(len(self))
         cut = changes.cut(self.ledger.key)
-        turned = self._columns_of(sorted(page for page in changes.turned if page < changes.saved))
+        turned = columns_of(self, sorted(page for page in changes.turned if page < changes.saved))
         return Checkpoint(
             watermark=self.last_seq,
             totals=self.ledger.totals,
-            born=self._columns(changes.saved, len(self)).rows(cut),
+            born=columns_between(self, changes.saved, len(self)).rows(cut),
             turned=turned.rows(cut),
             paid=cut.paid(changes.saved, turned.pages),
         )
@@ -225,43 +226,12 @@ class Frontier:
         return Checkpoint(
             watermark=self.last_seq,
             totals=self.ledger.totals,
-            born=self._columns(changes.saved, len(self)).rows(cut),
+            born=columns_between(self, changes.saved, len(self)).rows(cut),
             turned=chain.from_iterable(
-                self._columns(first, min(first + _ROWS_AT_ONCE, changes.saved)).rows(cut)
+                columns_between(self, first, min(first + _ROWS_AT_ONCE, changes.saved)).rows(cut)
                 for first in range(0, changes.saved, _ROWS_AT_ONCE)
             ),
             paid=(),
-        )
-
-    def _columns(self, first: int, end: int) -> Columns:
-        """All of a range of pages."""
-        history, g_time, measures = self.window.pasts(first, end)
-        return Columns(
-            pages=np.arange(first, end),
-            state=self.states()[first:end].copy(),
-            key=np.frombuffer(self.ledger.key, dtype=np.int64)[first:end].copy(),
-            history=history,
-            g_time=g_time,
-            spent=self.spent.between(first, end),
-            measures=measures,
-        )
-
-    def _columns_of(self, pages: Sequence[int]) -> Columns:
-        """All of some pages."""
-        pasts = list(map(self.window.past, pages))
-        key, state = self.ledger.key, self.state
-        return Columns(
-            pages=np.array(pages, dtype=np.int64),
-            state=np.array([state[page] for page in pages], dtype=np.uint8),
-            key=np.array([key[page] for page in pages], dtype=np.int64),
-            history=np.array([history for history, _, _ in pasts], dtype=np.int64),
-            g_time=np.array([g_time for _, g_time, _ in pasts], dtype=np.int64),
-            spent=np.array([self.spent[page] for page in pages], dtype=np.uint32),
-            measures={
-                page: measures
-                for page, (_, _, measures) in zip(pages, pasts, strict=True)
-                if measures is not None
-            },
         )
 
     # ------------------------------------------------------------ going on

@@ -1,0 +1,72 @@
+"""The rows of pages, for a checkpoint: columns copied at once, rows that are made later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.frontier.changes import Cut, Numbers
+from minicrawl.store.records import FrontierRow
+
+if TYPE_CHECKING:
+    from minicrawl.frontier.pages import Frontier
+
+_ROWS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Copies of all that a row says of some pages, but for their in-links."""
+
+    pages: Numbers
+    state: NDArray[np.uint8]
+    key: Numbers
+    history: Numbers
+    g_time: Numbers
+    spent: NDArray[np.uint32]
+    measures: Mapping[int, bytes]
+
+    def rows(self, cut: Cut) -> Iterator[FrontierRow]:
+        """Their rows, with the in-links that they gained."""
+        inlinks = cut.gained(self.pages)
+        columns = (self.state, self.key, self.history, self.g_time, inlinks, self.spent)
+        for start in range(0, len(self.pages), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            pages = self.pages[block].tolist()
+            values = (column[block].tolist() for column in columns)
+            measures = map(self.measures.get, pages)
+            yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))
+
+
+def columns_between(frontier: Frontier, first: int, end: int) -> Columns:
+    """Those of a range of pages."""
+    history, g_time, measures = frontier.window.pasts(first, end)
+    return Columns(
+        pages=np.arange(first, end),
+        state=frontier.states()[first:end].copy(),
+        key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[first:end].copy(),
+        history=history,
+        g_time=g_time,
+        spent=frontier.spent.between(first, end),
+        measures=measures,
+    )
+
+
+def columns_of(frontier: Frontier, pages: Sequence[int]) -> Columns:
+    """Those of some pages."""
+    pasts = list(map(frontier.window.past, pages))
+    key, state, spent = frontier.ledger.key, frontier.state, frontier.spent
+    packed = zip(pages, (measures for _, _, measures in pasts), strict=True)
+    return Columns(
+        pages=np.array(pages, dtype=np.int64),
+        state=np.array([state[page] for page in pages], dtype=np.uint8),
+        key=np.array([key[page] for page in pages], dtype=np.int64),
+        history=np.array([history for history, _, _ in pasts], dtype=np.int64),
+        g_time=np.array([g_time for _, g_time, _ in pasts], dtype=np.int64),
+        spent=np.array([spent[page] for page in pages], dtype=np.uint32),
+        measures={page: measures for page, measures in packed if measures is not None},
+    )
