@@ -32,7 +32,7 @@ from minicrawl.web.robots import Rules
 COMMIT_EVERY_S = 0.1
 STEPS_A_BATCH = 1000
 CHANGES_A_CHECKPOINT = 500_000
-MOST_CHANGES = 4_000_000
+MOST_CHANGES = 2_000_000
 """Beyond that the moment in which they are copied would be felt."""
 _ENDOWED = "endowed"
 
@@ -246,4 +246,4 @@ class Keeper:
 
 def _changes_allowed(pages: int) -> int:
     """Rows are strewn over the table: the larger it is, the more of them should share the work."""
-    return min(max(CHANGES_A_CHECKPOINT, pages // 4), MOST_CHANGES)
+    return min(max(CHANGES_A_CHECKPOINT, pages // 8), MOST_CHANGES)
