@@ -11,6 +11,7 @@ number  32 bits, but for the largest
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +42,25 @@ class Slots:
 
     def matches(self, code: int) -> list[int]:
         """The numbers under this code, and seldom one of another code that looks like it."""
+        (found,) = self.matches_of((code,))
+        return found
+
+    def matches_of(self, codes: Iterable[int]) -> list[list[int]]:
+        """The same for each of these codes."""
         if self._some_wait:
             self._let_in()
-        return self._shards[code >> _SHARD_SHIFT].matches(code & _KEPT)
+        shards = self._shards
+        found: list[list[int]] = []
+        for code in codes:
+            shard, kept = shards[code >> _SHARD_SHIFT], code & _KEPT
+            slots, slot = shard.slots, kept * shard.room >> _HALF
+            numbers = []
+            while entry := slots[slot]:
+                if entry >> _HALF == kept:
+                    numbers.append((entry & _KEPT) - 1)
+                slot += 1
+            found.append(numbers)
+        return found
 
     def put(self, code: int, number: int) -> None:
         """One more number under this code."""
@@ -117,16 +134,6 @@ class _Shard:
 
     def __len__(self) -> int:
         return self.used + len(self.late)
-
-    def matches(self, code: int) -> list[int]:
-        slots = self.slots
-        slot = code * self.room >> _HALF
-        found = []
-        while entry := slots[slot]:
-            if entry >> _HALF == code:
-                found.append((entry & _KEPT) - 1)
-            slot += 1
-        return found
 
     def put(self, code: int, number: int) -> None:
         slots = self.slots

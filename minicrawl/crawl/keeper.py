@@ -133,12 +133,12 @@ class Keeper:
 
     def urls_at(self, pages: Sequence[int]) -> Mapping[int, str]:
         """The URLs of any pages."""
-        kept = [page for page in pages if page not in self._urls]
-        origins = self.frontier.origins
-        found = {
-            page: origins[host] + path for page, host, path in tables.paths(self._reader, kept)
-        }
-        return found | {page: self._urls[page] for page in pages if page in self._urls}
+        origins, new = self.frontier.origins, self._urls
+        rows = tables.paths(self._reader, pages)
+        found = {page: origins[host] + path for page, host, path in rows}
+        if len(found) < len(pages):
+            found |= {page: new[page] for page in pages if page in new}
+        return found
 
     def document(self, page: int) -> DocumentRow | None:
         """What a page was when it was last read."""

@@ -8,6 +8,7 @@ not met lately.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -42,20 +43,19 @@ class Known:
     def find(self, urls: Iterable[str]) -> dict[str, int]:
         """The pages of those that are known."""
         found: dict[str, int] = {}
-        doubtful: list[tuple[str, list[int]]] = []
-        young, old, matches = self._young, self._old, self._slots.matches
+        others: list[str] = []
+        young, old = self._young, self._old
         for url in urls:
             page = young.get(url)
             if page is None:
                 page = old.get(url)
                 if page is None:
-                    if pages := matches(code_of(url)):
-                        doubtful.append((url, pages))
+                    others.append(url)
                     continue
                 self._remember(url, page)
             found[url] = page
-        if doubtful:
-            found |= self._equal(doubtful)
+        if others:
+            found |= self._look_up(others)
         return found
 
     def add(self, url: str, page: int) -> None:
@@ -69,12 +69,16 @@ class Known:
         first = len(self)
         self._slots.put_all(codes, np.arange(first, first + len(codes), dtype=np.uint32))
 
-    def _equal(self, doubtful: Sequence[tuple[str, list[int]]]) -> dict[str, int]:
+    def _look_up(self, urls: Sequence[str]) -> dict[str, int]:
         """Of pages whose hashes match, those whose URLs do."""
-        kept = self._urls_of(sorted({page for _, pages in doubtful for page in pages}))
+        alike = self._slots.matches_of(map(code_of, urls))
+        pages = set(chain.from_iterable(alike))
+        if not pages:
+            return {}
+        kept = self._urls_of(sorted(pages))
         found = {}
-        for url, pages in doubtful:
-            for page in pages:
+        for url, candidates in zip(urls, alike, strict=True):
+            for page in candidates:
                 if kept[page] == url:
                     found[url] = page
                     self._remember(url, page)
