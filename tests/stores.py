@@ -27,6 +27,7 @@ class HandCrawl:
         self.store.agree(self.terms)
         self.batch = Batch()
         self._spendings: dict[int, Spending] = {}
+        self._new: dict[int, str] = {}  # URLs on their way to the store
         self.frontier = Frontier(self.terms, self._spending_at, self._urls_of)
         self.now = NOON
 
@@ -34,8 +35,9 @@ class HandCrawl:
         return self._spendings.get(seq) or tables.spending(self.store.connection, seq)
 
     def _urls_of(self, pages: Sequence[int]) -> dict[int, str]:
-        self.commit()
-        return urls_of(self.store.connection, pages)
+        kept = [page for page in pages if page not in self._new]
+        new = {page: self._new[page] for page in pages if page in self._new}
+        return urls_of(self.store.connection, kept) | new
 
     def seeds(self, urls: Iterable[str], endowment: int = 0) -> list[int]:
         """These become known by nobody's link."""
@@ -97,6 +99,7 @@ class HandCrawl:
         self.batch.counters |= self.frontier.tally() | gathering
         self.store.commit(self.batch)
         self.batch = Batch(counters=self.batch.counters)
+        self._new.clear()
         self._spendings.clear()
 
     def checkpoint(self) -> None:
@@ -124,6 +127,8 @@ class HandCrawl:
         meeting = self.frontier.meet(list(urls), depth)
         new: list[UrlRow] = meeting.urls
         self.batch.urls += new
+        origins = self.frontier.origins
+        self._new |= {row.id: origins[row.host] + row.path for row in new}
         self.batch.hosts += meeting.hosts
         return meeting.pages, len(new)
 
@@ -144,7 +149,7 @@ MOVED, GONE, DEEP = "http://a.example/old", "http://b.example/gone", "http://a.e
 
 def urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, str]:
     """The URLs of pages in the store."""
-    return dict(zip(pages, tables.urls_of(connection, pages), strict=True))
+    return {page: tables.url_of(connection, page) for page in pages}
 
 
 def filled_store(path: Path, terms: Terms | None = None, *, checkpoint: bool = True) -> Path:
