@@ -172,12 +172,11 @@ class Keeper:
         """The pages that were read in earlier runs, and the hashes of their bodies."""
         return columns.contents(self._reader)
 
-    def read_of_hosts(self) -> list[tuple[int, int]]:
-        """Hosts of which earlier runs read pages, and how many."""
+    def by_host(self, pages: Numbers) -> Iterator[tuple[int, int]]:
+        """The hosts of these pages, and how many of them are theirs."""
         host_of = np.frombuffer(self.frontier.host_of, dtype=np.uint32)
-        hosts = [host_of[pages] for pages, _ in self.contents()]
-        found, counts = np.unique(np.concatenate([host_of[:0], *hosts]), return_counts=True)
-        return list(zip(found.tolist(), counts.tolist(), strict=True))
+        hosts, counts = np.unique(host_of[pages], return_counts=True)
+        return zip(hosts.tolist(), counts.tolist(), strict=True)
 
     def robots(self, host: int) -> tuple[Rules, float] | None:
         """The rules that a host gave in an earlier run, and until when they hold."""

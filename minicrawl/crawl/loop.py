@@ -74,9 +74,10 @@ class Crawler:
             self._tell(Noted(text=f"{again:,} pages that were put aside wait again"))
         self._keeper.agree_on_terms(self._settings.order.discovery)
         self._leasing.take_up()
-        self._settler.take_up()
-        for host, pages in self._keeper.read_of_hosts():
-            self.hosts[host].pages = pages
+        for pages, contents in self._keeper.contents():
+            self._settler.know_contents(pages, contents)
+            for host, count in self._keeper.by_host(pages):
+                self.hosts[host].pages += count
 
     # ------------------------------------------------------------ from the first to the last
 

@@ -64,8 +64,9 @@ class Rehearsal:
         self._order = ORDERS[settings.order.strategy](keeper.frontier.ledger)
         self._hosts = Hosts(settings.politeness, lambda _host: None)
         self._clock = clock
-        for host, pages in keeper.read_of_hosts():
-            self._hosts[host].pages = pages
+        for pages, _ in keeper.contents():
+            for host, count in keeper.by_host(pages):
+                self._hosts[host].pages += count
         only_robots = replace(settings, scope=replace(settings.scope, sitemaps=False))
         self._manners = Manners(only_robots, keeper, self._hosts, fetcher, self._clock)
         self._room = asyncio.Semaphore(settings.politeness.per_address)

@@ -27,6 +27,7 @@ from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.opic.steps import Plan
 from minicrawl.slots import Slots
+from minicrawl.store.columns import Numbers
 from minicrawl.store.records import DocumentRow
 
 LONGEST_CHAIN = 10
@@ -59,12 +60,10 @@ class Settler:
         self._seeds = keeper.planted()
         self._contents = Slots()
 
-    def take_up(self) -> None:
-        """The contents that earlier runs met; an alias has that of another page."""
-        states = self._frontier.states()
-        for pages, contents in self._keeper.contents():
-            first = states[pages] != State.ALIAS
-            self._contents.put_all(contents[first].view(np.uint64), pages[first].astype(np.uint32))
+    def know_contents(self, pages: Numbers, contents: Numbers) -> None:
+        """Contents that an earlier run met; an alias has that of another page."""
+        first = self._frontier.states()[pages] != State.ALIAS
+        self._contents.put_all(contents[first].view(np.uint64), pages[first].astype(np.uint32))
 
     def settle(self, page: int, url: str, ending: Ending, today: float) -> State | None:
         """The state that the page is in from now on; None if it waits again."""

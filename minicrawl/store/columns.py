@@ -36,13 +36,6 @@ def frontier(connection: Connection, *columns: Column) -> Iterator[tuple[Numbers
     return _blocks(connection, "frontier", columns)
 
 
-def frontier_where(
-    connection: Connection, counting: Column, *columns: Column
-) -> Iterator[tuple[Numbers, ...]]:
-    """The same of the rows alone in which the column `counting` is not 0; ask for their ids."""
-    return _blocks(connection, "frontier", columns, counting)
-
-
 def urls(connection: Connection, *columns: Column) -> Iterator[tuple[Numbers, ...]]:
     """These columns of the table of all URLs."""
     return _blocks(connection, "urls", columns)
@@ -62,19 +55,19 @@ def whole(blocks: Iterator[tuple[Numbers, ...]], column: Column) -> Numbers:
 
 
 def _blocks(
-    connection: Connection, table: str, columns: tuple[Column, ...], counting: Column | None = None
+    connection: Connection, table: str, columns: tuple[Column, ...]
 ) -> Iterator[tuple[Numbers, ...]]:
     texts = ", ".join(f"group_concat({column})" for column in columns)
     # The order of the rows inside is the one in which they are joined.
     question = (
-        f"SELECT count(*), {texts} FROM (SELECT * FROM {table} WHERE id >= ? AND id < ? "
-        f"{f'AND {counting} != 0' if counting else ''} ORDER BY id)"
+        f"SELECT count(*), {texts} "
+        f"FROM (SELECT * FROM {table} WHERE id >= ? AND id < ? ORDER BY id)"
     )
     (rows,) = connection.execute(f"SELECT coalesce(max(id) + 1, 0) FROM {table}").fetchone()
     for start in range(0, rows, _ROWS_AT_ONCE):
         stop = min(start + _ROWS_AT_ONCE, rows)
         count, *found = connection.execute(question, (start, stop)).fetchone()
-        if counting is None and count != stop - start:
+        if count != stop - start:
             raise ValueError(f"{table} lacks rows between {start} and {stop}")
         yield tuple(
             _numbers(text or "", column, count) for text, column in zip(found, columns, strict=True)

@@ -17,7 +17,6 @@ from minicrawl.store.records import (
     Saved,
     StepRow,
     Terms,
-    UrlRow,
 )
 
 Connection = sqlite3.Connection
@@ -96,13 +95,6 @@ def last_step(connection: Connection) -> int:
     """The number of the step taken last; 0 if there is none."""
     (seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM steps").fetchone()
     return int(seq)
-
-
-def urls(connection: Connection) -> Iterator[UrlRow]:
-    """Every page that is known, in the order of the ids."""
-    cursor = connection.execute("SELECT id, host, path, depth FROM urls ORDER BY id")
-    for rows in _in_blocks(cursor):
-        yield from map(UrlRow._make, rows)
 
 
 def homes(connection: Connection) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
@@ -184,8 +176,3 @@ def mirrors(connection: Connection) -> list[tuple[int, int, int]]:
     return connection.execute(
         "SELECT host, of_host, pages FROM mirrors ORDER BY pages DESC, host"
     ).fetchall()
-
-
-def _in_blocks(cursor: sqlite3.Cursor) -> Iterator[list[tuple[int, ...]]]:
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        yield rows

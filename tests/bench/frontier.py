@@ -92,7 +92,8 @@ class Bench:
         self._settler = Settler(settings, keeper, waiting, self._gate)
         self._under_way: deque[Lease] = deque()
         self._leasing.take_up()
-        self._settler.take_up()
+        for pages, contents in keeper.contents():
+            self._settler.know_contents(pages, contents)
         self.settled_s = array("d")
         self.turned_s = 0.0
 

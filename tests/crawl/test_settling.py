@@ -251,7 +251,8 @@ def test_contents_of_earlier_runs_count(desk: Desk) -> None:
     desk.read("/2", words="same")
     in_time(desk.keeper.commit())
     later = Desk(desk.keeper)
-    later.settler.take_up()
+    for pages, contents in desk.keeper.contents():
+        later.settler.know_contents(pages, contents)
     assert later.read("/1", words="same") is State.FETCHED
     assert later.read("/3", words="same") is State.ALIAS
     assert desk.frontier.books.stands_for(desk.page("/3")) == desk.page("/1")

@@ -40,14 +40,6 @@ def test_columns_have_the_type_in_which_pages_keep_them(tmp_path: Path) -> None:
     assert [column.dtype for column in block] == [np.uint8, np.int64, np.int64, *[np.uint32] * 2]
 
 
-def test_rows_that_count_for_nothing_may_be_left_out(tmp_path: Path) -> None:
-    with many_pages(tmp_path / "crawl.db") as crawl:
-        found = columns.frontier_where(crawl.store.connection, "history", "id", "history")
-        ids, histories = (np.concatenate(column) for column in zip(*found, strict=True))
-        assert ids.tolist() == [0, 1]
-        assert histories.tolist() == [crawl.frontier.window.past(page)[0] for page in (0, 1)]
-
-
 def test_a_column_may_be_had_in_one_piece(tmp_path: Path) -> None:
     with many_pages(tmp_path / "crawl.db") as crawl:
         connection = crawl.store.connection
