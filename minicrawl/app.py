@@ -18,7 +18,7 @@ from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listen
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.memory import keep_large_arrays_apart
+from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
 from minicrawl.crawl.preview import Preview, Rehearsal
 from minicrawl.crawl.progress import Gauge, Progress
 from minicrawl.crawl.seeding import gate_for, plant
@@ -119,6 +119,7 @@ class Crawl:
 
     async def _run_from(self, seeds: Iterator[str]) -> Reason:
         keep_large_arrays_apart()
+        look_for_cycles_seldom()
         store = self.settings.storing.store
         if self._fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))

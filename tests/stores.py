@@ -28,7 +28,8 @@ class HandCrawl:
         self.batch = Batch()
         self._spendings: dict[int, Spending] = {}
         self._new: dict[int, str] = {}  # URLs on their way to the store
-        self.frontier = Frontier(self.terms, self._spending_at, self._urls_of)
+        spent_by = partial(tables.spent_by, self.store.connection)
+        self.frontier = Frontier(self.terms, self._spending_at, self._urls_of, spent_by)
         self.now = NOON
 
     def _spending_at(self, seq: int) -> Spending:

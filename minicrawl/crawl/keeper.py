@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -44,7 +45,7 @@ class Keeper:
         self,
         store: Store,
         reader: tables.Connection,
-        load: Callable[[Callable[[int], Spending], UrlsOf], Frontier],
+        load: Callable[[Callable[[int], Spending], UrlsOf, Callable[[int], int]], Frontier],
     ) -> None:
         self._store = store
         self._reader = reader
@@ -57,7 +58,7 @@ class Keeper:
         self._full = asyncio.Event()
         self._finishing = False
         self.counters = tables.counters(store.connection)
-        self.frontier = load(self.spending_at, self.urls_at)
+        self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
 
     # ------------------------------------------------------------ what happened
 

@@ -20,7 +20,7 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.gathering import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.opic.refine import Channels, Flow, Refinement
-from minicrawl.store import questions, tables
+from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, RefinementRow
@@ -132,7 +132,9 @@ def _load(connection: tables.Connection) -> Frontier:
 
 def _flow(frontier: Frontier, connection: tables.Connection) -> Flow:
     """Where the cash of each page goes now: one pass over the log, in its order."""
-    books, spent = frontier.books, frontier.spent.between(0, len(frontier)).tolist()
+    books = frontier.books
+    saved = columns.whole(columns.frontier(connection, "spent"), "spent")
+    spent = frontier.spent.of_all(len(frontier), saved).tolist()
     channels = Channels(frontier.ledger.small_edge)
     for seq, _, page, blob in questions.all_spendings(connection):
         if spent[page] != seq:

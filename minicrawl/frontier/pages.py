@@ -13,6 +13,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, repeat
 from operator import add
 
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Changes
 from minicrawl.frontier.known import Known, UrlsOf
-from minicrawl.frontier.rows import columns_between, columns_of
-from minicrawl.frontier.spent import Spent
+from minicrawl.frontier.rows import Columns, columns_between, columns_of
+from minicrawl.frontier.spent import Spent, nobody_was
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.journal import Books, Kind, Spending, Step
@@ -31,7 +32,7 @@ from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.steps import Plan
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.store import columns, tables
-from minicrawl.store.records import Checkpoint, HostRow, StepRow, Terms, UrlRow
+from minicrawl.store.records import UNCHANGED, Checkpoint, HostRow, StepRow, Terms, UrlRow
 from minicrawl.web.urls import split
 
 _DEEPEST = 255
@@ -60,8 +61,11 @@ class Frontier:
         terms: Terms,
         spending_at: Callable[[int], Spending],
         urls_of: UrlsOf = _nobody_knows,
+        spent_by: Callable[[int], int] = nobody_was,
     ) -> None:
-        """`spending_at` finds the spending of a step in the store, `urls_of` the URLs of pages."""
+        """What the store is asked: the spending of a step, the URLs of pages, and by which step a
+        page was spent as of the last checkpoint.
+        """
         self.terms = terms
         self.window = WINDOWS[terms.window](terms.width)
         edge = fixed_edge(terms.small_edge)
@@ -75,7 +79,7 @@ class Frontier:
         self.last_seq = 0
         self._spending_at = spending_at
         self._host_ids: dict[str, int] = {}
-        self.spent = Spent()
+        self.spent = Spent(spent_by)
         self._known = Known(urls_of)
         self._changes = Changes()
 
@@ -210,10 +214,12 @@ class Frontier:
         changes, self._changes = self._changes, Changes(len(self))
         cut = changes.cut(self.ledger.key)
         turned = columns_of(self, sorted(page for page in changes.turned if page < changes.saved))
+        born = columns_between(self, changes.saved, len(self), spent=0)
+        self.spent.cut()
         return Checkpoint(
             watermark=self.last_seq,
             totals=self.ledger.totals,
-            born=columns_between(self, changes.saved, len(self)).rows(cut),
+            born=born.rows(cut),
             turned=turned.rows(cut),
             paid=cut.paid(changes.saved, turned.pages),
         )
@@ -226,13 +232,16 @@ class Frontier:
         return Checkpoint(
             watermark=self.last_seq,
             totals=self.ledger.totals,
-            born=columns_between(self, changes.saved, len(self)).rows(cut),
+            born=columns_between(self, changes.saved, len(self), spent=0).rows(cut),
             turned=chain.from_iterable(
-                columns_between(self, first, min(first + _ROWS_AT_ONCE, changes.saved)).rows(cut)
+                self._saved_columns(first, min(first + _ROWS_AT_ONCE, changes.saved)).rows(cut)
                 for first in range(0, changes.saved, _ROWS_AT_ONCE)
             ),
             paid=(),
         )
+
+    def _saved_columns(self, first: int, end: int) -> Columns:
+        return columns_between(self, first, end, spent=UNCHANGED)
 
     # ------------------------------------------------------------ going on
 
@@ -243,9 +252,14 @@ class Frontier:
         terms: Terms,
         spending_at: Callable[[int], Spending],
         urls_of: UrlsOf | None = None,
+        spent_by: Callable[[int], int] | None = None,
     ) -> Frontier:
-        """The last checkpoint and the steps behind it. Who meets no URLs needs no `urls_of`."""
-        frontier = cls(terms, spending_at, urls_of or _nobody_knows)
+        """The last checkpoint and the steps behind it. Who meets no URLs needs no `urls_of`.
+
+        Whoever goes on using the connection in another thread has its own `spent_by`.
+        """
+        spent_by = spent_by or partial(tables.spent_by, connection)
+        frontier = cls(terms, spending_at, urls_of or _nobody_knows, spent_by)
         if urls_of is not None:
             frontier._load_urls(connection)
         frontier._restore(connection)
@@ -265,12 +279,10 @@ class Frontier:
 
     def _restore(self, connection: tables.Connection) -> None:
         saved, key, measures = tables.saved(connection), array("q"), tables.measures(connection)
-        for states, keys, history, g_time, spent in columns.frontier(connection, *_SAVED):
-            first = len(self)
+        for states, keys, history, g_time in columns.frontier(connection, *_SAVED):
             self.state += states.tobytes()
             key.frombytes(keys.tobytes())
             self.window.restore(history, g_time, measures)
-            self.spent.restore(first, spent)
             measures = {}  # all are restored with the first block
         states = self.states()
         flags = bytearray((states != State.UNREAD).astype(np.uint8).tobytes())
@@ -282,5 +294,5 @@ class Frontier:
             self.books.forwards[page] = self.spending_of(page).links[0]
 
 
-_SAVED: tuple[columns.Column, ...] = ("state", "key", "history", "g_time", "spent")
+_SAVED: tuple[columns.Column, ...] = ("state", "key", "history", "g_time")
 _TURNS = frozenset((Kind.VISIT, Kind.FORWARD, Kind.DEAD_END))

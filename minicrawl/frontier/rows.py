@@ -27,7 +27,7 @@ class Columns:
     key: Numbers
     history: Numbers
     g_time: Numbers
-    spent: NDArray[np.uint32]
+    spent: NDArray[np.int64]
     measures: Mapping[int, bytes]
 
     def rows(self, cut: Cut) -> Iterator[FrontierRow]:
@@ -42,8 +42,8 @@ class Columns:
             yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))
 
 
-def columns_between(frontier: Frontier, first: int, end: int) -> Columns:
-    """Those of a range of pages."""
+def columns_between(frontier: Frontier, first: int, end: int, *, spent: int) -> Columns:
+    """Those of a range of pages; `spent` is what those say that were not spent lately."""
     history, g_time, measures = frontier.window.pasts(first, end)
     return Columns(
         pages=np.arange(first, end),
@@ -51,7 +51,7 @@ def columns_between(frontier: Frontier, first: int, end: int) -> Columns:
         key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[first:end].copy(),
         history=history,
         g_time=g_time,
-        spent=frontier.spent.between(first, end),
+        spent=frontier.spent.newest_between(first, end, spent),
         measures=measures,
     )
 
@@ -59,14 +59,13 @@ def columns_between(frontier: Frontier, first: int, end: int) -> Columns:
 def columns_of(frontier: Frontier, pages: Sequence[int]) -> Columns:
     """Those of some pages."""
     pasts = list(map(frontier.window.past, pages))
-    key, state, spent = frontier.ledger.key, frontier.state, frontier.spent
     packed = zip(pages, (measures for _, _, measures in pasts), strict=True)
     return Columns(
         pages=np.array(pages, dtype=np.int64),
-        state=np.array([state[page] for page in pages], dtype=np.uint8),
-        key=np.array([key[page] for page in pages], dtype=np.int64),
+        state=frontier.states()[pages],
+        key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[pages],
         history=np.array([history for history, _, _ in pasts], dtype=np.int64),
         g_time=np.array([g_time for _, g_time, _ in pasts], dtype=np.int64),
-        spent=np.array([spent[page] for page in pages], dtype=np.uint32),
+        spent=frontier.spent.newest(pages),
         measures={page: measures for page, measures in packed if measures is not None},
     )

@@ -1,44 +1,64 @@
-"""By which step each page was last spent; only pages that had a turn take room."""
+"""By which step each page was last spent: the store knows it, memory only what is newer.
+
+Law: a checkpoint is in the store before the next one is cut.
+"""
 
 from __future__ import annotations
 
-from array import array
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.slots import Rows
+from minicrawl.store.records import UNCHANGED
+
+
+def nobody_was(_page: int) -> int:
+    """What an empty store knows."""
+    return 0
 
 
 class Spent:
     """page -> step; 0 where it handed nothing to links."""
 
-    def __init__(self) -> None:
-        self._rows = Rows()
-        self._steps = array("I")
+    def __init__(self, saved: Callable[[int], int]) -> None:
+        """`saved` asks the last checkpoint."""
+        self._saved = saved
+        self._young: dict[int, int] = {}
+        self._old: dict[int, int] = {}
 
     def __getitem__(self, page: int) -> int:
-        row = self._rows.get(page)
-        return 0 if row is None else self._steps[row]
+        step = self._young.get(page)
+        if step is None:
+            step = self._old.get(page)
+        return self._saved(page) if step is None else step
 
     def __setitem__(self, page: int, step: int) -> None:
-        row = self._rows.get(page)
-        if row is not None:
-            self._steps[row] = step
-        elif step:
-            self._rows.add(page)
-            self._steps.append(step)
+        self._young[page] = step
 
-    def restore(self, first: int, steps: NDArray[np.uint32]) -> None:
-        """The pages from this one on, as they were saved."""
-        places = np.flatnonzero(steps)
-        self._rows.add_all((first + places).astype(np.uint32))
-        self._steps.frombytes(steps[places].tobytes())
+    def newest(self, pages: Iterable[int]) -> NDArray[np.int64]:
+        """The steps that are in no checkpoint yet."""
+        young = self._young
+        return np.array([young.get(page, UNCHANGED) for page in pages], dtype=np.int64)
 
-    def between(self, first: int, end: int) -> NDArray[np.uint32]:
-        """Those of the pages of a range."""
-        found = np.zeros(end - first, dtype=np.uint32)
-        pages = self._rows.pages
-        rows = np.flatnonzero((pages >= first) & (pages < end))
-        found[pages[rows] - first] = np.frombuffer(self._steps, dtype=np.uint32)[rows]
+    def newest_between(self, first: int, end: int, otherwise: int) -> NDArray[np.int64]:
+        """The same for a range of pages, of which most may have none."""
+        pages = np.array(list(self._young), dtype=np.int64)
+        steps = np.array(list(self._young.values()), dtype=np.int64)
+        inside = (pages >= first) & (pages < end)
+        found = np.full(end - first, otherwise)
+        found[pages[inside] - first] = steps[inside]
+        return found
+
+    def cut(self) -> None:
+        """A checkpoint takes what is newest."""
+        self._young, self._old = {}, self._young
+
+    def of_all(self, pages: int, saved: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+        """Those of so many pages; the rows of the first of them say what was saved."""
+        found = np.zeros(pages, dtype=np.uint32)
+        if saved is not None:
+            found[: len(saved)] = saved
+        for newer in (self._old, self._young):
+            found[list(newer)] = list(newer.values())
         return found

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from minicrawl.opic.journal import Kind, Spending
 from minicrawl.opic.money import PARTS
-from minicrawl.report.snapshot import Snapshot, understood
+from minicrawl.report.snapshot import Snapshot, spent, understood
 from minicrawl.store import questions
 from minicrawl.store.blobs import is_plain, unpack, unpack_plain
 
@@ -33,10 +33,10 @@ class Flows(NamedTuple):
 def flows(snapshot: Snapshot) -> Iterator[Flows]:
     """Every link that counts now."""
     ends = _ends(snapshot)
-    spent = snapshot.frontier.spent.between(0, len(snapshot))
     with understood(snapshot.path):
+        last = spent(snapshot.connection, snapshot.frontier)
         rows = questions.spendings(snapshot.connection)
-        current = (row for row in rows if spent[row.page] == row.seq)
+        current = (row for row in rows if last[row.page] == row.seq)
         while block := list(islice(current, _SPENDINGS_AT_ONCE)):
             for found in _unpacked(block, snapshot.frontier.terms.small_edge):
                 yield _led_on(found, ends)

@@ -5,12 +5,13 @@ Law: a checkpoint only saves time. What it says of a page is what the steps say,
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.pages import Frontier
-from minicrawl.report.snapshot import inlinks
+from minicrawl.report.snapshot import inlinks, spent
 from minicrawl.store import tables
 
 
@@ -24,7 +25,11 @@ def differences(connection: tables.Connection, loaded: Frontier) -> Iterator[str
         yield f"step {made.last_seq} cannot be done: {error}"
         return
     yield from _of_pages(loaded, made)
-    yield from _of_links(inlinks(connection, loaded), made.gained())
+    for name, one, other in (
+        ("inlinks", inlinks(connection, loaded), made.gained()),
+        ("spent", spent(connection, loaded), made.spent.of_all(len(made))),
+    ):
+        yield from _of_column(name, one, other)
     if loaded.ledger.totals != made.ledger.totals:
         yield f"the totals are {loaded.ledger.totals}, by the steps {made.ledger.totals}"
     if loaded.books.forwards != made.books.forwards:
@@ -33,19 +38,17 @@ def differences(connection: tables.Connection, loaded: Frontier) -> Iterator[str
 
 def _of_pages(loaded: Frontier, made: Frontier) -> Iterator[str]:
     for (name, one), (_, other) in zip(_columns(loaded), _columns(made), strict=True):
-        for page in np.flatnonzero(one != other).tolist():
-            yield f"page {page} has {name} {one[page]}, by the steps {other[page]}"
+        yield from _of_column(name, one, other)
     for page in range(len(loaded)):
         if loaded.window.past(page) != made.window.past(page):
             yield f"page {page} has another history than the steps say"
 
 
-def _of_links(loaded: NDArray[np.int64], made: NDArray[np.int64]) -> Iterator[str]:
+def _of_column(name: str, loaded: NDArray[Any], made: NDArray[Any]) -> Iterator[str]:
     for page in np.flatnonzero(loaded != made).tolist():
-        yield f"page {page} has inlinks {loaded[page]}, by the steps {made[page]}"
+        yield f"page {page} has {name} {loaded[page]}, by the steps {made[page]}"
 
 
 def _columns(frontier: Frontier) -> Iterator[tuple[str, NDArray[np.int64]]]:
     yield "state", np.array(frontier.state, dtype=np.int64)
     yield "key", np.array(frontier.ledger.key, dtype=np.int64)
-    yield "spent", frontier.spent.between(0, len(frontier)).astype(np.int64)

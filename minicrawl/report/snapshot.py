@@ -120,6 +120,12 @@ def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int
     return counts
 
 
+def spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.uint32]:
+    """By which step each page was last spent; 0 where it handed nothing to links."""
+    saved = columns.whole(columns.frontier(connection, "spent"), "spent")
+    return frontier.spent.of_all(len(frontier), saved)
+
+
 @contextmanager
 def understood(path: Path) -> Iterator[None]:
     """What is read here makes sense, or the store is named that does not."""

@@ -65,6 +65,9 @@ class HostRow(NamedTuple):
     wait_until: float | None = None
 
 
+UNCHANGED = -1
+
+
 class FrontierRow(NamedTuple):
     """The checkpoint of one page."""
 
@@ -75,6 +78,7 @@ class FrontierRow(NamedTuple):
     g_time: int
     inlinks: int
     spent: int
+    """`UNCHANGED` where it is what the row says already; 0 of a page that has no row."""
     measures: bytes | None = None
 
 

@@ -85,6 +85,12 @@ def spending(connection: Connection, seq: int) -> Spending:
     return NO_LINKS if row is None or row[0] is None else unpack(row[0])
 
 
+def spent_by(connection: Connection, page: int) -> int:
+    """The step by which a page was spent, as of the last checkpoint; 0 if there is none."""
+    row = connection.execute("SELECT spent FROM frontier WHERE id = ?", (page,)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
 def refinement(connection: Connection) -> RefinementRow | None:
     """The replays that are not done yet."""
     row = connection.execute("SELECT seq, rounds, history, cash FROM refinement").fetchone()

@@ -34,7 +34,8 @@ _CACHE_KIB = 16_384
 _TURNED = """
 INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
     state = excluded.state, key = excluded.key, history = excluded.history,
-    g_time = excluded.g_time, inlinks = inlinks + excluded.inlinks, spent = excluded.spent,
+    g_time = excluded.g_time, inlinks = inlinks + excluded.inlinks,
+    spent = CASE excluded.spent WHEN -1 THEN spent ELSE excluded.spent END,
     measures = excluded.measures
 """
 _PAID = """

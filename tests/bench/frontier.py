@@ -32,7 +32,7 @@ from minicrawl.crawl.endings import Read
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.leasing import Lease, Leasing
-from minicrawl.crawl.memory import keep_large_arrays_apart
+from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
 from minicrawl.crawl.replays import Replays
 from minicrawl.crawl.seeding import plant
 from minicrawl.crawl.settling import Settler, Waiting
@@ -50,6 +50,8 @@ UNDER_WAY = 80
 HOSTS, PAGES_A_HOST = 100_000, 1000
 ANSWER = Page(status=200, headers={"etag": '"5f3c-61a8"'}, body=b"")
 BEAT_S = 0.005
+SAMPLED = 10
+"""Of so many settlements one is remembered, so that those of 100,000,000 URLs take no room."""
 
 
 class Stage(NamedTuple):
@@ -94,8 +96,8 @@ class Bench:
         self._leasing.take_up()
         for pages, contents in keeper.contents():
             self._settler.know_contents(pages, contents)
-        self.settled_s = array("d")
-        self.turned_s = 0.0
+        self.settled_s = array("f")
+        self.turns, self.turned_s = 0, 0.0
 
     def lease(self) -> Lease:
         """The next page."""
@@ -123,20 +125,24 @@ class Bench:
         self._settler.settle(lease.page, lease.url, Read(ANSWER, reading), began)
         self._leasing.end(lease)
         self._leasing.resume(lease.host)
-        self.settled_s.append(time.perf_counter() - began)
-        self.turned_s += self.settled_s[-1]
+        took = time.perf_counter() - began
+        self.turned_s += took
+        self.turns += 1
+        if not self.turns % SAMPLED:
+            self.settled_s.append(took)
 
 
 async def grow(keeper: Keeper, path: Path, stops: list[int]) -> AsyncIterator[Stage]:
     """Crawl, and look around at each of the stops."""
     keep_large_arrays_apart()
+    look_for_cycles_seldom()
     web = EndlessWeb(HOSTS + stops[-1] // PAGES_A_HOST)
     before = memory()[0]
     await plant(keeper, web.seeds(SEEDS), 1000)
     bench, pulse = Bench(keeper, web), Pulse()
     keeping, beating = asyncio.create_task(keeper.keep()), asyncio.create_task(pulse.beat())
     for stop in stops:
-        bench.settled_s, bench.turned_s, pulse.latest_s = array("d"), 0.0, 0.0
+        bench.settled_s, bench.turns, bench.turned_s, pulse.latest_s = array("f"), 0, 0.0, 0.0
         while len(keeper.frontier) < stop:
             bench.turn()
             await asyncio.sleep(0)
@@ -152,7 +158,7 @@ async def grow(keeper: Keeper, path: Path, stops: list[int]) -> AsyncIterator[St
             disk(path) / known,
             median(times) * 1e6,
             times[len(times) * 99 // 100] * 1e6,
-            bench.turned_s / len(times) * 1e6,
+            bench.turned_s / bench.turns * 1e6,
             pulse.latest_s * 1e3,
         )
     beating.cancel()
@@ -210,6 +216,7 @@ async def opened(path: Path) -> AsyncIterator[Keeper]:
 async def go_on(path: Path) -> None:
     """Another process: until the first page is leased; then the crawl ends as it should."""
     keep_large_arrays_apart()
+    look_for_cycles_seldom()
     before, began = memory()[0], time.perf_counter()
     async with opened(path) as keeper:
         Bench(keeper).lease()
@@ -267,9 +274,9 @@ def report(path: Path, stops: list[int]) -> Iterator[str]:
 
 
 def decades(urls: int) -> list[int]:
-    """1e5, 1e6 and so on, and in the end all of them."""
-    stops = [10**power for power in range(5, 10) if 10**power < urls]
-    return [*stops, urls]
+    """1e5, 3e5, 1e6 and so on, and in the end all of them."""
+    stops = [factor * 10**power for power in range(5, 10) for factor in (1, 3)]
+    return [*(stop for stop in stops if stop < urls), urls]
 
 
 @click.command()

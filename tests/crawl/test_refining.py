@@ -98,6 +98,11 @@ def a_store(path: Path, terms: Terms = DEFAULT, *, fetched: int = 60) -> Path:
     return path
 
 
+def spendings_of(path: Path) -> list[Spending]:
+    with reading(path) as connection:
+        return [*map(load(connection).spending_of, range(80))]
+
+
 def last_step(path: Path) -> int:
     with reading(path) as connection:
         return tables.last_step(connection)
@@ -110,8 +115,9 @@ def pagerank(path: Path) -> Floats:
     graph = nx.DiGraph()
     graph.add_nodes_from(range(len(frontier)))
     with reading(path) as connection:
+        spending_of = load(connection).spending_of
         for page in range(len(frontier)):
-            for link in tables.spending(connection, frontier.spent[page]).links:
+            for link in spending_of(page).links:
                 end = frontier.books.stands_for(link)
                 if end != page and page not in frontier.books.forwards:
                     graph.add_edge(page, end)
@@ -152,7 +158,7 @@ def all_of(path: Path) -> list[str]:
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_refined_store_says_the_ranks_of_its_links(window: str, tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db", Terms(window=window))
-    before, links = frontier_of(path), inlinks_of(path)
+    before, links, spendings = frontier_of(path), inlinks_of(path), spendings_of(path)
     expected = pagerank(path)
     refined = refine(path, until=TIGHT)
     after = frontier_of(path)
@@ -163,7 +169,7 @@ def test_a_refined_store_says_the_ranks_of_its_links(window: str, tmp_path: Path
     assert after.ledger.missing() == 0
     assert after.ledger.recorded == before.ledger.recorded
     assert after.state == before.state
-    assert [after.spent[page] for page in range(80)] == [before.spent[page] for page in range(80)]
+    assert spendings_of(path) == spendings
     assert inlinks_of(path) == links
 
 

@@ -19,7 +19,6 @@ from minicrawl.crawl.refining import refine
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.store import tables
 from tests.real.doc_graph import DocGraph, doc_graph
 from tests.real.nginx import SITES, Nginx, needs_real_parts, serving
 
@@ -45,9 +44,7 @@ class Crawled:
 
     def links(self, page: int) -> list[str]:
         """Where its cash goes."""
-        spent = self.found.frontier.spent[page]
-        links = tables.spending(self.found.connection, spent).links
-        return [self.found.url(link) for link in links]
+        return [self.found.url(link) for link in self.found.frontier.spending_of(page).links]
 
 
 @pytest.fixture(scope="module")
