@@ -11,7 +11,7 @@ abroad   all others, to pages that are known, rather of some hosts than of other
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import starmap
 
 import numpy as np
@@ -43,9 +43,14 @@ class EndlessWeb:
         """The front pages of some hosts."""
         return [self._url(host, self._another(host)) for host in range(count)]
 
+    def go_on(self, origins: Iterable[str], pages: Iterable[int]) -> None:
+        """So many pages of these hosts have been linked to already."""
+        for origin, count in zip(origins, pages, strict=True):
+            self._pages[_host(origin)] = count
+
     def links(self, url: str) -> list[str]:
         """What the page links to."""
-        host = int(url[11 : url.index(".", 11)])
+        host = _host(url)
         known = self._pages[host]
         draw = self._draw
         pages = dict.fromkeys((host, page) for page in range(min(HOME, known)))
@@ -76,3 +81,7 @@ class EndlessWeb:
             return number
         self._drawn = iter(self._rng.random(_DRAWS).tolist())
         return self._draw()
+
+
+def _host(url: str) -> int:
+    return int(url[len("http://site") : url.index(".")])

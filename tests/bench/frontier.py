@@ -6,8 +6,11 @@ meeting of links, settlements, commits that are on the disk, checkpoints. Then t
 a kill would leave it, and a new process goes on with it; that one ends as it should, and the next
 one goes on with what it left.
 
-RAM is what the process holds beyond what it held before its first page. A stall is how much later
-than due something else in the loop had its turn.
+A hundred million take hours: `--store PATH` keeps the crawl, and the same command goes on with what
+a run left there that was broken off.
+
+RAM is what the process holds beyond what it held before it opened the store. A stall is how much
+later than due something else in the loop had its turn.
 """
 
 import asyncio
@@ -25,6 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import click
+import numpy as np
 
 from minicrawl.app import SystemClock
 from minicrawl.config import Settings
@@ -132,16 +136,16 @@ class Bench:
             self.settled_s.append(took)
 
 
-async def grow(keeper: Keeper, path: Path, stops: list[int]) -> AsyncIterator[Stage]:
-    """Crawl, and look around at each of the stops."""
-    keep_large_arrays_apart()
-    look_for_cycles_seldom()
+async def grow(keeper: Keeper, path: Path, stops: list[int], before: int) -> AsyncIterator[Stage]:
+    """Crawl, and look around at each of the stops; `before` is what the process held so far."""
     web = EndlessWeb(HOSTS + stops[-1] // PAGES_A_HOST)
-    before = memory()[0]
-    await plant(keeper, web.seeds(SEEDS), 1000)
+    if len(keeper.frontier):
+        web.go_on(keeper.frontier.origins, np.bincount(keeper.frontier.host_of))
+    else:
+        await plant(keeper, web.seeds(SEEDS), 1000)
     bench, pulse = Bench(keeper, web), Pulse()
     keeping, beating = asyncio.create_task(keeper.keep()), asyncio.create_task(pulse.beat())
-    for stop in stops:
+    for stop in [stop for stop in stops if stop > len(keeper.frontier)]:
         bench.settled_s, bench.turns, bench.turned_s, pulse.latest_s = array("f"), 0, 0.0, 0.0
         while len(keeper.frontier) < stop:
             bench.turn()
@@ -242,9 +246,11 @@ def resumed(path: Path) -> tuple[float, float, float]:
 
 
 async def measure(path: Path, stops: list[int]) -> list[Stage]:
-    stages = []
+    keep_large_arrays_apart()
+    look_for_cycles_seldom()
+    stages, before = [], memory()[0]
     async with opened(path) as keeper:
-        async for stage in grow(keeper, path, stops):
+        async for stage in grow(keeper, path, stops, before):
             stages.append(stage)
             click.echo(told(stage), err=True)
     return stages
@@ -286,18 +292,29 @@ def decades(urls: int) -> list[int]:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Where the store is made; it needs 150 bytes a URL.",
 )
+@click.option(
+    "--store",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A store that stays; if it is there, the crawl in it goes on.",
+)
 @click.option("--go-on", type=click.Path(exists=True, dir_okay=False, path_type=Path), hidden=True)
 @click.option(
     "--into",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A document that gets the tables, such as docs/speed.md.",
 )
-def main(urls: float, folder: Path | None, go_on: Path | None, into: Path | None) -> None:
+def main(
+    urls: float,
+    folder: Path | None,
+    store: Path | None,
+    go_on: Path | None,
+    into: Path | None,
+) -> None:
     if go_on:
         asyncio.run(_go_on(go_on))
         return
     with TemporaryDirectory(prefix="minicrawl-bench-", dir=folder) as name:
-        lines = list(report(Path(name, "crawl.db"), decades(int(urls))))
+        lines = list(report(store or Path(name, "crawl.db"), decades(int(urls))))
     click.echo("\n".join(lines))
     if into:
         write_into(into, "frontier", lines)
