@@ -145,7 +145,10 @@ async def grow(keeper: Keeper, path: Path, stops: list[int], before: int) -> Asy
         await plant(keeper, web.seeds(SEEDS), 1000)
     bench, pulse = Bench(keeper, web), Pulse()
     keeping, beating = asyncio.create_task(keeper.keep()), asyncio.create_task(pulse.beat())
-    for stop in [stop for stop in stops if stop > len(keeper.frontier)]:
+    stops = [stop for stop in stops if stop > len(keeper.frontier)]
+    if not stops:
+        raise click.UsageError(f"{path} knows {len(keeper.frontier):,} URLs: ask for more --urls")
+    for stop in stops:
         bench.settled_s, bench.turns, bench.turned_s, pulse.latest_s = array("f"), 0, 0.0, 0.0
         while len(keeper.frontier) < stop:
             bench.turn()
