@@ -9,8 +9,8 @@ The Python API has the words of the command line. A crawl in five lines:
 >>> best = [page.url for page in crawl.pages(10)]  # doctest: +SKIP
 
 Whoever wants to watch subscribes: `crawl.subscribe(listener)` is told of every `Asked`, `Settled`,
-`Delayed`, `Noted` and `Ended`. This module is cheap to import and stays so: a name is fetched from
-its home when it is first asked for.
+`Delayed`, `Noted`, `Warned` and `Ended`. This module is cheap to import and stays so: a name is
+fetched from its home when it is first asked for.
 """
 
 from importlib import import_module
@@ -21,7 +21,7 @@ from minicrawl.version import __version__
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
     from minicrawl.config import Settings
-    from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
+    from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled, Warned
     from minicrawl.crawl.progress import Progress
     from minicrawl.errors import MinicrawlError
     from minicrawl.export.rows import ExportRow
@@ -40,6 +40,7 @@ _HOMES = {
     "Progress": "minicrawl.crawl.progress",
     "MinicrawlError": "minicrawl.errors",
     "ExportRow": "minicrawl.export.rows",
+    "Warned": "minicrawl.crawl.events",
     "State": "minicrawl.model",
 }
 
@@ -57,6 +58,7 @@ __all__ = [
     "Settings",
     "Settled",
     "State",
+    "Warned",
     "__version__",
 ]
 

@@ -2,6 +2,7 @@
 
     MinicrawlError          exit code 1: something promised could not be done
     ├── StoreError          a store that cannot be read or written now
+    │   └── NoRoom          its disk is full: the same again may succeed later
     ├── Interrupted         exit code 130: the user broke it off
     └── UsageError          exit code 2: the user gave a value that cannot be used
         └── GraphFileError  a graph file that is absent, unreadable or has a bad line
@@ -21,6 +22,10 @@ class MinicrawlError(Exception):
 
 class StoreError(MinicrawlError):
     """A store cannot be read or written now; the message names it and says what is safe."""
+
+
+class NoRoom(StoreError):
+    """The disk of a store is full: nothing was written, and the same again may succeed later."""
 
 
 class Interrupted(MinicrawlError):

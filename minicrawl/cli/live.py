@@ -123,6 +123,9 @@ class Display(Protocol):
     def say(self, line: str) -> None:
         """The line stays to be read."""
 
+    def warn(self, line: str) -> None:
+        """The line stays to be read, also by those who want to hear of errors only."""
+
     def close(self) -> None:
         """Nothing more will be shown."""
 
@@ -137,6 +140,9 @@ class Silence:
 
     def say(self, line: str) -> None:
         pass
+
+    def warn(self, line: str) -> None:
+        _print(line)
 
     def close(self) -> None:
         pass
@@ -154,8 +160,10 @@ class Lines:
         self.say(as_line(self._scene, progress))
 
     def say(self, line: str) -> None:
-        with suppress(BrokenPipeError):  # whoever read this has gone; that is no end of a crawl
-            click.echo(visible(line), err=True)
+        _print(line)
+
+    def warn(self, line: str) -> None:
+        self.say(line)
 
     def close(self) -> None:
         pass
@@ -187,6 +195,9 @@ class Panel:
         """Lines wait for the next drawing: to print one costs as much as a hundred."""
         self._above.append(visible(line))
 
+    def warn(self, line: str) -> None:
+        self.say(line)
+
     def close(self) -> None:
         self._print_lines()
         self._live.stop()
@@ -195,6 +206,11 @@ class Panel:
         if self._above:
             self._console.print(Text("\n".join(self._above)), soft_wrap=True)
             self._above.clear()
+
+
+def _print(line: str) -> None:
+    with suppress(BrokenPipeError):  # whoever read this has gone; that is no end of a crawl
+        click.echo(visible(line), err=True)
 
 
 def display(scene: Scene, console: Console, *, quiet: bool) -> Display:

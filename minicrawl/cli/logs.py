@@ -6,14 +6,19 @@ Law: every line is one line and has no control character, whatever a server or a
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from errno import EDQUOT, ENOSPC
+from io import FileIO
 from pathlib import Path
 from typing import assert_never
 
 from minicrawl.cli import tables
-from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Settled
+from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Settled, Warned
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.export.cells import visible
 from minicrawl.report.ranks import iso
+
+MOST_WAITING = 1 << 20
+"""Bytes that wait for room on a full disk, on which the crawl as a whole may have to wait."""
 
 Writer = Callable[[str], None]
 Form = Callable[[Event, float], str | None]
@@ -30,6 +35,8 @@ def as_text(event: Event, at: float) -> str | None:
             line = f"{'delayed':<24}{url}  {detail}"
         case Noted(text=text):
             line = f"{'note':<24}{text}"
+        case Warned(text=text):
+            line = f"{'warning':<24}{text}"
         case Ended(reason=reason):
             line = f"{'ended':<24}{reason}"
         case _:
@@ -48,7 +55,7 @@ def as_json(event: Event, at: float) -> str | None:
             said = {"url": url, "state": state.label, "seconds": seconds, "detail": detail}
         case Delayed(url=url, detail=detail):
             said = {"url": url, "detail": detail}
-        case Noted(text=text):
+        case Noted(text=text) | Warned(text=text):
             said = {"text": text}
         case Ended(reason=reason):
             said = {"reason": reason}
@@ -78,17 +85,28 @@ class Log:
 
 @contextmanager
 def log_file(path: Path) -> Iterator[Writer]:
-    """Writes lines at the end of the file, each as soon as it is there."""
+    """Writes lines at the end of the file, each as soon as it is there and there is room."""
     try:
         file = path.open("ab", buffering=0)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
 
+    waiting = bytearray()
+
     def write(line: str) -> None:
-        try:
-            file.write(f"{line}\n".encode())
-        except OSError as error:
-            raise MinicrawlError(f"{path}: {error.strerror}; the crawl goes on later") from error
+        waiting.extend(f"{line}\n".encode())
+        _flush(waiting, file, most=MOST_WAITING)
 
     with file:
         yield write
+        _flush(waiting, file, most=0)
+
+
+def _flush(waiting: bytearray, file: FileIO, *, most: int) -> None:
+    try:
+        while waiting:
+            del waiting[: file.write(waiting)]
+    except OSError as error:
+        if error.errno not in (ENOSPC, EDQUOT) or len(waiting) > most:
+            text = f"{file.name}: {error.strerror}; the crawl goes on later"
+            raise MinicrawlError(text) from error

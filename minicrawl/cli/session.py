@@ -24,7 +24,7 @@ from minicrawl.cli import PROGRAM
 from minicrawl.cli.live import Display, Scene, Speed, Watch, display, lasted
 from minicrawl.cli.logs import Log, Writer, log_file
 from minicrawl.config import Storing
-from minicrawl.crawl.events import Event, Listener, Noted, Reason
+from minicrawl.crawl.events import Event, Listener, Noted, Reason, Warned
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.report.mirrors import mirrors
@@ -171,8 +171,13 @@ def _warning(line: str, shown: Display) -> Listener:
 
 
 def _say_what_is_noted(event: Event, shown: Display) -> None:
-    if isinstance(event, Noted):
-        shown.say(event.text)
+    match event:
+        case Noted(text=text):
+            shown.say(text)
+        case Warned(text=text):
+            shown.warn(text)
+        case _:
+            pass
 
 
 def _listed(counts: dict[str, int]) -> str:

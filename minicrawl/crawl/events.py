@@ -40,6 +40,13 @@ class Noted:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warned:
+    """Something that only the user can mend: said to those who want to hear of errors only, too."""
+
+    text: str
+
+
 class Reason(StrEnum):
     """Why a crawl ended."""
 
@@ -55,7 +62,7 @@ class Ended:
     reason: Reason
 
 
-Event = Asked | Settled | Delayed | Noted | Ended
+Event = Asked | Settled | Delayed | Noted | Warned | Ended
 Listener = Callable[[Event], None]
 
 

@@ -2,12 +2,14 @@
 
 Laws: a step is applied once and written once, in the same order; the store hears of it before
 anything tells the user that it is safe. Writing is done in one thread of its own, so that a slow
-disk never stalls the crawl. A checkpoint follows the commit of every step that it knows of.
+disk never stalls the crawl. A checkpoint follows the commit of every step that it knows of. What a
+full disk did not take is written again, first of all, until it is; `has_room` says that it was.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -16,6 +18,8 @@ from itertools import chain
 
 import numpy as np
 
+from minicrawl.crawl.events import Listener, Warned, nobody_listens
+from minicrawl.errors import NoRoom
 from minicrawl.frontier.gathering import gathered
 from minicrawl.frontier.known import UrlsOf
 from minicrawl.frontier.pages import Frontier, Meeting
@@ -26,16 +30,20 @@ from minicrawl.opic.steps import Plan
 from minicrawl.store import columns, tables
 from minicrawl.store.columns import Numbers
 from minicrawl.store.reader import hold, let_go
-from minicrawl.store.records import Batch, Checkpoint, DocumentRow, FetchRow, HostRow, StepRow
+from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, StepRow
 from minicrawl.store.writer import Store
 from minicrawl.web.robots import Rules
 
 COMMIT_EVERY_S = 0.1
+TRY_AGAIN_S = 5.0
+"""Where there was no room."""
 STEPS_A_BATCH = 1000
 CHANGES_A_CHECKPOINT = 500_000
 MOST_CHANGES = 2_000_000
 """Beyond that the moment in which they are copied would be felt."""
 _ENDOWED = "endowed"
+_WAITING = "the crawl waits for room and goes on by itself; Ctrl-C ends it"
+_GOING_ON = "there is room again: the crawl goes on"
 
 
 class Keeper:
@@ -51,12 +59,14 @@ class Keeper:
         self._reader = reader
         self._open = Batch()
         self._closed = Batch()
+        self._unwritten: deque[Callable[[], None]] = deque()
         self._spendings: dict[int, Spending] = {}
         self._urls: dict[int, str] = {}
         self._documents: dict[int, DocumentRow] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._full = asyncio.Event()
         self._finishing = False
+        self.has_room = True
         self.counters = tables.counters(store.connection)
         self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
 
@@ -193,13 +203,31 @@ class Keeper:
 
     # ------------------------------------------------------------ what is safe
 
-    async def keep(self) -> None:
-        """Commit now and then until `finish` is called; at the end there is a checkpoint."""
+    async def keep(self, tell: Listener = nobody_listens) -> None:
+        """Commit now and then until `finish` is called; at the end there is a checkpoint.
+
+        A full disk is waited for, but not at the end.
+        """
         while not self._finishing:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._full.wait(), COMMIT_EVERY_S)
-            await self.commit()
+                pause_s = COMMIT_EVERY_S if self.has_room else TRY_AGAIN_S
+                await asyncio.wait_for(self._full.wait(), pause_s)
+            self._full.clear()
+            await self._commit_if_there_is_room(tell)
         await self.commit(checkpoint=True)
+
+    async def _commit_if_there_is_room(self, tell: Listener) -> None:
+        had_room = self.has_room
+        try:
+            await self.commit()
+        except NoRoom as full:
+            self.has_room = False
+            if had_room:
+                tell(Warned(text=f"{full}; {_WAITING}"))
+        else:
+            self.has_room = True
+            if not had_room:
+                tell(Warned(text=_GOING_ON))
 
     def finish(self) -> None:
         """Nothing more will happen: make it all safe."""
@@ -208,7 +236,7 @@ class Keeper:
 
     async def commit(self, *, checkpoint: bool = False) -> None:
         """Make all that happened so far safe; a checkpoint spares the next start some work."""
-        self._full.clear()
+        await self._write()
         due = checkpoint or self.frontier.changes > _changes_allowed(len(self.frontier))
         if not self._open and not due:
             return
@@ -216,18 +244,23 @@ class Keeper:
         if checkpoint:
             self.counters[tables.GATHERED] = gathered(self.frontier)
         self._closed.counters = self.counters | self.frontier.tally()
-        rows = self.frontier.checkpoint() if due else None
+        self._unwritten.append(partial(self._store.commit, self._closed))
+        if due:
+            rows, forget = self.frontier.checkpoint(), not self.frontier.terms.links
+            self._unwritten.append(partial(self._store.checkpoint, rows, forget_links=forget))
+        await self._write()
+
+    async def _write(self) -> None:
+        """What waits to be written, each of it whole."""
+        if not self._unwritten:
+            return
         let_go(self._reader)
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, self._write, self._closed, rows)
+        while self._unwritten:
+            await loop.run_in_executor(self._thread, self._unwritten[0])
+            self._unwritten.popleft()
         hold(self._reader)
         self._forget(self._closed)
-
-    def _write(self, batch: Batch, checkpoint: Checkpoint | None) -> None:
-        self._store.commit(batch)
-        if checkpoint is not None:
-            forget = not self.frontier.terms.links
-            self._store.checkpoint(checkpoint, forget_links=forget)
 
     def _forget(self, batch: Batch) -> None:
         """What the store has need not be in memory; a newer document of a page stays."""

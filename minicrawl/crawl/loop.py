@@ -2,7 +2,8 @@
 
 Laws: the next page is the richest one whose host may be asked now, chosen when there is room for
 it and not before; every lease is given back, whatever happens; what was settled is committed before
-the loop ends, and what was not settled is fetched again.
+the loop ends, and what was not settled is fetched again; nothing begins while the store has no
+room.
 
 turn    what is done with a lease: the page is asked for, read and settled
 news    something happened that may let another page have its turn
@@ -17,7 +18,7 @@ from contextlib import suppress
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
 from minicrawl.crawl.endings import Ending, ending, outcome
-from minicrawl.crawl.events import Asked, Delayed, Ended, Listener, Noted, Reason, Settled
+from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Listener, Noted, Reason, Settled
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.leasing import Lease, Leasing
@@ -83,7 +84,7 @@ class Crawler:
 
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or somebody stops it."""
-        keeping = asyncio.create_task(self._keeper.keep())
+        keeping = asyncio.create_task(self._keeper.keep(self._hear_of_room))
         try:
             reason = await self._crawl_while(keeping)
             self._keeper.finish()
@@ -108,6 +109,11 @@ class Crawler:
         self._stopping = True
         self._news.set()
 
+    def _hear_of_room(self, event: Event) -> None:
+        """The store has none, or has some again."""
+        self._tell(event)
+        self._news.set()
+
     async def _crawl(self, turns: asyncio.TaskGroup) -> Reason:
         began = last = self._clock.now()
         reason = None
@@ -118,7 +124,7 @@ class Crawler:
             last = now
             self._news.clear()
             self.hosts.wake(now)
-            if not self._is_over(now - began):
+            if self._keeper.has_room and not self._is_over(now - began):
                 self._launch(turns)
             reason = self._reason_to_end(now - began)
             if reason is None:
@@ -148,7 +154,7 @@ class Crawler:
     def _reason_to_end(self, running_s: float) -> Reason | None:
         if self._is_over(running_s):
             return Reason.STOPPED if self._stopping else Reason.BUDGET
-        if self._turns or self._news.is_set():
+        if self._turns or self._news.is_set() or not self._keeper.has_room:
             return None
         if self._is_spent():
             return Reason.BUDGET
@@ -178,10 +184,13 @@ class Crawler:
 
     async def _wait(self, began: float) -> None:
         """Until there is news, or a host's time comes, or ours is over."""
-        self._replays.run(self._settler)
+        has_room = self._keeper.has_room
+        if has_room:
+            self._replays.run(self._settler)
         await asyncio.sleep(0)  # news that is there already lets nobody else have a turn
         seconds, now = self._settings.budget.seconds, self._clock.now()
-        times = [self.hosts.next_wake(), None if seconds is None else began + seconds]
+        wake = self.hosts.next_wake() if has_room else None
+        times = [wake, None if seconds is None else began + seconds]
         due = min((time for time in times if time is not None), default=None)
         with suppress(TimeoutError):
             async with asyncio.timeout(None if due is None else max(due - now, 0)):

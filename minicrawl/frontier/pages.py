@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Changes
 from minicrawl.frontier.known import Known, UrlsOf
-from minicrawl.frontier.rows import Columns, columns_between, columns_of
+from minicrawl.frontier.rows import Anew, Columns, columns_between, columns_of
 from minicrawl.frontier.spent import Spent, nobody_was
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.estimate import shares
@@ -219,9 +219,9 @@ class Frontier:
         return Checkpoint(
             watermark=self.last_seq,
             totals=self.ledger.totals,
-            born=born.rows(cut),
-            turned=turned.rows(cut),
-            paid=cut.paid(changes.saved, turned.pages),
+            born=Anew(partial(born.rows, cut)),
+            turned=Anew(partial(turned.rows, cut)),
+            paid=Anew(partial(cut.paid, changes.saved, turned.pages)),
         )
 
     def restate(self, importance: NDArray[np.float64]) -> Checkpoint:

@@ -1,10 +1,13 @@
-"""The rows of pages, for a checkpoint: columns copied at once, rows that are made later."""
+"""The rows of pages, for a checkpoint: columns copied at once, rows that are made later.
+
+Law: rows may be had again, for a disk that is full takes them the second time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +18,19 @@ from minicrawl.store.records import FrontierRow
 if TYPE_CHECKING:
     from minicrawl.frontier.pages import Frontier
 
+Row = TypeVar("Row")
+
 _ROWS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Anew(Iterable[Row], Generic[Row]):
+    """Rows that are made whenever they are asked for."""
+
+    make: Callable[[], Iterator[Row]]
+
+    def __iter__(self) -> Iterator[Row]:
+        return self.make()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,21 @@
-"""What SQLite complains of, as one line that names the store."""
+"""What SQLite complains of, as one line that names the store.
 
+Law: a disk that is full is told from all other trouble, for it passes.
+"""
+
+import errno
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
-from minicrawl.errors import StoreError
+from minicrawl.errors import NoRoom, StoreError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_PRIMARY = 0xFF
+"""The bits of an error code that say what it is; the others say where."""
+_TRIED_BYTES = 1 << 16
 
 
 @contextmanager
@@ -14,4 +24,22 @@ def told(path: Path, comfort: str = "") -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise StoreError("; ".join(filter(None, (f"{path}: {error}", comfort)))) from error
+        kind = NoRoom if _is_of_a_full_disk(error, path) else StoreError
+        raise kind("; ".join(filter(None, (f"{path}: {error}", comfort)))) from error
+
+
+def _is_of_a_full_disk(error: sqlite3.Error, path: Path) -> bool:
+    """SQLite says so of most writes; of some, and of quotas, it says `disk I/O error`."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY
+    if code == sqlite3.SQLITE_IOERR:
+        return not _takes_more(path.absolute().parent)
+    return code == sqlite3.SQLITE_FULL
+
+
+def _takes_more(folder: Path) -> bool:
+    try:
+        with TemporaryFile(dir=folder) as file:
+            file.write(bytes(_TRIED_BYTES))
+    except OSError as error:
+        return error.errno not in _FULL
+    return True

@@ -201,6 +201,18 @@ class TestDisplays:
         silence.close()
         assert capsys.readouterr() == ("", "")
 
+    def test_a_warning_breaks_the_silence(self, scene: Scene, capsys: Captured) -> None:
+        for shown in (Silence(), Lines(scene)):
+            shown.warn("no \x1b room")
+            assert capsys.readouterr() == ("", "no \\x1b room\n")
+
+    def test_a_warning_stays_above_the_panel(self, scene: Scene) -> None:
+        console = terminal()
+        panel = Panel(scene, console)
+        panel.warn("no room")
+        panel.close()
+        assert shown_on(console) == "no room\n"
+
     def test_the_panel_is_drawn_below_the_lines_and_goes_at_the_end(self, scene: Scene) -> None:
         console = terminal()
         panel = Panel(scene, console)

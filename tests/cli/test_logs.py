@@ -1,16 +1,20 @@
 """Events as lines: one line each, for people and for programs, and nothing else in it."""
 
 import json
+from contextlib import suppress
+from errno import ENOSPC
+from io import FileIO
 from pathlib import Path
 
 import pytest
 
-from minicrawl.cli.logs import FORMS, Log, as_json, as_text, log_file
-from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled
+from minicrawl.cli.logs import FORMS, MOST_WAITING, Log, as_json, as_text, log_file
+from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled, Warned
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import State
 
 URL = "https://a.example/"
+FULL = Path("/dev/full")
 SETTLED = Settled(url=URL, state=State.NOT_FOUND, detail="gone", elapsed_s=0.25)
 NEWS: list[tuple[Event, str, dict[str, object]]] = [
     (
@@ -27,6 +31,11 @@ NEWS: list[tuple[Event, str, dict[str, object]]] = [
         Noted(text="so it is"),
         "note                    so it is",
         {"event": "noted", "text": "so it is"},
+    ),
+    (
+        Warned(text="no room"),
+        "warning                 no room",
+        {"event": "warned", "text": "no room"},
     ),
     (
         Ended(reason=Reason.STOPPED),
@@ -77,6 +86,10 @@ def test_every_writer_gets_every_line_with_the_time_of_the_event() -> None:
     assert one == two == [as_text(SETTLED, 60.0)]
 
 
+class Full(FileIO):
+    """A file whose disk a test fills."""
+
+
 class TestFile:
     def test_lines_go_behind_what_is_there_and_are_there_at_once(self, tmp_path: Path) -> None:
         file = tmp_path / "crawl.log"
@@ -89,8 +102,42 @@ class TestFile:
         with pytest.raises(UsageError, match="Is a directory"), log_file(tmp_path):
             pass
 
-    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-    def test_a_full_disk_is_one_line(self) -> None:
-        full = Path("/dev/full")
-        with pytest.raises(MinicrawlError, match="No space left"), log_file(full) as write:
+    def test_lines_wait_for_room_on_a_full_disk(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        room = [3, None, None]  # bytes that are taken, or an error
+
+        def take(self: FileIO, line: bytearray) -> int:
+            if not room:
+                return write_all(self, line)
+            if (taken := room.pop(0)) is None:
+                raise OSError(ENOSPC, "No space left on device")
+            return write_all(self, line[:taken])
+
+        write_all = FileIO.write
+        file = tmp_path / "crawl.log"
+        monkeypatch.setattr(Full, "write", take)
+        monkeypatch.setattr(Path, "open", lambda path, *_, **__: Full(path, "ab"))
+        with log_file(file) as write:
+            write("first")
+            assert file.stat().st_size == len("fir")
+            write("second")
+            assert file.stat().st_size == len("fir")
+            write("third")
+        monkeypatch.undo()
+        assert file.read_bytes() == b"first\nsecond\nthird\n"
+
+    @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+    def test_lines_that_find_no_room_to_the_end_are_missed(self) -> None:
+        with (
+            pytest.raises(MinicrawlError, match="/dev/full: No space left"),
+            log_file(FULL) as write,
+        ):
             write("one")
+
+    @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+    def test_only_so_many_lines_wait(self) -> None:
+        with suppress(MinicrawlError), log_file(FULL) as write:
+            write("x" * (MOST_WAITING - 1))
+            with pytest.raises(MinicrawlError, match="No space left"):
+                write("y")

@@ -155,6 +155,17 @@ class TestCheckpoints:
             np.testing.assert_allclose(crawl.loaded().importance(), shares)
             assert crawl.loaded().ledger.missing() == 0
 
+    def test_the_rows_of_a_checkpoint_may_be_had_again(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds(SITES[:4])
+            crawl.checkpoint()
+            crawl.read(SITES[0], [SITES[1], SITES[5]])
+            saved = crawl.frontier.checkpoint()
+            crawl.read(SITES[1], SITES[5:9])
+            once = [list(rows) for rows in (saved.born, saved.turned, saved.paid)]
+            assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == once
+            assert all(once)
+
     @pytest.mark.parametrize("window", WINDOWS)
     def test_every_window_is_loaded_as_it_was(self, tmp_path: Path, window: str) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db", Terms(window=window, width=3))) as crawl:

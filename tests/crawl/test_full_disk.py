@@ -1,0 +1,221 @@
+"""A full disk: the crawl waits for room, says so once, and goes on as if nothing had been."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from minicrawl.crawl.events import Event, Reason, Settled, Warned
+from minicrawl.crawl.keeper import TRY_AGAIN_S
+from minicrawl.errors import NoRoom
+from minicrawl.report.audit import audit
+from minicrawl.store.records import Batch, Checkpoint
+from minicrawl.store.writer import Store
+from tests.crawl.fakes import FakeWeb, Hear, Scene, crawl, frontier_of, in_time, keeping, web_of
+from tests.crawl.test_keeper import bear, steps_in
+
+HOSTS = [f"http://{name}.example" for name in "abcdefgh"]
+LINKS = {
+    f"{host}/{number}": [f"{other}/{number + 1}" for other in HOSTS] + [f"{host}/x{number}"]
+    for host in HOSTS
+    for number in range(9)
+}
+SEED = f"{HOSTS[0]}/0"
+AT_ONCE = 4
+FULL = Warned(text="crawl.db: full; the crawl waits for room and goes on by itself; Ctrl-C ends it")
+GOING_ON = Warned(text="there is room again: the crawl goes on")
+NO_LIMIT = 1 << 30
+
+
+@dataclass
+class Disk:
+    """What it takes, and how often it was tried in vain."""
+
+    takes_batches: bool = True
+    takes_checkpoints: bool = True
+    tries: int = 0
+
+    def take(self, takes: bool) -> None:
+        if not takes:
+            self.tries += 1
+            raise NoRoom("crawl.db: full")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    disk = Disk()
+    commit, checkpoint = Store.commit, Store.checkpoint
+
+    def try_to_commit(store: Store, batch: Batch) -> None:
+        disk.take(disk.takes_batches)
+        commit(store, batch)
+
+    def try_to_checkpoint(store: Store, rows: Checkpoint, *, forget_links: bool = False) -> None:
+        disk.take(disk.takes_checkpoints)
+        checkpoint(store, rows, forget_links=forget_links)
+
+    monkeypatch.setattr(Store, "commit", try_to_commit)
+    monkeypatch.setattr(Store, "checkpoint", try_to_checkpoint)
+    return disk
+
+
+def warnings(events: list[Event]) -> list[Event]:
+    return [event for event in events if isinstance(event, Warned)]
+
+
+# ---------------------------------------------------------------- the crawl
+
+
+def fills_after(disk: Disk, pages: int) -> Hear:
+    """The disk is full as soon as so many pages are settled."""
+    settled = [0]
+
+    def hear(_scene: Scene, event: Event) -> None:
+        settled[0] += isinstance(event, Settled)
+        if settled[0] == pages:
+            disk.takes_batches = False
+
+    return hear
+
+
+def test_a_crawl_waits_for_room_and_ends_where_it_would_have_ended(
+    path: Path, tmp_path: Path, disk: Disk
+) -> None:
+    whole = crawl(FakeWeb(web_of(LINKS)), tmp_path / "whole.db", SEED)
+    asked_while_full: list[list[str]] = []
+
+    async def make_room(scene: Scene) -> None:
+        while scene.keeper.has_room:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(TRY_AGAIN_S / 2)  # what is under way ends
+        asked_while_full.append(list(scene.web.asked))
+        await asyncio.sleep(3 * TRY_AGAIN_S)
+        asked_while_full.append(list(scene.web.asked))
+        disk.takes_batches = True
+
+    web = FakeWeb(web_of(LINKS), takes_s=0.3)
+    run = crawl(web, path, SEED, during=make_room, hear=fills_after(disk, 20), concurrency=AT_ONCE)
+    before, after = asked_while_full
+    assert before == after
+    assert len(before) < len(web.asked)
+    assert warnings(run.events) == [FULL, GOING_ON]
+    assert 3 <= disk.tries <= 5
+    assert run.reason is Reason.EMPTY
+    assert run.states == whole.states
+    assert audit(path).wrong == []
+
+
+def test_what_is_under_way_when_the_disk_is_full_is_all_that_waits_in_memory(
+    path: Path, disk: Disk
+) -> None:
+    kept: list[int] = []
+
+    async def look(scene: Scene) -> None:
+        while scene.keeper.has_room:
+            await asyncio.sleep(0.01)
+        waiting = scene.keeper.frontier.last_seq
+        await asyncio.sleep(3 * TRY_AGAIN_S)
+        kept.append(scene.keeper.frontier.last_seq - waiting)
+        disk.takes_batches = True
+
+    web = FakeWeb(web_of(LINKS), takes_s=0.3)
+    hear = fills_after(disk, 20)
+    crawl(web, path, SEED, during=look, hear=hear, concurrency=AT_ONCE, replay=5)
+    assert kept[0] <= AT_ONCE
+
+
+def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_the_store_is_as_it_was(
+    path: Path, disk: Disk
+) -> None:
+    kept: list[int] = []
+
+    async def stop(scene: Scene) -> None:
+        while scene.keeper.has_room:
+            await asyncio.sleep(0.01)
+        kept.append(steps_in(path))
+        scene.crawler.stop()
+
+    web = FakeWeb(web_of(LINKS), takes_s=0.3)
+    with pytest.raises(NoRoom, match="full"):
+        crawl(web, path, SEED, during=stop, hear=fills_after(disk, 20))
+    assert [steps_in(path)] == kept
+    assert audit(path).wrong == []
+    disk.takes_batches = True
+    again = crawl(FakeWeb(web_of(LINKS)), path)
+    assert again.states == crawl(FakeWeb(web_of(LINKS)), path.with_name("whole.db"), SEED).states
+
+
+def test_a_budget_of_time_ends_on_a_full_disk_too(path: Path, disk: Disk) -> None:
+    web = FakeWeb(web_of(LINKS), takes_s=0.3)
+    with pytest.raises(NoRoom, match="full"):
+        crawl(web, path, SEED, hear=fills_after(disk, 20), for_=60)
+    assert disk.tries >= 60 / TRY_AGAIN_S - 2
+
+
+def test_a_disk_that_is_full_at_the_end_is_not_waited_for(path: Path, disk: Disk) -> None:
+    disk.takes_checkpoints = False
+    with pytest.raises(NoRoom, match="full"):
+        crawl(FakeWeb(web_of(LINKS)), path, SEED)
+    assert disk.tries == 1
+    assert audit(path).wrong == []
+
+
+# ---------------------------------------------------------------- the keeper
+
+
+def test_what_had_no_room_is_written_first_of_all(path: Path, disk: Disk) -> None:
+    with keeping(path) as keeper:
+        for number, takes in enumerate((False, False, True)):
+            bear(keeper, f"{HOSTS[0]}/{number}")
+            disk.takes_batches = takes
+            if takes:
+                in_time(keeper.commit())
+            else:
+                with pytest.raises(NoRoom):
+                    in_time(keeper.commit())
+                assert steps_in(path) == 0
+                assert keeper.url_of(0) == f"{HOSTS[0]}/0"
+    assert steps_in(path) == 3
+    assert frontier_of(path).ledger.missing() == 0
+
+
+def test_a_checkpoint_that_had_no_room_is_written_later_without_its_batch(
+    path: Path, disk: Disk
+) -> None:
+    with keeping(path) as keeper:
+        bear(keeper, f"{HOSTS[0]}/", f"{HOSTS[0]}/1")
+        disk.takes_checkpoints = False
+        with pytest.raises(NoRoom):
+            in_time(keeper.commit(checkpoint=True))
+        assert steps_in(path) == 1
+        bear(keeper, f"{HOSTS[1]}/")
+        disk.takes_checkpoints = True
+        in_time(keeper.commit(checkpoint=True))
+    assert len(frontier_of(path)) == 3
+    assert audit(path).wrong == []
+
+
+def test_sqlite_itself_takes_a_checkpoint_that_had_no_room_the_second_time(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint, limits = Store.checkpoint, [0, NO_LIMIT]  # 0: as many as there are
+
+    def limited(store: Store, rows: Checkpoint, *, forget_links: bool = False) -> None:
+        (pages,) = store.connection.execute("PRAGMA page_count").fetchone()
+        store.connection.execute(f"PRAGMA max_page_count = {limits.pop(0) or pages}")
+        checkpoint(store, rows, forget_links=forget_links)
+
+    monkeypatch.setattr(Store, "checkpoint", limited)
+    with keeping(path) as keeper:
+        bear(keeper, *(f"{HOSTS[0]}/{number}" for number in range(2000)))
+        with pytest.raises(NoRoom, match="database or disk is full; what was committed before"):
+            in_time(keeper.commit(checkpoint=True))
+        in_time(keeper.commit())
+    assert limits == []
+    assert audit(path).wrong == []

@@ -1,0 +1,49 @@
+"""What SQLite complains of is one line; a full disk is told from all else."""
+
+import sqlite3
+from errno import EACCES, EDQUOT, ENOSPC
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.errors import NoRoom, StoreError
+from minicrawl.store import trouble
+from minicrawl.store.trouble import told
+
+IOERR_SHMSIZE = sqlite3.SQLITE_IOERR_SHMSIZE
+
+
+def complaint(code: int) -> sqlite3.Error:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+    return error
+
+
+def kind_of(error: sqlite3.Error, path: Path) -> type[BaseException]:
+    with pytest.raises(StoreError) as raised, told(path, "all is safe"):
+        raise error
+    assert str(raised.value) == f"{path}: disk I/O error; all is safe"
+    return raised.type
+
+
+def test_a_full_disk_is_told_from_other_trouble(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    assert kind_of(complaint(sqlite3.SQLITE_FULL), path) is NoRoom
+    assert kind_of(complaint(sqlite3.SQLITE_CORRUPT), path) is StoreError
+    assert kind_of(complaint(IOERR_SHMSIZE), path) is StoreError
+    assert kind_of(sqlite3.OperationalError("disk I/O error"), path) is StoreError
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(ENOSPC, NoRoom), (EDQUOT, NoRoom), (EACCES, StoreError)]
+)
+def test_where_sqlite_says_no_more_than_that_writing_failed_the_disk_is_tried(
+    code: int, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**_: Any) -> None:
+        raise OSError(code, "no")
+
+    monkeypatch.setattr(trouble, "TemporaryFile", fail)
+    assert kind_of(complaint(IOERR_SHMSIZE), Path("crawl.db")) is kind
