@@ -1,8 +1,9 @@
 """The first words with a host: where it is, what its robots.txt asks of us, what its sitemaps list.
 
 Laws (RFC 9309): no page is asked for before robots.txt has answered; what is not there forbids
-nothing; what cannot be had forbids all. An answer holds for a day by the clock. Sitemaps come
-before pages; each is a request like any other: it takes a turn of its host, and keeps the delay.
+nothing; what cannot be had forbids all. An answer holds for a day by the clock, and no longer if
+the clock is turned. Sitemaps come before pages; each is a request like any other: it takes a turn
+of its host, and keeps the delay.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl.endings import POLICIES, strike
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.keeper import Keeper
-from minicrawl.crawl.politeness import Hosts
+from minicrawl.crawl.politeness import Hosts, remaining_s
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -30,6 +31,7 @@ from minicrawl.model import (
 from minicrawl.ports import Clock, Fetcher
 from minicrawl.store.records import HostRow
 from minicrawl.web import robots, sitemaps
+from minicrawl.web.headers import LONGEST_WAIT_S
 from minicrawl.web.urls import canonical
 
 MOST_REDIRECTS = 5
@@ -69,14 +71,16 @@ class Manners:
 
     def _has_rules(self, host: int) -> bool:
         """Whether those of its last answer still hold, be it one to an earlier run."""
-        clock = self._hosts[host]
+        clock, today = self._hosts[host], self._clock.today()
         if not clock.recalled:
             clock.recalled = True
-            wait_s = self._keeper.wait_until(host) - self._clock.today()
+            wait_s = remaining_s(self._keeper.wait_until(host), today, LONGEST_WAIT_S)
             self._hosts.spare(host, self._clock.now(), wait_s)
             if self._settings.politeness.robots:
                 clock.rules, clock.rules_until = self._keeper.robots(host) or (None, 0.0)
-        return clock.rules is not None and self._clock.today() < clock.rules_until
+        until = clock.rules_until
+        holds = math.isinf(until) or remaining_s(until, today, robots.ANSWER_HOLDS_S) > 0
+        return clock.rules is not None and holds
 
     async def locate(self, host: int) -> bool:
         """Find the host's address; False if it has none that we may connect to."""

@@ -25,6 +25,15 @@ STRIKES_TO_GO_DOWN = 6
 DOWN_FOR_S = 3600.0
 
 
+def remaining_s(until: float, today: float, longest_s: float) -> float:
+    """How long until a moment that was noted by the time of day.
+
+    Nobody notes one that is further away: then the clock was turned, and the moment tells nothing.
+    """
+    left_s = until - today
+    return left_s if 0 < left_s <= longest_s else 0.0
+
+
 @dataclass(slots=True)
 class Host:
     """What is known of an origin, and its clock."""

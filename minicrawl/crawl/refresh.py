@@ -6,6 +6,7 @@ answered when it was asked again.
 rate    changes a second: (changes + 1/2) / (seconds watched + a prior week); so a page of which
         nothing is known yet counts as one that changes once in a fortnight
 chance  that a page has changed since it was last seen: 1 - exp(-rate × age)
+age     time since then; where the clock was turned back nobody knows it, and it counts as well
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _LOOKED_AT = 50_000
 
 def chance(first_at: Floats, last_at: Floats, changes: NDArray[np.uint32], today: float) -> Floats:
     """The probability that pages have changed since they were last seen."""
-    rate = (changes + _HALF) / (last_at - first_at + _WEEK_S)
-    return -np.expm1(-rate * np.maximum(today - last_at, 0.0))
+    rate = (changes + _HALF) / (np.abs(last_at - first_at) + _WEEK_S)
+    return -np.expm1(-rate * np.abs(today - last_at))
 
 
 class Refresh:

@@ -13,13 +13,16 @@ import numpy as np
 from minicrawl.config import Settings
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.politeness import remaining_s
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.web.robots import ANSWER_HOLDS_S
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET)
 PASSING = (
     State.DNS,
     State.CONNECT,
+    State.TLS,
     State.TIMEOUT,
     State.RESET,
     State.THROTTLED,
@@ -54,7 +57,9 @@ def _due(keeper: Keeper, gate: Gate, settings: Settings, today: float) -> Iterat
         yield from _let_pass(keeper, gate)
         if settings.network.allow_private:
             yield from _pages(keeper, State.ADDRESS)
-    if today - keeper.counted(LAST_AT) > PASSES_AFTER_S:
+    if (
+        abs(today - keeper.counted(LAST_AT)) > PASSES_AFTER_S
+    ):  # a clock that went back tells nothing
         yield from _pages(keeper, *PASSING)
     for page in _pages(keeper, State.ROBOTS):
         if not settings.politeness.robots or _has_expired(keeper, page, today):
@@ -86,4 +91,4 @@ def _let_pass(keeper: Keeper, gate: Gate) -> Iterator[int]:
 
 def _has_expired(keeper: Keeper, page: int, today: float) -> bool:
     known = keeper.robots(keeper.frontier.host_of[page])
-    return known is None or known[1] <= today
+    return known is None or not remaining_s(known[1], today, ANSWER_HOLDS_S)

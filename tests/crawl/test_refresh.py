@@ -56,7 +56,14 @@ def chance_of(first_at: float, last_at: float, changes: int, today: float) -> fl
 
 def test_a_page_that_was_just_read_has_not_changed() -> None:
     assert chance_of(0, TODAY, 3, TODAY) == 0
-    assert chance_of(0, TODAY + 60, 3, TODAY) == 0
+    assert chance_of(0, TODAY + 60, 3, TODAY) < 0.0001
+
+
+def test_a_page_that_was_read_by_a_clock_that_was_ahead_is_soon_read_again() -> None:
+    year = 365 * DAY_S
+    assert chance_of(TODAY + year, TODAY + year, 0, TODAY) > 0.9
+    assert chance_of(TODAY + year, TODAY, 0, TODAY) == 0
+    assert 0 < chance_of(TODAY + year, TODAY - DAY_S, 0, TODAY) < 0.1
 
 
 def test_a_page_of_which_nothing_is_known_changes_once_in_a_fortnight() -> None:

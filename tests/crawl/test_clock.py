@@ -1,0 +1,107 @@
+"""The time of day may be turned by a year: nothing is asked sooner, and nothing waits for it."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from minicrawl.crawl.events import Asked, Event
+from minicrawl.crawl.politeness import LONGEST_PAUSE_S, remaining_s
+from minicrawl.model import FailureKind, State
+from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, in_turn, text, web_of
+
+A, B = "http://a.example", "http://b.example"
+YEAR_S = 365 * 86_400.0
+DAY_S = 86_400.0
+AHEAD, BEHIND = YEAR_S, -YEAR_S
+
+either_way = pytest.mark.parametrize("turned_s", [AHEAD, BEHIND])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+def a_web() -> FakeWeb:
+    """Two hosts that ask for a pause between requests, and one of them for a long one, once."""
+    links = {f"{host}/{n}": [f"{A}/{n + 1}", f"{B}/{n + 1}"] for host in (A, B) for n in range(9)}
+    answers = web_of(links)
+    busy = failed(FailureKind.THROTTLED, retry_after="600")
+    answers[f"{B}/4"] = in_turn(busy, answers[f"{B}/4"])
+    answers[f"{A}/robots.txt"] = text("User-agent: *\nCrawl-delay: 7")
+    return FakeWeb(answers, takes_s=0.5)
+
+
+# ---------------------------------------------------------------- during a crawl
+
+
+@either_way
+def test_a_clock_that_is_turned_costs_a_look_at_robots_txt_and_no_more(
+    path: Path, tmp_path: Path, turned_s: float
+) -> None:
+    def turn(scene: Scene, event: Event) -> None:
+        if isinstance(event, Asked) and len(scene.web.visits) > 5:
+            scene.clock.turned_s = turned_s
+
+    plain, turned = a_web(), a_web()
+    crawl(plain, path, f"{A}/0", f"{B}/0", delay=2)
+    crawl(turned, tmp_path / "turned.db", f"{A}/0", f"{B}/0", delay=2, hear=turn)
+    assert sorted(turned.asked) == sorted(plain.asked)
+    for host, pause_s in ((A, 7), (B, 2)):
+        visits, before = turned.visits_of(host), plain.visits_of(host)
+        assert len(visits) == len(before) + 1
+        assert visits[-1].ended <= before[-1].ended + pause_s + visits[-1].ended - visits[-1].began
+        assert min(b.began - a.ended for a, b in pairwise(visits)) >= pause_s
+
+
+# ---------------------------------------------------------------- between two crawls
+
+
+@either_way
+def test_a_host_that_asked_for_a_pause_is_not_left_alone_for_a_year(
+    path: Path, turned_s: float
+) -> None:
+    web = FakeWeb(web_of({f"{A}/0": []}))
+    web.answers[f"{A}/0"] = in_turn(failed(FailureKind.THROTTLED, retry_after="3600"), html())
+    crawl(web, path, f"{A}/0", for_="5s")
+    run = crawl(web, path, later_s=turned_s)
+    assert run.states == {f"{A}/0": State.FETCHED}
+    assert web.visits[-1].began <= 1000 + LONGEST_PAUSE_S
+
+
+@either_way
+def test_what_robots_forbade_is_not_forbidden_for_a_year(path: Path, turned_s: float) -> None:
+    web = FakeWeb({f"{A}/0": html()})
+    web.answers[f"{A}/robots.txt"] = in_turn(text("User-agent: *\nDisallow: /"), text(""))
+    assert crawl(web, path, f"{A}/0").states == {f"{A}/0": State.ROBOTS}
+    assert crawl(web, path, later_s=turned_s).asked == [f"{A}/0"]
+
+
+@either_way
+@pytest.mark.parametrize("kind", [FailureKind.TIMEOUT, FailureKind.TLS])
+def test_what_failed_in_passing_does_not_wait_for_a_year(
+    path: Path, turned_s: float, kind: FailureKind
+) -> None:
+    web = FakeWeb({f"{A}/0": failed(kind)})
+    crawl(web, path, f"{A}/0")
+    web.answers[f"{A}/0"] = html()
+    assert crawl(web, path, later_s=turned_s).asked == [f"{A}/0"]
+
+
+@either_way
+def test_pages_are_read_again_at_the_pace_of_their_host(path: Path, turned_s: float) -> None:
+    links = {f"{A}/{number}": [f"{A}/{number + 1}"] for number in range(20)}
+    crawl(FakeWeb(web_of(links)), path, f"{A}/0")
+    web = FakeWeb(web_of(links), takes_s=0.5)
+    crawl(web, path, refresh=0.5, delay=3, later_s=turned_s)
+    moments = sorted(visit.began for visit in web.visits_of(A))
+    assert len(moments) >= 20
+    assert min(after - before for before, after in pairwise(moments)) >= 3
+
+
+def test_a_moment_that_nobody_can_have_noted_is_over() -> None:
+    assert remaining_s(100.0, 40.0, DAY_S) == 60
+    assert remaining_s(100.0, 100.0, DAY_S) == 0
+    assert remaining_s(100.0, 100.0 + YEAR_S, DAY_S) == 0
+    assert remaining_s(100.0 + YEAR_S, 100.0, DAY_S) == 0
