@@ -63,6 +63,8 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.execute("SELECT count(*) FROM sqlite_master")
     except sqlite3.OperationalError as error:
         connection.close()
+        if path.with_name(f"{path.name}-journal").exists():
+            raise UsageError(f"{path} was left half changed: `minicrawl crawl` mends it") from error
         if path.with_name(f"{path.name}-wal").exists():
             raise UsageError(f"{path} cannot be read: {error}") from error
         return sqlite3.connect(f"{place}&immutable=1", uri=True, isolation_level=None)
