@@ -30,7 +30,7 @@ from minicrawl.ports import Outside
 from minicrawl.store import tables
 from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import Terms
-from minicrawl.store.trouble import told
+from minicrawl.store.trouble import told, understood
 from minicrawl.store.writer import SAFE, Store
 from minicrawl.web.urls import host, seed
 
@@ -242,8 +242,11 @@ async def _opened(
 
 
 def _keeper(store: Store, connection: tables.Connection) -> Keeper:
-    terms = tables.terms(store.connection) or Terms()
-    return Keeper(store, connection, partial(Frontier.load, store.connection, terms))
+    with understood(store.path):
+        terms = tables.terms(store.connection) or Terms()
+        keeper = Keeper(store, connection, partial(Frontier.load, store.connection, terms))
+        keeper.frontier.prove(keeper.counters)
+        return keeper
 
 
 def _terms(settings: Settings) -> Terms:

@@ -24,6 +24,7 @@ from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, RefinementRow
+from minicrawl.store.trouble import understood
 from minicrawl.store.writer import Store
 
 UNTIL = 1e-6
@@ -62,10 +63,10 @@ def refine(
     """Replay until the error is no more than `until`, in the store or in a copy of it."""
     _refuse_what_cannot_be(path, until, to)
     if to is None:
-        with closing(Store.open(path)) as store:
+        with closing(Store.open(path)) as store, understood(path):
             return _refine(store, path, until, tell, now)
     unfinished = to.with_name(f"{to.name}.part")
-    with closing(Store.open(unfinished)) as store:
+    with closing(Store.open(unfinished)) as store, understood(path):
         _become_a_copy(store, path)
         refined = _refine(store, to, until, tell, now)
     unfinished.rename(to)
@@ -127,7 +128,9 @@ def _refine(
 def _load(connection: tables.Connection) -> Frontier:
     terms = tables.terms(connection)
     assert terms is not None  # it was refused otherwise
-    return Frontier.load(connection, terms, partial(tables.spending, connection))
+    frontier = Frontier.load(connection, terms, partial(tables.spending, connection))
+    frontier.prove(tables.counters(connection))
+    return frontier
 
 
 def _flow(frontier: Frontier, connection: tables.Connection) -> Flow:

@@ -191,7 +191,7 @@ class Frontier:
 
     def tally(self) -> dict[str, object]:
         """What `status` shows of all pages; kept with each commit, so that it counts nothing."""
-        states = {state: pages for state, pages in self.counts.items() if pages}
+        states = {str(int(state)): pages for state, pages in self.counts.items() if pages}
         return {tables.STATES: states, tables.RECORDED: self.ledger.recorded}
 
     def states(self) -> NDArray[np.uint8]:
@@ -266,6 +266,16 @@ class Frontier:
         for row in tables.steps_after(connection, frontier.last_seq):
             frontier.apply(row)
         return frontier
+
+    def prove(self, said: Mapping[str, object]) -> None:
+        """All pages together are what the last commit said, or the file holds more of one table
+        than of another: ValueError.
+        """
+        for name, found in self.tally().items():
+            if said.get(name, found) != found:
+                raise ValueError(f"{name} are {found}, {said[name]} by the last commit")
+        if self._known and len(self.host_of) != len(self):
+            raise ValueError(f"{len(self.host_of)} URLs are known, but {len(self)} pages were born")
 
     def _load_urls(self, connection: tables.Connection) -> None:
         self.origins = [host.origin for host in tables.hosts(connection)]

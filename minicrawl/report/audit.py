@@ -16,7 +16,7 @@ from minicrawl.errors import MinicrawlError
 from minicrawl.model import STANDS_FOR_ANOTHER
 from minicrawl.opic.ledger import READ
 from minicrawl.report.fold import differences
-from minicrawl.report.snapshot import load
+from minicrawl.report.snapshot import unproven
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import reading
@@ -64,6 +64,7 @@ def audit(path: Path) -> Audit:
                 break
         else:
             _check_the_fold(connection, path, found)
+            _run("commit", partial(_commit, connection, path), found)
     return found
 
 
@@ -154,7 +155,7 @@ def _circling(targets: dict[int, int]) -> Iterator[int]:
 
 
 def _books(connection: tables.Connection, path: Path) -> Iterator[str]:
-    ledger = load(path, connection).ledger
+    ledger = unproven(path, connection).ledger
     if missing := ledger.missing():
         yield f"{missing} atoms of cash are missing"
     keys = np.frombuffer(ledger.key, dtype=np.int64)
@@ -184,7 +185,13 @@ def _check_the_fold(connection: tables.Connection, path: Path, found: Audit) -> 
 
 
 def _fold(connection: tables.Connection, path: Path) -> Iterator[str]:
-    yield from differences(connection, load(path, connection))
+    yield from differences(connection, unproven(path, connection))
+
+
+def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
+    """What the last commit said of all pages is what there is."""
+    unproven(path, connection).prove(tables.counters(connection))
+    yield from ()
 
 
 # ---------------------------------------------------------------- what the log is

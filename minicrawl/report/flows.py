@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from minicrawl.opic.journal import Kind, Spending
 from minicrawl.opic.money import PARTS
-from minicrawl.report.snapshot import Snapshot, spent, understood
+from minicrawl.report.snapshot import Snapshot, spent
 from minicrawl.store import questions
 from minicrawl.store.blobs import is_plain, unpack, unpack_plain
+from minicrawl.store.trouble import understood
 
 _SPENDINGS_AT_ONCE = 2_000
 

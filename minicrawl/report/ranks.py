@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.export.rows import Block, ExportRow, rows_of
 from minicrawl.model import READ_STATES, State
-from minicrawl.report.snapshot import LABELS, Snapshot, host, understood
+from minicrawl.report.snapshot import LABELS, Snapshot, host
 from minicrawl.store import questions
 from minicrawl.store.records import DocumentRow
+from minicrawl.store.trouble import understood
 
 Pages = NDArray[np.int64]
 

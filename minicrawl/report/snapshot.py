@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.errors import StoreError
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.ledger import READ
@@ -20,6 +19,7 @@ from minicrawl.opic.money import UNIT
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Terms
+from minicrawl.store.trouble import understood
 from minicrawl.web import urls
 
 LABELS = {state.value: state.label for state in State}
@@ -106,7 +106,15 @@ def snapshot(path: Path) -> Iterator[Snapshot]:
 
 
 def load(path: Path, connection: tables.Connection) -> Frontier:
-    """The pages of the store."""
+    """The pages of the store, which are those that the last commit spoke of."""
+    frontier = unproven(path, connection)
+    with understood(path):
+        frontier.prove(tables.counters(connection))
+    return frontier
+
+
+def unproven(path: Path, connection: tables.Connection) -> Frontier:
+    """The pages of the store, whatever the last commit said."""
     with understood(path):
         terms = tables.terms(connection) or Terms()
         return Frontier.load(connection, terms, partial(tables.spending, connection))
@@ -124,14 +132,3 @@ def spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.uint3
     """By which step each page was last spent; 0 where it handed nothing to links."""
     saved = columns.whole(columns.frontier(connection, "spent"), "spent")
     return frontier.spent.of_all(len(frontier), saved)
-
-
-@contextmanager
-def understood(path: Path) -> Iterator[None]:
-    """What is read here makes sense, or the store is named that does not."""
-    try:
-        yield
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise StoreError(
-            f"{path} is damaged ({error}): `minicrawl check` says what is wrong"
-        ) from error

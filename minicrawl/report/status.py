@@ -12,9 +12,9 @@ from pathlib import Path
 
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, FailureKind, Refusal, State
 from minicrawl.opic.money import UNIT
-from minicrawl.report.snapshot import understood
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
+from minicrawl.store.trouble import understood
 
 Counts = dict[str, int]
 

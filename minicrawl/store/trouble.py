@@ -28,6 +28,17 @@ def told(path: Path, comfort: str = "") -> Iterator[None]:
         raise kind("; ".join(filter(None, (f"{path}: {error}", comfort)))) from error
 
 
+@contextmanager
+def understood(path: Path) -> Iterator[None]:
+    """What is read here makes sense, or the store is named that does not."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"{path} is damaged ({error}): `minicrawl check` says what is wrong"
+        ) from error
+
+
 def _is_of_a_full_disk(error: sqlite3.Error, path: Path) -> bool:
     """SQLite says so of most writes; of some, and of quotas, it says `disk I/O error`."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY

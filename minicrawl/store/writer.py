@@ -8,12 +8,11 @@ when ranks were restated the steps begin from there.
 
 import fcntl
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from os import O_CREAT, O_RDWR, close
-from os import open as open_file
 from pathlib import Path
 from typing import Any
 
@@ -60,13 +59,13 @@ class Store:
         try:
             return cls(_connect(path), path, lock)
         except BaseException:
-            close(lock)
+            os.close(lock)
             raise
 
     def close(self) -> None:
         """The lock goes last: whoever waits for it finds the store whole."""
         self._connection.close()
-        close(self._lock)
+        os.close(self._lock)
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -191,15 +190,17 @@ def _lock(path: Path) -> int:
     if path.is_dir():
         raise UsageError(f"{path} is a directory: a store is a file")
     place = path.resolve()  # by whatever name, it is the same store
+    if place.exists() and not os.access(place, os.W_OK):
+        raise UsageError(f"{path} cannot be written: it is read-only")
     beside = place.with_name(f"{place.name}-lock")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        lock = open_file(beside, O_RDWR | O_CREAT, 0o644)
+        lock = os.open(beside, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        close(lock)
+        os.close(lock)
         raise StoreError(f"{path} is in use by another crawl: wait for it, or stop it") from error
     return lock
