@@ -4,7 +4,8 @@ Law: what is cut out at one moment is copied then, and put in order later, by wh
 that the crawl hardly notices.
 
 born     pages that have no row yet
-turned   pages that had a turn: anything of their row may have changed
+turned   pages that had a turn: anything of their row may have changed. Their pasts are noted when
+         they change, for to look them up all at once is what would be felt
 paid     pages of whose row only the cash and the number of in-links changed; most are
 gained   in-links that a page has more than its row says
 """
@@ -18,6 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.opic.windows import Past
 from minicrawl.store.records import PaidRow
 
 Numbers = NDArray[np.int64]
@@ -31,7 +33,7 @@ class Changes:
     def __init__(self, saved: int = 0) -> None:
         """So many pages have a row."""
         self.saved = saved
-        self.turned: dict[int, None] = {}
+        self.turned: dict[int, Past] = {}
         self._linked, self._unlinked, self._paid = array("I"), array("I"), array("I")
 
     def __len__(self) -> int:
@@ -39,9 +41,9 @@ class Changes:
         pages = len(self._linked) + len(self._unlinked) + len(self._paid)
         return pages + len(self.turned)
 
-    def turn(self, page: int) -> None:
-        """The page had a turn."""
-        self.turned[page] = None
+    def turn(self, page: int, past: Past) -> None:
+        """The page had a turn; this is its past now."""
+        self.turned[page] = past
 
     def link(self, pages: Iterable[int]) -> None:
         """These were linked to, and given cash."""
@@ -54,6 +56,10 @@ class Changes:
     def pay(self, pages: Iterable[int]) -> None:
         """These were given cash."""
         self._paid.extend(pages)
+
+    def pasts(self) -> dict[int, Past]:
+        """Those of the pages that had a turn and have a row, in ascending order."""
+        return {page: past for page, past in sorted(self.turned.items()) if page < self.saved}
 
     def cut(self, keys: array[int]) -> Cut:
         """The pages that were linked to and paid, with their cash as it is now."""

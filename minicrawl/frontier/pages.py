@@ -133,6 +133,7 @@ class Frontier:
         elif step.kind is Kind.REOPEN:
             for page in step.spending.links:
                 self._change_state(page, State.UNREAD)
+                self._turned(page)
         elif step.kind is Kind.ENDOWED:
             self._changes.pay(step.spending.links)
         plans = self.books.apply(step)
@@ -142,7 +143,7 @@ class Frontier:
 
     def _note(self, plan: Plan, step: Step) -> None:
         """Whose rows the plan changed; its links are noted already if they are those of a page."""
-        self._changes.turn(plan.page)
+        self._turned(plan.page)
         if plan.links is not step.spending.links or not self.terms.links:
             self._changes.pay(plan.links)
         if plan.extras:
@@ -171,7 +172,9 @@ class Frontier:
         self.counts[self.state[page]] -= 1
         self.counts[state] += 1
         self.state[page] = state
-        self._changes.turn(page)
+
+    def _turned(self, page: int) -> None:
+        self._changes.turn(page, self.window.past(page))
 
     # ------------------------------------------------------------ what is known of it all
 
@@ -213,7 +216,7 @@ class Frontier:
         """The rows that changed since the last one, as they are now, whenever they are taken."""
         changes, self._changes = self._changes, Changes(len(self))
         cut = changes.cut(self.ledger.key)
-        turned = columns_of(self, sorted(page for page in changes.turned if page < changes.saved))
+        turned = columns_of(self, changes.pasts())
         born = columns_between(self, changes.saved, len(self), spent=0)
         self.spent.cut()
         return Checkpoint(

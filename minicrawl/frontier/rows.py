@@ -5,7 +5,7 @@ Law: rows may be had again, for a disk that is full takes them the second time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Cut, Numbers
+from minicrawl.opic.windows import Past
 from minicrawl.store.records import FrontierRow
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Columns:
     history: Numbers
     g_time: Numbers
     spent: NDArray[np.int64]
-    measures: Mapping[int, bytes]
+    measures: Mapping[int, bytes | None]
 
     def rows(self, cut: Cut) -> Iterator[FrontierRow]:
         """Their rows, with the in-links that they gained."""
@@ -71,16 +72,16 @@ def columns_between(frontier: Frontier, first: int, end: int, *, spent: int) -> 
     )
 
 
-def columns_of(frontier: Frontier, pages: Sequence[int]) -> Columns:
-    """Those of some pages."""
-    pasts = list(map(frontier.window.past, pages))
-    packed = zip(pages, (measures for _, _, measures in pasts), strict=True)
+def columns_of(frontier: Frontier, pasts: Mapping[int, Past]) -> Columns:
+    """Those of some pages, whose pasts are these."""
+    pages = np.array(list(pasts), dtype=np.int64)
+    histories, times, measures = zip(*pasts.values(), strict=True) if pasts else ((), (), ())
     return Columns(
-        pages=np.array(pages, dtype=np.int64),
+        pages=pages,
         state=frontier.states()[pages],
         key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[pages],
-        history=np.array([history for history, _, _ in pasts], dtype=np.int64),
-        g_time=np.array([g_time for _, g_time, _ in pasts], dtype=np.int64),
-        spent=frontier.spent.newest(pages),
-        measures={page: measures for page, measures in packed if measures is not None},
+        history=np.array(histories, dtype=np.int64),
+        g_time=np.array(times, dtype=np.int64),
+        spent=frontier.spent.newest(pasts),
+        measures=dict(zip(pasts, measures, strict=True)),
     )
