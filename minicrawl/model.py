@@ -181,6 +181,16 @@ class State(IntEnum):
         """It was asked for in vain."""
         return self >= State.DNS
 
+    @property
+    def outcome(self) -> str:
+        """What is recorded of a request that made it a failure or a refusal."""
+        return f"{'failed' if self.is_failure else 'refused'}:{self.label}"
+
+    @classmethod
+    def labelled(cls, label: str) -> "State":
+        """The state that is called so."""
+        return cls[label.upper().replace("-", "_")]
+
     @classmethod
     def of(cls, reason: Refusal | FailureKind) -> "State":
         """The state of a page whose turn ended for this reason."""

@@ -81,7 +81,7 @@ class HandCrawl:
         """The page was refused, or asked for in vain."""
         page = self.page(url)
         self._do(Step(Kind.DEAD_END, page), state)
-        self._fetched(page, state.label, None, detail)
+        self._fetched(page, state.outcome, None, detail)
         return page
 
     def replay(self, pages: Sequence[int]) -> None:

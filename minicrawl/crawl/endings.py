@@ -13,6 +13,7 @@ from typing import NamedTuple, assert_never
 from minicrawl.model import (
     Failed,
     FailureKind,
+    Fetched,
     Moved,
     Page,
     Reading,
@@ -124,6 +125,13 @@ def strike(fetched: object, today: float) -> tuple[FailureKind, float | None] | 
     return fetched.kind, retry_after_s(fetched.retry_after, datetime.fromtimestamp(today, UTC))
 
 
+def in_words(fetched: Fetched) -> str:
+    """What was wrong with an answer, in one line."""
+    name, status, detail = outcome(fetched)
+    said = detail or str(status or "")
+    return f"{name.rpartition(':')[2]}: {said}".removesuffix(": ")
+
+
 def outcome(fetched: Page | Moved | Unchanged | Refused | Failed) -> tuple[str, int | None, str]:
     """A fetch in three words: what it was, its status, and what there is to say."""
     match fetched:
@@ -134,7 +142,7 @@ def outcome(fetched: Page | Moved | Unchanged | Refused | Failed) -> tuple[str, 
         case Unchanged():
             return "unchanged", 304, ""
         case Refused():
-            return f"refused:{fetched.reason}", fetched.status, fetched.detail
+            return State.of(fetched.reason).outcome, fetched.status, fetched.detail
         case Failed():
-            return f"failed:{fetched.kind}", fetched.status, fetched.detail
+            return State.of(fetched.kind).outcome, fetched.status, fetched.detail
     assert_never(fetched)

@@ -13,13 +13,14 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 
 from minicrawl.config import Settings
-from minicrawl.crawl.endings import POLICIES, strike
+from minicrawl.crawl.endings import POLICIES, in_words, strike
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.politeness import Hosts, remaining_s
 from minicrawl.model import (
     Failed,
     FailureKind,
+    Fetched,
     Moved,
     Page,
     Refused,
@@ -88,10 +89,8 @@ class Manners:
         if isinstance(found, str):
             self._hosts.found_at(host, found)
             return True
-        if isinstance(found, Refused):
-            self._hosts.put_down(host, self._clock.now(), State.of(found.reason))
-        elif not self._failed(host, found):
-            self._hosts.put_down(host, self._clock.now(), State.of(found.kind))
+        if isinstance(found, Refused) or not self._failed(host, found):
+            self._put_down(host, found)
         return False
 
     async def learn(self, host: int, tell: Listener, read_sitemap: SitemapReader) -> None:
@@ -109,12 +108,14 @@ class Manners:
         if isinstance(answer, Failed) and self._failed(host, answer):
             return
         known = clock.rules or robots.FORBID_ALL
-        rules, holds_s = robots.verdict(answer, self._settings.politeness.agent, known)
+        verdict = robots.verdict(answer, self._settings.politeness.agent, known)
+        rules = verdict.rules
         self._say_what_is_capped(origin, rules, tell)
         if self._settings.scope.sitemaps and clock.rules is None:
             self._await_sitemaps(host, rules.sitemaps)
-        clock.rules, clock.rules_until = rules, self._clock.today() + holds_s
-        self._remember(host)
+        clock.rules, clock.rules_until = rules, self._clock.today() + verdict.holds_s
+        said = f"robots.txt: {in_words(answer)}" if verdict.is_silence else None
+        self._remember(host, trouble=said)
 
     def _failed(self, host: int, answer: Failed) -> bool:
         """Whether to ask again later, or not at all for a while, instead of judging now."""
@@ -122,10 +123,15 @@ class Manners:
             return True
         if answer.kind not in UNREACHABLE:
             return False
-        self._hosts.put_down(host, self._clock.now(), State.of(answer.kind))
+        self._put_down(host, answer)
         return True
 
-    def strike(self, host: int, answer: object) -> bool:
+    def _put_down(self, host: int, answer: Refused | Failed) -> None:
+        reason = answer.reason if isinstance(answer, Refused) else answer.kind
+        self._hosts.put_down(host, self._clock.now(), State.of(reason))
+        self._remember(host, trouble=in_words(answer))
+
+    def strike(self, host: int, answer: Fetched) -> bool:
         """Whether the answer counts against the host. A long pause is kept for later runs."""
         struck = strike(answer, self._clock.today())
         if struck is None:
@@ -133,14 +139,17 @@ class Manners:
         now, clock = self._clock.now(), self._hosts[host]
         self._hosts.strike(host, now, *struck)
         if clock.ready_at - now > LONG_PAUSE_S:
-            self._remember(host, self._clock.today() + clock.ready_at - now)
+            wait_until = self._clock.today() + clock.ready_at - now
+            self._remember(host, wait_until, trouble=in_words(answer))
         return True
 
-    def _remember(self, host: int, wait_until: float | None = None) -> None:
+    def _remember(
+        self, host: int, wait_until: float | None = None, *, trouble: str | None = None
+    ) -> None:
         origin, clock = self._keeper.frontier.origins[host], self._hosts[host]
         rules = None if clock.rules is None else clock.rules.text()
         until = None if math.isinf(clock.rules_until) else clock.rules_until
-        self._keeper.host(HostRow(host, origin, rules, until, wait_until))
+        self._keeper.host(HostRow(host, origin, rules, until, wait_until, trouble))
 
     async def _robots_txt(self, origin: str) -> Page | Failed | Refused:
         """The answer at the end of a few redirects."""

@@ -164,10 +164,13 @@ def _reasons(snapshot: Snapshot, page: int, state: State, standing: Place | None
     end = snapshot.frontier.books.stands_for(page)
     if end != page:
         return [f"{reason} {snapshot.url(end)}, and stands for that"]
-    until = _host(snapshot, page).robots_until
-    if state is State.ROBOTS and until is not None:
-        return [reason, f"that holds until {iso(until)}: a crawl that goes on later asks again"]
-    return [reason]
+    home, reasons = _host(snapshot, page), [reason]
+    if home.trouble and not state.was_read and not _last_fetches(snapshot, page):
+        reasons.append(f"what was wrong with its host: {home.trouble}")
+    if state is State.ROBOTS and home.robots_until is not None:
+        until = iso(home.robots_until)
+        reasons.append(f"that holds until {until}: a crawl that goes on later asks again")
+    return reasons
 
 
 def _waits(snapshot: Snapshot, page: int, standing: Place) -> list[str]:

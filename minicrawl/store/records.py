@@ -56,13 +56,17 @@ class DocumentRow(NamedTuple):
 
 
 class HostRow(NamedTuple):
-    """An origin, the rules of its robots.txt while they hold, and how long it must be spared."""
+    """An origin, the rules of its robots.txt while they hold, and how long it must be spared.
+
+    Without a `trouble` the last one that is known of it is kept.
+    """
 
     id: int
     origin: str
     robots: str | None = None
     robots_until: float | None = None
     wait_until: float | None = None
+    trouble: str | None = None
 
 
 UNCHANGED = -1

@@ -105,7 +105,11 @@ CROSS JOIN (
 );
 """
 
-MIGRATIONS = (_VERSION_1,)
+_VERSION_2 = """
+ALTER TABLE hosts ADD COLUMN trouble TEXT;  -- why it could not be asked, the last time that was so
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2)
 """The n-th makes version n of version n - 1."""
 
 VERSION = len(MIGRATIONS)

@@ -143,7 +143,7 @@ def urls_of(connection: Connection, pages: Sequence[int]) -> Iterator[str]:
 def hosts(connection: Connection) -> Iterator[HostRow]:
     """Every origin, in the order of the ids."""
     cursor = connection.execute(
-        "SELECT id, origin, robots, robots_until, wait_until FROM hosts ORDER BY id"
+        "SELECT id, origin, robots, robots_until, wait_until, trouble FROM hosts ORDER BY id"
     )
     return map(HostRow._make, cursor)
 
@@ -151,7 +151,8 @@ def hosts(connection: Connection) -> Iterator[HostRow]:
 def host(connection: Connection, number: int) -> HostRow | None:
     """An origin by its id."""
     row = connection.execute(
-        "SELECT id, origin, robots, robots_until, wait_until FROM hosts WHERE id = ?", (number,)
+        "SELECT id, origin, robots, robots_until, wait_until, trouble FROM hosts WHERE id = ?",
+        (number,),
     ).fetchone()
     return None if row is None else HostRow._make(row)
 

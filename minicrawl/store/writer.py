@@ -42,6 +42,11 @@ INSERT INTO frontier (key, inlinks, id, state, history, g_time, spent)
 VALUES (?, ?, ?, 0, 0, 0, 0) ON CONFLICT (id) DO UPDATE SET
     key = excluded.key, inlinks = inlinks + excluded.inlinks
 """
+_HOST = """
+INSERT INTO hosts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+    robots = excluded.robots, robots_until = excluded.robots_until,
+    wait_until = excluded.wait_until, trouble = coalesce(excluded.trouble, trouble)
+"""
 
 
 class Store:
@@ -94,7 +99,7 @@ class Store:
             write("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", map(_step_columns, batch.steps))
             write("INSERT INTO fetches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", batch.fetches)
             write(f"INSERT OR REPLACE INTO documents VALUES ({'?, ' * 10}?)", batch.documents)
-            write("INSERT OR REPLACE INTO hosts VALUES (?, ?, ?, ?, ?)", batch.hosts)
+            write(_HOST, batch.hosts)
             write(
                 "INSERT INTO mirrors VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET pages = pages + 1",
                 batch.mirrors,

@@ -318,6 +318,11 @@ class Verdict(NamedTuple):
     rules: Rules
     holds_s: float
 
+    @property
+    def is_silence(self) -> bool:
+        """The host could not say."""
+        return self.holds_s == SILENCE_HOLDS_S
+
 
 _NO_SUCH_FILE = (FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT)
 

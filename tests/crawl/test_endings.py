@@ -11,6 +11,7 @@ from minicrawl.crawl.endings import (
     Read,
     Same,
     ending,
+    in_words,
     outcome,
     strike,
 )
@@ -173,3 +174,16 @@ def test_a_strike_says_how_long_the_host_wants_to_be_left_alone(
 )
 def test_a_fetch_in_three_words(fetched: Fetched, words: tuple[str, int | None, str]) -> None:
     assert outcome(fetched) == words
+
+
+@pytest.mark.parametrize(
+    ("fetched", "words"),
+    [
+        (Refused(reason=Refusal.ADDRESS, detail="10.0.0.1"), "address: 10.0.0.1"),
+        (Failed(kind=FailureKind.TLS, detail="it has expired"), "tls: it has expired"),
+        (Failed(kind=FailureKind.SERVER_ERROR, status=503), "server-error: 503"),
+        (Failed(kind=FailureKind.LOST), "lost"),
+    ],
+)
+def test_what_was_wrong_is_said_in_one_line(fetched: Fetched, words: str) -> None:
+    assert in_words(fetched) == words

@@ -9,6 +9,8 @@ from minicrawl.crawl.events import Noted
 from minicrawl.crawl.manners import MOST_REDIRECTS, MOST_SITEMAPS, Manners
 from minicrawl.crawl.politeness import DOWN_FOR_S, Hosts
 from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused, Request, State, Unchanged
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
 from minicrawl.web.robots import FORBID_ALL
 from tests.crawl.fakes import (
     Answer,
@@ -41,6 +43,13 @@ def crawl_with(robots_txt: Answer, path: Path, **settings: Any) -> tuple[FakeWeb
     return web, crawl(web, path, f"{A}/", **settings)
 
 
+def trouble_of(path: Path) -> str | None:
+    with reading(path) as connection:
+        row = tables.host(connection, 0)
+    assert row is not None
+    return row.trouble
+
+
 # ---------------------------------------------------------------- what an answer means
 
 
@@ -59,6 +68,7 @@ def test_a_host_that_cannot_say_forbids_all_once_it_was_asked_often_enough(
     assert run.states == {f"{A}/": State.ROBOTS}
     assert 3 <= len(web.visits) <= 5
     assert web.asked == []
+    assert trouble_of(path) == f"robots.txt: {kind}"
 
 
 @pytest.mark.parametrize(
@@ -78,6 +88,7 @@ def test_a_host_that_cannot_be_reached_is_down_whatever_robots_txt_might_say(
     assert run.states == {f"{A}/": State[kind.name]}
     assert 1 <= len(web.visits) <= 3
     assert web.asked == []
+    assert trouble_of(path) == kind
 
 
 def test_an_answer_that_comes_after_trouble_counts(path: Path) -> None:

@@ -122,6 +122,18 @@ def test_what_robots_txt_forbids_it_forbids_for_a_while(tmp_path: Path) -> None:
     ]
 
 
+def test_a_page_that_nobody_asked_for_says_what_was_wrong_with_its_host(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+        crawl.ended(A, State.TLS)
+        crawl.batch.fetches.clear()
+        crawl.batch.hosts = [HostRow(0, "http://a.example", trouble="tls: it has expired")]
+    assert explained(crawl.path, A).reasons == [
+        "it was asked for in vain: tls",
+        "what was wrong with its host: tls: it has expired",
+    ]
+
+
 @pytest.mark.parametrize("reason", [*Refusal, *FailureKind])
 def test_every_way_to_end_has_words(tmp_path: Path, reason: Refusal | FailureKind) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:

@@ -45,6 +45,14 @@ def test_what_was_committed_is_read_back(tmp_path: Path) -> None:
         assert tables.counters(connection) == {"fetched": 7}
 
 
+def test_the_last_trouble_of_a_host_is_known_until_there_is_another(tmp_path: Path) -> None:
+    with closing(Store.open(tmp_path / "crawl.db")) as store:
+        for said, known in (("reset", "reset"), (None, "reset"), ("tls", "tls")):
+            row = HostRow(0, "http://a.example", robots="", trouble=said)
+            store.commit(Batch(hosts=[row]))
+            assert tables.host(store.connection, 0) == row._replace(trouble=known)
+
+
 def test_a_second_writer_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     with (
