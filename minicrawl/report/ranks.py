@@ -129,12 +129,12 @@ def _is_chosen(snapshot: Snapshot, choice: Choice) -> NDArray[np.bool_]:
     if choice.fetched:
         chosen &= snapshot.was_read
     if choice.host:
-        chosen &= np.isin(snapshot.host_of, _hosts_named(snapshot, choice.host))
+        chosen &= np.isin(snapshot.host_of, hosts_named(snapshot, choice.host))
     return chosen
 
 
-def _hosts_named(snapshot: Snapshot, name: str) -> list[int]:
-    """The hosts of this name, whatever their scheme and port."""
+def hosts_named(snapshot: Snapshot, name: str) -> list[int]:
+    """The ids of the hosts of this name, whatever their scheme and port."""
     wanted = name.lower()
     found = [number for number, host in enumerate(snapshot.hosts) if host == wanted]
     if not found:

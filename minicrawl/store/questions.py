@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.opic.journal import Kind
-from minicrawl.store.records import DocumentRow
+from minicrawl.store.records import DocumentRow, FetchRow
 from minicrawl.store.tables import Connection
 
 
@@ -72,6 +72,28 @@ def last_statuses(connection: Connection, ids: Sequence[int]) -> list[int | None
         (_listed(ids),),
     )
     return list(chain.from_iterable(cursor))
+
+
+def outcomes(connection: Connection, hosts: Sequence[int] | None = None) -> dict[str, int]:
+    """How many requests came to what, of all pages or of those of some hosts."""
+    if hosts is None:
+        cursor = connection.execute("SELECT outcome, count(*) FROM fetches GROUP BY outcome")
+    else:
+        cursor = connection.execute(
+            "SELECT outcome, count(*) FROM fetches CROSS JOIN urls ON urls.id = page "
+            "WHERE host IN (SELECT value FROM json_each(?)) GROUP BY outcome",
+            (_listed(hosts),),
+        )
+    return dict(cursor.fetchall())
+
+
+def failed_requests(connection: Connection) -> Iterator[FetchRow]:
+    """Those that failed or were refused, the latest first."""
+    cursor = connection.execute(
+        "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches "
+        "WHERE outcome LIKE 'failed:%' OR outcome LIKE 'refused:%' ORDER BY id DESC"
+    )
+    return map(FetchRow._make, cursor)
 
 
 def find(connection: Connection, origin: str, path: str) -> int | None:

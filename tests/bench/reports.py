@@ -47,6 +47,7 @@ QUESTIONS = (
     Question(("top", "--sites")),
     Question(("frontier",)),
     Question(("explain", "http://host7.example/section/0/page-7.html")),
+    Question(("errors",), 2),
     Question(("export", "ranks.csv"), 10),
     Question(("export", "ranks.jsonl")),
     Question(("check",)),

@@ -69,7 +69,9 @@ class TestLaziness:
         assert "click" in loaded
         assert loaded.isdisjoint(HEAVY)
 
-    @pytest.mark.parametrize("command", ["top", "export", "status", "frontier", "check", "explain"])
+    @pytest.mark.parametrize(
+        "command", ["top", "export", "status", "frontier", "check", "explain", "errors"]
+    )
     def test_commands_that_only_read_a_store_import_no_network_and_no_parser(
         self, command: str, tmp_path: Path
     ) -> None:

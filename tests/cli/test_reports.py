@@ -7,11 +7,13 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from minicrawl.cli import main
 from minicrawl.export.rows import COLUMNS
+from minicrawl.model import State
 from minicrawl.report.status import Status
 from tests.stores import DEEP, GONE, A, B, HandCrawl, filled_store
 
@@ -19,7 +21,7 @@ Captured = pytest.CaptureFixture[str]
 SharedVector = Callable[[str], Path]
 
 LISTS = [["top"], ["top", "--sites"], ["frontier"]]
-READERS = [*LISTS, ["status"], ["check"], ["explain", A]]
+READERS = [*LISTS, ["status"], ["check"], ["explain", A], ["errors"]]
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +39,7 @@ def printed(capsys: Captured, *arguments: str, code: int = 0) -> str:
     return out
 
 
-def as_json(capsys: Captured, *arguments: str) -> list[dict[str, object]]:
+def as_json(capsys: Captured, *arguments: str) -> list[dict[str, Any]]:
     found = json.loads(printed(capsys, *arguments, "--json"))
     return found if isinstance(found, list) else [found]
 
@@ -79,7 +81,14 @@ class TestAll:
         assert len(printed(capsys, *command, "--store", "new.db").splitlines()) == 1
 
     @pytest.mark.parametrize(
-        "command", [["top"], ["explain", A], ["export", "-"], ["export", "-", "--format", "tsv"]]
+        "command",
+        [
+            ["top"],
+            ["explain", A],
+            ["errors", "--host", "b.example"],
+            ["export", "-"],
+            ["export", "-", "--format", "tsv"],
+        ],
     )
     def test_what_a_page_says_of_itself_never_reaches_the_terminal_as_it_is(
         self, capsys: Captured, tmp_path: Path, shared_vector: SharedVector, command: list[str]
@@ -88,9 +97,10 @@ class TestAll:
         titles = [text for kind in hostile.values() for text in kind]
         for number, text in enumerate(titles):
             with closing(HandCrawl(tmp_path / f"{number}.db")) as crawl:
-                crawl.seeds([A])
+                crawl.seeds([A, B])
                 crawl.read(A, title=text)
                 crawl.batch.fetches[0] = crawl.batch.fetches[0]._replace(detail=text)
+                crawl.ended(B, State.RESET, text)
             for extra in ([], ["--json"] if command[0] != "export" else []):
                 shown = printed(capsys, *command, *extra, "--store", f"{number}.db")
                 assert all(c.isprintable() or c in "\n\t" for c in shown), ascii(shown)
@@ -233,6 +243,42 @@ class TestExplain:
     def test_an_unknown_url_is_one_line_and_exit_1(self, capsys: Captured) -> None:
         assert main(["explain", "http://a.example/none"]) == 1
         assert capsys.readouterr().err.startswith("minicrawl: http://a.example/none is not known")
+
+
+class TestErrors:
+    def test_people_see_kinds_then_hosts_then_pages(self, capsys: Captured) -> None:
+        kinds, hosts, pages = printed(capsys, "errors").split("\n\n")
+        assert [line.split()[:4] for line in kinds.splitlines()] == [
+            ["pages", "requests", "share", "kind"],
+            ["1", "1", "25.0%", "not-found"],
+        ]
+        assert hosts.splitlines()[1].split() == ["1", "not-found", "http://b.example", "404"]
+        assert pages.splitlines()[1].split() == [
+            *("2027-01-15T08:00:04Z", "-", "not-found", GONE, "404")
+        ]
+
+    def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
+        (found,) = as_json(capsys, "errors")
+        assert {name: list(rows[0]) for name, rows in found.items()} == {
+            "kinds": ["kind", "pages", "requests", "share", "means", "helps"],
+            "hosts": ["host", "pages", "kind", "detail"],
+            "pages": ["url", "kind", "status", "detail", "at"],
+        }
+
+    def test_what_did_not_happen_is_no_failure(self, capsys: Captured) -> None:
+        assert printed(capsys, "errors", "--kind", "reset", "--kind", "robots") == "no failures\n"
+        (found,) = as_json(capsys, "errors", "--kind", "reset")
+        assert found == {"kinds": [], "hosts": [], "pages": []}
+
+    def test_refusals_alone_are_counted(self, capsys: Captured, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "new.db")) as crawl:
+            crawl.seeds([A])
+            crawl.ended(A, State.SCOPE)
+        assert len(printed(capsys, "errors", "--store", "new.db").splitlines()) == 2
+
+    def test_an_unknown_kind_is_refused_with_those_there_are(self, capsys: Captured) -> None:
+        assert main(["errors", "--kind", "bad-luck"]) == 2
+        assert "not-found" in capsys.readouterr().err
 
 
 class TestFrontier:
