@@ -132,6 +132,7 @@ class Reading:
     refresh: str | None = None  # the target of a meta refresh that leaves at once
     noindex: bool = False
     encoding: str = "utf-8"
+    cut: str = ""  # why not all links are there
     content: int = 0  # 64 bits of a hash of the body, with a sign, as SQLite keeps numbers
 
 

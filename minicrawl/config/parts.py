@@ -81,6 +81,16 @@ class Network:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one page or one host may ask of the crawl."""
+
+    max_links: int = 10_000
+    max_redirects: int = 10
+    max_tries: int = 5
+    max_sitemaps: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Storing:
     """Where what is learned stays."""
 

@@ -34,9 +34,10 @@ ORDER = Section("order", "order", parts.Order)
 SCOPE = Section("scope", "scope", parts.Scope)
 POLITENESS = Section("politeness", "politeness", parts.Politeness)
 NETWORK = Section("network", "network", parts.Network)
+LIMITS = Section("limits", "limits", parts.Limits)
 STORE = Section("store", "storing", parts.Storing)
 
-SECTIONS = {one.name: one for one in (BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, STORE)}
+SECTIONS = {one.name: one for one in (BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, LIMITS, STORE)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +307,31 @@ TABLE = (
         kinds.unless("auto", kinds.whole(0, MOST_WORKERS)),
         "Processes that fetch pages and read them; 0 is none besides the crawl's own, auto is one "
         "for each further core, 3 at most.",
+    ),
+    # ------------------------------------------------------------ how much is too much
+    Setting(
+        LIMITS, "max_links", "max-links", kinds.whole(1), "Links of a page that are read; no more."
+    ),
+    Setting(
+        LIMITS,
+        "max_redirects",
+        "max-redirects",
+        kinds.whole(0),
+        "Redirects in a row that are followed.",
+    ),
+    Setting(
+        LIMITS,
+        "max_tries",
+        "max-tries",
+        kinds.whole(1),
+        "Requests for a page that fails in passing; where more are hopeless there are fewer.",
+    ),
+    Setting(
+        LIMITS,
+        "max_sitemaps",
+        "max-sitemaps",
+        kinds.whole(1),
+        "Sitemaps of a host that are read, with --sitemaps.",
     ),
     # ------------------------------------------------------------ what stays
     Setting(STORE, "store", "store", kinds.FILE, "The file that keeps the crawl."),

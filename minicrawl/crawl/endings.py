@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple, assert_never
 
+from minicrawl.config import Network
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -73,9 +74,10 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """The page has nothing to hand on to."""
+    """The page has nothing to hand on to; `why` says what the answer itself does not."""
 
     state: State
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +88,19 @@ class Again:
 Ending = Read | Leads | Same | Dead | Again
 
 
+class End(NamedTuple):
+    """What a page is from now on, and why, where the answer itself does not say it."""
+
+    state: State
+    why: str = ""
+
+
 def ending(
     url: str,
     fetched: Page | Moved | Unchanged | Refused | Failed,
     reading: Reading | None,
     tries: int,
+    max_tries: int,
 ) -> Ending:
     """What becomes of the page at `url` after so many tries; `reading` is that of a `Page`."""
     match fetched:
@@ -99,18 +109,34 @@ def ending(
                 raise ValueError(f"{url} came but was not read")
             return Read(fetched, reading) if reading.refresh is None else Leads(reading.refresh)
         case Moved():
-            target = canonical(fetched.target, url)
-            if target is None or target == url:
-                return Dead(State.BAD_REDIRECT)
-            return Leads(target)
+            return _redirected(url, fetched.target)
         case Unchanged():
             return Same()
         case Refused():
             return Dead(State.of(fetched.reason))
         case Failed():
-            again = tries < POLICIES[fetched.kind].tries
-            return Again() if again else Dead(State.of(fetched.kind))
+            again = tries < tries_of(fetched.kind, max_tries)
+            return Again() if again else _given_up(fetched.kind, tries)
     assert_never(fetched)
+
+
+def _redirected(url: str, location: str) -> Leads | Dead:
+    target = canonical(location, url)
+    if target is None:
+        return Dead(State.BAD_REDIRECT, "that is no page")
+    return Dead(State.BAD_REDIRECT, "that is the page itself") if target == url else Leads(target)
+
+
+def tries_of(kind: FailureKind, max_tries: int) -> int:
+    """How often is asked in all what fails so."""
+    return min(POLICIES[kind].tries, max_tries)
+
+
+def _given_up(kind: FailureKind, tries: int) -> Dead:
+    why = f"tried {tries} times" if tries > 1 else ""
+    if tries < POLICIES[kind].tries:
+        why = f"tried {tries} of {POLICIES[kind].tries} times (--max-tries)"
+    return Dead(State.of(kind), why)
 
 
 def strike(fetched: object, today: float) -> tuple[FailureKind, float | None] | None:
@@ -127,13 +153,34 @@ def strike(fetched: object, today: float) -> tuple[FailureKind, float | None] | 
 
 def in_words(fetched: Fetched) -> str:
     """What was wrong with an answer, in one line."""
-    name, status, detail = outcome(fetched)
+    name, status, detail = _said(fetched)
     said = detail or str(status or "")
     return f"{name.rpartition(':')[2]}: {said}".removesuffix(": ")
 
 
-def outcome(fetched: Page | Moved | Unchanged | Refused | Failed) -> tuple[str, int | None, str]:
+def outcome(
+    fetched: Fetched, network: Network, reading: Reading | None = None, end: End | None = None
+) -> tuple[str, int | None, str]:
     """A fetch in three words: what it was, its status, and what there is to say."""
+    name, status, detail = _said(fetched)
+    if isinstance(fetched, Page) and fetched.cut:
+        detail = _why_cut(fetched.cut, network)
+    if reading is not None and reading.cut:
+        detail = _and(detail, reading.cut)
+    if end is not None and end.why:
+        name, detail = end.state.outcome, _and(detail, end.why)
+    return name, status, detail
+
+
+def _why_cut(kind: FailureKind, network: Network) -> str:
+    if kind is FailureKind.TOO_LARGE:
+        return f"cut at {network.max_body_bytes:,} bytes (--max-body)"
+    if kind is FailureKind.TIMEOUT:
+        return f"cut after {network.timeout_s:g} s (--timeout)"
+    return f"cut: {kind}"
+
+
+def _said(fetched: Fetched) -> tuple[str, int | None, str]:
     match fetched:
         case Page():
             return "page", fetched.status, f"cut: {fetched.cut}" if fetched.cut else ""
@@ -146,3 +193,7 @@ def outcome(fetched: Page | Moved | Unchanged | Refused | Failed) -> tuple[str, 
         case Failed():
             return State.of(fetched.kind).outcome, fetched.status, fetched.detail
     assert_never(fetched)
+
+
+def _and(detail: str, more: str) -> str:
+    return f"{detail}; {more}" if detail else more

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
-from minicrawl.crawl.endings import Ending, ending, outcome
+from minicrawl.crawl.endings import ending, outcome
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Listener, Noted, Reason, Settled
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
@@ -27,7 +27,7 @@ from minicrawl.crawl.politeness import Hosts
 from minicrawl.crawl.reopening import LAST_AT, reopen
 from minicrawl.crawl.replays import Replays
 from minicrawl.crawl.settling import Settler, Waiting
-from minicrawl.model import Failed, Fetched, Page, Request, State, Unchanged
+from minicrawl.model import Failed, Fetched, Page, Reading, Request, State, Unchanged
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, Outside, Visit
 from minicrawl.store.records import FetchRow
@@ -298,7 +298,7 @@ class Crawler:
             if isinstance(reading, Failed):
                 fetched, reading = reading, None
             self._tries[page] = self._tries.get(page, 0) + 1
-            self._settle(lease, fetched, ending(url, fetched, reading, self._tries[page]))
+            self._settle(lease, fetched, reading)
         finally:
             if not isinstance(fetched, Page):
                 self.hosts[host].pages -= not again
@@ -326,11 +326,15 @@ class Crawler:
             last_modified=known.last_modified if known is not None and has_links else None,
         )
 
-    def _settle(self, lease: Lease, fetched: Fetched, how: Ending) -> None:
+    def _settle(self, lease: Lease, fetched: Fetched, reading: Reading | None) -> None:
         """The end of the turn, or not yet."""
-        row = self._record(lease.page, fetched)
-        state = self._settler.settle(lease.page, lease.url, how, self._clock.today())
-        if state is None:
+        tries, most = self._tries[lease.page], self._settings.limits.max_tries
+        how = ending(lease.url, fetched, reading, tries, most)
+        end = self._settler.settle(lease.page, lease.url, how, self._clock.today())
+        row = self._record(
+            lease.page, fetched, outcome(fetched, self._settings.network, reading, end)
+        )
+        if end is None:
             self._leasing.give_back(lease)
             self._tell(Delayed(url=lease.url, detail=f"{row.outcome} {row.detail}".rstrip()))
             return
@@ -338,10 +342,11 @@ class Crawler:
         self._replays.fetched()
         self._leasing.end(lease)
         elapsed_s = fetched.elapsed_s
-        self._tell(Settled(url=lease.url, state=state, detail=row.detail, elapsed_s=elapsed_s))
+        detail = row.detail
+        self._tell(Settled(url=lease.url, state=end.state, detail=detail, elapsed_s=elapsed_s))
 
-    def _record(self, page: int, fetched: Fetched) -> FetchRow:
-        name, status, detail = outcome(fetched)
+    def _record(self, page: int, fetched: Fetched, words: tuple[str, int | None, str]) -> FetchRow:
+        name, status, detail = words
         wire_bytes = fetched.wire_bytes if isinstance(fetched, Page) else 0
         now, elapsed_s = self._clock.today(), fetched.elapsed_s
         row = FetchRow(page, now, name, status, wire_bytes, elapsed_s, detail)

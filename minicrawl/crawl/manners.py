@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 
 from minicrawl.config import Settings
-from minicrawl.crawl.endings import POLICIES, in_words, strike
+from minicrawl.crawl.endings import in_words, strike, tries_of
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.politeness import Hosts, remaining_s
@@ -36,7 +36,6 @@ from minicrawl.web.headers import LONGEST_WAIT_S
 from minicrawl.web.urls import canonical
 
 MOST_REDIRECTS = 5
-MOST_SITEMAPS = 100
 LONG_PAUSE_S = 10.0
 """A pause that a later run has to keep as well."""
 UNREACHABLE = frozenset(
@@ -96,7 +95,7 @@ class Manners:
     async def learn(self, host: int, tell: Listener, read_sitemap: SitemapReader) -> None:
         """Ask one thing: robots.txt, or after it a sitemap that is wanted; the host is leased."""
         if host in self._sitemaps:
-            await self._read_a_sitemap(host, read_sitemap)
+            await self._read_a_sitemap(host, tell, read_sitemap)
         elif not self._settings.politeness.robots:
             self._hosts[host].rules, self._hosts[host].rules_until = robots.ALLOW_ALL, math.inf
         elif not self._has_rules(host):
@@ -111,6 +110,8 @@ class Manners:
         verdict = robots.verdict(answer, self._settings.politeness.agent, known)
         rules = verdict.rules
         self._say_what_is_capped(origin, rules, tell)
+        if isinstance(answer, Page) and answer.cut:
+            tell(Noted(text=f"{origin}/robots.txt is obeyed as far as it came: {answer.cut}"))
         if self._settings.scope.sitemaps and clock.rules is None:
             self._await_sitemaps(host, rules.sitemaps)
         clock.rules, clock.rules_until = rules, self._clock.today() + verdict.holds_s
@@ -119,7 +120,8 @@ class Manners:
 
     def _failed(self, host: int, answer: Failed) -> bool:
         """Whether to ask again later, or not at all for a while, instead of judging now."""
-        if self.strike(host, answer) and self._hosts[host].strikes < POLICIES[answer.kind].tries:
+        tries = tries_of(answer.kind, self._settings.limits.max_tries)
+        if self.strike(host, answer) and self._hosts[host].strikes < tries:
             return True
         if answer.kind not in UNREACHABLE:
             return False
@@ -181,12 +183,12 @@ class Manners:
             )
 
     def _await_sitemaps(self, host: int, names: Iterable[str]) -> None:
-        listed = _Sitemaps()
+        listed = _Sitemaps(self._settings.limits.max_sitemaps)
         listed.add(canonical(name, f"{self._keeper.frontier.origins[host]}/") for name in names)
         if listed.waiting:
             self._sitemaps[host] = listed
 
-    async def _read_a_sitemap(self, host: int, read_sitemap: SitemapReader) -> None:
+    async def _read_a_sitemap(self, host: int, tell: Listener, read_sitemap: SitemapReader) -> None:
         listed = self._sitemaps[host]
         url = listed.waiting.popleft()
         answer = await self._ask(url, sitemaps.MAX_BYTES)
@@ -198,20 +200,29 @@ class Manners:
             listed.add((canonical(answer.target, url),))
         if not listed.waiting:
             del self._sitemaps[host]
+            if listed.has_more:
+                origin, most = self._keeper.frontier.origins[host], listed.most
+                tell(Noted(text=f"{origin} has more than {most:,} sitemaps (--max-sitemaps)"))
 
 
 class _Sitemaps:
     """Those of a host: each is read once, and not all of too many."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.has_more = False
         self.waiting: deque[str] = deque()
         self._seen: set[str] = set()
 
     def add(self, urls: Iterable[str | None]) -> None:
         for url in urls:
-            if url and url not in self._seen and len(self._seen) < MOST_SITEMAPS:
+            if not url or url in self._seen:
+                continue
+            if len(self._seen) < self.most:
                 self._seen.add(url)
                 self.waiting.append(url)
+            else:
+                self.has_more = True
 
 
 SitemapReader = Callable[[bytes, str], Awaitable[tuple[str, ...]]]

@@ -43,8 +43,8 @@ class ReaderLost(Exception):
 class Reader:
     """`read` of minicrawl.web, where it does no harm."""
 
-    def __init__(self, *, agent: str, with_words: bool, small: int = SMALL) -> None:
-        self._read = partial(read, agent=agent, with_words=with_words)
+    def __init__(self, *, agent: str, with_words: bool, max_links: int, small: int = SMALL) -> None:
+        self._read = partial(read, agent=agent, with_words=with_words, max_links=max_links)
         self._small = small
         self._other = OtherProcess()
 
@@ -55,8 +55,8 @@ class Reader:
             return task()
         try:
             return await self._other.run(task)
-        except ReaderLost:
-            return Failed(kind=FailureKind.TOO_LARGE, detail="it was too much for the reader")
+        except ReaderLost as lost:
+            return Failed(kind=FailureKind.TOO_LARGE, detail=str(lost))
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         """What the sitemap lists; nothing if it was too much."""
@@ -90,8 +90,10 @@ class OtherProcess:
                     answer: T = pickle.loads(await self._ask(pickle.dumps(task)))
                 done = True
                 return answer
+            except TimeoutError as error:
+                raise ReaderLost(f"it was not read in {self._longest_s:g} s") from error
             except (OSError, EOFError, asyncio.IncompleteReadError) as error:
-                raise ReaderLost from error
+                raise ReaderLost("it ended the process that read it") from error
             finally:
                 if not done:
                     await self.close()

@@ -17,7 +17,7 @@ import numpy as np
 
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
-from minicrawl.crawl.endings import Again, Dead, Ending, Leads, Read, Same
+from minicrawl.crawl.endings import Again, Dead, End, Ending, Leads, Read, Same
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import Order
@@ -30,8 +30,6 @@ from minicrawl.slots import Slots
 from minicrawl.store.columns import Numbers
 from minicrawl.store.records import DocumentRow
 
-LONGEST_CHAIN = 10
-"""Redirects in a row that are followed."""
 _MASK = (1 << 64) - 1
 
 
@@ -54,6 +52,7 @@ class Settler:
         self._frontier = keeper.frontier
         self._queue, self._order = waiting.queue, waiting.order
         self._gate = gate
+        self._max_redirects = settings.limits.max_redirects
         self._depths = waiting.depths
         self._saw = waiting.saw
         self._hops: dict[int, int] = {}
@@ -65,17 +64,17 @@ class Settler:
         first = self._frontier.states()[pages] != State.ALIAS
         self._contents.put_all(contents[first].view(np.uint64), pages[first].astype(np.uint32))
 
-    def settle(self, page: int, url: str, ending: Ending, today: float) -> State | None:
-        """The state that the page is in from now on; None if it waits again."""
+    def settle(self, page: int, url: str, ending: Ending, today: float) -> End | None:
+        """What the page is from now on; None if it waits again."""
         match ending:
             case Read(page=answer, reading=reading):
-                return self._read(page, url, answer, reading, today)
+                return End(self._read(page, url, answer, reading, today))
             case Leads(target=target):
                 return self._lead(page, target)
-            case Dead(state=state):
-                return self.close(page, state)
+            case Dead(state=state, why=why):
+                return End(self.close(page, state), why)
             case Same():
-                return self._keep_as_it_is(page, today)
+                return End(self._keep_as_it_is(page, today))
             case Again():
                 return None
         assert_never(ending)
@@ -186,20 +185,21 @@ class Settler:
             return self._visit(page, url, reading, pages, new)
         return self._forward(page, State.CANONICAL, other, other_new + new)
 
-    def _lead(self, page: int, target: str) -> State:
+    def _lead(self, page: int, target: str) -> End:
         """Where a chain is too long, nobody asks how it goes on."""
-        hops = self._hops.pop(page, 0) + 1
-        if hops > LONGEST_CHAIN:
-            return self.close(page, State.BAD_REDIRECT)
+        hops, most = self._hops.pop(page, 0) + 1, self._max_redirects
+        if hops > most:
+            why = f"more than {most} redirects in a row (--max-redirects)"
+            return End(self.close(page, State.BAD_REDIRECT), why)
         other, new = self._meet_target(page, target)
         if self._leads_back(page, other):
-            return self.close(page, State.BAD_REDIRECT)
+            return End(self.close(page, State.BAD_REDIRECT), "that leads back here")
         if page in self._seeds:
             self._seeds.add(other)
             self._gate.widen(target)
         if new or self._frontier.state[other] == State.UNREAD:
             self._hops[other] = max(hops, self._hops.get(other, 0))
-        return self._forward(page, State.MOVED, other, new)
+        return End(self._forward(page, State.MOVED, other, new))
 
     def _meet_target(self, page: int, target: str) -> tuple[int, list[int]]:
         meeting = self._keeper.meet([target], self._frontier.depth[page])

@@ -27,6 +27,7 @@ class Charge:
     politeness: Politeness
     trusted_hosts: frozenset[str]
     with_words: bool
+    max_links: int
 
     @classmethod
     def of(cls, settings: Settings, trusted_hosts: Iterable[str] = ()) -> Charge:
@@ -36,11 +37,14 @@ class Charge:
             politeness=settings.politeness,
             trusted_hosts=frozenset(trusted_hosts),
             with_words=bool(settings.order.focus_words),
+            max_links=settings.limits.max_links,
         )
 
     def reader(self) -> Reader:
         """One that reads what is wanted."""
-        return Reader(agent=self.politeness.agent, with_words=self.with_words)
+        return Reader(
+            agent=self.politeness.agent, with_words=self.with_words, max_links=self.max_links
+        )
 
 
 class Visitor:

@@ -115,7 +115,7 @@ class Fetcher:
                     return located
                 return await self._transport.ask(Question(*located, self._headers_of(request)))
         except TimeoutError as error:
-            told = f"no answer in {self._timeout_s:g} s"
+            told = f"no answer in {self._timeout_s:g} s (--timeout)"
             raise Fault(FailureKind.TIMEOUT, told) from error
 
     async def locate(self, url: str) -> str | Refused | Failed:

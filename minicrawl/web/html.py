@@ -48,6 +48,7 @@ class Markup:
     canonical: str | None = None
     refresh: str | None = None  # the target of one that leaves at once
     robots: RobotsTag = NO_WISHES
+    has_more_links: bool = False
 
 
 def scan(
@@ -84,6 +85,7 @@ class _Page:
         self.canonical: str | None = None
         self.refresh: str | None = None
         self.robots = NO_WISHES
+        self.has_more_links = False
         self.open: set[str] = set()
 
     def markup(self) -> Markup:
@@ -94,6 +96,7 @@ class _Page:
             canonical=self.canonical,
             refresh=self.refresh,
             robots=self.robots,
+            has_more_links=self.has_more_links,
         )
 
     def read(self, token: re.Match[str]) -> None:
@@ -118,8 +121,12 @@ class _Page:
         href = decoded(written) if "&" in written else written
         if "#" in href:
             href = href[: href.index("#") + 1]
-        if href not in self.links and len(self.links) < self.max_links:
+        if href in self.links:
+            return
+        if len(self.links) < self.max_links:
             self.links[href] = self._words(anchor) if anchor and self.with_words else ""
+        else:
+            self.has_more_links = True
 
     def _words(self, anchor: re.Match[str]) -> str:
         start = anchor.start("plain") if anchor["plain"] else anchor.start("name")

@@ -44,6 +44,7 @@ def read(
         refresh=_other_page(markup.refresh, base, url),
         noindex=robots.noindex,
         encoding=encoding,
+        cut=f"cut at {max_links:,} links (--max-links)" if markup.has_more_links else "",
         content=int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True),
     )
 

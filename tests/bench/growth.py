@@ -58,7 +58,7 @@ class Nearby:
 
     def __init__(self, web: EndlessWeb, latency_s: float) -> None:
         self._web = web
-        self._reader = Reader(agent="minicrawl", with_words=False)
+        self._reader = Reader(agent="minicrawl", with_words=False, max_links=10_000)
         self._latency_s = latency_s
         self._answered: dict[str, float] = {}
         self.own_s = 0.0

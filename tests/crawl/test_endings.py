@@ -3,10 +3,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from minicrawl.config import Network
 from minicrawl.crawl.endings import (
     POLICIES,
     Again,
     Dead,
+    End,
     Leads,
     Read,
     Same,
@@ -32,8 +34,10 @@ URL = "http://a.example/page"
 PAGE = Page(status=200, headers={}, body=b"words")
 
 
-def ends(fetched: Fetched, reading: Reading | None = None, tries: int = 1) -> object:
-    return ending(URL, fetched, reading, tries)
+def ends(
+    fetched: Fetched, reading: Reading | None = None, tries: int = 1, max_tries: int = 5
+) -> object:
+    return ending(URL, fetched, reading, tries, max_tries)
 
 
 def test_a_page_is_read() -> None:
@@ -68,9 +72,16 @@ def test_a_redirect_leads_to_its_target_as_it_is_called(written: str, target: st
     assert ends(Moved(status=302, target=written)) == Leads(target)
 
 
-@pytest.mark.parametrize("written", [URL, "#top", "mailto:a@b.example", "http://", "ftp://a/"])
-def test_a_redirect_to_itself_or_to_no_page_is_dead(written: str) -> None:
-    assert ends(Moved(status=302, target=written)) == Dead(State.BAD_REDIRECT)
+@pytest.mark.parametrize("written", ["mailto:a@b.example", "http://", "ftp://a/"])
+def test_a_redirect_to_no_page_is_dead(written: str) -> None:
+    found = ends(Moved(status=302, target=written))
+    assert found == Dead(State.BAD_REDIRECT, "that is no page")
+
+
+@pytest.mark.parametrize("written", [URL, "#top"])
+def test_a_redirect_to_itself_is_dead(written: str) -> None:
+    found = ends(Moved(status=302, target=written))
+    assert found == Dead(State.BAD_REDIRECT, "that is the page itself")
 
 
 def test_a_page_that_is_unchanged_is_the_same() -> None:
@@ -86,7 +97,16 @@ def test_a_refusal_is_final(reason: Refusal) -> None:
 def test_a_failure_is_final_when_its_tries_are_used_up(kind: FailureKind) -> None:
     tries = POLICIES[kind].tries
     found = [ends(Failed(kind=kind), tries=done) for done in range(1, tries + 1)]
-    assert found == [*[Again()] * (tries - 1), Dead(State[kind.name])]
+    why = f"tried {tries} times" if tries > 1 else ""
+    assert found == [*[Again()] * (tries - 1), Dead(State[kind.name], why)]
+
+
+def test_no_more_is_tried_than_the_user_allows() -> None:
+    failed = Failed(kind=FailureKind.CONNECT)
+    assert ends(failed, tries=1, max_tries=2) == Again()
+    end = Dead(State.CONNECT, "tried 2 of 3 times (--max-tries)")
+    assert ends(failed, tries=2, max_tries=2) == end
+    assert ends(Failed(kind=FailureKind.TLS), max_tries=1) == Dead(State.TLS)
 
 
 def test_what_is_not_there_is_not_asked_for_twice_and_is_not_the_hosts_fault() -> None:
@@ -173,7 +193,7 @@ def test_a_strike_says_how_long_the_host_wants_to_be_left_alone(
     ],
 )
 def test_a_fetch_in_three_words(fetched: Fetched, words: tuple[str, int | None, str]) -> None:
-    assert outcome(fetched) == words
+    assert outcome(fetched, Network()) == words
 
 
 @pytest.mark.parametrize(
@@ -187,3 +207,28 @@ def test_a_fetch_in_three_words(fetched: Fetched, words: tuple[str, int | None, 
 )
 def test_what_was_wrong_is_said_in_one_line(fetched: Fetched, words: str) -> None:
     assert in_words(fetched) == words
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (FailureKind.TOO_LARGE, "cut at 10,000,000 bytes (--max-body)"),
+        (FailureKind.TIMEOUT, "cut after 30 s (--timeout)"),
+        (FailureKind.RESET, "cut: reset"),
+    ],
+)
+def test_whatever_was_cut_is_named(kind: FailureKind, words: str) -> None:
+    some_links = Reading(cut="cut at links")
+    page = Page(status=200, headers={}, body=b"", cut=kind)
+    assert outcome(page, Network(), Reading()) == ("page", 200, words)
+    assert outcome(page, Network(), some_links) == ("page", 200, f"{words}; cut at links")
+    assert outcome(PAGE, Network(), some_links) == ("page", 200, "cut at links")
+
+
+def test_what_the_answer_does_not_say_is_said_by_the_end() -> None:
+    moved, dead = Moved(status=301, target="/there"), End(State.BAD_REDIRECT, "too far")
+    assert outcome(moved, Network(), None, dead) == ("failed:bad-redirect", 301, "/there; too far")
+    assert outcome(moved, Network(), None, End(State.MOVED)) == ("moved", 301, "/there")
+    tried = End(State.RESET, "tried 3 times")
+    failed = Failed(kind=FailureKind.RESET)
+    assert outcome(failed, Network(), None, tried) == ("failed:reset", None, "tried 3 times")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -536,6 +537,18 @@ def test_a_redirect_that_never_ends_ends(path: Path) -> None:
     web = FakeWeb({f"{A}/robots.txt": failed(FailureKind.NOT_FOUND)}, elsewhere=on_and_on)
     run = crawl(web, path, f"{A}/0")
     assert [state.name for state in run.states.values()] == ["MOVED"] * 10 + ["BAD_REDIRECT"]
+    last = [event for event in run.events if isinstance(event, Settled)][-1]
+    assert last.detail == "/11; more than 10 redirects in a row (--max-redirects)"
+
+
+def test_what_was_cut_is_recorded(path: Path) -> None:
+    run = crawl(
+        {f"{A}/": replace(html("/1", "/2"), cut=FailureKind.RESET)}, path, f"{A}/", max_links=1
+    )
+    with reading(path) as connection:
+        (first,) = tables.last_fetches(connection, 0, 1)
+    assert first.detail == "cut: reset; cut at 1 links (--max-links)"
+    assert set(run.states) == {f"{A}/", f"{A}/1"}
 
 
 def test_a_circle_of_redirects_ends(path: Path) -> None:

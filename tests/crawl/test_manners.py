@@ -1,4 +1,5 @@
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +7,7 @@ import pytest
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Noted
-from minicrawl.crawl.manners import MOST_REDIRECTS, MOST_SITEMAPS, Manners
+from minicrawl.crawl.manners import MOST_REDIRECTS, Manners
 from minicrawl.crawl.politeness import DOWN_FOR_S, Hosts
 from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused, Request, State, Unchanged
 from minicrawl.store import tables
@@ -223,6 +224,13 @@ def test_a_sitemap_that_another_host_does_not_give_is_not_the_fault_of_this_one(
     assert [visit.began for visit in web.visits] == [1000, 1000, 1000]
 
 
+def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
+    cut = replace(text("User-agent: *\nDisallow: /1\nDisallow: /"), cut=FailureKind.TOO_LARGE)
+    _, run = crawl_with(cut, path)
+    assert Noted(text=f"{ROBOTS} is obeyed as far as it came: too-large") in run.events
+    assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
+
+
 def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
     count = iter(range(10_000))
 
@@ -232,8 +240,9 @@ def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
 
     known: dict[str, Answer] = {f"{A}/": html(), ROBOTS: text("Sitemap: /index.xml")}
     web = FakeWeb(known, elsewhere=more)
-    crawl(web, path, f"{A}/", sitemaps=True)
-    assert len(web.visits) == MOST_SITEMAPS + 2
+    run = crawl(web, path, f"{A}/", sitemaps=True, max_sitemaps=20)
+    assert len(web.visits) == 20 + 2
+    assert Noted(text=f"{A} has more than 20 sitemaps (--max-sitemaps)") in run.events
 
 
 # ---------------------------------------------------------------- a day by the clock

@@ -12,7 +12,7 @@ from minicrawl.crawl.endings import Again, Dead, Ending, Leads, Read, Same
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import ByCash
-from minicrawl.crawl.settling import LONGEST_CHAIN, Settler, Waiting
+from minicrawl.crawl.settling import Settler, Waiting
 from minicrawl.model import FailureKind, Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
@@ -20,6 +20,7 @@ from minicrawl.opic.steps import Plan
 from tests.crawl.fakes import NOON, in_time, keeping
 
 A, B = "http://a.example", "http://b.example"
+LONGEST_CHAIN = 3
 
 
 class Desk:
@@ -37,7 +38,8 @@ class Desk:
         )
         waiting = Waiting(self.queue, order, depths, self.seen.extend)
         gate = Gate(scope or Scope(), [f"{A}/"])
-        self.settler = Settler(Settings(), keeper, waiting, gate)
+        self.settler = Settler(Settings.of(max_redirects=LONGEST_CHAIN), keeper, waiting, gate)
+        self.said = ""
 
     def page(self, name: str) -> int:
         """Its number; it becomes known if it was not."""
@@ -47,11 +49,13 @@ class Desk:
 
     def settle(self, name: str, how: Ending, today: float = NOON) -> State | None:
         page = self.page(name)
-        state = self.settler.settle(page, self.keeper.url_of(page), how, today)
+        end = self.settler.settle(page, self.keeper.url_of(page), how, today)
         assert self.frontier.ledger.missing() == 0
-        if state is not None:
-            assert self.frontier.state[page] == state
-        return state
+        if end is None:
+            return None
+        assert self.frontier.state[page] == end.state
+        self.said = end.why
+        return end.state
 
     def read(
         self,
@@ -183,12 +187,14 @@ def test_redirects_in_a_circle_end_with_the_last(desk: Desk) -> None:
     for number in range(3):
         desk.settle(f"/{number}", Leads(f"{A}/{(number + 1) % 3}"))
     assert desk.states() == "moved moved bad-redirect"
+    assert desk.said == "that leads back here"
 
 
 def test_a_chain_that_is_too_long_ends_and_nobody_asks_how_it_goes_on(desk: Desk) -> None:
     for number in range(LONGEST_CHAIN + 1):
         desk.settle(f"/{number}", Leads(f"{A}/{number + 1}"))
     assert desk.states() == " ".join(["moved"] * LONGEST_CHAIN + ["bad-redirect"])
+    assert desk.said == "more than 3 redirects in a row (--max-redirects)"
 
 
 def test_a_chain_that_begins_anew_behind_a_page_is_another_chain(desk: Desk) -> None:

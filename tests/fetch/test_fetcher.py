@@ -245,6 +245,7 @@ def test_a_lookup_that_hangs_runs_into_the_deadline() -> None:
     failed = asyncio.run(ask())
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.TIMEOUT
+    assert failed.detail == "no answer in 0.1 s (--timeout)"
 
 
 def test_a_cancellation_goes_through_and_hangs_up() -> None:

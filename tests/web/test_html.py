@@ -97,7 +97,12 @@ def test_what_follows_the_hash_does_not_make_another_link() -> None:
 def test_only_so_many_links_are_kept_and_all_else_is_still_read() -> None:
     page = scan("<a href=1><a href=2><a href=3><a href=1><title>T</title>", max_links=2)
     assert list(page.links) == ["1", "2"]
+    assert page.has_more_links
     assert page.title == "T"
+
+
+def test_links_that_are_there_already_are_no_more_links() -> None:
+    assert not scan("<a href=1><a href=2><a href='2#&amp;'><a href=1>", max_links=3).has_more_links
 
 
 def test_an_endless_href_is_none() -> None:

@@ -56,7 +56,9 @@ def test_words_come_with_the_first_link_to_a_target() -> None:
 
 def test_only_so_many_links_are_read() -> None:
     page = "".join(f"<a href={number}>" for number in range(9)).encode()
-    assert len(read(page, URL, {}, max_links=5).links) == 5
+    some, all_of_them = read(page, URL, {}, max_links=5), read(page, URL, {}, max_links=9)
+    assert (len(some.links), some.cut) == (5, "cut at 5 links (--max-links)")
+    assert (len(all_of_them.links), all_of_them.cut) == (9, "")
 
 
 # ---------------------------------------------------------------- content
