@@ -153,7 +153,9 @@ class Crawl:
 
     def _seeds_at_hand(self) -> Iterator[str]:
         """Nothing is written for a crawl that has no seed."""
-        seeds = self._until_stopped(map(_canonical_seed, self._seeds))
+        strip_marks = self.settings.storing.strip_marks
+        canonical_seed = partial(_canonical_seed, strip_marks=strip_marks)
+        seeds = self._until_stopped(map(canonical_seed, self._seeds))
         for first in seeds:
             return chain((first,), seeds)
         if self._fresh or not self.settings.storing.store.exists():
@@ -250,8 +252,13 @@ def _keeper(store: Store, connection: tables.Connection) -> Keeper:
 
 
 def _terms(settings: Settings) -> Terms:
-    order = settings.order
-    return Terms(window=order.window, width=order.width, links=settings.storing.links)
+    order, storing = settings.order, settings.storing
+    return Terms(
+        window=order.window,
+        width=order.width,
+        links=storing.links,
+        strip_marks=storing.strip_marks,
+    )
 
 
 # ---------------------------------------------------------------- the rest
@@ -265,8 +272,8 @@ async def _network(settings: Settings, keeper: Keeper) -> AsyncIterator[tuple[Ga
         yield gate_for(keeper, settings.scope), outside
 
 
-def _canonical_seed(text: str) -> str:
-    url = seed(text)
+def _canonical_seed(text: str, *, strip_marks: bool) -> str:
+    url = seed(text, strip_marks=strip_marks)
     if url is None:
         raise UsageError(f"{text!r} is no URL that can be crawled")
     return url

@@ -118,6 +118,10 @@ class Failed:
 Fetched = Page | Moved | Unchanged | Refused | Failed
 
 
+Originals = tuple[tuple[str, str], ...]
+"""Canonical URLs, each with the one that was written where that had marks of a visit as well."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What a page says. `links` holds each target once, in the order of the page.
@@ -130,6 +134,7 @@ class Reading:
     words: tuple[str, ...] = ()  # for each link those in and around it, if anybody wants them
     canonical: str | None = None  # rel=canonical, where it names another page
     refresh: str | None = None  # the target of a meta refresh that leaves at once
+    originals: Originals = ()  # of the URLs above
     noindex: bool = False
     encoding: str = "utf-8"
     cut: str = ""  # why not all links are there

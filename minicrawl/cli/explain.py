@@ -36,6 +36,8 @@ def explain(url: str, store: Path, as_json: bool) -> None:
 
 def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
     yield "url", found.url
+    if found.original:
+        yield "found as", found.original
     if found.title:
         yield "title", found.title
     yield "state", found.state

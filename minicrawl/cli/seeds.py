@@ -35,7 +35,7 @@ def read_seeds(lines: Iterable[str], complain: Callable[[int, str], None]) -> It
     """The URLs of a list, one a line, `#` begins a comment; told are the lines that hold none."""
     for number, line in enumerate(lines, 1):
         text = line.partition("#")[0].strip()
-        url = seed(text)
+        url = seed(text, strip_marks=False)
         if url is not None:
             yield url
         elif text:

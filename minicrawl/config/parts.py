@@ -96,3 +96,4 @@ class Storing:
 
     store: Path = Path("data/crawl.db")
     links: bool = True
+    strip_marks: bool = True

@@ -338,6 +338,15 @@ TABLE = (
     Setting(
         STORE, "links", "links", kinds.SWITCH, "Store the links of the pages.", off="--no-links"
     ),
+    Setting(
+        STORE,
+        "strip_marks",
+        "strip-marks",
+        kinds.SWITCH,
+        "Session ids and what campaigns add to links are no part of a page's URL; what was written "
+        "is kept beside it.",
+        off="--keep-marks",
+    ),
 )
 
 BY_NAME = {setting.name: setting for setting in TABLE}

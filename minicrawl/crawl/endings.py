@@ -16,6 +16,7 @@ from minicrawl.model import (
     FailureKind,
     Fetched,
     Moved,
+    Originals,
     Page,
     Reading,
     Refused,
@@ -23,7 +24,7 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.web.headers import retry_after_s
-from minicrawl.web.urls import canonical
+from minicrawl.web.urls import Name, name_of
 
 
 class Policy(NamedTuple):
@@ -65,6 +66,7 @@ class Leads:
     """The page is a redirect: it stands for its target."""
 
     target: str
+    originals: Originals = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +102,20 @@ def ending(
     fetched: Page | Moved | Unchanged | Refused | Failed,
     reading: Reading | None,
     tries: int,
-    max_tries: int,
+    *,
+    max_tries: int = 5,
+    strip_marks: bool = True,
 ) -> Ending:
     """What becomes of the page at `url` after so many tries; `reading` is that of a `Page`."""
     match fetched:
         case Page():
             if reading is None:
                 raise ValueError(f"{url} came but was not read")
-            return Read(fetched, reading) if reading.refresh is None else Leads(reading.refresh)
+            if reading.refresh is None:
+                return Read(fetched, reading)
+            return Leads(reading.refresh, reading.originals)
         case Moved():
-            return _redirected(url, fetched.target)
+            return _redirected(url, name_of(fetched.target, url, strip_marks=strip_marks))
         case Unchanged():
             return Same()
         case Refused():
@@ -120,11 +126,12 @@ def ending(
     assert_never(fetched)
 
 
-def _redirected(url: str, location: str) -> Leads | Dead:
-    target = canonical(location, url)
+def _redirected(url: str, target: Name | None) -> Leads | Dead:
     if target is None:
         return Dead(State.BAD_REDIRECT, "that is no page")
-    return Dead(State.BAD_REDIRECT, "that is the page itself") if target == url else Leads(target)
+    if target.url == url:
+        return Dead(State.BAD_REDIRECT, "that is the page itself")
+    return Leads(target.url, ((target.url, target.original),) if target.original else ())
 
 
 def tries_of(kind: FailureKind, max_tries: int) -> int:

@@ -23,7 +23,7 @@ from minicrawl.errors import NoRoom
 from minicrawl.frontier.gathering import gathered
 from minicrawl.frontier.known import UrlsOf
 from minicrawl.frontier.pages import Frontier, Meeting
-from minicrawl.model import State
+from minicrawl.model import Originals, State
 from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.steps import Plan
@@ -72,13 +72,19 @@ class Keeper:
 
     # ------------------------------------------------------------ what happened
 
-    def meet(self, urls: list[str], depth: int) -> Meeting:
+    def meet(self, urls: list[str], depth: int, originals: Originals = ()) -> Meeting:
         """The pages of these URLs; the step that follows must bear the new ones."""
         meeting = self.frontier.meet(urls, depth)
         self._open.hosts += meeting.hosts
         self._open.urls += meeting.urls
         origins = self.frontier.origins
-        self._urls |= {row.id: origins[row.host] + row.path for row in meeting.urls}
+        new = {row.id: origins[row.host] + row.path for row in meeting.urls}
+        self._urls |= new
+        if originals:
+            written = dict(originals)
+            self._open.originals += [
+                (page, written[url]) for page, url in new.items() if url in written
+            ]
         return meeting
 
     def settle(self, step: Step, state: State = State.UNREAD) -> list[Plan]:

@@ -283,7 +283,7 @@ class Crawler:
 
     async def _read_sitemap(self, body: bytes, url: str) -> tuple[str, ...]:
         sitemap = await self._outside.sitemap(body, url)
-        self._settler.introduce(sitemap.pages, 1)
+        self._settler.introduce(sitemap.pages, 1, sitemap.originals)
         return sitemap.sitemaps
 
     async def _visit(self, lease: Lease) -> None:
@@ -328,8 +328,14 @@ class Crawler:
 
     def _settle(self, lease: Lease, fetched: Fetched, reading: Reading | None) -> None:
         """The end of the turn, or not yet."""
-        tries, most = self._tries[lease.page], self._settings.limits.max_tries
-        how = ending(lease.url, fetched, reading, tries, most)
+        how = ending(
+            lease.url,
+            fetched,
+            reading,
+            self._tries[lease.page],
+            max_tries=self._settings.limits.max_tries,
+            strip_marks=self._settings.storing.strip_marks,
+        )
         end = self._settler.settle(lease.page, lease.url, how, self._clock.today())
         row = self._record(
             lease.page, fetched, outcome(fetched, self._settings.network, reading, end)

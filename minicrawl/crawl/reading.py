@@ -19,7 +19,7 @@ from functools import partial
 from typing import BinaryIO, TypeVar
 
 from minicrawl.model import Failed, FailureKind, Page, Reading
-from minicrawl.web.reader import read
+from minicrawl.web.reader import Wishes, read
 from minicrawl.web.sitemaps import Sitemap
 from minicrawl.web.sitemaps import parse as parse_sitemap
 
@@ -43,8 +43,9 @@ class ReaderLost(Exception):
 class Reader:
     """`read` of minicrawl.web, where it does no harm."""
 
-    def __init__(self, *, agent: str, with_words: bool, max_links: int, small: int = SMALL) -> None:
-        self._read = partial(read, agent=agent, with_words=with_words, max_links=max_links)
+    def __init__(self, wishes: Wishes, small: int = SMALL) -> None:
+        self._read = partial(read, wishes=wishes)
+        self._parse_sitemap = partial(parse_sitemap, strip_marks=wishes.strip_marks)
         self._small = small
         self._other = OtherProcess()
 
@@ -60,7 +61,7 @@ class Reader:
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         """What the sitemap lists; nothing if it was too much."""
-        task = partial(parse_sitemap, body, url)
+        task = partial(self._parse_sitemap, body, url)
         if len(body) <= self._small:
             return task()
         try:

@@ -22,7 +22,7 @@ from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import Order
 from minicrawl.crawl.sharing import Sharing
-from minicrawl.model import Page, Reading, State
+from minicrawl.model import Originals, Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.opic.steps import Plan
@@ -69,8 +69,8 @@ class Settler:
         match ending:
             case Read(page=answer, reading=reading):
                 return End(self._read(page, url, answer, reading, today))
-            case Leads(target=target):
-                return self._lead(page, target)
+            case Leads():
+                return self._lead(page, ending)
             case Dead(state=state, why=why):
                 return End(self.close(page, state), why)
             case Same():
@@ -88,9 +88,9 @@ class Settler:
         """These pages, which were read before, spend what they hold once more."""
         self._do(Step(Kind.REPLAY, spending=Spending(pages)), State.UNREAD, ())
 
-    def introduce(self, urls: Iterable[str], depth: int) -> list[int]:
+    def introduce(self, urls: Iterable[str], depth: int, originals: Originals = ()) -> list[int]:
         """Pages become known by nobody's link; answers with those that are new."""
-        meeting = self._keeper.meet(list(dict.fromkeys(urls)), depth)
+        meeting = self._keeper.meet(list(dict.fromkeys(urls)), depth, originals)
         new = [row.id for row in meeting.urls]
         if new:
             self._do(Step(Kind.BORN, born=len(new)), State.UNREAD, new)
@@ -108,11 +108,11 @@ class Settler:
         first = self._first_with(reading.content, page)
         if first is not None:
             self._note_mirror(page, first)
-            _, new = self._meet(page, reading.links)
+            _, new = self._meet(page, reading)
             return self._forward(page, State.ALIAS, first, new)
         if reading.canonical and self._gate.refusal(reading.canonical, 0, 0) is None:
             return self._stand_for(page, url, reading.canonical, reading)
-        return self._visit(page, url, reading, *self._meet(page, reading.links))
+        return self._visit(page, url, reading, *self._meet(page, reading))
 
     def _visit(
         self, page: int, url: str, reading: Reading, pages: Sequence[int], new: Sequence[int]
@@ -123,8 +123,9 @@ class Settler:
             self.release(self._depths.shorten(page, spending.links))
         return State.FETCHED
 
-    def _meet(self, page: int, links: Iterable[str]) -> tuple[list[int], list[int]]:
-        meeting = self._keeper.meet(list(links), self._frontier.depth[page] + 1)
+    def _meet(self, page: int, reading: Reading) -> tuple[list[int], list[int]]:
+        depth = self._frontier.depth[page] + 1
+        meeting = self._keeper.meet(list(reading.links), depth, reading.originals)
         return meeting.pages, [row.id for row in meeting.urls]
 
     def _keep_as_it_is(self, page: int, today: float) -> State:
@@ -179,30 +180,30 @@ class Settler:
 
     def _stand_for(self, page: int, url: str, target: str, reading: Reading) -> State:
         """In a circle of canonical forms, each of which is read, the last one is itself."""
-        other, other_new = self._meet_target(page, target)
-        pages, new = self._meet(page, reading.links)
+        other, other_new = self._meet_target(page, target, reading.originals)
+        pages, new = self._meet(page, reading)
         if self._leads_back(page, other):
             return self._visit(page, url, reading, pages, new)
         return self._forward(page, State.CANONICAL, other, other_new + new)
 
-    def _lead(self, page: int, target: str) -> End:
+    def _lead(self, page: int, leads: Leads) -> End:
         """Where a chain is too long, nobody asks how it goes on."""
         hops, most = self._hops.pop(page, 0) + 1, self._max_redirects
         if hops > most:
             why = f"more than {most} redirects in a row (--max-redirects)"
             return End(self.close(page, State.BAD_REDIRECT), why)
-        other, new = self._meet_target(page, target)
+        other, new = self._meet_target(page, leads.target, leads.originals)
         if self._leads_back(page, other):
             return End(self.close(page, State.BAD_REDIRECT), "that leads back here")
         if page in self._seeds:
             self._seeds.add(other)
-            self._gate.widen(target)
+            self._gate.widen(leads.target)
         if new or self._frontier.state[other] == State.UNREAD:
             self._hops[other] = max(hops, self._hops.get(other, 0))
         return End(self._forward(page, State.MOVED, other, new))
 
-    def _meet_target(self, page: int, target: str) -> tuple[int, list[int]]:
-        meeting = self._keeper.meet([target], self._frontier.depth[page])
+    def _meet_target(self, page: int, target: str, originals: Originals) -> tuple[int, list[int]]:
+        meeting = self._keeper.meet([target], self._frontier.depth[page], originals)
         return meeting.pages[0], [row.id for row in meeting.urls]
 
     def _leads_back(self, page: int, other: int) -> bool:

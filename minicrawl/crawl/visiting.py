@@ -16,6 +16,7 @@ from minicrawl.crawl.reading import Reader
 from minicrawl.fetch.fetcher import Fetcher
 from minicrawl.model import Failed, Fetched, Page, Refused, Request
 from minicrawl.ports import Visit
+from minicrawl.web.reader import Wishes
 from minicrawl.web.sitemaps import Sitemap
 
 
@@ -26,8 +27,7 @@ class Charge:
     network: Network
     politeness: Politeness
     trusted_hosts: frozenset[str]
-    with_words: bool
-    max_links: int
+    wishes: Wishes
 
     @classmethod
     def of(cls, settings: Settings, trusted_hosts: Iterable[str] = ()) -> Charge:
@@ -36,15 +36,17 @@ class Charge:
             network=settings.network,
             politeness=settings.politeness,
             trusted_hosts=frozenset(trusted_hosts),
-            with_words=bool(settings.order.focus_words),
-            max_links=settings.limits.max_links,
+            wishes=Wishes(
+                agent=settings.politeness.agent,
+                max_links=settings.limits.max_links,
+                with_words=bool(settings.order.focus_words),
+                strip_marks=settings.storing.strip_marks,
+            ),
         )
 
     def reader(self) -> Reader:
         """One that reads what is wanted."""
-        return Reader(
-            agent=self.politeness.agent, with_words=self.with_words, max_links=self.max_links
-        )
+        return Reader(self.wishes)
 
 
 class Visitor:

@@ -58,6 +58,7 @@ class Explanation:
     """All that the store knows of a page."""
 
     url: str
+    original: str | None
     state: str
     rank: int
     importance: float
@@ -95,6 +96,7 @@ def explain(snapshot: Snapshot, text: str) -> Explanation:
     standing = place(snapshot, page) if state is State.UNREAD else None
     return Explanation(
         url=found_url,
+        original=tables.original(snapshot.connection, page),
         state=state.label,
         rank=rank_of(snapshot.importance, page),
         importance=float(snapshot.importance[page]),
@@ -126,7 +128,7 @@ def _last_fetches(snapshot: Snapshot, page: int) -> list[FetchRow]:
 
 
 def _found(snapshot: Snapshot, text: str) -> int:
-    url = seed(text)
+    url = seed(text, strip_marks=snapshot.frontier.terms.strip_marks)
     if url is None:
         raise UsageError(f"{text!r} is no URL of a page: write it as https://example.org/path")
     page = questions.find(snapshot.connection, *split(url))

@@ -104,6 +104,7 @@ class Batch:
     """All that one transaction adds."""
 
     urls: list[UrlRow] = field(default_factory=list)
+    originals: list[tuple[int, str]] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
     fetches: list[FetchRow] = field(default_factory=list)
     documents: list[DocumentRow] = field(default_factory=list)
@@ -140,9 +141,12 @@ class Saved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a store is born with and keeps: other terms would make other books of the same steps."""
+    """What a store is born with and keeps: other terms would make other books of the same steps,
+    or two pages of one.
+    """
 
     small_edge: float = 0.15
     window: str = "interpolation"
     width: float = 8.0
     links: bool = True
+    strip_marks: bool = True

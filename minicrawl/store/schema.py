@@ -6,6 +6,7 @@ one is refused. Pages are named by dense numbers, in the order in which they bec
 steps      the truth: append-only, every step that moved money, with where the cash went
 frontier   its checkpoint: a narrow row a page, written now and then; `meta` holds the watermark,
            the last step that the rows know of, and the totals that belong to them
+originals  URLs as they were written, where what names the page is less
 refinement a lap of replays that is not done yet; absent otherwise
 pages      a view for people: URL, cash and history in units, as of the last checkpoint
 """
@@ -107,6 +108,10 @@ CROSS JOIN (
 
 _VERSION_2 = """
 ALTER TABLE hosts ADD COLUMN trouble TEXT;  -- why it could not be asked, the last time that was so
+CREATE TABLE originals (   -- of pages whose URL had marks of a visit when it became known
+    page INTEGER PRIMARY KEY,
+    url TEXT NOT NULL
+);
 """
 
 MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2)

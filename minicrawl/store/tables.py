@@ -140,6 +140,12 @@ def urls_of(connection: Connection, pages: Sequence[int]) -> Iterator[str]:
         yield from (url for (url,) in cursor)
 
 
+def original(connection: Connection, page: int) -> str | None:
+    """The URL of a page as it was written when it became known, if it had marks of a visit."""
+    row = connection.execute("SELECT url FROM originals WHERE page = ?", (page,)).fetchone()
+    return None if row is None else str(row[0])
+
+
 def hosts(connection: Connection) -> Iterator[HostRow]:
     """Every origin, in the order of the ids."""
     cursor = connection.execute(

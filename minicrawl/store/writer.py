@@ -96,6 +96,7 @@ class Store:
         """Add all of the batch in one transaction."""
         with self._transaction() as write:
             write("INSERT INTO urls VALUES (?, ?, ?, ?)", batch.urls)
+            write("INSERT INTO originals VALUES (?, ?)", batch.originals)
             write("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", map(_step_columns, batch.steps))
             write("INSERT INTO fetches VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", batch.fetches)
             write(f"INSERT OR REPLACE INTO documents VALUES ({'?, ' * 10}?)", batch.documents)

@@ -5,63 +5,89 @@ than this one, there once, and one that the page lets robots follow.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 
 from minicrawl.model import Reading
 from minicrawl.web.encoding import decode
 from minicrawl.web.headers import link_canonical, media_type, robots_tag
 from minicrawl.web.html import Markup, scan
-from minicrawl.web.urls import canonical, canonical_links
+from minicrawl.web.urls import Name, canonical, name_of, names_of_links
 
 
-def read(
-    body: bytes,
-    url: str,
-    headers: Mapping[str, str],
-    *,
-    agent: str = "minicrawl",
-    max_links: int = 10_000,
-    with_words: bool = False,
-) -> Reading:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What is wanted of a page, and as whom we read it."""
+
+    agent: str = "minicrawl"
+    max_links: int = 10_000
+    with_words: bool = False
+    strip_marks: bool = True
+
+
+AS_USUAL = Wishes()
+
+
+def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_USUAL) -> Reading:
     """Read the page at `url`, which is canonical; the names of `headers` are in lower case."""
     essence, charset = media_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
     markup = scan(
         text,
-        agent=agent,
-        max_links=max_links,
-        with_words=with_words,
+        agent=wishes.agent,
+        max_links=wishes.max_links,
+        with_words=wishes.with_words,
         xhtml=essence == "application/xhtml+xml",
     )
-    base = (markup.base and canonical(markup.base, url)) or url
-    robots = markup.robots.and_also(robots_tag(headers.get("x-robots-tag", ""), agent))
-    links, words = ((), ()) if robots.nofollow else _links(markup, base, url, with_words)
+    robots = markup.robots.and_also(robots_tag(headers.get("x-robots-tag", ""), wishes.agent))
+    said = _Said(markup, url, wishes)
+    links, words = ({}, ()) if robots.nofollow else said.links()
+    main = said.other_page(markup.canonical or link_canonical(headers.get("link")))
+    refresh = said.other_page(markup.refresh)
+    named = chain(links.items(), filter(None, (main, refresh)))
     return Reading(
         title=markup.title,
-        links=links,
+        links=tuple(links),
         words=words,
-        canonical=_other_page(markup.canonical or link_canonical(headers.get("link")), base, url),
-        refresh=_other_page(markup.refresh, base, url),
+        canonical=main and main.url,
+        refresh=refresh and refresh.url,
+        originals=tuple([(url, original) for url, original in named if original]),
         noindex=robots.noindex,
         encoding=encoding,
-        cut=f"cut at {max_links:,} links (--max-links)" if markup.has_more_links else "",
+        cut=f"cut at {wishes.max_links:,} links (--max-links)" if markup.has_more_links else "",
         content=int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True),
     )
 
 
-def _other_page(href: str | None, base: str, own: str) -> str | None:
-    target = canonical(href, base) if href else None
-    return None if target == own else target
+class _Said:
+    """What a page says of others, by their names."""
 
+    def __init__(self, markup: Markup, own: str, wishes: Wishes) -> None:
+        self._hrefs = markup.links
+        self._base = (markup.base and canonical(markup.base, own)) or own
+        self._own = own
+        self._with_words, self._strip_marks = wishes.with_words, wishes.strip_marks
 
-def _links(
-    markup: Markup, base: str, own: str, with_words: bool
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    if not with_words:
-        return tuple(url for url in canonical_links(markup.links, base) if url != own), ()
-    words: dict[str, str] = {}
-    for href, said in markup.links.items():
-        if url := canonical(href, base):
-            words.setdefault(url, said)
-    words.pop(own, None)
-    return tuple(words), tuple(words.values())
+    def links(self) -> tuple[dict[str, str | None], tuple[str, ...]]:
+        """The originals of all links by their URLs, and the words of each."""
+        if self._with_words:
+            return self._links_with_words()
+        links = names_of_links(self._hrefs, self._base, strip_marks=self._strip_marks)
+        links.pop(self._own, None)
+        return links, ()
+
+    def other_page(self, href: str | None) -> Name | None:
+        """What a link leads to that is another page."""
+        found = name_of(href, self._base, strip_marks=self._strip_marks) if href else None
+        return None if found is None or found.url == self._own else found
+
+    def _links_with_words(self) -> tuple[dict[str, str | None], tuple[str, ...]]:
+        links: dict[str, str | None] = {}
+        words = []
+        for href, said in self._hrefs.items():
+            found = self.other_page(href)
+            if found and found.url not in links:
+                links[found.url] = found.original
+                words.append(said)
+        return links, tuple(words)

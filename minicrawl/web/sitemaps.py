@@ -18,7 +18,8 @@ from typing import cast
 
 from lxml import etree
 
-from minicrawl.web.urls import LONGEST, canonical_links
+from minicrawl.model import Originals
+from minicrawl.web.urls import LONGEST, canonical_links, names_of_links
 
 MAX_BYTES = 50 * 1024 * 1024
 """What is behind is neither read nor unpacked."""
@@ -43,9 +44,10 @@ class Sitemap:
 
     pages: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
+    originals: Originals = ()  # of the pages
 
 
-def parse(body: bytes, url: str) -> Sitemap:
+def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
     """What the sitemap at `url` names. Of a gzip file with several members the first is read."""
     content = (_unpacked(body) if body.startswith(_GZIP_MAGIC) else body)[:MAX_BYTES]
     encoding = None
@@ -57,9 +59,12 @@ def parse(body: bytes, url: str) -> Sitemap:
         _read_xml(content, encoding, found)
     else:
         found.pages += _lines(content)
+    names = names_of_links(found.pages, url, strip_marks=strip_marks)
+    pages = dict(islice(names.items(), MAX_URLS))
     return Sitemap(
-        pages=tuple(canonical_links(found.pages, url)[:MAX_URLS]),
+        pages=tuple(pages),
         sitemaps=tuple(canonical_links(found.sitemaps, url)[:MAX_URLS]),
+        originals=tuple([(page, original) for page, original in pages.items() if original]),
     )
 
 

@@ -4,8 +4,10 @@ Law: a canonical URL is absolute, http or https, spelled as the WHATWG standard 
 fragment and credentials and at most `LONGEST` long; to make it canonical again changes nothing.
 Two URLs become one only where no server means two pages by them, so that no page is lost: the
 query is not sorted, no slash, `www` or `index.html` goes. What goes is the mark of a visit: session
-ids and what campaigns add to links, and only under names that mean nothing else.
+ids and what campaigns add to links, and only under names that mean nothing else; with
+`strip_marks=False` they stay, too.
 
+original   the URL with the marks that its canonical form lacks
 origin     "https://example.com:8443": scheme, host, and the port where it is not the usual one
 host       "example.com", "[2001:db8::1]": the name alone, an IPv6 address in its brackets
 plain      a reference in which the standard changes nothing, such as "/docs/a.html?page=2"
@@ -14,7 +16,7 @@ plain      a reference in which the standard changes nothing, such as "/docs/a.h
 import re
 from collections.abc import Iterable
 from itertools import accumulate
-from typing import cast
+from typing import NamedTuple
 
 from ada_url import join_url
 
@@ -49,9 +51,16 @@ _PLAIN = re.compile(
 # Only with a value: "?gclid" may be the page about it.
 _MARK_IN_QUERY = re.compile(
     r"[&;](?:"
-    r"utm_[a-z_]+|_ga|_gl|gclid|gclsrc|dclid|gbraid|wbraid|fbclid|igshid|msclkid|ttclid|twclid"
-    r"|yclid|ysclid|mc_[ce]id|_hsenc|_hsmi|mkt_tok|oly_(?:anon|enc)_id|srsltid|vero_id"
-    r"|jsessionid|phpsessid|aspsessionid[a-z]{8}|cftoken"
+    # where a search, an advertisement or a network sent somebody from
+    r"utm_[a-z_]+|_ga|_gl|gclid|gclsrc|dclid|gbraid|wbraid|gad_(?:source|campaignid)|srsltid"
+    r"|fbclid|fb_action_(?:ids|types)|igsh(?:id)?|msclkid|ttclid|twclid|yclid|ysclid|_openstat"
+    r"|li_fat_id|rdt_cid|sccid|epik|irclickid|irgwc|cjevent|wickedid|rb_clickid"
+    r"|_branch_(?:match_id|referrer)|(?:mtm|pk)_(?:campaign|source|medium|keyword|kwd|content|cid)"
+    # which mail to whom
+    r"|mc_[ce]id|_hsenc|_hsmi|__hs(?:tc|sc|fp)|hsctatracking|hsa_[a-z]+|mkt_tok|_kx|__s|dm_i"
+    r"|oly_(?:anon|enc)_id|vero_(?:id|conv)|ml_subscriber(?:_hash)?|bsft_[a-z]+id"
+    # which visitor
+    r"|jsessionid|phpsessid|aspsessionid[a-z]{8}|oscsid|zenid|cftoken"
     r"|cfid(?==[^&;]*[&;]cftoken=)"  # alone it is anything's id
     r"|_?sid(?==[0-9a-f]{32}(?![^&;]))"  # so is this, but where it is a hash
     r")=[^&;]*",
@@ -64,25 +73,47 @@ _MARK_IN_PATH = re.compile(
 )
 
 
-def canonical(href: str, base: str | None = None) -> str | None:
+class Name(NamedTuple):
+    """A canonical URL, and its original where that differs."""
+
+    url: str
+    original: str | None
+
+
+def canonical(href: str, base: str | None = None, *, strip_marks: bool = True) -> str | None:
     """The URL that `href` stands for on a page at `base`; None where it names no page."""
     url = _absolute(href, base or _NO_BASE)
-    return url and _page_name(url)
+    return url and _page_name(url, strip_marks)
+
+
+def name_of(href: str, base: str | None = None, *, strip_marks: bool = True) -> Name | None:
+    """The same with its original."""
+    url = _absolute(href, base or _NO_BASE)
+    found = url and _page_name(url, strip_marks)
+    return Name(found, _original(url, found)) if url and found else None
 
 
 def canonical_links(hrefs: Iterable[str], base: str) -> list[str]:
     """`canonical` of all links of a page, each URL once, in the order of the page."""
+    return list(names_of_links(hrefs, base))
+
+
+def names_of_links(
+    hrefs: Iterable[str], base: str, *, strip_marks: bool = True
+) -> dict[str, str | None]:
+    """The same with the original of each, as it was met first, or None."""
     base_url = _absolute(base, _NO_BASE)
     if base_url is None:
-        return []
+        return {}
     here = _Base(base_url)
-    urls: dict[str | None, None] = {}
+    names: dict[str, str | None] = {}
     for href in dict.fromkeys(_without_fragment(href) if "#" in href else href for href in hrefs):
         plain = _PLAIN.fullmatch(href)
         url = here.join(href, plain) if plain else _absolute(href, base_url)
-        urls[url and _page_name(url)] = None
-    urls.pop(None, None)
-    return cast(list[str], list(urls))
+        found = url and _page_name(url, strip_marks)
+        if url and found and found not in names:
+            names[found] = None if found is url else _original(url, found)
+    return names
 
 
 class _Base:
@@ -126,15 +157,22 @@ def _without_fragment(href: str) -> str:
     return text + "#" if text[-1:] <= " " else text
 
 
-def _page_name(url: str) -> str | None:
+def _page_name(url: str, strip_marks: bool) -> str | None:
     """What the standard's absolute URL becomes by our rules; None if it names no page."""
     if len(url) > LONGEST or not url.startswith(_SCHEMES):
         return None
     if "@" in url:
         url = _without_credentials(url)
-    if "?" in url or ";" in url:
+    if strip_marks and ("?" in url or ";" in url):
         url = _without_marks(url)
     return url
+
+
+def _original(url: str, found: str) -> str | None:
+    """The absolute URL, if its marks are what its name lacks."""
+    if "@" in url:
+        url = _without_credentials(url)
+    return None if url == found else url
 
 
 def _without_credentials(url: str) -> str:
@@ -184,12 +222,12 @@ _ADDRESS = re.compile(
 )
 
 
-def seed(text: str) -> str | None:
+def seed(text: str, *, strip_marks: bool = True) -> str | None:
     """The canonical URL that a person means, who may leave out the scheme; None if it is none."""
     text = text.strip()
-    if text[:6].lower().startswith(("http:", "https:")):
-        return canonical(text)
-    address = _ADDRESS.fullmatch(text)
-    if address is None:
-        return None
-    return canonical(("http://" if address[1] else "https://") + text)
+    if not text[:6].lower().startswith(("http:", "https:")):
+        address = _ADDRESS.fullmatch(text)
+        if address is None:
+            return None
+        text = ("http://" if address[1] else "https://") + text
+    return canonical(text, strip_marks=strip_marks)

@@ -36,6 +36,7 @@ from minicrawl.crawl.reading import Reader
 from minicrawl.crawl.seeding import plant
 from minicrawl.model import Failed, FailureKind, Page, Request
 from minicrawl.ports import Visit
+from minicrawl.web.reader import Wishes
 from minicrawl.web.sitemaps import Sitemap
 from tests.bench.endless import EndlessWeb
 from tests.bench.frontier import opened
@@ -58,7 +59,7 @@ class Nearby:
 
     def __init__(self, web: EndlessWeb, latency_s: float) -> None:
         self._web = web
-        self._reader = Reader(agent="minicrawl", with_words=False, max_links=10_000)
+        self._reader = Reader(Wishes())
         self._latency_s = latency_s
         self._answered: dict[str, float] = {}
         self.own_s = 0.0

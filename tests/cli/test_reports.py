@@ -237,6 +237,16 @@ class TestExplain:
         assert "given" in shown
         assert "never" in shown
 
+    def test_a_page_is_shown_as_it_was_written(self, capsys: Captured, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "new.db")) as crawl:
+            crawl.seeds([A])
+            crawl.batch.originals = [(0, f"{A}?gclid=\x1b1")]
+        shown = printed(capsys, "explain", A, "--store", "new.db")
+        assert shown.splitlines()[1].split() == ["found", "as", f"{A}?gclid=\\x1b1"]
+        assert (
+            as_json(capsys, "explain", A, "--store", "new.db")[0]["original"] == f"{A}?gclid=\x1b1"
+        )
+
     def test_a_page_that_waits_has_a_place(self, capsys: Captured) -> None:
         assert "in the queue" in printed(capsys, "explain", DEEP)
 

@@ -33,6 +33,10 @@ class TestLists:
         assert found == ["https://a.example/", "https://b.example/"]
         assert not told
 
+    def test_what_a_url_is_called_in_the_end_is_for_the_crawl_to_say(self) -> None:
+        found = read_seeds(["a.example/?utm_id=3#top\n"], lambda *_: None)
+        assert list(found) == ["https://a.example/?utm_id=3"]
+
     def test_a_line_that_is_no_url_is_told_with_its_number_and_the_others_count(self) -> None:
         lines = ["a b\n", "https://a.example/\n", "mailto:c@d.example\n"]
         told: list[tuple[int, str]] = []

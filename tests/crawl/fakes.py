@@ -330,8 +330,13 @@ async def crawling(
 ) -> Run:
     """A crawl as `app` makes it, in the jumping loop; `during` goes on beside it."""
     chosen = Settings.of(**{"delay": 0, **settings})
-    order = chosen.order
-    terms = Terms(window=order.window, width=order.width, links=chosen.storing.links)
+    order, storing = chosen.order, chosen.storing
+    terms = Terms(
+        window=order.window,
+        width=order.width,
+        links=storing.links,
+        strip_marks=storing.strip_marks,
+    )
     events: list[Event] = []
     with keeping(path, terms) as keeper:
         await plant(keeper, seeds, order.endowment)

@@ -37,7 +37,7 @@ PAGE = Page(status=200, headers={}, body=b"words")
 def ends(
     fetched: Fetched, reading: Reading | None = None, tries: int = 1, max_tries: int = 5
 ) -> object:
-    return ending(URL, fetched, reading, tries, max_tries)
+    return ending(URL, fetched, reading, tries, max_tries=max_tries)
 
 
 def test_a_page_is_read() -> None:
@@ -51,8 +51,10 @@ def test_a_page_with_a_canonical_form_is_read_too() -> None:
 
 
 def test_a_page_that_leaves_at_once_is_a_redirect() -> None:
-    reading = Reading(refresh="http://b.example/", canonical="http://a.example/other")
-    assert ends(PAGE, reading) == Leads("http://b.example/")
+    originals = (("http://b.example/", "http://b.example/?gclid=1"),)
+    refresh, canonical = "http://b.example/", "http://a.example/other"
+    reading = Reading(refresh=refresh, canonical=canonical, originals=originals)
+    assert ends(PAGE, reading) == Leads("http://b.example/", originals)
 
 
 def test_a_page_that_nobody_read_is_a_mistake_of_ours() -> None:
@@ -70,6 +72,13 @@ def test_a_page_that_nobody_read_is_a_mistake_of_ours() -> None:
 )
 def test_a_redirect_leads_to_its_target_as_it_is_called(written: str, target: str) -> None:
     assert ends(Moved(status=302, target=written)) == Leads(target)
+
+
+def test_a_redirect_to_a_url_with_marks_is_known_as_it_was_written() -> None:
+    moved = Moved(status=302, target="/other?gclid=1")
+    url = "http://a.example/other"
+    assert ends(moved) == Leads(url, ((url, f"{url}?gclid=1"),))
+    assert ending(URL, moved, None, 1, strip_marks=False) == Leads(f"{url}?gclid=1")
 
 
 @pytest.mark.parametrize("written", ["mailto:a@b.example", "http://", "ftp://a/"])

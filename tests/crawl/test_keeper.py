@@ -54,6 +54,19 @@ def steps_in(path: Path) -> int:
 # ---------------------------------------------------------------- what is known
 
 
+def test_the_original_of_a_page_is_kept_when_the_page_becomes_known(
+    keeper: Keeper, path: Path
+) -> None:
+    bear(keeper, f"{A}/")
+    originals = ((f"{A}/", f"{A}/?gclid=1"), (f"{A}/1", f"{A}/1?gclid=2"))
+    keeper.meet([f"{A}/", f"{A}/1", f"{A}/2"], 0, originals)
+    keeper.settle(Step(Kind.BORN, born=2))
+    in_time(keeper.commit())
+    with reading(path) as connection:
+        found = [tables.original(connection, page) for page in range(3)]
+    assert found == [None, f"{A}/1?gclid=2", None]
+
+
 def test_a_step_is_applied_at_once_and_written_with_the_next_commit(
     keeper: Keeper, path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from minicrawl.config.table import STRATEGIES, WINDOWS
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
 from minicrawl.crawl.loop import CLOSED_AT_ONCE, GRACE_S
 from minicrawl.crawl.reading import Reader
-from minicrawl.errors import StoreError
+from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -31,7 +31,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.opic.journal import Kind
-from minicrawl.store import tables
+from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import Store
@@ -539,6 +539,35 @@ def test_a_redirect_that_never_ends_ends(path: Path) -> None:
     assert [state.name for state in run.states.values()] == ["MOVED"] * 10 + ["BAD_REDIRECT"]
     last = [event for event in run.events if isinstance(event, Settled)][-1]
     assert last.detail == "/11; more than 10 redirects in a row (--max-redirects)"
+
+
+def originals_in(path: Path) -> list[str]:
+    with reading(path) as connection:
+        pages = range(questions.pages_known(connection))
+        return [url for page in pages if (url := tables.original(connection, page))]
+
+
+def test_however_a_page_became_known_its_original_is_kept(path: Path) -> None:
+    web: dict[str, Answer] = {
+        f"{A}/robots.txt": text("Sitemap: /map.xml"),
+        f"{A}/map.xml": text(f"{A}/m?gclid=0"),
+        f"{A}/": html("/1?gclid=1", "/2", "/c", "/r", title="all"),
+        f"{A}/2": moved("/3?gclid=3"),
+        f"{A}/c": html(head=canonical("/d?gclid=4"), title="c"),
+        f"{A}/r": html(head="<meta http-equiv=refresh content='0;/s?gclid=5'>", title="r"),
+    }
+    crawl(web, path, f"{A}/", sitemaps=True)
+    rest = ("m?gclid=0", "1?gclid=1", "3?gclid=3", "d?gclid=4", "s?gclid=5")
+    assert sorted(originals_in(path)) == sorted(f"{A}/{one}" for one in rest)
+
+
+def test_marks_are_kept_for_the_whole_life_of_a_store(path: Path) -> None:
+    web: dict[str, Answer] = {f"{A}/": html("/1?gclid=1"), f"{A}/1?gclid=1": moved("/2?gclid=1")}
+    run = crawl(web, path, f"{A}/", strip_marks=False)
+    assert set(run.states) == {f"{A}/", f"{A}/1?gclid=1", f"{A}/2?gclid=1"}
+    assert originals_in(path) == []
+    with pytest.raises(UsageError, match="was begun with strip_marks False, not True"):
+        crawl(web, path, f"{A}/")
 
 
 def test_what_was_cut_is_recorded(path: Path) -> None:

@@ -13,16 +13,18 @@ import pytest
 
 from minicrawl.crawl.reading import SMALL, OtherProcess, Reader, ReaderLost, serve
 from minicrawl.model import Failed, FailureKind, Reading
+from minicrawl.web.reader import Wishes
 from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import html
 
 URL = "http://a.example/"
+WISHES = Wishes(with_words=True, max_links=2)
 LINKS = ("http://a.example/1", "http://a.example/2")
 
 
 def reading(work: Callable[[Reader], Awaitable[None]], small: int) -> None:
     async def done() -> None:
-        reader = Reader(agent="minicrawl", with_words=True, max_links=2, small=small)
+        reader = Reader(WISHES, small)
         try:
             await work(reader)
         finally:
@@ -45,7 +47,7 @@ def test_a_small_page_is_read_on_the_spot() -> None:
 def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
     async def work(reader: Reader) -> None:
         page = html("/1", "/2", "/3", title="A")
-        here = Reader(agent="minicrawl", with_words=True, max_links=2)
+        here = Reader(WISHES)
         assert await reader.page(page, URL) == await here.page(page, URL)
         process = reader._other._process
         assert process is not None

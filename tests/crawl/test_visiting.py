@@ -43,5 +43,5 @@ def test_a_visitor_goes_where_its_charge_lets_it() -> None:
 
 
 def test_the_words_of_links_are_read_only_if_somebody_wants_them() -> None:
-    assert Charge.of(Settings.of(focus_words="sea")).with_words
-    assert not Charge.of(Settings.of(focus="sea")).with_words
+    assert Charge.of(Settings.of(focus_words="sea")).wishes.with_words
+    assert not Charge.of(Settings.of(focus="sea")).wishes.with_words

@@ -8,7 +8,7 @@ from minicrawl.model import FailureKind, Refusal, State
 from minicrawl.report.reasons import Explanation, Fetch, explain
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.waiting import Place
-from minicrawl.store.records import HostRow
+from minicrawl.store.records import HostRow, Terms
 from minicrawl.web.robots import Rules
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
@@ -38,6 +38,20 @@ def test_a_page_that_was_read_says_so(store: Path) -> None:
     assert (found.title, found.last_fetched) == ("The first", "2027-01-15T08:00:01Z")
     assert found.fetches == [Fetch("2027-01-15T08:00:01Z", "page", 200, "")]
     assert (found.place, found.stands_for) == (None, None)
+
+
+def test_a_page_is_told_as_it_was_written_where_its_url_had_marks(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B])
+        crawl.batch.originals = [(0, f"{A}?gclid=1")]
+    assert explained(crawl.path, f"{A}?gclid=2").original == f"{A}?gclid=1"
+    assert explained(crawl.path, B).original is None
+
+
+def test_a_page_of_a_store_that_keeps_marks_is_found_by_them(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db", Terms(strip_marks=False))) as crawl:
+        crawl.seeds([f"{A}?gclid=1"])
+    assert explained(crawl.path, f"{A}?gclid=1").url == f"{A}?gclid=1"
 
 
 def test_the_largest_givers_come_first_with_their_share_of_all_that_came(store: Path) -> None:

@@ -73,6 +73,14 @@ def test_what_is_no_sitemap_names_nothing() -> None:
         assert parse(body, AT) == Sitemap()
 
 
+def test_a_page_that_is_named_with_marks_is_known_as_it_was_written() -> None:
+    body = urlset("/a?id=1", "/b?gclid=1").encode()
+    stripped, kept = parse(body, AT), parse(body, AT, strip_marks=False)
+    assert stripped.pages == (f"{ROOT}/a?id=1", f"{ROOT}/b")
+    assert stripped.originals == ((f"{ROOT}/b", f"{ROOT}/b?gclid=1"),)
+    assert kept == Sitemap(pages=(f"{ROOT}/a?id=1", f"{ROOT}/b?gclid=1"))
+
+
 def test_urls_are_canonical_and_each_is_named_once() -> None:
     assert pages(urlset("a", "/maps/a", "https://EXAMPLE.com/maps/a#top", "mailto:a@b.c")) == [
         "/maps/a"
