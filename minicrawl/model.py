@@ -26,6 +26,7 @@ class Request:
     max_bytes: int = 10_000_000
     etag: str | None = None
     last_modified: str | None = None
+    spelled: str | None = None  # with the marks of a visit that the server insists on
 
 
 class FailureKind(StrEnum):

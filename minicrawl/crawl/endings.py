@@ -26,6 +26,9 @@ from minicrawl.model import (
 from minicrawl.web.headers import retry_after_s
 from minicrawl.web.urls import Name, name_of
 
+_SPELLINGS = 3
+"""URLs by which a page is asked for in all; some servers lead everybody to a session of his own."""
+
 
 class Policy(NamedTuple):
     """How often a page that failed so is asked for in all, and whether it is the host's fault."""
@@ -84,7 +87,9 @@ class Dead:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Not over: once more, later."""
+    """Not over: once more, later; by this URL, where the server insists on marks of a visit."""
+
+    spelled: str | None = None
 
 
 Ending = Read | Leads | Same | Dead | Again
@@ -115,7 +120,8 @@ def ending(
                 return Read(fetched, reading)
             return Leads(reading.refresh, reading.originals)
         case Moved():
-            return _redirected(url, name_of(fetched.target, url, strip_marks=strip_marks))
+            target = name_of(fetched.target, url, strip_marks=strip_marks)
+            return _redirected(url, target, tries)
         case Unchanged():
             return Same()
         case Refused():
@@ -126,10 +132,12 @@ def ending(
     assert_never(fetched)
 
 
-def _redirected(url: str, target: Name | None) -> Leads | Dead:
+def _redirected(url: str, target: Name | None, tries: int) -> Leads | Again | Dead:
     if target is None:
         return Dead(State.BAD_REDIRECT, "that is no page")
     if target.url == url:
+        if target.original and tries < _SPELLINGS:
+            return Again(target.original)
         return Dead(State.BAD_REDIRECT, "that is the page itself")
     return Leads(target.url, ((target.url, target.original),) if target.original else ())
 

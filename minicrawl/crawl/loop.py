@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
-from minicrawl.crawl.endings import ending, outcome
+from minicrawl.crawl.endings import Again, ending, outcome
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Listener, Noted, Reason, Settled
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
@@ -63,6 +63,7 @@ class Crawler:
         self._news = asyncio.Event()
         self._stopping = False
         self._tries: dict[int, int] = {}
+        self._spelled: dict[int, str] = {}
         self._learning: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()
         self._pages_under_way = 0
@@ -244,7 +245,8 @@ class Crawler:
             return State.UNREAD
         state = self.hosts.trouble(lease.host, now)
         if state is None and clock.rules is not None and self._manners.are_known(lease.host):
-            return None if clock.rules.allows(lease.url) else State.ROBOTS
+            url = self._spelled.get(lease.page, lease.url)
+            return None if clock.rules.allows(url) else State.ROBOTS
         return state
 
     def _settle_unasked(self, lease: Lease, state: State, now: float) -> None:
@@ -260,6 +262,7 @@ class Crawler:
         self.hosts.resume_when_ready(lease.host, now)
 
     def _close(self, page: int, state: State, url: str) -> None:
+        self._spelled.pop(page, None)
         self._settler.close(page, state)
         self._tell(Settled(url=url, state=state))
 
@@ -324,6 +327,7 @@ class Crawler:
             max_bytes=self._settings.network.max_body_bytes,
             etag=known.etag if known is not None and has_links else None,
             last_modified=known.last_modified if known is not None and has_links else None,
+            spelled=self._spelled.get(lease.page),
         )
 
     def _settle(self, lease: Lease, fetched: Fetched, reading: Reading | None) -> None:
@@ -340,11 +344,14 @@ class Crawler:
         row = self._record(
             lease.page, fetched, outcome(fetched, self._settings.network, reading, end)
         )
+        if isinstance(how, Again) and how.spelled:
+            self._spelled[lease.page] = how.spelled
         if end is None:
             self._leasing.give_back(lease)
             self._tell(Delayed(url=lease.url, detail=f"{row.outcome} {row.detail}".rstrip()))
             return
         self._tries.pop(lease.page, None)
+        self._spelled.pop(lease.page, None)
         self._replays.fetched()
         self._leasing.end(lease)
         elapsed_s = fetched.elapsed_s

@@ -110,7 +110,7 @@ class Fetcher:
         """An answer whose head has come."""
         try:
             async with asyncio.timeout_at(until):
-                located = await self._located(request.url)
+                located = await self._located(request.spelled or request.url)
                 if isinstance(located, Refused | Failed):
                     return located
                 return await self._transport.ask(Question(*located, self._headers_of(request)))

@@ -87,6 +87,12 @@ def test_a_redirect_to_no_page_is_dead(written: str) -> None:
     assert found == Dead(State.BAD_REDIRECT, "that is no page")
 
 
+def test_a_server_that_insists_on_marks_is_asked_by_them_a_few_times() -> None:
+    moved = Moved(status=302, target="/page;jsessionid=1")
+    assert ends(moved, tries=1) == ends(moved, tries=2) == Again(f"{URL};jsessionid=1")
+    assert ends(moved, tries=3) == Dead(State.BAD_REDIRECT, "that is the page itself")
+
+
 @pytest.mark.parametrize("written", [URL, "#top"])
 def test_a_redirect_to_itself_is_dead(written: str) -> None:
     found = ends(Moved(status=302, target=written))

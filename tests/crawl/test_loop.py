@@ -570,6 +570,29 @@ def test_marks_are_kept_for_the_whole_life_of_a_store(path: Path) -> None:
         crawl(web, path, f"{A}/")
 
 
+def insisting(request: Request) -> Fetched:
+    """Leads whoever comes without a session to one of his own."""
+    page = html("/2;jsessionid=8", "/1;jsessionid=9", title="A")
+    return page if request.spelled else moved(f"{request.url};jsessionid=7")
+
+
+def test_a_server_that_insists_on_marks_is_asked_by_them(path: Path) -> None:
+    web = FakeWeb({f"{A}/1": insisting, f"{A}/2": html(title="B")})
+    run = crawl(web, path, f"{A}/1", delay=1)
+    assert set(run.states.values()) == {State.FETCHED}
+    assert set(run.states) == {f"{A}/1", f"{A}/2"}
+    first, second = (visit for visit in web.visits if visit.url == f"{A}/1")
+    assert second.request.spelled == f"{A}/1;jsessionid=7"
+    assert second.began - first.ended >= 1
+
+
+def test_robots_txt_is_asked_about_the_marks_too(path: Path) -> None:
+    web = FakeWeb({f"{A}/1": insisting, f"{A}/robots.txt": text("User-agent: *\nDisallow: /*;")})
+    run = crawl(web, path, f"{A}/1")
+    assert run.states == {f"{A}/1": State.ROBOTS}
+    assert web.asked == [f"{A}/1"]
+
+
 def test_what_was_cut_is_recorded(path: Path) -> None:
     run = crawl(
         {f"{A}/": replace(html("/1", "/2"), cut=FailureKind.RESET)}, path, f"{A}/", max_links=1

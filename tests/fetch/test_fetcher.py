@@ -295,6 +295,16 @@ def test_a_body_without_end_is_read_to_the_cap() -> None:
     assert server.sent < 10_000_000
 
 
+def test_a_url_is_asked_for_as_it_is_spelled() -> None:
+    async def talk(server: Wire) -> list[bytes]:
+        async with fetcher() as asker:
+            await asker.fetch(Request(url=server.url("/a"), spelled=server.url("/a;jsessionid=1")))
+        return server.asked
+
+    (asked,) = meet([answer(PAGE)], talk)
+    assert asked.startswith(b"GET /a;jsessionid=1 HTTP/1.1")
+
+
 def test_a_length_beyond_the_cap_is_no_failure() -> None:
     page, _ = fetch(answer(b"x" * 50_000), max_bytes=1000)
     assert isinstance(page, Page)

@@ -428,7 +428,9 @@ def test_a_file_that_is_not_there_allows_all_for_a_day(kind: FailureKind) -> Non
 
 @pytest.mark.parametrize("kind", sorted(set(FailureKind) - KINDS_OF_NO_FILE))
 def test_a_host_that_cannot_say_forbids_all_for_an_hour(kind: FailureKind) -> None:
-    assert verdict(Failed(kind=kind), AGENT) == Verdict(FORBID_ALL, SILENCE_HOLDS_S)
+    found = verdict(Failed(kind=kind), AGENT)
+    assert found == Verdict(FORBID_ALL, SILENCE_HOLDS_S)
+    assert found.is_silence
 
 
 @pytest.mark.parametrize("reason", Refusal)
