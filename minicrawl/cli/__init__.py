@@ -19,6 +19,7 @@ import click
 
 from minicrawl.cli.lazy import DeferredCommand, LazyGroup
 from minicrawl.errors import MinicrawlError
+from minicrawl.export.cells import visible
 from minicrawl.version import __version__
 
 PROGRAM = "minicrawl"
@@ -101,17 +102,9 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _complain(message: str, exit_code: int) -> int:
-    click.echo(f"{PROGRAM}: {_one_line(message)}", err=True)
+    """In one line. It quotes what the user, a file or a page gave: that steers no terminal."""
+    click.echo(f"{PROGRAM}: {visible(' '.join(message.split()))}", err=True)
     return exit_code
-
-
-def _one_line(message: str) -> str:
-    """The message with its line breaks as spaces and its control characters made visible.
-
-    A message quotes what the user or a file gave; none of that may steer the terminal.
-    """
-    line = " ".join(message.split())
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 def _reader_has_gone() -> bool:

@@ -1,16 +1,20 @@
 """Text of strangers as cells that do nothing: not in a spreadsheet, not on a terminal.
 
-Laws: a cell never begins like a formula; it has no control character, line break or mark that
-turns the direction of text, but their names, such as \\x1b; plain text is left as it is.
+Laws: a cell never begins like a formula, wherever a spreadsheet sees its beginning; it has no
+control character, line break or mark that turns the direction of text, but their names, such as
+\\x1b; plain text is left as it is.
 """
 
 import re
 import unicodedata
 from collections.abc import Sequence
 
-# What Excel, LibreOffice and Google take for the beginning of a formula, in full width too. What
-# they skip before it, or take away when they read a file, does not hide it.
-_FORMULA = re.compile("[\\s\ufeff\u200b]*[=+\\-@\uff0b\uff1d\uff0d\uff20]")
+# What Excel, LibreOffice and Google take for the beginning of a formula, in full width and in small
+# forms too. What they skip before it, or take away when they read a file, does not hide it.
+_FORMULA = "[\\s\ufeff\u200b-\u200d\u2060]*[=+\\-@\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20]"
+_BEGINS_SO = re.compile(_FORMULA)
+# Where a comma is in numbers, spreadsheets part the cells of a file at semicolons.
+_NEXT_BEGINS_SO = re.compile(f";(?={_FORMULA})")
 
 _LONGEST_PILE = 4
 """Marks on one letter; no script needs more, and thousands of them bury the lines around."""
@@ -37,14 +41,16 @@ def _name(character: str) -> str:
 def all_harmless(texts: Sequence[str]) -> Sequence[str]:
     """The same texts as cells; where all are plain, as most are, none is looked at by itself."""
     text, starts = "".join(texts), "".join([text[:1] for text in texts])
-    if text.isascii() and text.isprintable() and starts.isalnum():
+    if text.isascii() and text.isprintable() and starts.isalnum() and ";" not in text:
         return texts
     return list(map(harmless, texts))
 
 
 def harmless(text: str) -> str:
     """The text as the cell of a spreadsheet."""
-    if not text or (text[0].isalnum() and text.isascii() and text.isprintable()):
+    if not text or (
+        text[0].isalnum() and text.isascii() and text.isprintable() and ";" not in text
+    ):
         return text
-    cell = visible(text)
-    return f"'{cell}" if _FORMULA.match(text) or text[0] in "\t\r" else cell
+    cell = visible(_NEXT_BEGINS_SO.sub(";'", text))
+    return f"'{cell}" if _BEGINS_SO.match(text) or text[0] in "\t\r" else cell

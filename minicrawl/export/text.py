@@ -26,11 +26,12 @@ def write_tsv(blocks: Iterable[Block], file: BinaryIO) -> None:
 
 
 def write_jsonl(blocks: Iterable[Block], file: BinaryIO) -> None:
-    """An object a line, in ASCII."""
+    """An object a line, in ASCII without control characters."""
     line = "{" + ", ".join(f'"{name}": %s' for name in COLUMNS) + "}\n"
     for block in blocks:
         columns = map(_as_json, block.values())
-        file.write("".join(map(line.__mod__, zip(*columns, strict=True))).encode("ascii"))
+        lines = "".join(map(line.__mod__, zip(*columns, strict=True)))
+        file.write(lines.replace("\x7f", r"\u007f").encode("ascii"))
 
 
 def _as_json(values: Sequence[Any]) -> list[str]:

@@ -116,6 +116,10 @@ class TestText:
         lines = written(write_jsonl, *rows).decode("ascii").splitlines()
         assert [ExportRow(**json.loads(line)) for line in lines] == rows
 
+    def test_jsonl_may_be_shown_on_a_terminal(self) -> None:
+        shown = written(write_jsonl, FIRST._replace(title="\x1b[2J\x7f\x9b\u202e")).decode()
+        assert all(c.isascii() and (c.isprintable() or c == "\n") for c in shown)
+
     @given(st.lists(ROWS, max_size=5))
     def test_a_csv_is_what_python_makes_of_harmless_cells(self, rows: list[ExportRow]) -> None:
         expected = io.StringIO()
