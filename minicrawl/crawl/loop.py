@@ -286,6 +286,8 @@ class Crawler:
 
     async def _read_sitemap(self, body: bytes, url: str) -> tuple[str, ...]:
         sitemap = await self._outside.sitemap(body, url)
+        if sitemap.limit:
+            self._tell(Noted(text=f"{url}: {sitemap.limit}"))
         self._settler.introduce(sitemap.pages, 1, sitemap.originals)
         return sitemap.sitemaps
 

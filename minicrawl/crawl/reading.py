@@ -66,8 +66,8 @@ class Reader:
             return task()
         try:
             return await self._other.run(task)
-        except ReaderLost:
-            return Sitemap()
+        except ReaderLost as lost:
+            return Sitemap(limit=str(lost))
 
     async def close(self) -> None:
         """End the other process."""

@@ -45,12 +45,13 @@ class Sitemap:
     pages: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
     originals: Originals = ()  # of the pages
+    limit: str = ""  # the one it reached, in words: there may be more
 
 
 def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
     """What the sitemap at `url` names. Of a gzip file with several members the first is read."""
     content = (_unpacked(body) if body.startswith(_GZIP_MAGIC) else body)[:MAX_BYTES]
-    encoding = None
+    body_bytes, encoding = len(content), None
     if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         content, encoding = content.decode("utf-16", errors="ignore").encode(), "utf-8"
     content = content.removeprefix(BOM_UTF8).lstrip()
@@ -65,7 +66,14 @@ def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
         pages=tuple(pages),
         sitemaps=tuple(canonical_links(found.sitemaps, url)[:MAX_URLS]),
         originals=tuple([(page, original) for page, original in pages.items() if original]),
+        limit=_limit(body_bytes, len(found.pages) + len(found.sitemaps)),
     )
+
+
+def _limit(body_bytes: int, urls: int) -> str:
+    if urls >= MAX_URLS:
+        return f"{MAX_URLS:,} URLs of a sitemap are read, no more"
+    return f"{MAX_BYTES:,} bytes of a sitemap are read, no more" if body_bytes >= MAX_BYTES else ""
 
 
 def _unpacked(packed: bytes) -> bytes:

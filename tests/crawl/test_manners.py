@@ -12,6 +12,7 @@ from minicrawl.crawl.politeness import DOWN_FOR_S, Hosts
 from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused, Request, State, Unchanged
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
+from minicrawl.web import sitemaps
 from minicrawl.web.robots import FORBID_ALL
 from tests.crawl.fakes import (
     Answer,
@@ -229,6 +230,20 @@ def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
     _, run = crawl_with(cut, path)
     assert Noted(text=f"{ROBOTS} is obeyed as far as it came: too-large") in run.events
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
+
+
+def test_a_sitemap_that_reached_a_limit_is_noted(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sitemaps, "MAX_URLS", 2)
+    web: dict[str, Answer] = {
+        f"{A}/": html(),
+        ROBOTS: text("Sitemap: /map.xml"),
+        f"{A}/map.xml": text("\n".join(f"{A}/{number}" for number in range(9))),
+    }
+    run = crawl(web, path, f"{A}/", sitemaps=True)
+    note = f"{A}/map.xml: 2 URLs of a sitemap are read, no more"
+    assert Noted(text=note) in run.events
 
 
 def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:

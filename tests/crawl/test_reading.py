@@ -71,7 +71,7 @@ def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
         reader._other = Lost()
         failed = await reader.page(html("/1"), URL)
         assert failed == Failed(kind=FailureKind.TOO_LARGE, detail="why")
-        assert await reader.sitemap(b"http://a.example/1", URL) == Sitemap()
+        assert await reader.sitemap(b"http://a.example/1", URL) == Sitemap(limit="why")
 
     reading(work, small=0)
 

@@ -157,12 +157,17 @@ def test_a_gzip_bomb_is_unpacked_up_to_the_cap(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sitemaps, "MAX_BYTES", 1_000)
     inside = b"https://example.com/a\n".ljust(999) + b"\nhttps://example.com/b\n"
     assert pages(gzip.compress(inside)) == pages(inside) == ["/a"]
+    assert parse(inside, AT).limit == "1,000 bytes of a sitemap are read, no more"
+    assert parse(inside[:-10], AT).limit
+    assert not parse(inside[:900], AT).limit
 
 
 def test_no_more_urls_are_taken_than_a_sitemap_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sitemaps, "MAX_URLS", 3)
     many = [f"https://example.com/{n}" for n in range(10_000)]
     assert pages(urlset(*many)) == pages("\n".join(many)) == ["/0", "/1", "/2"]
+    assert parse(urlset(*many).encode(), AT).limit == "3 URLs of a sitemap are read, no more"
+    assert not parse(urlset(*many[:2]).encode(), AT).limit
 
 
 def test_reading_ends_where_tags_and_texts_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
