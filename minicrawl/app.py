@@ -32,7 +32,7 @@ from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import Terms
 from minicrawl.store.trouble import told, understood
 from minicrawl.store.writer import SAFE, Store
-from minicrawl.web.urls import host, seed
+from minicrawl.web.urls import Name, host, name_of_seed
 
 if TYPE_CHECKING:
     from minicrawl.export.rows import ExportRow
@@ -117,7 +117,7 @@ class Crawl:
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
 
-    async def _run_from(self, seeds: Iterator[str]) -> Reason:
+    async def _run_from(self, seeds: Iterator[Name]) -> Reason:
         keep_large_arrays_apart()
         look_for_cycles_seldom()
         store = self.settings.storing.store
@@ -151,22 +151,22 @@ class Crawl:
                 crawler.stop()
             return await crawler.run()
 
-    def _seeds_at_hand(self) -> Iterator[str]:
+    def _seeds_at_hand(self) -> Iterator[Name]:
         """Nothing is written for a crawl that has no seed."""
         strip_marks = self.settings.storing.strip_marks
-        canonical_seed = partial(_canonical_seed, strip_marks=strip_marks)
-        seeds = self._until_stopped(map(canonical_seed, self._seeds))
+        named = partial(_named, strip_marks=strip_marks)
+        seeds = self._until_stopped(map(named, self._seeds))
         for first in seeds:
             return chain((first,), seeds)
         if self._fresh or not self.settings.storing.store.exists():
             raise UsageError(NO_SEED)
         return seeds
 
-    def _until_stopped(self, seeds: Iterator[str]) -> Iterator[str]:
-        for url in seeds:
+    def _until_stopped(self, seeds: Iterator[Name]) -> Iterator[Name]:
+        for name in seeds:
             if self._is_stopped:
                 raise _StoppedAmongSeedsError
-            yield url
+            yield name
 
     def _tell(self, event: Event) -> None:
         for listener in self._listeners:
@@ -230,7 +230,7 @@ def _copy(path: Path, copy: Path) -> None:
 
 @asynccontextmanager
 async def _opened(
-    settings: Settings, path: Path, seeds: Iterable[str], tell: Listener = nobody_listens
+    settings: Settings, path: Path, seeds: Iterable[Name], tell: Listener = nobody_listens
 ) -> AsyncIterator[Keeper]:
     """The store with the seeds in it; made if it is not there."""
     with closing(Store.open(path)) as store, told(path, SAFE):
@@ -272,8 +272,8 @@ async def _network(settings: Settings, keeper: Keeper) -> AsyncIterator[tuple[Ga
         yield gate_for(keeper, settings.scope), outside
 
 
-def _canonical_seed(text: str, *, strip_marks: bool) -> str:
-    url = seed(text, strip_marks=strip_marks)
-    if url is None:
+def _named(text: str, *, strip_marks: bool) -> Name:
+    found = name_of_seed(text, strip_marks=strip_marks)
+    if found is None:
         raise UsageError(f"{text!r} is no URL that can be crawled")
-    return url
+    return found

@@ -13,15 +13,16 @@ from minicrawl.crawl.events import Listener, Noted, nobody_listens
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.web.urls import Name
 
 _AT_ONCE = 50_000
 _FIRST = "first_seeds"  # how many shared the endowment
 
 
 async def plant(
-    keeper: Keeper, seeds: Iterable[str], endowment: int, tell: Listener = nobody_listens
+    keeper: Keeper, seeds: Iterable[Name], endowment: int, tell: Listener = nobody_listens
 ) -> int:
-    """Make canonical URLs known as seeds; answers with how many of them are new as such."""
+    """Make pages known as seeds; answers with how many of them are new as such."""
     before = keeper.planted()
     named = await _introduce(keeper, iter(seeds), tell)
     new = sorted(named - before)
@@ -44,10 +45,11 @@ def gate_for(keeper: Keeper, scope: Scope) -> Gate:
     return gate
 
 
-async def _introduce(keeper: Keeper, seeds: Iterator[str], tell: Listener) -> set[int]:
+async def _introduce(keeper: Keeper, seeds: Iterator[Name], tell: Listener) -> set[int]:
     pages: set[int] = set()
-    while block := list(dict.fromkeys(islice(seeds, _AT_ONCE))):
-        meeting = keeper.meet(block, 0)
+    while block := dict(islice(seeds, _AT_ONCE)):
+        originals = tuple([(url, original) for url, original in block.items() if original])
+        meeting = keeper.meet(list(block), 0, originals)
         pages.update(meeting.pages)
         if meeting.urls:
             keeper.settle(Step(Kind.BORN, born=len(meeting.urls)))

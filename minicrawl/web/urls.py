@@ -77,7 +77,7 @@ class Name(NamedTuple):
     """A canonical URL, and its original where that differs."""
 
     url: str
-    original: str | None
+    original: str | None = None
 
 
 def canonical(href: str, base: str | None = None, *, strip_marks: bool = True) -> str | None:
@@ -224,10 +224,16 @@ _ADDRESS = re.compile(
 
 def seed(text: str, *, strip_marks: bool = True) -> str | None:
     """The canonical URL that a person means, who may leave out the scheme; None if it is none."""
+    found = name_of_seed(text, strip_marks=strip_marks)
+    return found and found.url
+
+
+def name_of_seed(text: str, *, strip_marks: bool = True) -> Name | None:
+    """The same with its original."""
     text = text.strip()
     if not text[:6].lower().startswith(("http:", "https:")):
         address = _ADDRESS.fullmatch(text)
         if address is None:
             return None
         text = ("http://" if address[1] else "https://") + text
-    return canonical(text, strip_marks=strip_marks)
+    return name_of(text, strip_marks=strip_marks)

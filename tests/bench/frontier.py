@@ -46,6 +46,7 @@ from minicrawl.opic.journal import Kind
 from minicrawl.store.reader import glance
 from minicrawl.store.records import FetchRow, Terms
 from minicrawl.store.writer import Store
+from minicrawl.web.urls import Name
 from tests.bench.endless import LINKS, EndlessWeb
 from tests.bench.notes import head, machine, row, today, write_into
 
@@ -142,7 +143,7 @@ async def grow(keeper: Keeper, path: Path, stops: list[int], before: int) -> Asy
     if len(keeper.frontier):
         web.go_on(keeper.frontier.origins, np.bincount(keeper.frontier.host_of))
     else:
-        await plant(keeper, web.seeds(SEEDS), 1000)
+        await plant(keeper, map(Name, web.seeds(SEEDS)), 1000)
     bench, pulse = Bench(keeper, web), Pulse()
     keeping, beating = asyncio.create_task(keeper.keep()), asyncio.create_task(pulse.beat())
     stops = [stop for stop in stops if stop > len(keeper.frontier)]

@@ -38,6 +38,7 @@ from minicrawl.model import Failed, FailureKind, Page, Request
 from minicrawl.ports import Visit
 from minicrawl.web.reader import Wishes
 from minicrawl.web.sitemaps import Sitemap
+from minicrawl.web.urls import Name
 from tests.bench.endless import EndlessWeb
 from tests.bench.frontier import opened
 from tests.bench.notes import head, machine, row, today, write_into
@@ -108,7 +109,7 @@ async def crawling(
     """A crawl that is under way; each host has a seed."""
     async with opened(path) as keeper:
         web = EndlessWeb(hosts)
-        await plant(keeper, web.seeds(hosts), hosts)
+        await plant(keeper, map(Name, web.seeds(hosts)), hosts)
         outside, gate = Nearby(web, latency_s), Gate(settings.scope, ())
         crawler = Crawler(settings, keeper, outside, gate, SystemClock(), nobody_listens)
         running = asyncio.create_task(crawler.run())
@@ -184,7 +185,7 @@ async def busy(path: Path) -> str:
 async def scheduling(path: Path, hosts: int) -> str:
     """Leases, delays and wakes by a clock that is turned on; nothing is settled."""
     async with opened(path) as keeper:
-        await plant(keeper, EndlessWeb(hosts).seeds(hosts), 0)
+        await plant(keeper, map(Name, EndlessWeb(hosts).seeds(hosts)), 0)
         settings = Settings.of(delay=hosts / A_SECOND / 2)
         leasing = Leasing(settings, keeper, SystemClock())
         clocks = Hosts(settings.politeness, leasing.resume)

@@ -26,6 +26,7 @@ from minicrawl.store import tables
 from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import Terms
 from minicrawl.store.writer import Store
+from minicrawl.web.urls import Name
 from tests.stores import urls_of
 
 Result = TypeVar("Result")
@@ -339,7 +340,7 @@ async def crawling(
     )
     events: list[Event] = []
     with keeping(path, terms) as keeper:
-        await plant(keeper, seeds, order.endowment)
+        await plant(keeper, map(Name, seeds), order.endowment)
         clock, gate = FakeClock(later_s), gate_for(keeper, chosen.scope)
 
         def tell(event: Event) -> None:

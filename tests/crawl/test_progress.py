@@ -8,6 +8,7 @@ from minicrawl.crawl.events import Event
 from minicrawl.crawl.progress import Gauge, Progress
 from minicrawl.crawl.seeding import plant
 from minicrawl.model import FailureKind, Page
+from minicrawl.web.urls import Name
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, in_time, keeping, web_of
 
 A, B = "http://a.example", "http://b.example"
@@ -67,7 +68,7 @@ def test_adding_up_all_pages_is_done_seldom(
             gauge = Gauge(keeper, clock)
             assert gauge.read().importance_gathered == 0
             assert sums == []
-            await plant(keeper, [f"{A}/"], 0)
+            await plant(keeper, [Name(f"{A}/")], 0)
             while clock.seconds < 1000:
                 gauge.read()
             assert 5 <= len(sums) <= 12

@@ -7,7 +7,10 @@ from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.seeding import plant
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
 from minicrawl.store.records import Terms
+from minicrawl.web.urls import Name
 from tests.crawl.fakes import (
     FakeWeb,
     books_balance,
@@ -32,7 +35,7 @@ def planted(path: Path, *seeds: str, endowment: int = 1000, terms: Terms | None 
 
     async def work() -> int:
         with keeping(path, terms) as keeper:
-            new = await plant(keeper, seeds, endowment)
+            new = await plant(keeper, map(Name, seeds), endowment)
             assert books_balance(keeper.frontier)
             return new
 
@@ -142,3 +145,15 @@ def test_a_store_that_keeps_no_links_endows_nobody_twice(path: Path) -> None:
     web = web_of({f"{A}/": ["/1"], f"{A}/1": []})
     crawl(web, path, f"{A}/", endowment=10, links=False)
     assert planted(path, f"{A}/", endowment=10, terms=terms) == 0
+
+
+def test_a_seed_with_marks_is_known_as_it_was_written(path: Path) -> None:
+    marked = f"{A}/?gclid=1"
+
+    async def work() -> None:
+        with keeping(path) as keeper:
+            await plant(keeper, [Name(f"{A}/", marked), Name(f"{A}/1")], 0)
+
+    in_time(work())
+    with reading(path) as connection:
+        assert [tables.original(connection, page) for page in range(2)] == [marked, None]

@@ -16,6 +16,7 @@ from minicrawl.web.urls import (
     canonical_links,
     host,
     name_of,
+    name_of_seed,
     names_of_links,
     origin,
     seed,
@@ -232,6 +233,12 @@ def test_marks_stay_where_the_user_wants_them() -> None:
     assert name_of(marked, strip_marks=False) == Name(marked, None)
     assert names_of_links([marked], BASE, strip_marks=False) == {marked: None}
     assert seed("example.com?utm_id=2", strip_marks=False) == "https://example.com/?utm_id=2"
+
+
+def test_a_seed_has_an_original_too() -> None:
+    marked = "https://example.com/?utm_id=2"
+    assert name_of_seed("example.com?utm_id=2") == Name("https://example.com/", marked)
+    assert name_of_seed("word") is None
 
 
 # ---------------------------------------------------------------- parts
