@@ -26,6 +26,7 @@ from minicrawl.crawl.visiting import Charge
 from minicrawl.crawl.workers import going_out, workers_of
 from minicrawl.errors import UsageError
 from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.proof import prove
 from minicrawl.ports import Outside
 from minicrawl.store import tables
 from minicrawl.store.reader import glance, reading
@@ -235,7 +236,7 @@ async def _opened(
     """The store with the seeds in it; made if it is not there."""
     with closing(Store.open(path)) as store, told(path, SAFE):
         store.agree(_terms(settings))
-        with closing(glance(path)) as connection, closing(_keeper(store, connection)) as keeper:
+        with closing(glance(path)) as connection, closing(keeper_of(store, connection)) as keeper:
             await plant(keeper, seeds, settings.order.endowment, tell)
             if not len(keeper.frontier):
                 raise UsageError(NO_SEED)
@@ -243,11 +244,12 @@ async def _opened(
         store.compact()
 
 
-def _keeper(store: Store, connection: tables.Connection) -> Keeper:
+def keeper_of(store: Store, connection: tables.Connection) -> Keeper:
+    """All that the store knows, if that makes sense."""
     with understood(store.path):
         terms = tables.terms(store.connection) or Terms()
         keeper = Keeper(store, connection, partial(Frontier.load, store.connection, terms))
-        keeper.frontier.prove(keeper.counters)
+        prove(keeper.frontier, store.connection)
         return keeper
 
 

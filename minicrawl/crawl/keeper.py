@@ -68,6 +68,7 @@ class Keeper:
         self._finishing = False
         self.has_room = True
         self.counters = tables.counters(store.connection)
+        self._fetches = tables.fetches_known(store.connection)
         self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
 
     # ------------------------------------------------------------ what happened
@@ -108,6 +109,7 @@ class Keeper:
 
     def record(self, fetch: FetchRow) -> None:
         """A request and its answer."""
+        self._fetches += 1
         self._open.fetches.append(fetch)
 
     def describe(self, document: DocumentRow) -> None:
@@ -249,7 +251,8 @@ class Keeper:
         self._closed, self._open = self._open, Batch()
         if checkpoint:
             self.counters[tables.GATHERED] = gathered(self.frontier)
-        self._closed.counters = self.counters | self.frontier.tally()
+        tally = self.frontier.tally() | {tables.FETCHES: self._fetches}
+        self._closed.counters = self.counters | tally
         self._unwritten.append(partial(self._store.commit, self._closed))
         if due:
             rows, forget = self.frontier.checkpoint(), not self.frontier.terms.links

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.frontier.gathering import gathered
 from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.proof import prove
 from minicrawl.opic.refine import Channels, Flow, Refinement
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
@@ -129,7 +130,7 @@ def _load(connection: tables.Connection) -> Frontier:
     terms = tables.terms(connection)
     assert terms is not None  # it was refused otherwise
     frontier = Frontier.load(connection, terms, partial(tables.spending, connection))
-    frontier.prove(tables.counters(connection))
+    prove(frontier, connection)
     return frontier
 
 

@@ -8,6 +8,7 @@ not met lately.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -33,9 +34,13 @@ class Known:
 
     def __init__(self, urls_of: UrlsOf) -> None:
         self._urls_of = urls_of
-        self._slots = Slots()
         self._young: dict[str, int] = {}
         self._old: dict[str, int] = {}
+
+    @cached_property
+    def _slots(self) -> Slots:
+        """Whoever only reads a store meets no URLs, and needs none of them."""
+        return Slots()
 
     def __len__(self) -> int:
         return len(self._slots)

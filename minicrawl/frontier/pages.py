@@ -195,7 +195,8 @@ class Frontier:
     def tally(self) -> dict[str, object]:
         """What `status` shows of all pages; kept with each commit, so that it counts nothing."""
         states = {str(int(state)): pages for state, pages in self.counts.items() if pages}
-        return {tables.STATES: states, tables.RECORDED: self.ledger.recorded}
+        recorded, steps = self.ledger.recorded, self.last_seq
+        return {tables.STATES: states, tables.RECORDED: recorded, tables.STEPS: steps}
 
     def states(self) -> NDArray[np.uint8]:
         """The state of every page; a view: let go of it before pages are born."""
@@ -268,20 +269,16 @@ class Frontier:
         frontier._restore(connection)
         for row in tables.steps_after(connection, frontier.last_seq):
             frontier.apply(row)
+        if urls_of is not None and len(frontier.host_of) != len(frontier):
+            urls, pages = len(frontier.host_of), len(frontier)
+            raise ValueError(f"{urls} URLs are known, but {pages} pages were born")
         return frontier
 
-    def prove(self, said: Mapping[str, object]) -> None:
-        """All pages together are what the last commit said, or the file holds more of one table
-        than of another: ValueError.
-        """
-        for name, found in self.tally().items():
-            if said.get(name, found) != found:
-                raise ValueError(f"{name} are {found}, {said[name]} by the last commit")
-        if self._known and len(self.host_of) != len(self):
-            raise ValueError(f"{len(self.host_of)} URLs are known, but {len(self)} pages were born")
-
     def _load_urls(self, connection: tables.Connection) -> None:
-        self.origins = [host.origin for host in tables.hosts(connection)]
+        for host in tables.hosts(connection):
+            if host.id != len(self.origins):
+                raise ValueError(f"hosts lack a row before {host.id}")
+            self.origins.append(host.origin)
         self._host_ids = {origin: host for host, origin in enumerate(self.origins)}
         origins = self.origins
         for hosts, paths in tables.homes(connection):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.errors import MinicrawlError
+from minicrawl.frontier.proof import prove
 from minicrawl.model import STANDS_FOR_ANOTHER
 from minicrawl.opic.ledger import READ
 from minicrawl.report.fold import differences
@@ -190,7 +191,7 @@ def _fold(connection: tables.Connection, path: Path) -> Iterator[str]:
 
 def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
     """What the last commit said of all pages is what there is."""
-    unproven(path, connection).prove(tables.counters(connection))
+    prove(unproven(path, connection), connection)
     yield from ()
 
 

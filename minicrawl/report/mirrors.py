@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
+from minicrawl.store.trouble import understood
 
 _FEWEST_PAGES = 5
 _MOST_OF_A_HOST = 0.8
@@ -26,7 +27,7 @@ class Mirror(NamedTuple):
 
 def mirrors(path: Path) -> list[Mirror]:
     """The hosts that may be mirrors, the largest first. Looks at every page that was read."""
-    with reading(path) as connection:
+    with reading(path) as connection, understood(path):
         return _mirrors(connection)
 
 

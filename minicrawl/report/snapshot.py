@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.proof import prove
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.ledger import READ
 from minicrawl.opic.money import UNIT
@@ -109,7 +110,7 @@ def load(path: Path, connection: tables.Connection) -> Frontier:
     """The pages of the store, which are those that the last commit spoke of."""
     frontier = unproven(path, connection)
     with understood(path):
-        frontier.prove(tables.counters(connection))
+        prove(frontier, connection)
     return frontier
 
 

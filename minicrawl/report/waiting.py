@@ -11,6 +11,7 @@ from minicrawl.opic.money import UNIT
 from minicrawl.report.ranks import rank_of, richest
 from minicrawl.report.snapshot import Snapshot, host
 from minicrawl.store import questions
+from minicrawl.store.trouble import understood
 
 _PAGES_AT_ONCE = 20_000
 
@@ -41,7 +42,9 @@ def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
     pages = unread[richest(snapshot.keys[unread], count)]
     for start in range(0, len(pages), _PAGES_AT_ONCE):
-        yield from _block(snapshot, pages[start : start + _PAGES_AT_ONCE], start + 1)
+        with understood(snapshot.path):
+            block = list(_block(snapshot, pages[start : start + _PAGES_AT_ONCE], start + 1))
+        yield from block
 
 
 def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[WaitingPage]:

@@ -28,6 +28,9 @@ STATES = "states"
 """How many pages are in each state, by its number as text."""
 RECORDED = "recorded"
 """G in atoms."""
+STEPS = "steps"
+FETCHES = "fetches"
+"""How many there are of both."""
 GATHERED = "importance_gathered"
 """The share that lies on pages that were read, as it was added up last."""
 
@@ -101,6 +104,12 @@ def last_step(connection: Connection) -> int:
     """The number of the step taken last; 0 if there is none."""
     (seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM steps").fetchone()
     return int(seq)
+
+
+def fetches_known(connection: Connection) -> int:
+    """How many requests were recorded; their ids are dense."""
+    (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM fetches").fetchone()
+    return int(last)
 
 
 def homes(connection: Connection) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:

@@ -82,6 +82,8 @@ class Store:
         wanted = {name: getattr(terms, name) for name in Terms.__dataclass_fields__}
         found = tables.terms(self._connection)
         if found is None:
+            if tables.last_step(self._connection):
+                raise StoreError(f"{self.path} is damaged: it does not say how it was begun")
             with self._transaction():
                 self._set_meta("terms", json.dumps(wanted))
             return

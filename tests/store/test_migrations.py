@@ -60,7 +60,7 @@ Content = dict[str, list[tuple[object, ...]]]
 
 
 def use_all() -> None:
-    schema.MIGRATIONS, schema.VERSION = ALL, len(ALL)
+    vars(schema).update(MIGRATIONS=ALL, VERSION=len(ALL))
 
 
 @pytest.fixture(autouse=True)

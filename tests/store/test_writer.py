@@ -201,6 +201,15 @@ def test_after_compacting_the_log_beside_the_file_is_empty(tmp_path: Path) -> No
         assert path.with_name("crawl.db-wal").stat().st_size == 0
 
 
+def test_a_store_that_does_not_say_how_it_was_begun_is_damaged(tmp_path: Path) -> None:
+    with closing(Store.open(tmp_path / "crawl.db")) as store:
+        store.agree(Terms())
+        store.commit(ONE_PAGE)
+        store.connection.execute("DELETE FROM meta WHERE name = 'terms'")
+        with pytest.raises(StoreError, match="damaged: it does not say how it was begun"):
+            store.agree(Terms())
+
+
 def test_a_mirror_counts_the_pages_that_repeat_another_host(tmp_path: Path) -> None:
     with closing(Store.open(tmp_path / "crawl.db")) as store:
         store.commit(Batch(mirrors=[(1, 0), (2, 0), (1, 0)]))

@@ -1,0 +1,57 @@
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.frontier.proof import prove
+from minicrawl.store import tables
+from tests.stores import A, B, HandCrawl
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+def test_a_store_is_what_its_last_commit_said(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([A])
+        crawl.read(A, [B])
+        crawl.batch.counters[tables.FETCHES] = 1
+        crawl.commit()
+        prove(crawl.loaded(), crawl.store.connection)
+
+
+@pytest.mark.parametrize(
+    ("statement", "wrong"),
+    [
+        ("DELETE FROM fetches WHERE id = 2", "fetches are 1, 2 by"),
+        ("INSERT INTO steps VALUES (4, 7, 0, 0, 0, 0, NULL)", "steps are 4, 3 by"),
+        ("DELETE FROM steps WHERE seq = 3", "states are "),
+        ("UPDATE frontier SET state = 9 WHERE id = 0", "states are "),
+        ("UPDATE meta SET value = 7 WHERE name = 'recorded'", "recorded are "),
+        ("DELETE FROM hosts WHERE id = 0", "hosts lack a row before 1"),
+        ("DELETE FROM urls WHERE id = 1", "1 URLs are known, but 2 pages were born"),
+    ],
+)
+def test_what_is_older_or_newer_than_the_rest_is_found(
+    path: Path, statement: str, wrong: str
+) -> None:
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([A])
+        crawl.read(A, [B])
+        crawl.checkpoint()
+        crawl.read(B, [A])
+        crawl.batch.counters[tables.FETCHES] = 2
+        crawl.commit()
+        crawl.store.connection.execute(statement)
+        with pytest.raises(ValueError, match=wrong):
+            prove(crawl.loaded(), crawl.store.connection)
+
+
+def test_what_an_earlier_minicrawl_did_not_say_cannot_be_wrong(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([A])
+        crawl.commit()
+        crawl.store.connection.execute("UPDATE meta SET value = '{}' WHERE name = 'counters'")
+        prove(crawl.loaded(), crawl.store.connection)
