@@ -1,0 +1,215 @@
+"""A disk that is full, read-only or damaged, a second crawl: one line each, and nothing lost."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import product
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.model import State
+from minicrawl.report.audit import audit
+from minicrawl.report.snapshot import snapshot
+from minicrawl.store.reader import reading
+from minicrawl.store.writer import Store
+from tests.crash.child import Plan, amounts, start
+from tests.crash.killing import PATIENCE_S, UNDER_WAY, Crawls, said
+from tests.crash.web import Server, serving
+from tests.stores import filled_store
+
+SIZE_BYTES = 4 << 20
+ROOM_BYTES = 300_000
+WAITS = "; the crawl waits for room and goes on by itself; Ctrl-C ends it"
+PAGE_BYTES = 4096
+COMMANDS = ("crawl", "status", "top", "check", "frontier", "export")
+ARGUMENTS = {"crawl": ("-q",), "export": ("-",)}
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working directory without settings."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small disk of its own."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if not _mount("-t", "tmpfs", "-o", f"size={SIZE_BYTES}", "tmpfs", str(place)):
+        pytest.skip("this user may not mount a disk")
+    yield place
+    subprocess.run(("umount", "--lazy", str(place)), check=True)
+
+
+def _mount(*arguments: str) -> bool:
+    if sys.platform != "linux" or os.geteuid() != 0:
+        return False
+    return subprocess.run(("mount", *arguments), capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+# ---------------------------------------------------------------- full
+
+
+class FullDisk:
+    """A crawl of a little web onto a disk that is nearly full."""
+
+    def __init__(self, disk: Path, server: Server, folder: Path) -> None:
+        self.crawls = Crawls(server, folder, seed=0)
+        self.crawls.store = disk / "crawl.db"
+        self.server, self.ballast = server, disk / "ballast"
+        self.ballast.write_bytes(bytes(SIZE_BYTES - ROOM_BYTES))
+
+    def plan(self) -> Plan:
+        return self.crawls.plan()
+
+    @contextmanager
+    def waiting(self) -> Iterator[BaseProcess]:
+        """The crawl, as soon as it says that it waits."""
+        plan = self.plan()
+        child = start(plan)
+        try:
+            while not self.lines():
+                child.join(0.01)
+                assert child.is_alive(), child.exitcode
+            yield child
+        finally:
+            child.kill()
+            child.join()
+
+    def lines(self) -> list[str]:
+        stderr = self.plan().stderr
+        return stderr.read_text("utf-8").splitlines() if stderr.exists() else []
+
+    def go_on(self) -> None:
+        """To the end."""
+        child = start(self.plan())
+        child.join(PATIENCE_S)
+        assert (child.exitcode, self.lines()) == (0, [])
+        assert self.states() == self.server.town.states
+
+    def states(self) -> dict[str, State]:
+        with snapshot(self.crawls.store) as seen:
+            return {seen.url(page): State(int(state)) for page, state in enumerate(seen.states)}
+
+
+@pytest.fixture
+def full(disk: Path, server: Server, tmp_path: Path) -> FullDisk:
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    return FullDisk(disk, server, folder)
+
+
+def test_a_crawl_on_a_full_disk_waits_and_goes_on_when_there_is_room(full: FullDisk) -> None:
+    with full.waiting() as child:
+        asked = len(full.server.asked)
+        assert full.states() != full.server.town.states
+        assert len(full.server.asked) <= asked + UNDER_WAY
+        full.ballast.unlink()
+        child.join(PATIENCE_S)
+        assert child.exitcode == 0
+    store = full.crawls.store
+    first, second = full.lines()
+    assert first == f"{store}: database or disk is full; what was committed before is safe{WAITS}"
+    assert second == "there is room again: the crawl goes on"
+    assert full.states() == full.server.town.states
+    assert audit(store).wrong == []
+
+
+def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_keeps_what_was_committed(
+    full: FullDisk,
+) -> None:
+    with full.waiting() as child:
+        assert child.pid is not None
+        os.kill(child.pid, signal.SIGINT)
+        child.join(PATIENCE_S)
+        assert child.exitcode == 1
+    store = full.crawls.store
+    assert full.lines()[1:] == [
+        f"minicrawl: {store}: database or disk is full; what was committed before is safe"
+    ]
+    assert audit(store).wrong == []
+    with reading(store) as connection:
+        assert amounts(connection) in said(full.crawls.commits)
+    full.ballast.unlink()
+    full.go_on()
+
+
+# ---------------------------------------------------------------- read-only
+
+
+def test_a_store_on_a_read_only_disk_is_read_and_not_written(disk: Path, capsys: Captured) -> None:
+    store = filled_store(disk / "crawl.db")
+    before = store.read_bytes()
+    assert _mount("-o", "remount,ro", str(disk))
+    for command in COMMANDS[1:-1]:
+        assert main([command, "--store", str(store)]) == 0
+    capsys.readouterr()
+    assert main(["crawl", "--store", str(store)]) == 2
+    assert capsys.readouterr() == ("", f"minicrawl: {store} cannot be written: it is read-only\n")
+    assert store.read_bytes() == before
+
+
+# ---------------------------------------------------------------- in use
+
+
+def test_a_second_crawl_is_refused_in_one_line_and_changes_nothing(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    before = store.read_bytes()
+    for arguments in (["https://example.org/"], ["https://example.org/", "--fresh"], []):
+        with closing(Store.open(store)):
+            assert main(["crawl", "--store", str(store), *arguments]) == 1
+        said = f"minicrawl: {store} is in use by another crawl: wait for it, or stop it\n"
+        assert capsys.readouterr() == ("", said)
+    assert store.read_bytes() == before
+
+
+# ---------------------------------------------------------------- damaged
+
+
+def whole_store(server: Server, folder: Path) -> Path:
+    """A crawl that is done, so that nothing is left to ask for."""
+    folder.mkdir()
+    crawls = Crawls(server, folder, seed=0, pages=200)
+    child = start(crawls.plan())
+    child.join(PATIENCE_S)
+    assert child.exitcode == 0
+    return crawls.store
+
+
+def test_a_damaged_page_of_the_file_is_one_line_or_does_not_matter(
+    server: Server, tmp_path: Path, capsys: Captured
+) -> None:
+    whole = whole_store(server, tmp_path / "whole").read_bytes()
+    pages = [whole[start : start + PAGE_BYTES] for start in range(0, len(whole), PAGE_BYTES)]
+    store, refused = tmp_path / "damaged.db", Counter[str]()
+    for number, (page, command) in enumerate(product(range(len(pages)), COMMANDS)):
+        damages = (bytes(PAGE_BYTES), b"\xee" * PAGE_BYTES, pages[number % len(pages)])
+        found = b"".join([*pages[:page], damages[number % 3], *pages[page + 1 :]])
+        store.write_bytes(found)
+        code = main([command, *ARGUMENTS.get(command, ()), "--store", str(store)])
+        out, err = capsys.readouterr()
+        lines = (out if command == "check" and code == 1 else err).splitlines()
+        assert code == 0 or err.count("\n") == (command != "check" or code == 2), err
+        assert code == 0 or lines, (command, page)
+        if command != "crawl":
+            assert store.read_bytes() == found
+        refused[command] += code != 0
+    assert min(refused.values()) > 0
