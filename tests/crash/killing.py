@@ -8,17 +8,18 @@ no more than were under way are not in it.
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 from minicrawl.config import Settings
-from minicrawl.errors import UsageError
+from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
+from minicrawl.store.reader import reading
 from tests.crash.child import Amounts, Plan, amounts, start
 from tests.crash.web import Server, Town
 
@@ -92,7 +93,7 @@ class Crawls:
         child.kill()
         child.join()
         if child.exitcode == 0:
-            self._judge(self._the_end(self._look()))
+            self._judge(self._the_end())
             self.report.ended += 1
             self._begin()
         elif child.exitcode == -9:
@@ -103,7 +104,8 @@ class Crawls:
 
     def plan(self, **how: int) -> Plan:
         """A crawl of the town as it is now, into the store as it is now."""
-        flags = ("--quiet", "--delay", "0", "--workers", "0", "--allow-private")
+        workers = self._rng.choice("0000000001")
+        flags = ("--quiet", "--delay", "0", "--workers", workers, "--allow-private")
         places = ("--resolve", f"*={self._server.address}", "--per-address", str(UNDER_WAY))
         return Plan(
             (*flags, *places, "--store", str(self.store), self._server.town.first),
@@ -119,8 +121,12 @@ class Crawls:
             return 0
         return int(MOST_INSTRUCTIONS ** self._rng.random())
 
-    def _judge(self, complaints: Iterator[str] | list[str]) -> None:
-        self.report.wrong += [f"{self.store}, kill {self.report.kills}: {c}" for c in complaints]
+    def _judge(self, complaints: Iterable[str]) -> None:
+        try:
+            found = list(complaints)
+        except MinicrawlError as error:
+            found = [str(error)]
+        self.report.wrong += [f"{self.store}, kill {self.report.kills}: {c}" for c in found]
 
     # ------------------------------------------------------------ what is looked at
 
@@ -141,9 +147,9 @@ class Crawls:
             yield f"{len(late)} pages were fetched before the last one, and are not in the store"
         self.report.lost.append(len({page.url for page in pages} - found.settled))
 
-    def _the_end(self, found: Found) -> Iterator[str]:
+    def _the_end(self) -> Iterator[str]:
         yield from self._wrong()
-        states = self._server.town.states
+        found, states = self._look(), self._server.town.states
         if set(found.urls) != set(states) or found.settled != set(states):
             yield f"{len(found.urls)} of {len(states)} URLs are known, {len(found.settled)} settled"
         fetched = {url for url, state in states.items() if state is not State.ROBOTS}
@@ -171,7 +177,7 @@ class Crawls:
     def _has_begun(self) -> bool:
         """Whether anything was said to be committed; a store that is only half made has nothing."""
         try:
-            with snapshot(self.store):
+            with reading(self.store):
                 return True
         except UsageError:
             if said(self.commits)[1:]:
