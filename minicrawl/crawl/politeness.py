@@ -113,10 +113,10 @@ class Hosts:
             clock.address = address
 
     def strike(self, host: int, now: float, kind: FailureKind, wait_s: float | None) -> None:
-        """It failed us: a pause that grows, or the one it asked for."""
+        """It failed us: a pause that grows, or the one it asked for if that is not over."""
         clock = self._hosts[host]
         clock.strikes += 1
-        pause_s = FIRST_PAUSE_S * 2 ** min(clock.strikes - 1, 16) if wait_s is None else wait_s
+        pause_s = wait_s or FIRST_PAUSE_S * 2 ** min(clock.strikes - 1, 16)
         clock.ready_at = max(clock.ready_at, now + min(pause_s, LONGEST_PAUSE_S))
         if clock.strikes >= STRIKES_TO_GO_DOWN:
             self.put_down(host, now, State.of(kind))

@@ -1,5 +1,7 @@
 """The time of day may be turned by a year: nothing is asked sooner, and nothing waits for it."""
 
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 from minicrawl.crawl.events import Asked, Event
 from minicrawl.crawl.politeness import LONGEST_PAUSE_S, remaining_s
 from minicrawl.model import FailureKind, State
-from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, in_turn, text, web_of
+from tests.crawl.fakes import NOON, FakeWeb, Scene, crawl, failed, html, in_turn, text, web_of
 
 A, B = "http://a.example", "http://b.example"
 YEAR_S = 365 * 86_400.0
@@ -68,6 +70,17 @@ def test_a_host_that_asked_for_a_pause_is_not_left_alone_for_a_year(
     run = crawl(web, path, later_s=turned_s)
     assert run.states == {f"{A}/0": State.FETCHED}
     assert web.visits[-1].began <= 1000 + LONGEST_PAUSE_S
+
+
+def test_a_date_that_is_over_by_our_clock_is_no_leave_to_ask_at_once(path: Path) -> None:
+    """The server's clock may be right, and ours ahead."""
+    busy = failed(
+        FailureKind.THROTTLED, retry_after=format_datetime(datetime.fromtimestamp(NOON, UTC))
+    )
+    web = FakeWeb({f"{A}/0": busy})
+    crawl(web, path, f"{A}/0", later_s=AHEAD, robots=False)
+    moments = [visit.began for visit in web.visits]
+    assert [after - before for before, after in pairwise(moments)] == [1, 2, 4, 8]
 
 
 @either_way
