@@ -269,16 +269,10 @@ class Frontier:
         frontier._restore(connection)
         for row in tables.steps_after(connection, frontier.last_seq):
             frontier.apply(row)
-        if urls_of is not None and len(frontier.host_of) != len(frontier):
-            urls, pages = len(frontier.host_of), len(frontier)
-            raise ValueError(f"{urls} URLs are known, but {pages} pages were born")
         return frontier
 
     def _load_urls(self, connection: tables.Connection) -> None:
-        for host in tables.hosts(connection):
-            if host.id != len(self.origins):
-                raise ValueError(f"hosts lack a row before {host.id}")
-            self.origins.append(host.origin)
+        self.origins = [host.origin for host in tables.hosts(connection)]
         self._host_ids = {origin: host for host, origin in enumerate(self.origins)}
         origins = self.origins
         for hosts, paths in tables.homes(connection):

@@ -5,7 +5,7 @@ commit tells how much there is of all; who goes on with a store, or reports on i
 """
 
 from minicrawl.frontier.pages import Frontier
-from minicrawl.store import tables
+from minicrawl.store import questions, tables
 
 
 def prove(frontier: Frontier, connection: tables.Connection) -> None:
@@ -15,3 +15,7 @@ def prove(frontier: Frontier, connection: tables.Connection) -> None:
     for name, found in known.items():
         if said.get(name, found) != found:
             raise ValueError(f"{name} are {found}, {said[name]} by the last commit")
+    if (urls := questions.pages_known(connection)) != len(frontier):
+        raise ValueError(f"{urls} URLs are known, but {len(frontier)} pages were born")
+    if frontier.origins and len(frontier.origins) != questions.hosts_known(connection):
+        raise ValueError("hosts lack rows")  # whoever meets no URLs has not loaded them

@@ -30,7 +30,7 @@ def test_a_store_is_what_its_last_commit_said(path: Path) -> None:
         ("DELETE FROM steps WHERE seq = 3", "states are "),
         ("UPDATE frontier SET state = 9 WHERE id = 0", "states are "),
         ("UPDATE meta SET value = 7 WHERE name = 'recorded'", "recorded are "),
-        ("DELETE FROM hosts WHERE id = 0", "hosts lack a row before 1"),
+        ("UPDATE hosts SET id = 7 WHERE id = 1", "hosts lack rows"),
         ("DELETE FROM urls WHERE id = 1", "1 URLs are known, but 2 pages were born"),
     ],
 )
