@@ -26,7 +26,7 @@ from minicrawl.crawl.visiting import Charge
 from minicrawl.crawl.workers import going_out, workers_of
 from minicrawl.errors import UsageError
 from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.proof import prove
+from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.ports import Outside
 from minicrawl.store import tables
 from minicrawl.store.reader import glance, reading
@@ -250,6 +250,9 @@ def keeper_of(store: Store, connection: tables.Connection) -> Keeper:
         terms = tables.terms(store.connection) or Terms()
         keeper = Keeper(store, connection, partial(Frontier.load, store.connection, terms))
         prove(keeper.frontier, store.connection)
+        if store.was_cut_off:
+            for contradiction in contradictions(keeper.frontier, store.connection):
+                raise ValueError(contradiction)
         return keeper
 
 

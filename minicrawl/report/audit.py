@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.errors import MinicrawlError
-from minicrawl.frontier.proof import prove
+from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.model import STANDS_FOR_ANOTHER
 from minicrawl.opic.ledger import READ
 from minicrawl.report.fold import differences
@@ -191,8 +191,9 @@ def _fold(connection: tables.Connection, path: Path) -> Iterator[str]:
 
 def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
     """What the last commit said of all pages is what there is."""
-    prove(unproven(path, connection), connection)
-    yield from ()
+    frontier = unproven(path, connection)
+    prove(frontier, connection)
+    yield from contradictions(frontier, connection)
 
 
 # ---------------------------------------------------------------- what the log is

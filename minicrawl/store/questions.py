@@ -177,6 +177,20 @@ def all_spendings(connection: Connection) -> Iterator[SpendingRow]:
     return map(SpendingRow._make, cursor)
 
 
+def described_unasked(connection: Connection) -> int:
+    """Pages of which there is a document, and no fetch."""
+    return _number(
+        connection,
+        "SELECT count(*) FROM documents "
+        "WHERE NOT EXISTS (SELECT 1 FROM fetches WHERE fetches.page = documents.page)",
+    )
+
+
+def fetches_indexed(connection: Connection) -> int:
+    """How many requests are found by their page."""
+    return _number(connection, "SELECT count(*) FROM fetches INDEXED BY fetches_of_page")
+
+
 def born_after(connection: Connection, seq: int) -> int:
     """Pages that became known by the steps behind this one."""
     return _number(connection, "SELECT coalesce(sum(born), 0) FROM steps WHERE seq > ?", seq)

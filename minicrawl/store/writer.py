@@ -52,8 +52,12 @@ INSERT INTO hosts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
 class Store:
     """A crawl's memory. Use it from one thread at a time."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, lock: int) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, lock: int, *, was_cut_off: bool
+    ) -> None:
+        """`was_cut_off`: the one who wrote it last did not come to its end."""
         self.path = path
+        self.was_cut_off = was_cut_off
         self._connection = connection
         self._lock = lock
 
@@ -62,7 +66,9 @@ class Store:
         """Open the store for writing, or make it; nobody else may have it open so."""
         lock = _lock(path)
         try:
-            return cls(_connect(path), path, lock)
+            place = path.resolve()
+            was_cut_off = place.with_name(f"{place.name}-wal").exists()
+            return cls(_connect(path), path, lock, was_cut_off=was_cut_off)
         except BaseException:
             os.close(lock)
             raise

@@ -1,9 +1,10 @@
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from minicrawl.frontier.proof import prove
+from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.store import tables
 from tests.stores import A, B, HandCrawl
 
@@ -55,3 +56,49 @@ def test_what_an_earlier_minicrawl_did_not_say_cannot_be_wrong(path: Path) -> No
         crawl.commit()
         crawl.store.connection.execute("UPDATE meta SET value = '{}' WHERE name = 'counters'")
         prove(crawl.loaded(), crawl.store.connection)
+
+
+def complaints(path: Path) -> list[str]:
+    with closing(HandCrawl(path)) as crawl:
+        return list(contradictions(crawl.loaded(), crawl.store.connection))
+
+
+@pytest.mark.parametrize(
+    ("statement", "wrong"),
+    [
+        ("SELECT 1", []),
+        (
+            "DELETE FROM documents WHERE page = 0",
+            ["1 pages were read, and nothing is kept of what they said"],
+        ),
+        (
+            "UPDATE fetches SET page = 1 WHERE page = 0",
+            ["1 pages that were never asked for are described"],
+        ),
+    ],
+)
+def test_pages_and_fetches_that_contradict_each_other_are_found(
+    path: Path, statement: str, wrong: list[str]
+) -> None:
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([A])
+        crawl.read(A, [B])
+        crawl.checkpoint()
+        crawl.store.connection.execute(statement)
+    assert complaints(path) == wrong
+
+
+def test_a_fetch_that_is_not_found_by_its_page_is_found(path: Path) -> None:
+    index = "name = 'fetches_of_page'"
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([A])
+        crawl.read(A)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        row = connection.execute(f"SELECT * FROM sqlite_master WHERE {index}").fetchone()
+        connection.execute(f"DELETE FROM sqlite_master WHERE {index}")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO fetches SELECT NULL, 0, 0, '', 200, 0, 0, '' FROM urls")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", row)
+    assert complaints(path) == ["2 fetches are known, and 1 are found by their page"]

@@ -123,6 +123,19 @@ def test_what_was_committed_outlives_a_kill_and_what_was_not_is_gone(tmp_path: P
     assert frontier.ledger.missing() == 0
 
 
+def test_a_store_knows_whether_its_last_writer_came_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    with closing(Store.open(path)) as store:
+        assert not store.was_cut_off
+        store.commit(ONE_PAGE)
+        log = path.with_name("crawl.db-wal").read_bytes()
+    with closing(Store.open(path)) as store:
+        assert not store.was_cut_off
+    path.with_name("crawl.db-wal").write_bytes(log)
+    with closing(Store.open(path)) as store:
+        assert store.was_cut_off
+
+
 def test_a_new_store_takes_the_terms_and_keeps_them(tmp_path: Path) -> None:
     terms = Terms(small_edge=0.2, window="variable", width=4.0, links=False)
     with closing(Store.open(tmp_path / "crawl.db")) as store:
