@@ -4,8 +4,10 @@ Law: what is opened then holds what some commit said, and `check` finds nothing 
 one line says what is wrong. And a crawl goes on with no store that `check` finds wrong.
 
 torn     a store as a kill left it, with its write-ahead log
+folded   pages of the log that are in the file already: a kill may have come in the midst of that
 """
 
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -26,6 +28,7 @@ PAGES = 60
 CUTS_OF_A_STORE = 50
 _MOST_FLIPS = 8
 _SECTOR = 512
+_PAGE, _WAL_HEAD, _FRAME_HEAD = 4096, 32, 24  # as the file format of SQLite has them
 
 
 class Torn(NamedTuple):
@@ -69,11 +72,31 @@ def _lose_a_sector(rng: Random, wal: bytearray) -> None:
 DAMAGES: tuple[Callable[[Random, bytearray], None], ...] = (_cut, _cut, _flip, _lose_a_sector)
 
 
+def _folded(rng: Random, torn: Torn) -> bytes:
+    """SQLite copies pages as the last commit left them, in the order of their numbers."""
+    main, newest, under_way = bytearray(torn.main), dict[int, bytes](), dict[int, bytes]()
+    salts = torn.wal[16:24]
+    for start in range(_WAL_HEAD, len(torn.wal) - _PAGE, _FRAME_HEAD + _PAGE):
+        head = torn.wal[start : start + _FRAME_HEAD]
+        number, pages_after_commit, found = struct.unpack(">II8s", head[:16])
+        if found != salts:
+            break
+        under_way[number] = torn.wal[start + _FRAME_HEAD : start + _FRAME_HEAD + _PAGE]
+        if pages_after_commit:
+            newest |= under_way
+            under_way = {}
+    numbers = sorted(newest)
+    for number in numbers[: rng.randint(0, len(numbers))]:
+        place = (number - 1) * _PAGE
+        main[place : place + _PAGE] = newest[number]
+    return bytes(main)
+
+
 def damaged(rng: Random, torn: Torn, path: Path) -> None:
     """Lay it down with some damage, and at times with an index that is nonsense."""
     wal = bytearray(torn.wal)
     rng.choice(DAMAGES)(rng, wal)
-    path.write_bytes(torn.main)
+    path.write_bytes(_folded(rng, torn) if rng.random() < 0.4 else torn.main)
     path.with_name(f"{path.name}-wal").write_bytes(wal)
     index = path.with_name(f"{path.name}-shm")
     index.unlink(missing_ok=True)
