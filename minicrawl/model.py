@@ -38,7 +38,7 @@ class FailureKind(StrEnum):
     RESET = "reset"  # the connection ended before the answer did
     PROTOCOL = "protocol"  # what came is no HTTP
     ENCODING = "encoding"  # a Content-Encoding that is broken, unknown or a bomb
-    TOO_LARGE = "too-large"  # headers past any reason
+    TOO_LARGE = "too-large"  # headers past any reason; a body past the cap
     THROTTLED = "throttled"  # 429: asks us to slow down
     SERVER_ERROR = "server-error"  # 5xx
     NOT_FOUND = "not-found"  # 404 and 410
@@ -61,14 +61,21 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """An answer with a body that counts. `body` is decoded, and cut at the request's cap."""
+    """An answer with a body that counts. `body` is decoded; `cut` is what kept the rest from us:
+    the cap, the deadline, or whatever would be the failure if nothing had come.
+    """
 
     status: int
     headers: Mapping[str, str]  # by lower-case name; several of a kind joined by ", "
     body: bytes
     wire_bytes: int = 0
     elapsed_s: float = 0.0
-    cut: bool = False
+    cut: FailureKind | None = None
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether there might be more of it if it were asked for again."""
+        return self.cut not in (None, FailureKind.TOO_LARGE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,7 +113,12 @@ def ending(
 
 
 def strike(fetched: object, today: float) -> tuple[FailureKind, float | None] | None:
-    """What a failure counts against the host, and the pause that the host asked for."""
+    """What a failure counts against the host, and the pause that the host asked for.
+
+    A page that the deadline cut is read, but its host is as slow as if it were not.
+    """
+    if isinstance(fetched, Page) and fetched.cut is FailureKind.TIMEOUT:
+        return FailureKind.TIMEOUT, None
     if not isinstance(fetched, Failed) or not POLICIES[fetched.kind].strike:
         return None
     return fetched.kind, retry_after_s(fetched.retry_after, datetime.fromtimestamp(today, UTC))
@@ -123,7 +128,7 @@ def outcome(fetched: Page | Moved | Unchanged | Refused | Failed) -> tuple[str, 
     """A fetch in three words: what it was, its status, and what there is to say."""
     match fetched:
         case Page():
-            return "page", fetched.status, "cut" if fetched.cut else ""
+            return "page", fetched.status, f"cut: {fetched.cut}" if fetched.cut else ""
         case Moved():
             return "moved", fetched.status, fetched.target
         case Unchanged():

@@ -137,13 +137,15 @@ class Settler:
 
     def _describe(self, page: int, answer: Page, reading: Reading, today: float) -> None:
         before = self._keeper.document(page)
+        # Who holds a part must not hear that the whole has not changed.
+        validators = {} if answer.broke_off else answer.headers
         self._keeper.describe(
             DocumentRow(
                 page=page,
                 title=reading.title,
                 status=answer.status,
-                etag=answer.headers.get("etag"),
-                last_modified=answer.headers.get("last-modified"),
+                etag=validators.get("etag"),
+                last_modified=validators.get("last-modified"),
                 content=reading.content,
                 noindex=reading.noindex,
                 first_at=today if before is None else before.first_at,

@@ -1,14 +1,16 @@
 """A body, read as far as it is wanted.
 
 Laws: no more is kept than the cap, of the bytes on the wire and of the bytes decoded. A body
-that breaks off is what came of it, as it is for browsers; one of which nothing came is a failure.
+that breaks off, or is not there in time, is what came of it, as it is for browsers; one of which
+nothing came is a failure.
 """
 
+import asyncio
 from collections.abc import AsyncIterable, Callable
 from typing import Literal, NamedTuple
 
 from minicrawl.fetch.decoding import Decoder
-from minicrawl.fetch.failures import EXPECTED, failure
+from minicrawl.fetch.failures import EXPECTED, Fault, failure, kind_of
 from minicrawl.model import Failed, FailureKind
 
 _ENOUGH_TO_TELL = 1445  # bytes; the MIME Sniffing standard looks at no more
@@ -18,31 +20,45 @@ Judge = Callable[[bytes], bool]
 
 
 class Body(NamedTuple):
-    """What came; `cut` where there was, or should have been, more."""
+    """What came; `cut` is why there is no more, where there was or should have been."""
 
     content: bytes
     wire_bytes: int
-    cut: bool
+    cut: FailureKind | None
 
 
 async def read_body(
-    pieces: AsyncIterable[bytes], content_encoding: str, cap: int, is_wanted: Judge | Literal[True]
+    pieces: AsyncIterable[bytes],
+    content_encoding: str,
+    cap: int,
+    is_wanted: Judge | Literal[True],
+    until: float | None = None,
 ) -> Body | Failed | None:
     """None: judged by its first bytes it is not wanted, and was read no further.
 
-    Raises UnknownCoding.
+    `until` is by the loop's clock. Raises UnknownCoding.
     """
     reading = _Reading(content_encoding, cap, is_wanted)
     try:
-        async for piece in pieces:
-            reading.take(piece)
-            if reading.is_enough:
-                break
+        await _read_in_time(reading, pieces, until)
     except EXPECTED as error:
         if not reading.length:
             return failure(error)
-        reading.cut = True
+        reading.cut = kind_of(error)
     return reading.outcome()
+
+
+async def _read_in_time(
+    reading: "_Reading", pieces: AsyncIterable[bytes], until: float | None
+) -> None:
+    try:
+        async with asyncio.timeout_at(until):
+            async for piece in pieces:
+                reading.take(piece)
+                if reading.is_enough:
+                    break
+    except TimeoutError as error:
+        raise Fault(FailureKind.TIMEOUT, "the body did not come in time") from error
 
 
 class _Reading:
@@ -55,7 +71,7 @@ class _Reading:
         self._content: list[bytes] = []
         self._unwanted = False
         self.length = 0
-        self.cut = False
+        self.cut: FailureKind | None = None
 
     def take(self, piece: bytes) -> None:
         content = self._decoder.decode(piece[: self._cap - self._wire_bytes])
@@ -64,8 +80,10 @@ class _Reading:
         self._wire_bytes += len(piece)
         if self._judge and self.length >= _ENOUGH_TO_TELL:
             self._hear(self._judge)
-        if self._decoder.broken or max(self._wire_bytes, self.length) > self._cap:
-            self.cut = True
+        if max(self._wire_bytes, self.length) > self._cap:
+            self.cut = FailureKind.TOO_LARGE
+        elif self._decoder.broken:
+            self.cut = FailureKind.ENCODING
 
     def _hear(self, judge: Judge) -> None:
         self._content = [b"".join(self._content)]
@@ -74,7 +92,7 @@ class _Reading:
 
     @property
     def is_enough(self) -> bool:
-        return self.cut or self._unwanted
+        return self._unwanted or self.cut is not None
 
     def outcome(self) -> Body | Failed | None:
         whole = self._decoder.whole
@@ -85,4 +103,5 @@ class _Reading:
         if self._unwanted:
             return None
         content = b"".join(self._content)[: self._cap]
-        return Body(content, min(self._wire_bytes, self._cap), self.cut or not whole)
+        cut = self.cut or (None if whole else FailureKind.ENCODING)
+        return Body(content, min(self._wire_bytes, self._cap), cut)

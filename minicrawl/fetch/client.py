@@ -2,11 +2,14 @@
 
 Laws: no connection goes but to a place that the question names. At most so many questions are
 under way. A question is asked once; once more only where a kept connection ended before one byte
-of an answer came. Whatever ends a question early, a cancellation too, hangs up.
+of an answer came, and after a pause, as the server may have heard it. Whatever ends a question
+early, a cancellation too, hangs up. Places that are silent leave half of a question's time to the
+last one.
 """
 
 import asyncio
 import ssl
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
 from typing import Self, TypedDict
@@ -22,6 +25,7 @@ from minicrawl.fetch.transport import Question
 from minicrawl.model import FailureKind
 
 _PATIENCE_S = 3.0  # with one place, while there are others to try
+_MOST_SILENT = 1000
 
 
 class _Tls(TypedDict, total=False):
@@ -32,12 +36,23 @@ class _Tls(TypedDict, total=False):
 
 
 class Client:
-    """A transport. `tls` is called once, before the first question that needs it."""
+    """A transport. `tls` is called once, before the first question that needs it.
+
+    A question has `timeout_s`, and is asked once more after `pause_s`.
+    """
 
     def __init__(
-        self, *, tls: Callable[[], ssl.SSLContext], connections: int, keep_s: float
+        self,
+        *,
+        tls: Callable[[], ssl.SSLContext],
+        connections: int,
+        keep_s: float,
+        timeout_s: float,
+        pause_s: float = 0.0,
     ) -> None:
         self._make_tls = tls
+        self._timeout_s, self._pause_s = timeout_s, pause_s
+        self._silent: OrderedDict[Place, None] = OrderedDict()  # the last ones that were
         self._turns = asyncio.Semaphore(connections)
         self._idle = Idle(connections, keep_s)
         self._open: set[Connection] = set()
@@ -67,6 +82,7 @@ class Client:
             except EXPECTED:
                 if not connection.is_unheard:
                     raise
+            await asyncio.sleep(self._pause_s)
         line, connection = await self._connect(origin, question.places)
         return await self._answer(line, connection, asked)
 
@@ -99,17 +115,30 @@ class Client:
         """To the first place that lets us; a certificate that is wrong is wrong everywhere."""
         tls = _tls_of(self._tls, origin.host.rstrip(".")) if origin.is_tls else {}
         refused: Fault | None = None
-        for place in places:
-            patience_s = None if place is places[-1] else _PATIENCE_S
+        in_order = sorted(places, key=self._silent.__contains__)
+        for place in in_order:
+            patience_s = None if place is in_order[-1] else self._patience_s(len(places))
             try:
                 async with asyncio.timeout(patience_s):
                     return (origin, place), await self._connect_to(place, tls)
             except ssl.SSLError:
                 raise
+            except TimeoutError:
+                refused = Fault(FailureKind.CONNECT, f"{place.address} is silent")
+                self._remember_silent(place)
             except OSError as error:
                 refused = Fault(FailureKind.CONNECT, str(error))
         assert refused, "a question names at least one place"
         raise refused
+
+    def _patience_s(self, places: int) -> float:
+        return min(_PATIENCE_S, self._timeout_s / 2 / (places - 1))
+
+    def _remember_silent(self, place: Place) -> None:
+        """It is asked after those that may speak."""
+        self._silent[place] = None
+        if len(self._silent) > _MOST_SILENT:
+            self._silent.popitem(last=False)
 
     async def _connect_to(self, place: Place, tls: _Tls) -> Connection:
         _, connection = await asyncio.get_running_loop().create_connection(

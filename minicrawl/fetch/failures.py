@@ -27,10 +27,11 @@ EXPECTED = (Fault, OSError)
 
 def failure(error: Fault | OSError) -> Failed:
     """The named kind, and in one short line what the exception says."""
-    return Failed(kind=_kind(error), detail=" ".join(str(error).split())[:_SHOWN])
+    return Failed(kind=kind_of(error), detail=" ".join(str(error).split())[:_SHOWN])
 
 
-def _kind(error: Fault | OSError) -> FailureKind:
+def kind_of(error: Fault | OSError) -> FailureKind:
+    """What it is called."""
     if isinstance(error, Fault):
         return error.kind
     return FailureKind.TLS if isinstance(error, ssl.SSLError) else FailureKind.RESET

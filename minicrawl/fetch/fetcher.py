@@ -1,8 +1,8 @@
 """Asks for one URL and answers with a value.
 
-Laws: one deadline stands over everything. A redirect is an answer and is not followed. No
-cookies, no credentials, no proxies of the environment. No connection goes past the resolver's
-guard.
+Laws: one deadline stands over everything; of a body that it cuts, what came is read. A redirect is
+an answer and is not followed. No cookies, no credentials, no proxies of the environment. No
+connection goes past the resolver's guard.
 """
 
 import asyncio
@@ -17,12 +17,12 @@ from minicrawl.config import Network, Politeness
 from minicrawl.fetch.answers import read_answer
 from minicrawl.fetch.client import Client
 from minicrawl.fetch.decoding import ACCEPTED
-from minicrawl.fetch.failures import EXPECTED, failure
+from minicrawl.fetch.failures import EXPECTED, Fault, failure
 from minicrawl.fetch.resolving import Lookup, Resolver, SystemLookup
 from minicrawl.fetch.rules import Place, ResolveRules, parse_rule
 from minicrawl.fetch.targets import Target, target
 from minicrawl.fetch.tls import default_tls
-from minicrawl.fetch.transport import Question, Transport
+from minicrawl.fetch.transport import Answer, Question, Transport
 from minicrawl.model import Failed, FailureKind, Fetched, Refusal, Refused, Request, Want
 from minicrawl.version import __version__
 
@@ -55,7 +55,7 @@ class Fetcher:
     ) -> None:
         self._timeout_s = network.timeout_s
         self._headers = _own_headers(politeness)
-        self._system_lookup = SystemLookup()
+        self._system_lookup = SystemLookup(politeness.concurrency)
         self._resolver = Resolver(
             lookup or self._system_lookup,
             rules=ResolveRules(map(parse_rule, network.resolve)),
@@ -69,6 +69,8 @@ class Fetcher:
                 tls=lambda: tls or default_tls(),
                 connections=politeness.concurrency,
                 keep_s=_keep_s(politeness.delay_s),
+                timeout_s=network.timeout_s,
+                pause_s=_pause_s(politeness.delay_s),
             )
         )
 
@@ -88,27 +90,33 @@ class Fetcher:
     async def fetch(self, request: Request) -> Fetched:
         """What came of asking for one URL, once."""
         began = perf_counter()
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                fetched = await self._ask(request)
-        except TimeoutError:
-            fetched = Failed(
-                kind=FailureKind.TIMEOUT, detail=f"no whole answer in {self._timeout_s:g} s"
-            )
+        until = asyncio.get_running_loop().time() + self._timeout_s
+        fetched = await self._ask(request, until)
         return replace(fetched, elapsed_s=perf_counter() - began)
 
-    async def _ask(self, request: Request) -> Fetched:
-        located = await self._located(request.url)
-        if isinstance(located, Refused | Failed):
-            return located
+    async def _ask(self, request: Request, until: float) -> Fetched:
         try:
-            answer = await self._transport.ask(Question(*located, self._headers_of(request)))
+            answer = await self._answer_in_time(request, until)
+            if isinstance(answer, Refused | Failed):
+                return answer
             try:
-                return await read_answer(request, answer)
+                return await read_answer(request, answer, until)
             finally:
                 await answer.aclose()
         except EXPECTED as error:
             return failure(error)
+
+    async def _answer_in_time(self, request: Request, until: float) -> Answer | Refused | Failed:
+        """An answer whose head has come."""
+        try:
+            async with asyncio.timeout_at(until):
+                located = await self._located(request.url)
+                if isinstance(located, Refused | Failed):
+                    return located
+                return await self._transport.ask(Question(*located, self._headers_of(request)))
+        except TimeoutError as error:
+            told = f"no answer in {self._timeout_s:g} s"
+            raise Fault(FailureKind.TIMEOUT, told) from error
 
     async def locate(self, url: str) -> str | Refused | Failed:
         """The address that a fetch of this URL would connect to first."""
@@ -150,3 +158,8 @@ def _through_httpx(transport: "httpx.AsyncBaseTransport") -> Transport:
 def _keep_s(delay_s: float) -> float:
     """As long as the host may soon be asked again, or else idle connections would pile up."""
     return min(2 * delay_s + 1, _KEPT_AT_MOST_S)
+
+
+def _pause_s(delay_s: float) -> float:
+    """No shorter than any Crawl-delay that lets a connection be kept."""
+    return _keep_s(delay_s) if delay_s else 0.0

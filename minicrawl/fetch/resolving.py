@@ -26,16 +26,18 @@ Lookup = Callable[[str], Awaitable[Iterable[str]]]
 _KEPT_S = 300.0
 _FAILURE_KEPT_S = 30.0
 _MOST_HOSTS = 20_000
-_LOOKUP_THREADS = 32  # a lookup that hangs holds one
 
 _Answer = tuple[str, ...] | Refused | Failed
 
 
 class SystemLookup:
-    """The system's resolver, in threads of its own: lookups that hang hold up lookups only."""
+    """The system's resolver, in threads of its own: a lookup that hangs holds one.
 
-    def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_LOOKUP_THREADS, thread_name_prefix="lookup")
+    With as many threads as there are requests under way it holds up nobody else.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="lookup")
 
     async def __call__(self, host: str) -> Iterable[str]:
         loop = asyncio.get_running_loop()

@@ -329,7 +329,7 @@ def verdict(fetched: Page | Failed | Refused, agent: str, known: Rules = FORBID_
     its overload, its timeouts, and a redirect to where we do not go.
     """
     if isinstance(fetched, Page):
-        return Verdict(parse(fetched.body, agent, cut=fetched.cut), ANSWER_HOLDS_S)
+        return Verdict(parse(fetched.body, agent, cut=fetched.cut is not None), ANSWER_HOLDS_S)
     if isinstance(fetched, Failed) and fetched.kind in _NO_SUCH_FILE:
         return Verdict(ALLOW_ALL, ANSWER_HOLDS_S)
     return Verdict(known, SILENCE_HOLDS_S)

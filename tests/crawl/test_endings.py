@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -124,6 +125,12 @@ def test_a_host_that_answers_is_not_struck(fetched: Fetched) -> None:
     assert strike(fetched, TODAY) is None
 
 
+def test_a_host_whose_page_the_deadline_cut_is_struck_though_the_page_is_read() -> None:
+    late = replace(PAGE, cut=FailureKind.TIMEOUT)
+    assert strike(late, TODAY) == (FailureKind.TIMEOUT, None)
+    assert strike(replace(PAGE, cut=FailureKind.RESET), TODAY) is None
+
+
 @pytest.mark.parametrize(
     ("header", "wait_s"),
     [
@@ -148,7 +155,10 @@ def test_a_strike_says_how_long_the_host_wants_to_be_left_alone(
     ("fetched", "words"),
     [
         (PAGE, ("page", 200, "")),
-        (Page(status=203, headers={}, body=b"", cut=True), ("page", 203, "cut")),
+        (
+            Page(status=203, headers={}, body=b"", cut=FailureKind.RESET),
+            ("page", 203, "cut: reset"),
+        ),
         (Moved(status=301, target="/there"), ("moved", 301, "/there")),
         (Unchanged(), ("unchanged", 304, "")),
         (

@@ -13,7 +13,7 @@ from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import ByCash
 from minicrawl.crawl.settling import LONGEST_CHAIN, Settler, Waiting
-from minicrawl.model import Page, Reading, State
+from minicrawl.model import FailureKind, Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.steps import Plan
@@ -53,9 +53,16 @@ class Desk:
             assert self.frontier.state[page] == state
         return state
 
-    def read(self, name: str, *links: str, words: str = "", canonical: str = "") -> State | None:
+    def read(
+        self,
+        name: str,
+        *links: str,
+        words: str = "",
+        canonical: str = "",
+        cut: FailureKind | None = None,
+    ) -> State | None:
         """`words` make its content."""
-        answer = Page(status=200, headers={"etag": "e"}, body=b"")
+        answer = Page(status=200, headers={"etag": "e"}, body=b"", cut=cut)
         reading = Reading(
             title=name,
             links=tuple(link if link.startswith("http") else A + link for link in links),
@@ -94,6 +101,18 @@ def test_a_page_that_was_read_shares_its_cash_and_its_links_wait(desk: Desk) -> 
     document = desk.keeper.document(desk.page("/"))
     assert document is not None
     assert (document.title, document.etag, document.checks, document.changes) == ("/", "e", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("cut", "etag"), [(FailureKind.TOO_LARGE, "e"), (FailureKind.TIMEOUT, None)]
+)
+def test_of_a_page_that_broke_off_nobody_asks_whether_it_is_unchanged(
+    cut: FailureKind, etag: str | None, desk: Desk
+) -> None:
+    assert desk.read("/", cut=cut) is State.FETCHED
+    document = desk.keeper.document(desk.page("/"))
+    assert document is not None
+    assert document.etag == etag
 
 
 def test_a_page_that_is_read_again_says_whether_it_changed(desk: Desk) -> None:

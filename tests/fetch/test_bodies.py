@@ -35,14 +35,15 @@ def read(chunks: Chunks, cap: int = 100, coding: str = "") -> Body | Failed | No
 
 
 def test_a_body_is_all_its_chunks() -> None:
-    assert read(Chunks(b"ab", b"c")) == Body(b"abc", 3, cut=False)
-    assert read(Chunks()) == Body(b"", 0, cut=False)
+    assert read(Chunks(b"ab", b"c")) == Body(b"abc", 3, cut=None)
+    assert read(Chunks()) == Body(b"", 0, cut=None)
 
 
 def test_a_body_as_long_as_the_cap_is_whole_and_a_longer_one_is_cut() -> None:
-    assert read(Chunks(b"abc", b"d"), cap=4) == Body(b"abcd", 4, cut=False)
-    assert read(Chunks(b"abc", b"de"), cap=4) == Body(b"abcd", 4, cut=True)
-    assert read(Chunks(b"abcd", b"e"), cap=4) == Body(b"abcd", 4, cut=True)
+    assert read(Chunks(b"abc", b"d"), cap=4) == Body(b"abcd", 4, cut=None)
+    too_large = FailureKind.TOO_LARGE
+    assert read(Chunks(b"abc", b"de"), cap=4) == Body(b"abcd", 4, cut=too_large)
+    assert read(Chunks(b"abcd", b"e"), cap=4) == Body(b"abcd", 4, cut=too_large)
 
 
 def test_what_is_beyond_the_cap_is_not_read() -> None:
@@ -53,17 +54,18 @@ def test_what_is_beyond_the_cap_is_not_read() -> None:
 
 def test_the_cap_holds_before_and_after_decoding() -> None:
     coded = gzip.compress(b"a" * 1000)
-    assert read(Chunks(coded), cap=100, coding="gzip") == Body(b"a" * 100, len(coded), cut=True)
+    cut = FailureKind.TOO_LARGE
+    assert read(Chunks(coded), cap=100, coding="gzip") == Body(b"a" * 100, len(coded), cut)
     incompressible = gzip.compress(bytes(range(256)), compresslevel=0)
     body = read(Chunks(incompressible[:100], incompressible[100:]), cap=100, coding="gzip")
     assert isinstance(body, Body)
-    assert (body.wire_bytes, body.cut) == (100, True)
+    assert (body.wire_bytes, body.cut) == (100, FailureKind.TOO_LARGE)
     assert bytes(range(256)).startswith(body.content)
 
 
 def test_a_body_that_breaks_off_is_what_came_of_it() -> None:
     error = Fault(FailureKind.RESET, "gone")
-    assert read(Chunks(b"abc", error=error)) == Body(b"abc", 3, cut=True)
+    assert read(Chunks(b"abc", error=error)) == Body(b"abc", 3, FailureKind.RESET)
 
 
 def test_a_body_that_breaks_off_before_it_began_is_a_failure() -> None:
@@ -71,11 +73,34 @@ def test_a_body_that_breaks_off_before_it_began_is_a_failure() -> None:
     assert read(Chunks(error=error)) == Failed(kind=FailureKind.RESET, detail="gone")
 
 
+class Drip(Chunks):
+    """Whose end does not come in time."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self.chunks:
+            yield chunk
+        await asyncio.Event().wait()
+
+
+def read_in_no_time(chunks: Chunks) -> Body | Failed | None:
+    return asyncio.run(read_body(chunks, "", 100, wanted, until=0))
+
+
+def test_a_body_that_is_late_is_what_came_of_it() -> None:
+    assert read_in_no_time(Drip(b"abc")) == Body(b"abc", 3, FailureKind.TIMEOUT)
+
+
+def test_a_body_of_which_nothing_came_in_time_is_a_failure() -> None:
+    failed = read_in_no_time(Drip())
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.TIMEOUT
+
+
 def test_a_coding_that_breaks_off_gives_what_came_of_it() -> None:
     content = bytes(range(200))
     body = read(Chunks(gzip.compress(content)[:-9]), cap=1000, coding="gzip")
     assert isinstance(body, Body)
-    assert body.cut
+    assert body.cut is FailureKind.ENCODING
     assert content.startswith(body.content)
     assert body.content
 
@@ -88,9 +113,9 @@ def test_a_coding_of_which_nothing_came_is_a_failure(coded: bytes) -> None:
 
 
 def test_nothing_and_nothing_coded_are_empty_bodies() -> None:
-    assert read(Chunks(), coding="gzip") == Body(b"", 0, cut=True)
+    assert read(Chunks(), coding="gzip") == Body(b"", 0, FailureKind.ENCODING)
     nothing = gzip.compress(b"")
-    assert read(Chunks(nothing), coding="gzip") == Body(b"", len(nothing), cut=False)
+    assert read(Chunks(nothing), coding="gzip") == Body(b"", len(nothing), cut=None)
 
 
 def test_an_unknown_coding_is_said_before_anything_is_read() -> None:
@@ -108,4 +133,4 @@ def test_a_body_is_judged_by_its_first_bytes_and_read_no_further() -> None:
 
 def test_a_short_body_is_judged_at_its_end() -> None:
     assert read(Chunks(b"%PDF")) is None
-    assert read(Chunks(b"text")) == Body(b"text", 4, cut=False)
+    assert read(Chunks(b"text")) == Body(b"text", 4, cut=None)

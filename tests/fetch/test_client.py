@@ -11,7 +11,7 @@ from minicrawl.fetch.rules import Place
 from minicrawl.fetch.targets import target
 from minicrawl.fetch.transport import Question
 from minicrawl.model import FailureKind
-from tests.fetch.wire import FAULTS, Answer, Then, Wire, answer, wire
+from tests.fetch.wire import FAULTS, Answer, Then, Wire, answer, deaf, wire
 
 NOBODY = "127.0.0.2"
 
@@ -24,8 +24,16 @@ def run(play: Coroutine[Any, Any, None]) -> None:
     asyncio.run(bounded())
 
 
-def client(connections: int = 9, keep_s: float = 1000.0) -> Client:
-    return Client(tls=ssl.create_default_context, connections=connections, keep_s=keep_s)
+def client(
+    connections: int = 9, keep_s: float = 1000.0, timeout_s: float = 60.0, pause_s: float = 0.0
+) -> Client:
+    return Client(
+        tls=ssl.create_default_context,
+        connections=connections,
+        keep_s=keep_s,
+        timeout_s=timeout_s,
+        pause_s=pause_s,
+    )
 
 
 def question(server: Wire, *addresses: str, url: str | None = None) -> Question:
@@ -66,16 +74,14 @@ def test_where_no_place_lets_us_the_last_one_tells_why() -> None:
     run(play())
 
 
-def test_a_place_that_is_silent_is_given_up_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.fetch.client._PATIENCE_S", 0.01)
-
+def test_a_place_that_is_silent_is_given_up_for_the_next() -> None:
     async def play() -> None:
         silence = Answer((), Then.HOLD)
         async with (
             wire(silence) as server,
             wire(silence, address=NOBODY, port=server.port) as other,
         ):
-            asker = client()
+            asker = client(timeout_s=0.02)
             asked = question(server, NOBODY, "127.0.0.1", url=f"https://127.0.0.1:{server.port}/")
             asking = asyncio.create_task(asker.ask(asked))
             await other.until_left(1)
@@ -85,6 +91,21 @@ def test_a_place_that_is_silent_is_given_up_for_the_next(monkeypatch: pytest.Mon
             await asyncio.wait([asking])
             await server.until_left(1)
             await asker.aclose()
+
+    run(play())
+
+
+def test_a_place_that_was_silent_is_asked_after_those_that_may_speak() -> None:
+    async def play() -> None:
+        asker = client(timeout_s=0.1)
+        async with wire(Answer(answer(b"a").pieces, Then.CLOSE)) as server:
+            asked = question(server, NOBODY, "127.0.0.1")
+            with deaf(NOBODY, server.port):
+                assert await get(asker, asked) == b"a"
+            async with wire(answer(b"b"), address=NOBODY, port=server.port) as other:
+                assert await get(asker, asked) == b"a"
+                assert (server.connections, other.connections) == (2, 0)
+        await asker.aclose()
 
     run(play())
 
@@ -207,6 +228,23 @@ def test_a_kept_connection_that_its_server_closed_is_forgotten() -> None:
             for _ in range(2):
                 assert await get(asker, question(server)) == b"a"
             assert server.connections == len(server.asked) == 2
+            await asker.aclose()
+
+    run(play())
+
+
+def test_a_question_is_asked_once_more_after_a_pause_only() -> None:
+    async def play() -> None:
+        async with wire(answer(b"a"), FAULTS["closed at once"], answer(b"a")) as server:
+            asker = client(pause_s=1000)
+            await get(asker, question(server))
+            asking = asyncio.create_task(asker.ask(question(server)))
+            await server.until_left(1)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert len(server.asked) == 2
+            asking.cancel()
+            await asyncio.wait([asking])
             await asker.aclose()
 
     run(play())

@@ -12,7 +12,7 @@ import trustme
 
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
-from minicrawl.fetch.fetcher import Fetcher
+from minicrawl.fetch.fetcher import Fetcher, _keep_s, _pause_s
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -79,7 +79,7 @@ def fetch(*answers: Answer, **fields: object) -> tuple[Fetched, Wire]:
 def test_a_page_comes_over_the_wire() -> None:
     page, server = fetch(answer(PAGE))
     assert isinstance(page, Page)
-    assert (page.status, page.body, page.wire_bytes, page.cut) == (200, PAGE, len(PAGE), False)
+    assert (page.status, page.body, page.wire_bytes, page.cut) == (200, PAGE, len(PAGE), None)
     assert page.headers["content-type"] == "text/html"
     assert 0 < page.elapsed_s < 5
     assert server.connections == 1
@@ -176,7 +176,8 @@ KINDS = {
     "chunks that are none": FailureKind.PROTOCOL,
     "a chunk's size without end": FailureKind.PROTOCOL,
 }
-TIMEOUTS = ["silence", "silence in the headers", "silence in the body"]
+TIMEOUTS = ["silence", "silence in the headers"]
+LATE = ["silence in the body"]
 CUT = [
     "a body too short",
     "a body reset",
@@ -187,7 +188,7 @@ CUT = [
 
 
 def test_every_fault_has_its_law() -> None:
-    assert FAULTS.keys() == {*KINDS, *TIMEOUTS, *CUT, "a body without end"}
+    assert FAULTS.keys() == {*KINDS, *TIMEOUTS, *CUT, *LATE, "a body without end"}
 
 
 @pytest.mark.parametrize("fault", KINDS)
@@ -209,18 +210,26 @@ def test_a_body_that_breaks_off_is_a_page_that_is_cut(fault: str) -> None:
 def test_what_browsers_forgive_is_forgiven(oddity: str) -> None:
     page, _ = fetch(ODDITIES[oddity])
     assert isinstance(page, Page)
-    assert (page.body, page.wire_bytes, page.cut) == (ODD_PAGE, len(ODD_PAGE), False)
+    assert (page.body, page.wire_bytes, page.cut) == (ODD_PAGE, len(ODD_PAGE), None)
+
+
+async def ask_hastily(server: Wire) -> Fetched:
+    async with fetcher(network=Network(timeout_s=0.2)) as asker:
+        return await asker.fetch(Request(url=server.url()))
 
 
 @pytest.mark.parametrize("fault", TIMEOUTS)
 def test_one_deadline_stands_over_everything(fault: str) -> None:
-    async def talk(server: Wire) -> Fetched:
-        async with fetcher(network=Network(timeout_s=0.2)) as asker:
-            return await asker.fetch(Request(url=server.url()))
-
-    failed = meet([FAULTS[fault]], talk)
+    failed = meet([FAULTS[fault]], ask_hastily)
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.TIMEOUT
+
+
+@pytest.mark.parametrize("fault", LATE)
+def test_a_body_that_the_deadline_cuts_is_a_page_that_is_cut(fault: str) -> None:
+    page = meet([FAULTS[fault]], ask_hastily)
+    assert isinstance(page, Page)
+    assert (page.body, page.cut) == (b"abc", FailureKind.TIMEOUT)
 
 
 def test_a_lookup_that_hangs_runs_into_the_deadline() -> None:
@@ -249,7 +258,7 @@ def test_a_cancellation_goes_through_and_hangs_up() -> None:
                 await asking
             await server.until_left(1)
 
-    for fault in TIMEOUTS:
+    for fault in TIMEOUTS + LATE:
         meet([FAULTS[fault]], talk)
 
 
@@ -281,14 +290,14 @@ def test_a_url_too_long_for_the_client_is_a_failure() -> None:
 def test_a_body_without_end_is_read_to_the_cap() -> None:
     page, server = fetch(FAULTS["a body without end"], max_bytes=50_000)
     assert isinstance(page, Page)
-    assert (page.body, page.cut) == (b"x" * 50_000, True)
+    assert (page.body, page.cut) == (b"x" * 50_000, FailureKind.TOO_LARGE)
     assert server.sent < 10_000_000
 
 
 def test_a_length_beyond_the_cap_is_no_failure() -> None:
     page, _ = fetch(answer(b"x" * 50_000), max_bytes=1000)
     assert isinstance(page, Page)
-    assert (page.body, page.wire_bytes, page.cut) == (b"x" * 1000, 1000, True)
+    assert (page.body, page.wire_bytes, page.cut) == (b"x" * 1000, 1000, FailureKind.TOO_LARGE)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +322,7 @@ def ask_again(*answers: Answer) -> tuple[Fetched, Wire]:
     """Ask twice with one fetcher; the second answer counts."""
 
     async def talk(server: Wire) -> tuple[Fetched, Wire]:
-        async with fetcher() as asker:
+        async with fetcher(politeness=Politeness(delay_s=0)) as asker:
             await asker.fetch(Request(url=server.url("/1")))
             return await asker.fetch(Request(url=server.url("/2"))), server
 
@@ -366,6 +375,11 @@ def test_a_kept_connection_that_died_is_replaced_and_is_no_failure() -> None:
     assert isinstance(page, Page)
     assert server.connections == 2
     assert len(server.asked) == 3
+
+
+def test_it_is_replaced_after_a_pause_no_shorter_than_any_delay_it_may_have_been_kept_for() -> None:
+    assert _pause_s(0) == 0
+    assert all(_pause_s(delay_s) == _keep_s(delay_s) for delay_s in (0.1, 1, 60))
 
 
 # ---------------------------------------------------------------- where connections go

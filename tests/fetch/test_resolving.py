@@ -147,6 +147,6 @@ def test_the_system_knows_localhost_and_knows_no_name_that_is_none() -> None:
         with pytest.raises(OSError, match="not known"):
             await look_up("a" * 64 + ".invalid")
 
-    lookup = SystemLookup()
+    lookup = SystemLookup(1)
     asyncio.run(ask(lookup))
     lookup.close()

@@ -61,7 +61,7 @@ def test_a_transport_of_httpx_is_asked_in_place_of_our_own_and_closed() -> None:
     transport = Canned(page(body))
     fetched = fetch(transport)
     assert isinstance(fetched, Page)
-    assert (fetched.body, fetched.cut) == (b"abc", True)
+    assert (fetched.body, fetched.cut) == (b"abc", FailureKind.RESET)
     (asked,) = transport.asked
     assert (asked.method, str(asked.url)) == ("GET", "http://1.2.3.4/a%7Eb")
     assert asked.headers["host"] == "1.2.3.4"

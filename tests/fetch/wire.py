@@ -7,8 +7,8 @@ import asyncio
 import socket
 import ssl
 import struct
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from typing import NamedTuple
 _TURNS = 5  # of the loop, which client and server share
 _TLS_HELLO = b"\x16"  # the first byte
 _PATIENCE_S = 10
+_ENOUGH_TO_FILL = 4
 
 
 class Then(Enum):
@@ -138,6 +139,20 @@ async def wire(
         for task in turns:
             task.cancel()
         await asyncio.gather(*turns, return_exceptions=True)
+
+
+@contextmanager
+def deaf(address: str = "127.0.0.1", port: int = 0) -> Iterator[int]:
+    """A port on which whoever knocks hears nothing: no room is left for one more to wait."""
+    with ExitStack() as leaving:
+        listening = leaving.enter_context(socket.socket())
+        listening.bind((address, port))
+        listening.listen(0)
+        for _ in range(_ENOUGH_TO_FILL):
+            knocking = leaving.enter_context(socket.socket())
+            knocking.setblocking(False)
+            knocking.connect_ex(listening.getsockname())
+        yield listening.getsockname()[1]
 
 
 def _raw(*pieces: bytes, then: Then = Then.CLOSE) -> Answer:

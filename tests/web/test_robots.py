@@ -398,7 +398,7 @@ def test_no_bytes_are_an_error(body: bytes) -> None:
 # ---------------------------------------------------------------- what follows from a fetch
 
 
-def page(body: bytes, status: int = 200, cut: bool = False) -> Page:
+def page(body: bytes, status: int = 200, cut: FailureKind | None = None) -> Page:
     return Page(status=status, headers={}, body=body, cut=cut)
 
 
@@ -414,7 +414,8 @@ def test_an_answer_that_says_nothing_allows_all() -> None:
 
 
 def test_the_last_line_of_an_answer_that_was_cut_is_not_obeyed() -> None:
-    assert verdict(page(b"User-agent: *\nDisallow: /x", cut=True), AGENT).rules == ALLOW_ALL
+    too_large = page(b"User-agent: *\nDisallow: /x", cut=FailureKind.TOO_LARGE)
+    assert verdict(too_large, AGENT).rules == ALLOW_ALL
 
 
 KINDS_OF_NO_FILE = {FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT}
