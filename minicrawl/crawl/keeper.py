@@ -59,6 +59,7 @@ class Keeper:
         self._finishing = False
         self.counters = tables.counters(store.connection)
         self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
+        self.hosts_before = len(self.frontier.origins)  # those that earlier runs knew
 
     # ------------------------------------------------------------ what happened
 
@@ -70,6 +71,12 @@ class Keeper:
         origins = self.frontier.origins
         self._urls |= {row.id: origins[row.host] + row.path for row in meeting.urls}
         return meeting
+
+    def host_at(self, origin: str) -> int:
+        """The host, be it one without pages."""
+        host, rows = self.frontier.host_at(origin)
+        self._open.hosts += rows
+        return host
 
     def settle(self, step: Step, state: State = State.UNREAD) -> list[Plan]:
         """Apply the step and remember to write it."""
