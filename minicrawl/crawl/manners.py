@@ -95,6 +95,8 @@ class Manners:
         self._hosts.spare(host, self._clock.now(), wait_s)
         if self._settings.politeness.robots:
             clock.rules, clock.rules_until = self._keeper.robots(host) or (None, 0.0)
+        if self._settings.scope.sitemaps and clock.rules is not None:
+            self._await_sitemaps(host, clock.rules.sitemaps)  # who knows how far that run came
         self._hosts.spare(host, self._began, self._hosts.delay_s(host))
 
     async def locate(self, host: int) -> bool:
@@ -175,7 +177,8 @@ class Manners:
 
     async def _ask(self, url: str, max_bytes: int) -> Page | Moved | Failed | Refused:
         host = self._keeper.host_at(origin(url))
-        if not self._has_rules(host) and self._hosts[host].address is None:
+        self._has_rules(host)  # what earlier runs knew of its delay counts here as well
+        if self._hosts[host].address is None:
             where = await self._fetcher.locate(url)
             if not isinstance(where, str):
                 return where

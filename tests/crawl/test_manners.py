@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -102,6 +103,63 @@ def test_our_own_group_speaks_for_us(path: Path) -> None:
     answer = text("User-agent: *\nDisallow: /\n\nUser-agent: archivist\nDisallow: /1")
     _, run = crawl_with(answer, path, agent="archivist")
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
+
+
+def _hops(count: int, end: Answer) -> dict[str, Answer]:
+    names = [f"{A}/hop{number}.txt" for number in range(count)]
+    return (
+        {ROBOTS: moved(names[0])}
+        | {name: moved(after) for name, after in pairwise(names)}
+        | {names[-1]: end}
+    )
+
+
+RULES, ALL, NOTHING = {"/": True, "/1": False}, {"/": True, "/1": True}, {"/": False}
+SAYING = text("User-agent: *\nDisallow: /1")
+LAST_LINE = b"User-agent: *\n" + b"#" * (499 * 1024) + b"\nDisallow: /1\n"
+WHAT_FOLLOWS: dict[str, tuple[Answer | dict[str, Answer], dict[str, bool]]] = {
+    "200 text/plain 'Disallow: /x'": (SAYING, RULES),
+    "200 empty": (text(""), ALL),
+    "200 text/html soft-404": (html(title="Not found", body="Disallow: /"), ALL),
+    "204": (replace(text(""), status=204), ALL),
+    "301 x1..x5 -> 200": (_hops(5, SAYING), RULES),
+    "301 x6": (_hops(6, SAYING), ALL),
+    "redirect loop": (moved("/robots.txt"), ALL),
+    "redirect to private IP": (
+        {ROBOTS: moved(f"{B}/"), f"{B}/": Refused(reason=Refusal.ADDRESS)},
+        NOTHING,
+    ),
+    **{
+        str(status): (Failed(kind=FailureKind.CLIENT_ERROR, status=status), ALL)
+        for status in (400, 401, 403, 451)
+    },
+    "404": (failed(FailureKind.NOT_FOUND), ALL),
+    "410": (failed(FailureKind.NOT_FOUND), ALL),
+    "500": (failed(FailureKind.SERVER_ERROR), NOTHING),
+    "503": (failed(FailureKind.SERVER_ERROR), NOTHING),
+    "DNS failure": (failed(FailureKind.DNS), NOTHING),
+    "connection refused": (failed(FailureKind.CONNECT), NOTHING),
+    "TLS error": (failed(FailureKind.TLS), NOTHING),
+    "gzip bomb": (replace(text(LAST_LINE.decode()), cut=FailureKind.TOO_LARGE), RULES),
+    "501 KiB, rule after 500 KiB": (text(LAST_LINE.decode().replace("#", "##", 2048)), RULES),
+    "499 KiB, rule at the end": (text(LAST_LINE.decode()), RULES),
+    "UTF-16 BOM": (replace(SAYING, body=SAYING.body.decode().encode("utf-16")), RULES),
+}
+ELSEWHERE = {"503 + cached copy"}  # test_rules_that_were_had_hold_on_while_the_host_cannot_say
+
+
+@pytest.mark.parametrize("case", WHAT_FOLLOWS)
+def test_what_follows_from_a_robots_txt_is_what_the_standard_says(case: str, path: Path) -> None:
+    given, allowed = WHAT_FOLLOWS[case]
+    answers = given if isinstance(given, dict) else {ROBOTS: given}
+    web = FakeWeb(web_of({f"{A}/": ["/1"], f"{A}/1": []}) | answers)
+    crawl(web, path, f"{A}/")
+    assert set(web.asked) & {f"{A}/", f"{A}/1"} == {A + page for page in allowed if allowed[page]}
+
+
+def test_every_case_of_the_vectors_has_its_law(shared_vector: Callable[[str], Path]) -> None:
+    cases = json.loads(shared_vector("robots_fetch_semantics.json").read_text("utf-8"))
+    assert {case["case"] for case in cases} == WHAT_FOLLOWS.keys() | ELSEWHERE
 
 
 # ---------------------------------------------------------------- redirects
@@ -294,6 +352,17 @@ def test_a_sitemap_elsewhere_takes_a_turn_of_its_own_host(path: Path) -> None:
     crawl(web, path, f"{A}/", f"{B}/", sitemaps=True, delay=1)
     assert len(starts(web, B)) == 8
     assert are_apart(starts(web, B), 1)
+
+
+def test_sitemaps_that_a_run_left_unread_are_read_by_the_next(path: Path) -> None:
+    web = FakeWeb(
+        {f"{A}/": html(), ROBOTS: text("User-agent: *\nCrawl-delay: 10\nSitemap: /a.xml")}
+    )
+    web.answers[f"{A}/a.xml"] = text(f"{A}/listed")
+    crawl(web, path, f"{A}/", sitemaps=True, for_=5)
+    assert web.asked == []
+    run = crawl(web, path, f"{A}/", sitemaps=True)
+    assert run.states == {f"{A}/": State.FETCHED, f"{A}/listed": State.NOT_FOUND}
 
 
 def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
