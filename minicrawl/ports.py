@@ -20,11 +20,13 @@ class Fetcher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What came of asking for a page, perhaps without its body: whoever reads it has it."""
+    """What came of asking for a page, without its body: whoever reads it has it."""
 
     fetched: Fetched
     read: Callable[[], Awaitable[Reading | Failed]] | None = None
     """What the page says, once; a failure if it was too much. None where there is no page."""
+    is_large: bool = False
+    """Reading it takes longer than its host should be kept waiting."""
 
 
 class Outside(Fetcher, Protocol):

@@ -70,6 +70,7 @@ class Keeper:
         self.counters = tables.counters(store.connection)
         self._fetches = tables.fetches_known(store.connection)
         self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
+        self.hosts_before = len(self.frontier.origins)  # those that earlier runs knew
 
     # ------------------------------------------------------------ what happened
 
@@ -87,6 +88,12 @@ class Keeper:
                 (page, written[url]) for page, url in new.items() if url in written
             ]
         return meeting
+
+    def host_at(self, origin: str) -> int:
+        """The host, be it one without pages."""
+        host, rows = self.frontier.host_at(origin)
+        self._open.hosts += rows
+        return host
 
     def settle(self, step: Step, state: State = State.UNREAD) -> list[Plan]:
         """Apply the step and remember to write it."""

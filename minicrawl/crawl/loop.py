@@ -56,11 +56,11 @@ class Crawler:
         self._depths = None if limit is None else Depths(frontier, limit)
         self._leasing = Leasing(settings, keeper, clock)
         self.hosts = Hosts(settings.politeness, self._leasing.resume)
-        self._manners = Manners(settings, keeper, self.hosts, outside, clock)
+        self._news = asyncio.Event()
+        self._manners = Manners(settings, keeper, self.hosts, outside, clock, self._news.set)
         self._replays = Replays(frontier, settings.order.replay)
         waiting = Waiting(self._leasing.queue, self._leasing.order, self._depths, self._replays.saw)
         self._settler = Settler(settings, keeper, waiting, gate)
-        self._news = asyncio.Event()
         self._stopping = False
         self._tries: dict[int, int] = {}
         self._spelled: dict[int, str] = {}
@@ -135,13 +135,18 @@ class Crawler:
 
     def _launch(self, turns: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""
-        while len(self._turns) < self._settings.politeness.concurrency and not self._is_spent():
+        while self._under_way < self._settings.politeness.concurrency and not self._is_spent():
             turn = self._next_turn()
             if turn is None:
                 return
             task = turns.create_task(turn)
             self._turns.add(task)
             task.add_done_callback(self._end_turn)
+
+    @property
+    def _under_way(self) -> int:
+        """Turns, but for those that wait for a turn of another host."""
+        return len(self._turns) - len(self._manners.guests)
 
     def _end_turn(self, turn: asyncio.Task[None]) -> None:
         self._turns.discard(turn)
@@ -155,10 +160,12 @@ class Crawler:
     def _reason_to_end(self, running_s: float) -> Reason | None:
         if self._is_over(running_s):
             return Reason.STOPPED if self._stopping else Reason.BUDGET
-        if self._turns or self._news.is_set() or not self._keeper.has_room:
+        if self._under_way or self._news.is_set() or not self._keeper.has_room:
             return None
         if self._is_spent():
             return Reason.BUDGET
+        if self._turns:
+            return None
         if self.hosts.next_wake() is not None and self._wants_more():
             return None
         return None if self._finds_more() else Reason.EMPTY
@@ -198,6 +205,7 @@ class Crawler:
                 await self._news.wait()
 
     async def _let_end(self, grace_s: float | None) -> None:
+        self._manners.guests.leave()
         if self._turns:
             _, late = await asyncio.wait(tuple(self._turns), timeout=grace_s)
             for task in late:
@@ -218,13 +226,13 @@ class Crawler:
                 self._settle_unasked(lease, state, now)
             elif host in self._learning or not self.hosts.has_room(host):
                 self._leasing.give_back(lease)
-            elif not self._manners.are_known(host) and self.hosts[host].ready_at <= now:
+            elif not self._is_due(host, now):
+                self._leasing.give_back(lease)
+                self.hosts.resume_when_ready(host, now)
+            elif not self._manners.are_known(host):
                 self._leasing.give_back(lease)
                 self._learning.add(host)
                 return self._learn(host)
-            elif self.hosts[host].ready_at > now:
-                self._leasing.give_back(lease)
-                self.hosts.resume_when_ready(host, now)
             else:
                 self._pages_under_way += 1
                 self.hosts[host].pages += not lease.again
@@ -233,6 +241,11 @@ class Crawler:
                 return self._visit(lease)
         self._news.set()
         return None
+
+    def _is_due(self, host: int, now: float) -> bool:
+        """What is known of it from earlier runs may tell us to wait."""
+        self._manners.are_known(host)
+        return self.hosts.may_be_asked(host, now)
 
     def _refusal(self, lease: Lease, now: float) -> State | None:
         """Why the page is not asked for."""
@@ -273,13 +286,8 @@ class Crawler:
         try:
             if not await self._manners.locate(host) or self._manners.are_known(host):
                 return
-            if not self.hosts.has_room(host):
-                return
-            self.hosts.begin(host, self._clock.now())
-            try:
+            if self.hosts.has_room(host):
                 await self._manners.learn(host, self._tell, self._read_sitemap)
-            finally:
-                self.hosts.end(host, self._clock.now())
         finally:
             self._learning.discard(host)
             self.hosts.resume_when_ready(host, self._clock.now())

@@ -2,8 +2,10 @@
 
 Laws (RFC 9309): no page is asked for before robots.txt has answered; what is not there forbids
 nothing; what cannot be had forbids all. An answer holds for a day by the clock, and no longer if
-the clock is turned. Sitemaps come before pages; each is a request like any other: it takes a turn
-of its host, and keeps the delay.
+the clock is turned. Sitemaps come before pages. Each is a request like any other, as is each hop
+of a redirect: it takes a turn of the host that it goes to, and keeps its delay. A host that an
+earlier run knew may have been asked by it a moment ago. Of a robots.txt that broke off nobody knows
+what the rest forbids: it was not had.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from minicrawl.config import Settings
 from minicrawl.crawl.endings import in_words, strike, tries_of
 from minicrawl.crawl.events import Listener, Noted
+from minicrawl.crawl.guests import Guests
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.politeness import Hosts, remaining_s
 from minicrawl.model import (
@@ -33,7 +36,7 @@ from minicrawl.ports import Clock, Fetcher
 from minicrawl.store.records import HostRow
 from minicrawl.web import robots, sitemaps
 from minicrawl.web.headers import LONGEST_WAIT_S
-from minicrawl.web.urls import canonical
+from minicrawl.web.urls import canonical, origin
 
 MOST_REDIRECTS = 5
 LONG_PAUSE_S = 10.0
@@ -55,13 +58,21 @@ class Manners:
     """Learns how a host wants to be asked."""
 
     def __init__(
-        self, settings: Settings, keeper: Keeper, hosts: Hosts, fetcher: Fetcher, clock: Clock
+        self,
+        settings: Settings,
+        keeper: Keeper,
+        hosts: Hosts,
+        fetcher: Fetcher,
+        clock: Clock,
+        stir: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._keeper = keeper
         self._hosts = hosts
         self._fetcher = fetcher
         self._clock = clock
+        self._began = clock.now()
+        self.guests = Guests(hosts, clock, stir)
         self._sitemaps: dict[int, _Sitemaps] = {}
 
     def are_known(self, host: int) -> bool:
@@ -74,13 +85,23 @@ class Manners:
         clock, today = self._hosts[host], self._clock.today()
         if not clock.recalled:
             clock.recalled = True
-            wait_s = remaining_s(self._keeper.wait_until(host), today, LONGEST_WAIT_S)
-            self._hosts.spare(host, self._clock.now(), wait_s)
-            if self._settings.politeness.robots:
-                clock.rules, clock.rules_until = self._keeper.robots(host) or (None, 0.0)
+            self._recall(host, today)
         until = clock.rules_until
         holds = math.isinf(until) or remaining_s(until, today, robots.ANSWER_HOLDS_S) > 0
         return clock.rules is not None and holds
+
+    def _recall(self, host: int, today: float) -> None:
+        """What earlier runs knew of it."""
+        if host >= self._keeper.hosts_before:
+            return
+        clock = self._hosts[host]
+        wait_s = remaining_s(self._keeper.wait_until(host), today, LONGEST_WAIT_S)
+        self._hosts.spare(host, self._clock.now(), wait_s)
+        if self._settings.politeness.robots:
+            clock.rules, clock.rules_until = self._keeper.robots(host) or (None, 0.0)
+        if self._settings.scope.sitemaps and clock.rules is not None:
+            self._await_sitemaps(host, clock.rules.sitemaps)  # who knows how far that run came
+        self._hosts.spare(host, self._began, self._hosts.delay_s(host))
 
     async def locate(self, host: int) -> bool:
         """Find the host's address; False if it has none that we may connect to."""
@@ -93,7 +114,7 @@ class Manners:
         return False
 
     async def learn(self, host: int, tell: Listener, read_sitemap: SitemapReader) -> None:
-        """Ask one thing: robots.txt, or after it a sitemap that is wanted; the host is leased."""
+        """Ask one thing: robots.txt, or after it a sitemap that is wanted."""
         if host in self._sitemaps:
             await self._read_a_sitemap(host, tell, read_sitemap)
         elif not self._settings.politeness.robots:
@@ -115,6 +136,7 @@ class Manners:
         if self._settings.scope.sitemaps and clock.rules is None:
             self._await_sitemaps(host, rules.sitemaps)
         clock.rules, clock.rules_until = rules, self._clock.today() + verdict.holds_s
+        self._hosts.spare(host, self._clock.now(), self._hosts.delay_s(host))
         said = f"robots.txt: {in_words(answer)}" if verdict.is_silence else None
         self._remember(host, trouble=said)
 
@@ -158,6 +180,8 @@ class Manners:
         url = f"{origin}/robots.txt"
         for _ in range(MOST_REDIRECTS + 1):
             answer = await self._ask(url, robots.MAX_BYTES)
+            if isinstance(answer, Page) and answer.cut and answer.broke_off:
+                return Failed(kind=answer.cut, detail=f"{url} broke off")
             if not isinstance(answer, Moved):
                 return answer
             target = canonical(answer.target, url)
@@ -167,7 +191,15 @@ class Manners:
         return Failed(kind=FailureKind.BAD_REDIRECT, detail=f"{origin}/robots.txt leads nowhere")
 
     async def _ask(self, url: str, max_bytes: int) -> Page | Moved | Failed | Refused:
-        answer = await self._fetcher.fetch(Request(url=url, want=Want.TEXT, max_bytes=max_bytes))
+        host = self._keeper.host_at(origin(url))
+        self._has_rules(host)  # what earlier runs knew of its delay counts here as well
+        if self._hosts[host].address is None:
+            where = await self._fetcher.locate(url)
+            if not isinstance(where, str):
+                return where
+            self._hosts.found_at(host, where)
+        request = Request(url=url, want=Want.TEXT, max_bytes=max_bytes)
+        answer = await self.guests.ask(host, lambda: self._fetcher.fetch(request))
         self._keeper.count("requests")
         if isinstance(answer, Page):
             self._keeper.count("wire_bytes", answer.wire_bytes)

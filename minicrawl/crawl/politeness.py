@@ -4,11 +4,12 @@ Laws: a host has at most `per_host` requests at once and an address `per_address
 of one request and the start of the next lies the larger of our delay and the host's Crawl-delay
 (capped); trouble doubles the pause, success halves what is left of it.
 
+guest    whoever asks a host in the turn of another one: it goes before the host's own pages
 strike   a failure that counts against the host: it did not answer, or asked us to slow down
 down     a host with too many strikes: for a while its pages are settled without asking
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -65,6 +66,7 @@ class Hosts:
         self._hosts: defaultdict[int, Host] = defaultdict(Host)
         self._addresses: defaultdict[str, _Address] = defaultdict(_Address)
         self._wakes: list[tuple[float, int]] = []
+        self._guests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
         self._vacant: set[str] = set()  # addresses that have room, and hosts that wait for it
 
     def __getitem__(self, host: int) -> Host:
@@ -75,6 +77,11 @@ class Hosts:
         rules = self._hosts[host].rules
         asked = rules.crawl_delay_s if rules is not None else None
         return max(self._politeness.delay_s, min(asked or 0.0, self._politeness.max_delay_s))
+
+    def may_be_asked(self, host: int, now: float) -> bool:
+        """Whether its own clock allows it."""
+        clock = self._hosts[host]
+        return clock.ready_at <= now and clock.in_use < self._politeness.per_host
 
     def has_room(self, host: int) -> bool:
         """Whether its address takes one more request; if not, the host is told when it does."""
@@ -152,9 +159,22 @@ class Hosts:
         if clock.in_use >= self._politeness.per_host:
             return
         if clock.ready_at <= now:
-            self._resume(host)
+            self._let_ask(host)
         else:
             heappush(self._wakes, (clock.ready_at, host))
+
+    def invite(self, host: int, call: Callable[[], None]) -> None:
+        """A guest is called, once, when the host may be asked."""
+        self._guests[host].append(call)
+
+    def _let_ask(self, host: int) -> None:
+        if host not in self._guests:
+            self._resume(host)
+            return
+        call = self._guests[host].popleft()
+        if not self._guests[host]:
+            del self._guests[host]
+        call()
 
     def wake(self, now: float) -> None:
         """Resume the hosts whose time has come."""

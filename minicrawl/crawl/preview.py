@@ -24,6 +24,8 @@ from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, Fetcher
 from minicrawl.web.robots import Rules
 
+_LOOKS_EVERY_S = 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class FirstPage:
@@ -75,7 +77,9 @@ class Rehearsal:
         pages = list(islice(self._turns(), count))
         asked = [page for page in pages if self._gate_refuses(page) is None]
         hosts = list(dict.fromkeys(self._frontier.host_of[page] for page in asked))
+        waking = asyncio.create_task(self._wake())
         await asyncio.gather(*map(self._learn, hosts))
+        waking.cancel()
         return Preview(
             len(self._keeper.planted()),
             len(self._frontier),
@@ -102,6 +106,12 @@ class Rehearsal:
         async with self._room:
             if await self._manners.locate(host):
                 await self._manners.learn(host, lambda _event: None, _no_sitemaps)
+
+    async def _wake(self) -> None:
+        """Whoever waits for a host that has answered already."""
+        while True:
+            self._hosts.wake(self._clock.now())
+            await asyncio.sleep(_LOOKS_EVERY_S)
 
     def _gate_refuses(self, page: int) -> State | None:
         pages = self._hosts[self._frontier.host_of[page]].pages

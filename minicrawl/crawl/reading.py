@@ -1,7 +1,10 @@
 """Reading pages without blocking the loop: small ones at once, large ones in another process.
 
-Law: nothing that a server sends keeps the loop from its work for longer than a blink, and nothing
-that kills the reader, or keeps it for ever, ends the crawl.
+Laws: nothing that a server sends keeps the loop from its work for longer than a blink, and nothing
+that kills the reader, or keeps it for ever, ends the crawl. However many large bodies wait to be
+read, none is held in memory for it.
+
+aside    where a large body waits: a file without a name
 
 The other process is a plain one that is told what to do through its pipes. A process pool would
 import the user's own script once more, and crawl again where that has no guard against it.
@@ -13,10 +16,12 @@ import asyncio
 import pickle
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import BinaryIO, TypeVar
+from io import BytesIO
+from tempfile import TemporaryFile
+from typing import IO, Any, BinaryIO, TypeVar
 
 from minicrawl.model import Failed, FailureKind, Page, Reading
 from minicrawl.web.reader import Wishes, read
@@ -30,6 +35,7 @@ SMALL = 256 * 1024
 LONGEST_S = 30.0
 """For one body in the other process."""
 _SIZE_BYTES = 8
+_PIECE_BYTES = 256 * 1024
 _SERVE = (
     "import sys; from minicrawl.crawl.reading import serve; "
     "serve(sys.stdin.buffer, sys.stdout.buffer)"
@@ -49,29 +55,52 @@ class Reader:
         self._small = small
         self._other = OtherProcess()
 
-    async def page(self, page: Page, url: str) -> Reading | Failed:
-        """What the page says; a failure if it was too much for the process that read it."""
-        task = partial(self._read, page.body, url, dict(page.headers))
-        if len(page.body) <= self._small:
-            return task()
+    def is_large(self, page: Page) -> bool:
+        """Whether it is read in the other process."""
+        return len(page.body) > self._small
+
+    def later(self, page: Page, url: str) -> Callable[[], Awaitable[Reading | Failed]]:
+        """Reads the page when it is called; a large one need not be held for that."""
+        task = partial(self._read, url=url, headers=dict(page.headers))
+        if self.is_large(page):
+            return partial(self._page_aside, task, aside(page.body))
+        return partial(self._page_here, task, page.body)
+
+    async def _page_here(self, task: Callable[..., Reading], body: bytes) -> Reading | Failed:
+        return task(body)
+
+    async def _page_aside(self, task: Callable[..., Reading], body: IO[bytes]) -> Reading | Failed:
+        """A failure if it was too much for the process that read it."""
         try:
-            return await self._other.run(task)
+            with body:
+                return await self._other.run(task, body)
         except ReaderLost as lost:
             return Failed(kind=FailureKind.TOO_LARGE, detail=str(lost))
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         """What the sitemap lists; nothing if it was too much."""
-        task = partial(self._parse_sitemap, body, url)
+        task = partial(self._parse_sitemap, url=url)
         if len(body) <= self._small:
-            return task()
+            return task(body)
         try:
-            return await self._other.run(task)
+            return await self._other.run(task, BytesIO(body))
         except ReaderLost as lost:
             return Sitemap(limit=str(lost))
 
     async def close(self) -> None:
         """End the other process."""
         await self._other.close()
+
+
+def aside(body: bytes) -> IO[bytes]:
+    """In memory after all where the disk takes no more."""
+    try:
+        file = TemporaryFile()  # noqa: SIM115  # whoever reads it closes it
+        file.write(body)
+        file.seek(0)
+    except OSError:
+        return BytesIO(body)
+    return file
 
 
 class OtherProcess:
@@ -82,13 +111,13 @@ class OtherProcess:
         self._process: Process | None = None
         self._turn = asyncio.Lock()
 
-    async def run(self, task: Callable[[], T]) -> T:
-        """What the task, which must be picklable, answers."""
+    async def run(self, task: Callable[..., T], body: IO[bytes]) -> T:
+        """What the task, which must be picklable, answers when it is called with the body."""
         async with self._turn:
             done = False
             try:
                 async with asyncio.timeout(self._longest_s):
-                    answer: T = pickle.loads(await self._ask(pickle.dumps(task)))
+                    answer: T = pickle.loads(await self._ask(pickle.dumps(task), body))
                 done = True
                 return answer
             except TimeoutError as error:
@@ -99,11 +128,15 @@ class OtherProcess:
                 if not done:
                     await self.close()
 
-    async def _ask(self, question: bytes) -> bytes:
+    async def _ask(self, question: bytes, body: IO[bytes]) -> bytes:
         process = self._process or await self._start()
         if process.stdin is None or process.stdout is None:
             raise EOFError
-        process.stdin.write(len(question).to_bytes(_SIZE_BYTES, "big") + question)
+        process.stdin.write(_framed(question))
+        while piece := body.read(_PIECE_BYTES):
+            process.stdin.write(_framed(piece))
+            await process.stdin.drain()
+        process.stdin.write(_framed(b""))
         await process.stdin.drain()
         size = int.from_bytes(await process.stdout.readexactly(_SIZE_BYTES), "big")
         return await process.stdout.readexactly(size)
@@ -126,15 +159,23 @@ class OtherProcess:
 
 def serve(questions: BinaryIO, answers: BinaryIO) -> None:
     """The other process: do what is asked, until nobody asks or listens any more."""
-    with suppress(BrokenPipeError):
-        while (question := _next_question(questions)) is not None:
-            answer = pickle.dumps(pickle.loads(question)())
-            answers.write(len(answer).to_bytes(_SIZE_BYTES, "big") + answer)
+    with suppress(BrokenPipeError, EOFError):
+        while question := _next_frame(questions):
+            task: Callable[[bytes], Any] = pickle.loads(question)
+            body = b"".join(iter(partial(_next_frame, questions), b""))
+            answers.write(_framed(pickle.dumps(task(body))))
             answers.flush()
 
 
-def _next_question(questions: BinaryIO) -> bytes | None:
-    """None when the crawl has gone, be it in the middle of a question."""
-    size = int.from_bytes(questions.read(_SIZE_BYTES), "big")
-    question = questions.read(size)
-    return question if size and len(question) == size else None
+def _framed(frame: bytes) -> bytes:
+    return len(frame).to_bytes(_SIZE_BYTES, "big") + frame
+
+
+def _next_frame(questions: BinaryIO) -> bytes:
+    """Nothing at its end; raises EOFError when the crawl has gone in the middle of it."""
+    head = questions.read(_SIZE_BYTES)
+    size = int.from_bytes(head, "big")
+    frame = questions.read(size)
+    if len(head) < _SIZE_BYTES or len(frame) < size:
+        raise EOFError
+    return frame

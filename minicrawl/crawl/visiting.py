@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 
 from minicrawl import ports
 from minicrawl.config import Network, Politeness, Settings
@@ -68,7 +67,8 @@ class Visitor:
         fetched = await self._fetcher.fetch(request)
         if not isinstance(fetched, Page):
             return Visit(fetched)
-        return Visit(fetched, partial(self._reader.page, fetched, request.url))
+        read = self._reader.later(fetched, request.url)
+        return Visit(replace(fetched, body=b""), read, is_large=self._reader.is_large(fetched))
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         """What a sitemap lists."""

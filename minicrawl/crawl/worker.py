@@ -14,13 +14,11 @@ import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from enum import IntEnum
 from typing import Any, NamedTuple, assert_never
 
 from minicrawl.crawl.line import Line, first_message
 from minicrawl.crawl.memory import look_for_cycles_seldom
-from minicrawl.crawl.reading import SMALL
 from minicrawl.crawl.visiting import Charge, Visitor, visiting
 from minicrawl.model import Failed, Fetched, Page, Reading, Request
 
@@ -95,11 +93,10 @@ class Worker:
         page = visit.fetched
         if not isinstance(page, Page) or visit.read is None:
             return Visited(number, page, None)
-        without_body = replace(page, body=b"")
-        if len(page.body) <= SMALL:
-            return Visited(number, without_body, await visit.read())
+        if not visit.is_large:
+            return Visited(number, page, await visit.read())
         self._unread[number] = visit.read
-        return Visited(number, without_body, None)
+        return Visited(number, page, None)
 
 
 async def serve(connection: socket.socket, charge: Charge) -> None:

@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 from minicrawl.fetch.bodies import Body, Judge, read_body
 from minicrawl.fetch.decoding import UnknownCoding
+from minicrawl.fetch.pace import Pace
 from minicrawl.fetch.transport import Answer
 from minicrawl.model import (
     Failed,
@@ -47,13 +48,13 @@ _SUCCESS = 2  # hundred
 _FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
 
 
-async def read_answer(request: Request, answer: Answer, until: float | None = None) -> Fetched:
-    """The body has time `until` then, by the loop's clock. The caller closes the answer."""
+async def read_answer(request: Request, answer: Answer, pace: Pace | None = None) -> Fetched:
+    """The caller closes the answer."""
     status, headers = answer.status, answer.headers
     if _bytes_of(headers) > _MAX_HEADERS_BYTES:
         return Failed(kind=FailureKind.TOO_LARGE, detail="headers", status=status)
     if status // 100 == _SUCCESS:
-        return await _page(request, answer, until)
+        return await _page(request, answer, pace)
     return _no_page(request, status, headers)
 
 
@@ -74,11 +75,11 @@ def _no_page(request: Request, status: int, headers: Mapping[str, str]) -> Fetch
     return Failed(kind=kind, status=status, retry_after=headers.get("retry-after"))
 
 
-async def _page(request: Request, answer: Answer, until: float | None) -> Fetched:
+async def _page(request: Request, answer: Answer, pace: Pace | None) -> Fetched:
     status, headers = answer.status, answer.headers
     if status in _EMPTY:
         return Page(status=status, headers=headers, body=b"")
-    body = await _wanted_body(request, answer, until)
+    body = await _wanted_body(request, answer, pace)
     if body is None:
         essence, _ = media_type(headers.get("content-type"))
         return Refused(reason=Refusal.TYPE, detail=essence or "no type", status=status)
@@ -93,16 +94,14 @@ async def _page(request: Request, answer: Answer, until: float | None) -> Fetche
     )
 
 
-async def _wanted_body(
-    request: Request, answer: Answer, until: float | None
-) -> Body | Failed | None:
+async def _wanted_body(request: Request, answer: Answer, pace: Pace | None) -> Body | Failed | None:
     """None: it is not of a kind that is wanted."""
     judge = _judge(request.want, answer.headers.get("content-type"))
     if judge is False:
         return None
     coding = answer.headers.get("content-encoding", "")
     try:
-        return await read_body(answer.body, coding, request.max_bytes, judge, until)
+        return await read_body(answer.body, coding, request.max_bytes, judge, pace)
     except UnknownCoding as error:
         return Failed(kind=FailureKind.ENCODING, detail=str(error))
 

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from minicrawl.fetch.decoding import Decoder
 from minicrawl.fetch.failures import EXPECTED, Fault, failure, kind_of
+from minicrawl.fetch.pace import Breath, Pace
 from minicrawl.model import Failed, FailureKind
 
 _ENOUGH_TO_TELL = 1445  # bytes; the MIME Sniffing standard looks at no more
@@ -32,7 +33,7 @@ async def read_body(
     content_encoding: str,
     cap: int,
     is_wanted: Judge | Literal[True],
-    until: float | None = None,
+    pace: Pace | None = None,
 ) -> Body | Failed | None:
     """None: judged by its first bytes it is not wanted, and was read no further.
 
@@ -40,7 +41,7 @@ async def read_body(
     """
     reading = _Reading(content_encoding, cap, is_wanted)
     try:
-        await _read_in_time(reading, pieces, until)
+        await _read_in_time(reading, pieces, pace or Pace(Breath()))
     except EXPECTED as error:
         if not reading.length:
             return failure(error)
@@ -48,24 +49,27 @@ async def read_body(
     return reading.outcome()
 
 
-async def _read_in_time(
-    reading: "_Reading", pieces: AsyncIterable[bytes], until: float | None
-) -> None:
+async def _read_in_time(reading: "_Reading", pieces: AsyncIterable[bytes], pace: Pace) -> None:
     try:
-        async with asyncio.timeout_at(until):
+        async with asyncio.timeout_at(pace.until):
             async for piece in pieces:
-                reading.take(piece)
+                if pace.breath.is_out:
+                    await pace.breath.wait()
+                if not reading.is_enough:
+                    pace.breath.draw(reading, reading.take(piece))
                 if reading.is_enough:
                     break
     except TimeoutError as error:
         raise Fault(FailureKind.TIMEOUT, "the body did not come in time") from error
+    finally:
+        pace.breath.let_go(reading)
 
 
 class _Reading:
     def __init__(self, content_encoding: str, cap: int, is_wanted: Judge | Literal[True]) -> None:
         # One byte beyond the cap tells that there is more.
         self._decoder = Decoder(content_encoding, limit=cap + 1)
-        self._cap = cap
+        self.cap = cap
         self._judge = None if is_wanted is True else is_wanted
         self._wire_bytes = 0
         self._content: list[bytes] = []
@@ -73,17 +77,22 @@ class _Reading:
         self.length = 0
         self.cut: FailureKind | None = None
 
-    def take(self, piece: bytes) -> None:
-        content = self._decoder.decode(piece[: self._cap - self._wire_bytes])
+    def take(self, piece: bytes) -> int:
+        """The size of what it holds."""
+        content = self._decoder.decode(piece[: self.cap - self._wire_bytes])
         self._content.append(content)
         self.length += len(content)
         self._wire_bytes += len(piece)
         if self._judge and self.length >= _ENOUGH_TO_TELL:
             self._hear(self._judge)
-        if max(self._wire_bytes, self.length) > self._cap:
+        if max(self._wire_bytes, self.length) > self.cap:
             self.cut = FailureKind.TOO_LARGE
         elif self._decoder.broken:
             self.cut = FailureKind.ENCODING
+        return len(content)
+
+    def cut_here(self) -> None:
+        self.cut = FailureKind.TOO_LARGE
 
     def _hear(self, judge: Judge) -> None:
         self._content = [b"".join(self._content)]
@@ -102,6 +111,9 @@ class _Reading:
             self._hear(self._judge)
         if self._unwanted:
             return None
-        content = b"".join(self._content)[: self._cap]
+        if self.length > self.cap:
+            self._content[-1] = self._content[-1][: self.cap - self.length]
+        content = b"".join(self._content)
+        self._content.clear()
         cut = self.cut or (None if whole else FailureKind.ENCODING)
-        return Body(content, min(self._wire_bytes, self._cap), cut)
+        return Body(content, min(self._wire_bytes, self.cap), cut)

@@ -117,6 +117,14 @@ def _bites(chunk: bytes) -> Iterator[bytes]:
     return (chunk[at : at + _BITE] for at in range(0, len(chunk), _BITE))
 
 
+def _joined(pieces: list[bytes], room: int) -> bytes:
+    """Of what is too much nothing is copied but the pieces themselves."""
+    excess = sum(map(len, pieces)) - room
+    if excess > 0:
+        pieces[-1] = pieces[-1][:-excess]
+    return b"".join(pieces)
+
+
 class _Brotli:
     def __init__(self) -> None:
         self._stream = brotli.Decompressor()
@@ -124,26 +132,26 @@ class _Brotli:
         self.broken = False
 
     def decode(self, chunk: bytes, room: int) -> bytes:
-        decoded = bytearray()
+        decoded: list[bytes] = []
+        left = room
         # At an error the library keeps what it had decoded of a bite: hence small ones.
         for bite in _bites(chunk):
-            if self.ended or self.broken or len(decoded) >= room:
+            if self.ended or self.broken or left <= 0:
                 break
-            decoded += self._decompress(bite, room - len(decoded))
-        return bytes(decoded[:room])
+            for piece in self._decompress(bite, left):
+                decoded.append(piece)
+                left -= len(piece)
+        return _joined(decoded, room)
 
-    def _decompress(self, bite: bytes, room: int) -> bytearray:
-        decoded = bytearray()
+    def _decompress(self, bite: bytes, room: int) -> Iterator[bytes]:
         try:
-            while piece := self._stream.process(bite, output_buffer_limit=room):
-                decoded += piece
+            while room > 0 and (piece := self._stream.process(bite, output_buffer_limit=room)):
+                yield piece
+                room -= len(piece)
                 bite = b""
-                if len(decoded) >= room:
-                    break
             self.ended = self._stream.is_finished()
         except brotli.error:
             self.broken = True
-        return decoded
 
 
 class _Zstd:
@@ -157,14 +165,16 @@ class _Zstd:
         self.broken = False
 
     def decode(self, chunk: bytes, room: int) -> bytes:
-        decoded = bytearray()
+        decoded: list[bytes] = []
+        left = room
         # The library knows no limit: it is fed so little that one bite cannot grow far.
         for bite in _bites(chunk):
             rest = bite
-            while rest and len(decoded) < room and not self.broken:
+            while rest and left > 0 and not self.broken:
                 given, rest = self._decompress(rest)
-                decoded += given
-        return bytes(decoded[:room])
+                decoded.append(given)
+                left -= len(given)
+        return _joined(decoded, room)
 
     def _decompress(self, bite: bytes) -> tuple[bytes, bytes]:
         """What the frame makes of a bite, and what of the bite comes after the frame."""

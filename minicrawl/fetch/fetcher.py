@@ -18,6 +18,7 @@ from minicrawl.fetch.answers import read_answer
 from minicrawl.fetch.client import Client
 from minicrawl.fetch.decoding import ACCEPTED
 from minicrawl.fetch.failures import EXPECTED, Fault, failure
+from minicrawl.fetch.pace import Breath, Pace
 from minicrawl.fetch.resolving import Lookup, Resolver, SystemLookup
 from minicrawl.fetch.rules import Place, ResolveRules, parse_rule
 from minicrawl.fetch.targets import Target, target
@@ -55,6 +56,7 @@ class Fetcher:
     ) -> None:
         self._timeout_s = network.timeout_s
         self._headers = _own_headers(politeness)
+        self._breath = Breath()
         self._system_lookup = SystemLookup(politeness.concurrency)
         self._resolver = Resolver(
             lookup or self._system_lookup,
@@ -100,7 +102,7 @@ class Fetcher:
             if isinstance(answer, Refused | Failed):
                 return answer
             try:
-                return await read_answer(request, answer, until)
+                return await read_answer(request, answer, Pace(self._breath, until))
             finally:
                 await answer.aclose()
         except EXPECTED as error:
@@ -120,7 +122,12 @@ class Fetcher:
 
     async def locate(self, url: str) -> str | Refused | Failed:
         """The address that a fetch of this URL would connect to first."""
-        located = await self._located(url)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                located = await self._located(url)
+        except TimeoutError:
+            detail = f"no address in {self._timeout_s:g} s"
+            return Failed(kind=FailureKind.TIMEOUT, detail=detail)
         if isinstance(located, Refused | Failed):
             return located
         _, places = located

@@ -85,6 +85,9 @@ _NEXT_SIZE = re.compile(rb"\r?\n" + _SIZE)
 _PART_OF_NEXT = re.compile(rb"\r?\Z|\r?\n" + _PART_OF_SIZE)
 
 
+_MANY_CHUNKS, _TINY_BYTES = 10_000, 8  # so many of so few cost more than they can be worth
+
+
 class ByChunks:
     """Chunks, each after its size; one of no bytes is the last, and trailers may follow it."""
 
@@ -93,6 +96,7 @@ class ByChunks:
         self._left = 0  # bytes of the chunk under way
         self._size, self._part_of_size = _FIRST_SIZE, _PART_OF_FIRST
         self._in_trailers = False
+        self._count = self._given_bytes = 0
         self.ended = False
         self.excess = False
         self.fault: Fault | None = None
@@ -128,6 +132,11 @@ class ByChunks:
             return None
         self._left = int(line[1], 16)
         self._in_trailers = not self._left
+        self._count += 1
+        self._given_bytes += self._left
+        if self._count >= _MANY_CHUNKS and self._given_bytes < self._count * _TINY_BYTES:
+            self.fault = Fault(FailureKind.PROTOCOL, "chunks that hold next to nothing")
+            return None
         self._size, self._part_of_size = _NEXT_SIZE, _PART_OF_NEXT
         # The trailers' end is a blank line, and the line of the last size may be before it.
         return line.end() - self._in_trailers

@@ -112,6 +112,11 @@ class Frontier:
         self.host_of.append(host)
         self.depth.append(depth)
 
+    def host_at(self, origin: str) -> tuple[int, list[HostRow]]:
+        """A host, be it one without pages, and its row if it is new."""
+        meeting = Meeting()
+        return self._host(origin, meeting), meeting.hosts
+
     def _host(self, origin: str, meeting: Meeting) -> int:
         host = self._host_ids.get(origin)
         if host is None:

@@ -135,7 +135,7 @@ class ByHost:
 
     def resume(self, host: int) -> None:
         """The host may be asked again."""
-        queue = self._queues[host]
+        queue = self._queue(host)
         queue.ready = True
         self._show(queue)
 

@@ -14,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager
-from functools import partial
 from itertools import islice
 from math import inf
 from pathlib import Path
@@ -79,7 +78,7 @@ class Nearby:
         began = time.perf_counter()
         page = Page(status=200, headers=_HTML, body=_as_html(self._web.links(request.url)))
         self.own_s += time.perf_counter() - began
-        return Visit(page, partial(self._reader.page, page, request.url))
+        return Visit(page, self._reader.later(page, request.url))
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         return Sitemap()

@@ -1,7 +1,7 @@
 """Crawls from the first page to the last, over a web in a dict and into a real store."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -142,13 +142,15 @@ def reach(links: dict[str, list[str]]) -> set[str]:
 def test_a_page_that_is_too_much_for_the_reader_fails_alone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = Reader.page
+    later = Reader.later
 
-    async def fail(self: Reader, page: Page, url: str) -> Reading | Failed:
-        too_much = Failed(kind=FailureKind.TOO_LARGE)
-        return too_much if url.endswith("/0") else await read(self, page, url)
+    async def fail() -> Failed:
+        return Failed(kind=FailureKind.TOO_LARGE)
 
-    monkeypatch.setattr(Reader, "page", fail)
+    def fail_once(self: Reader, page: Page, url: str) -> Callable[[], Awaitable[Reading | Failed]]:
+        return fail if url.endswith("/0") else later(self, page, url)
+
+    monkeypatch.setattr(Reader, "later", fail_once)
     run = crawl(star(A, 2), path, f"{A}/")
     names = {url.removeprefix(A): state.name for url, state in run.states.items()}
     assert names == {"/": "FETCHED", "/0": "TOO_LARGE", "/1": "FETCHED"}

@@ -1,12 +1,15 @@
+import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from minicrawl.config import Settings
-from minicrawl.crawl.events import Noted
+from minicrawl.crawl.events import Noted, Reason
 from minicrawl.crawl.manners import MOST_REDIRECTS, Manners
 from minicrawl.crawl.politeness import DOWN_FOR_S, Hosts
 from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused, Request, State, Unchanged
@@ -114,6 +117,63 @@ def test_our_own_group_speaks_for_us(path: Path) -> None:
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
 
 
+def _hops(count: int, end: Answer) -> dict[str, Answer]:
+    names = [f"{A}/hop{number}.txt" for number in range(count)]
+    return (
+        {ROBOTS: moved(names[0])}
+        | {name: moved(after) for name, after in pairwise(names)}
+        | {names[-1]: end}
+    )
+
+
+RULES, ALL, NOTHING = {"/": True, "/1": False}, {"/": True, "/1": True}, {"/": False}
+SAYING = text("User-agent: *\nDisallow: /1")
+LAST_LINE = b"User-agent: *\n" + b"#" * (499 * 1024) + b"\nDisallow: /1\n"
+WHAT_FOLLOWS: dict[str, tuple[Answer | dict[str, Answer], dict[str, bool]]] = {
+    "200 text/plain 'Disallow: /x'": (SAYING, RULES),
+    "200 empty": (text(""), ALL),
+    "200 text/html soft-404": (html(title="Not found", body="Disallow: /"), ALL),
+    "204": (replace(text(""), status=204), ALL),
+    "301 x1..x5 -> 200": (_hops(5, SAYING), RULES),
+    "301 x6": (_hops(6, SAYING), ALL),
+    "redirect loop": (moved("/robots.txt"), ALL),
+    "redirect to private IP": (
+        {ROBOTS: moved(f"{B}/"), f"{B}/": Refused(reason=Refusal.ADDRESS)},
+        NOTHING,
+    ),
+    **{
+        str(status): (Failed(kind=FailureKind.CLIENT_ERROR, status=status), ALL)
+        for status in (400, 401, 403, 451)
+    },
+    "404": (failed(FailureKind.NOT_FOUND), ALL),
+    "410": (failed(FailureKind.NOT_FOUND), ALL),
+    "500": (failed(FailureKind.SERVER_ERROR), NOTHING),
+    "503": (failed(FailureKind.SERVER_ERROR), NOTHING),
+    "DNS failure": (failed(FailureKind.DNS), NOTHING),
+    "connection refused": (failed(FailureKind.CONNECT), NOTHING),
+    "TLS error": (failed(FailureKind.TLS), NOTHING),
+    "gzip bomb": (replace(text(LAST_LINE.decode()), cut=FailureKind.TOO_LARGE), RULES),
+    "501 KiB, rule after 500 KiB": (text(LAST_LINE.decode().replace("#", "##", 2048)), RULES),
+    "499 KiB, rule at the end": (text(LAST_LINE.decode()), RULES),
+    "UTF-16 BOM": (replace(SAYING, body=SAYING.body.decode().encode("utf-16")), RULES),
+}
+ELSEWHERE = {"503 + cached copy"}  # test_rules_that_were_had_hold_on_while_the_host_cannot_say
+
+
+@pytest.mark.parametrize("case", WHAT_FOLLOWS)
+def test_what_follows_from_a_robots_txt_is_what_the_standard_says(case: str, path: Path) -> None:
+    given, allowed = WHAT_FOLLOWS[case]
+    answers = given if isinstance(given, dict) else {ROBOTS: given}
+    web = FakeWeb(web_of({f"{A}/": ["/1"], f"{A}/1": []}) | answers)
+    crawl(web, path, f"{A}/")
+    assert set(web.asked) & {f"{A}/", f"{A}/1"} == {A + page for page in allowed if allowed[page]}
+
+
+def test_every_case_of_the_vectors_has_its_law(shared_vector: Callable[[str], Path]) -> None:
+    cases = json.loads(shared_vector("robots_fetch_semantics.json").read_text("utf-8"))
+    assert {case["case"] for case in cases} == WHAT_FOLLOWS.keys() | ELSEWHERE
+
+
 # ---------------------------------------------------------------- redirects
 
 
@@ -138,6 +198,64 @@ def test_a_robots_txt_that_leads_where_we_do_not_go_forbids_all(path: Path) -> N
     assert crawl(web, path, f"{A}/").states == {f"{A}/": State.ROBOTS}
 
 
+def starts(web: FakeWeb, origin: str) -> list[float]:
+    return sorted(visit.began for visit in web.visits_of(origin))
+
+
+def are_apart(times: list[float], delay_s: float) -> bool:
+    return all(later - earlier >= delay_s for earlier, later in pairwise(times))
+
+
+def test_each_hop_of_a_robots_txt_keeps_the_delay_of_the_host_it_goes_to(path: Path) -> None:
+    web = FakeWeb(web_of({f"{A}/": [f"{B}/"], f"{B}/": ["/1", "/2"], f"{B}/1": [], f"{B}/2": []}))
+    web.answers |= {
+        ROBOTS: moved("/moved.txt"),
+        f"{A}/moved.txt": moved(f"{B}/robots.txt"),
+        f"{B}/robots.txt": moved("/moved.txt"),
+        f"{B}/moved.txt": text(""),
+    }
+    run = crawl(web, path, f"{A}/", f"{B}/", delay=1)
+    assert set(run.states.values()) == {State.FETCHED}
+    assert len(starts(web, A)) == 3
+    assert len(starts(web, B)) == 7
+    assert are_apart(starts(web, A), 1)
+    assert are_apart(starts(web, B), 1)
+
+
+def test_many_hosts_whose_robots_txt_is_elsewhere_hold_up_nobody(path: Path) -> None:
+    hosts = [f"http://h{number}.example" for number in range(20)]
+    web = FakeWeb({f"{B}/robots.txt": text(""), f"{A}/": html("/1", "/2"), f"{B}/": html()})
+    web.answers |= {f"{host}/robots.txt": moved(f"{B}/robots.txt") for host in hosts}
+    seeds = [f"{host}/" for host in hosts]
+    crawl(web, path, *seeds, f"{A}/", delay=10, concurrency=2)
+    assert are_apart(starts(web, B), 10)
+    assert starts(web, A)[-1] <= 1000 + 3 * 10
+    assert all(len(starts(web, host)) == 2 for host in hosts)
+
+
+def test_a_budget_that_is_spent_does_not_wait_for_a_robots_txt_elsewhere(path: Path) -> None:
+    web = FakeWeb({f"{A}/": html(), f"{B}/robots.txt": text("User-agent: *\nCrawl-delay: 50")})
+    web.answers["http://c.example/robots.txt"] = moved(f"{B}/robots.txt")
+    seeds = (f"{A}/", f"{B}/", "http://c.example/")
+    run = crawl(web, path, *seeds, delay=0, pages=1)
+    assert run.reason is Reason.BUDGET
+    assert max(visit.ended for visit in web.visits) < 1050
+
+
+@pytest.mark.parametrize("kind", [FailureKind.RESET, FailureKind.TIMEOUT, FailureKind.ENCODING])
+def test_a_robots_txt_that_broke_off_was_not_had(kind: FailureKind, path: Path) -> None:
+    broken = replace(text("User-agent: *\nDisallow: /2\n"), cut=kind)
+    web, run = crawl_with(broken, path)
+    assert run.states[f"{A}/"] in (State.of(kind), State.ROBOTS)
+    assert web.asked == []
+
+
+def test_a_robots_txt_that_is_cut_at_its_cap_is_obeyed(path: Path) -> None:
+    large = replace(text("User-agent: *\nDisallow: /1\n"), cut=FailureKind.TOO_LARGE)
+    _, run = crawl_with(large, path)
+    assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
+
+
 # ---------------------------------------------------------------- addresses
 
 
@@ -159,6 +277,21 @@ def test_a_name_without_an_address_is_looked_up_twice(path: Path) -> None:
 def test_an_address_that_is_refused_closes_the_host_at_once(path: Path) -> None:
     web = FakeWeb({}, places={A: Refused(reason=Refusal.ADDRESS)})
     assert crawl(web, path, f"{A}/").states == {f"{A}/": State.ADDRESS}
+
+
+@pytest.mark.parametrize(("rules", "delay_s"), [("", 5), ("User-agent: *\nCrawl-delay: 30", 30)])
+def test_a_run_that_goes_on_keeps_the_delay_of_hosts_that_were_asked_a_moment_ago(
+    rules: str, delay_s: float, path: Path
+) -> None:
+    crawl_with(text(rules), path, delay=5, pages=1)
+    again, _ = crawl_with(text(rules), path, delay=5)
+    assert [visit.began for visit in again.visits] == [1000 + delay_s]
+
+
+def test_a_run_that_goes_on_spares_hosts_of_whose_first_words_nothing_was_kept(path: Path) -> None:
+    crawl_with(failed(FailureKind.SERVER_ERROR), path, delay=5, for_=0.5)
+    again, _ = crawl_with(text(""), path, delay=5)
+    assert [visit.began for visit in again.visits] == [1005, 1010, 1015]
 
 
 def test_the_address_is_found_anew_by_every_run_though_rules_hold_on(path: Path) -> None:
@@ -246,6 +379,25 @@ def test_a_sitemap_that_reached_a_limit_is_noted(
     assert Noted(text=note) in run.events
 
 
+def test_a_sitemap_elsewhere_takes_a_turn_of_its_own_host(path: Path) -> None:
+    names = "\n".join(f"Sitemap: {B}/{number}.xml" for number in range(4))
+    web = FakeWeb({f"{A}/": html(), ROBOTS: text(names), f"{B}/": html("/1", "/2")})
+    crawl(web, path, f"{A}/", f"{B}/", sitemaps=True, delay=1)
+    assert len(starts(web, B)) == 8
+    assert are_apart(starts(web, B), 1)
+
+
+def test_sitemaps_that_a_run_left_unread_are_read_by_the_next(path: Path) -> None:
+    web = FakeWeb(
+        {f"{A}/": html(), ROBOTS: text("User-agent: *\nCrawl-delay: 10\nSitemap: /a.xml")}
+    )
+    web.answers[f"{A}/a.xml"] = text(f"{A}/listed")
+    crawl(web, path, f"{A}/", sitemaps=True, for_=5)
+    assert web.asked == []
+    run = crawl(web, path, f"{A}/", sitemaps=True)
+    assert run.states == {f"{A}/": State.FETCHED, f"{A}/listed": State.NOT_FOUND}
+
+
 def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
     count = iter(range(10_000))
 
@@ -284,6 +436,7 @@ async def learn(manners: Manners) -> None:
     async def no_sitemap(_: bytes, __: str) -> tuple[str, ...]:
         raise AssertionError
 
+    await asyncio.sleep(60)  # whatever pause the host is given, it is over
     assert await manners.locate(0)
     await manners.learn(0, lambda _: None, no_sitemap)
 

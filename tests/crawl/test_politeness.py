@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -236,6 +237,30 @@ def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
     polite.hosts.end(HOST, 1)
     assert polite.hosts.has_room(OTHER)
     assert polite.hosts.has_room(HOST)
+
+
+# ---------------------------------------------------------------- guests
+
+
+def test_a_guest_is_called_before_the_hosts_own_pages_and_once() -> None:
+    polite = Polite(delay_s=1)
+    called: list[str] = []
+    for guest in ("one", "two"):
+        polite.hosts.invite(HOST, partial(called.append, guest))
+    for end in (1, 3, 5):
+        polite.request(HOST, began=end - 1, ended=end)
+        assert polite.told(end + 0.9) == []
+        told = polite.told(end + 1)
+        assert (called, told) == (["one", "two"][: (end + 1) // 2], [] if end < 5 else [HOST])
+
+
+def test_a_host_may_be_asked_when_its_delay_is_over_and_it_has_a_connection_to_spare() -> None:
+    polite = Polite(delay_s=1, per_host=1)
+    polite.hosts.begin(HOST, 0)
+    assert not polite.hosts.may_be_asked(HOST, 2)
+    polite.hosts.end(HOST, 3)
+    assert not polite.hosts.may_be_asked(HOST, 3.9)
+    assert polite.hosts.may_be_asked(HOST, 4)
 
 
 # ---------------------------------------------------------------- all together

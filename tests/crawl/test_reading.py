@@ -1,25 +1,33 @@
 """What is large is read by another process, a real one here."""
 
 import asyncio
-import io
+import errno
 import os
 import pickle
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
-from operator import add
+from io import BytesIO
 
 import pytest
 
-from minicrawl.crawl.reading import SMALL, OtherProcess, Reader, ReaderLost, serve
+from minicrawl.crawl.reading import SMALL, OtherProcess, Reader, ReaderLost, aside, serve
 from minicrawl.model import Failed, FailureKind, Reading
 from minicrawl.web.reader import Wishes
 from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import html
 
+NOTHING = BytesIO()
 URL = "http://a.example/"
 WISHES = Wishes(with_words=True, max_links=2)
 LINKS = ("http://a.example/1", "http://a.example/2")
+
+
+def _die(_: bytes) -> None:
+    os._exit(1)
+
+
+def _sleep(_: bytes) -> None:
+    time.sleep(60)
 
 
 def reading(work: Callable[[Reader], Awaitable[None]], small: int) -> None:
@@ -35,7 +43,7 @@ def reading(work: Callable[[Reader], Awaitable[None]], small: int) -> None:
 
 def test_a_small_page_is_read_on_the_spot() -> None:
     async def work(reader: Reader) -> None:
-        found = await reader.page(html("/1", "/2", title="A", x_robots_tag="noindex"), URL)
+        found = await reader.later(html("/1", "/2", title="A", x_robots_tag="noindex"), URL)()
         assert isinstance(found, Reading)
         assert (found.title, found.noindex) == ("A", True)
         assert found.links == LINKS
@@ -46,9 +54,8 @@ def test_a_small_page_is_read_on_the_spot() -> None:
 
 def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
     async def work(reader: Reader) -> None:
-        page = html("/1", "/2", "/3", title="A")
-        here = Reader(WISHES)
-        assert await reader.page(page, URL) == await here.page(page, URL)
+        page, here = html("/1", "/2", "/3", title="A"), Reader(WISHES)
+        assert await reader.later(page, URL)() == await here.later(page, URL)()
         process = reader._other._process
         assert process is not None
         assert await reader.sitemap(b"http://a.example/1", URL) == Sitemap(
@@ -64,12 +71,12 @@ def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
 
 def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
     class Lost(OtherProcess):
-        async def run(self, task: object) -> object:  # type: ignore[override]
+        async def run(self, task: object, body: object) -> object:  # type: ignore[override]
             raise ReaderLost("why")
 
     async def work(reader: Reader) -> None:
         reader._other = Lost()
-        failed = await reader.page(html("/1"), URL)
+        failed = await reader.later(html("/1"), URL)()
         assert failed == Failed(kind=FailureKind.TOO_LARGE, detail="why")
         assert await reader.sitemap(b"http://a.example/1", URL) == Sitemap(limit="why")
 
@@ -84,11 +91,11 @@ def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
         other = OtherProcess()
         try:
             with pytest.raises(ReaderLost, match="it ended the process that read it"):
-                await other.run(partial(os._exit, 1))
+                await other.run(_die, NOTHING)
             first, second = await asyncio.gather(
-                other.run(partial(add, 1, 2)), other.run(partial(add, 3, 4))
+                other.run(len, BytesIO(b"abc")), other.run(len, BytesIO(b"x" * 1_000_000))
             )
-            assert (first, second) == (3, 7)
+            assert (first, second) == (3, 1_000_000)
         finally:
             await other.close()
         await other.close()
@@ -100,7 +107,7 @@ def test_a_task_that_does_not_end_is_given_up() -> None:
     async def work() -> None:
         other = OtherProcess(longest_s=0.05)
         with pytest.raises(ReaderLost, match=r"it was not read in 0\.05 s"):
-            await other.run(partial(time.sleep, 60))
+            await other.run(_sleep, NOTHING)
         assert other._process is None
 
     asyncio.run(work())
@@ -109,7 +116,7 @@ def test_a_task_that_does_not_end_is_given_up() -> None:
 def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
     async def work() -> None:
         other = OtherProcess()
-        running = asyncio.create_task(other.run(partial(time.sleep, 60)))
+        running = asyncio.create_task(other.run(_sleep, NOTHING))
         while other._process is None:
             await asyncio.sleep(0)
         running.cancel()
@@ -121,14 +128,28 @@ def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
 
 
 def test_the_other_process_answers_until_nobody_asks_any_more() -> None:
-    questions, answers = io.BytesIO(), io.BytesIO()
-    for number in range(2):
-        question = pickle.dumps(partial(add, number, 10))
-        questions.write(len(question).to_bytes(8, "big") + question)
+    questions, answers = BytesIO(), BytesIO()
+    for body in ([], [b"abc", b"d"]):
+        for frame in (pickle.dumps(len), *body, b""):
+            questions.write(len(frame).to_bytes(8, "big") + frame)
+    questions.write(b"half a fra")
     questions.seek(0)
     serve(questions, answers)
     answers.seek(0)
-    for number in range(2):
+    for length in (0, 4):
         size = int.from_bytes(answers.read(8), "big")
-        assert pickle.loads(answers.read(size)) == number + 10
+        assert pickle.loads(answers.read(size)) == length
     assert answers.read() == b""
+
+
+def test_a_body_is_put_aside_on_disk_and_in_memory_if_that_is_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with aside(b"abc") as body:
+        assert body.read() == b"abc"
+
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("minicrawl.crawl.reading.TemporaryFile", full)
+    assert aside(b"abc").read() == b"abc"

@@ -7,6 +7,7 @@ import pytest
 from minicrawl.fetch.bodies import Body, read_body
 from minicrawl.fetch.decoding import UnknownCoding
 from minicrawl.fetch.failures import Fault
+from minicrawl.fetch.pace import Breath, Pace
 from minicrawl.model import Failed, FailureKind
 
 
@@ -83,7 +84,7 @@ class Drip(Chunks):
 
 
 def read_in_no_time(chunks: Chunks) -> Body | Failed | None:
-    return asyncio.run(read_body(chunks, "", 100, wanted, until=0))
+    return asyncio.run(read_body(chunks, "", 100, wanted, Pace(Breath(), until=0)))
 
 
 def test_a_body_that_is_late_is_what_came_of_it() -> None:

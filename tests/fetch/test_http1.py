@@ -117,6 +117,7 @@ def test_sizes_of_chunks_are_hexadecimal() -> None:
         b"3;" + b"x" * 4100 + b"\r\nabc\r\n0\r\n\r\n",
         b"0\r\n" + b"X: y\r\n" * 10_000 + b"\r\n",
         b"0\r\nX: " + b"y" * 40_000,
+        b"1\r\na\r\n" * 10_000,
     ],
 )
 def test_what_is_no_chunk_is_a_fault(chunks: bytes) -> None:

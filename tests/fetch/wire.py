@@ -4,6 +4,7 @@ Each request, on whatever connection, gets the next answer; the last one is give
 """
 
 import asyncio
+import os
 import socket
 import ssl
 import struct
@@ -17,6 +18,8 @@ _TURNS = 5  # of the loop, which client and server share
 _TLS_HELLO = b"\x16"  # the first byte
 _PATIENCE_S = 10
 _ENOUGH_TO_FILL = 4
+_DRIPS_EVERY_S = 0.05
+_FLOOD_BYTES, _FLOODS_EVERY_S = 4096, 0.002
 
 
 class Then(Enum):
@@ -27,6 +30,8 @@ class Then(Enum):
     RESET = auto()
     HOLD = auto()  # say nothing more
     REPEAT = auto()  # say the last bytes again and again
+    DRIP = auto()  # the same, but slowly
+    GARBAGE = auto()  # say what no layer below HTTP can carry, and close
 
 
 class Answer(NamedTuple):
@@ -70,7 +75,9 @@ class Wire:
             if then is Then.HOLD:
                 await reader.read()
             if then is Then.RESET:
-                _reset(writer)
+                reset(writer)
+            if then is Then.GARBAGE:
+                os.write(writer.get_extra_info("socket").fileno(), b"garbage" * 10)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass  # the client left, as it may
         finally:
@@ -88,8 +95,12 @@ class Wire:
         pieces, then = self.answers[min(len(self.asked), len(self.answers)) - 1]
         for piece in pieces:
             await self._send(writer, piece)
-        while then is Then.REPEAT:
+        while then in (Then.REPEAT, Then.DRIP):
             await self._send(writer, pieces[-1])
+            if then is Then.DRIP:
+                await asyncio.sleep(_DRIPS_EVERY_S)
+            elif len(pieces[-1]) >= _FLOOD_BYTES:  # others are served beside it
+                await asyncio.sleep(_FLOODS_EVERY_S)
         return then
 
     async def _send(self, writer: asyncio.StreamWriter, piece: bytes) -> None:
@@ -105,7 +116,8 @@ async def _request(reader: asyncio.StreamReader) -> bytes:
     return first if first == _TLS_HELLO else first + await reader.readuntil(b"\r\n\r\n")
 
 
-def _reset(writer: asyncio.StreamWriter) -> None:
+def reset(writer: asyncio.StreamWriter) -> None:
+    """Whoever is at the other end hears of it."""
     connection = writer.get_extra_info("socket")
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()

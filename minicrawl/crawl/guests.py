@@ -1,0 +1,60 @@
+"""Requests beside those for pages: each takes a turn of the host that it goes to.
+
+Law: whoever asks, a host is asked no sooner and no more often at once than its clock allows. A
+robots.txt that leads to another host, or a sitemap there, is no way around that host's delay.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from minicrawl.crawl.politeness import Hosts
+from minicrawl.ports import Clock
+
+T = TypeVar("T")
+
+
+class Guests:
+    """Those who wait for a host to be free; `stir` wakes whoever turns the clocks of the hosts."""
+
+    def __init__(self, hosts: Hosts, clock: Clock, stir: Callable[[], None]) -> None:
+        self._hosts, self._clock, self._stir = hosts, clock, stir
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def ask(self, host: int, question: Callable[[], Awaitable[T]]) -> T:
+        """What the host answers, in its own time."""
+        while not self._may_ask(host):
+            await self._call(host)
+        self._hosts.begin(host, self._clock.now())
+        try:
+            return await question()
+        finally:
+            self._hosts.end(host, self._clock.now())
+            self._stir()
+
+    def leave(self) -> None:
+        """Nobody waits any longer: those who did are cancelled."""
+        for called in tuple(self._waiting):
+            called.cancel()
+
+    def _may_ask(self, host: int) -> bool:
+        return self._hosts.may_be_asked(host, self._clock.now()) and self._hosts.has_room(host)
+
+    async def _call(self, host: int) -> None:
+        """Until the host, or its address, has room for one more."""
+        called = asyncio.get_running_loop().create_future()
+        self._waiting.add(called)
+        self._hosts.invite(host, lambda: None if called.done() else called.set_result(None))
+        now = self._clock.now()
+        if not self._hosts.may_be_asked(host, now):
+            self._hosts.resume_when_ready(host, now)
+        self._stir()
+        try:
+            await called
+        finally:
+            self._waiting.discard(called)

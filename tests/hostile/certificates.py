@@ -1,0 +1,58 @@
+"""Certificates for servers, good and bad, made when they are asked for."""
+
+import ssl
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import trustme
+
+_DAY = timedelta(days=1)
+
+
+class Certificates:
+    """One authority that the crawl believes, and what servers show."""
+
+    def __init__(self) -> None:
+        self.authority = trustme.CA()
+
+    def shown(self, kind: str, host: str) -> ssl.SSLContext:
+        """The context of a server at this host."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._certificate(kind, host)(context)
+        if kind == "old":
+            _speak_as_of_old(context)
+        if kind == "wants to know us":
+            context.verify_mode = ssl.CERT_REQUIRED
+        return context
+
+    def _certificate(self, kind: str, host: str) -> Callable[[ssl.SSLContext], None]:
+        now = datetime.now(UTC)
+        match kind:
+            case "expired":
+                leaf = self.authority.issue_cert(host, not_after=now - _DAY)
+            case "early":
+                leaf = self.authority.issue_cert(host, not_before=now + _DAY)
+            case "other host":
+                leaf = self.authority.issue_cert("somebody-else.example")
+            case "unknown":
+                leaf = trustme.CA().issue_cert(host)
+            case "self-signed":
+                return _signed_by_itself
+            case _:
+                leaf = self.authority.issue_cert(host)
+        return leaf.configure_cert
+
+
+def _signed_by_itself(context: ssl.SSLContext) -> None:
+    authority = trustme.CA()
+    with authority.cert_pem.tempfile() as shown, authority.private_key_pem.tempfile() as key:
+        context.load_cert_chain(shown, key)
+
+
+def _speak_as_of_old(context: ssl.SSLContext) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("ALL:@SECLEVEL=0")

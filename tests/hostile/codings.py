@@ -1,0 +1,89 @@
+"""Bodies under Content-Encoding: bombs, what breaks off, what is none."""
+
+import gzip
+import zlib
+from collections.abc import Callable
+from functools import cache, partial
+
+import brotli  # type: ignore[import-untyped]  # it comes without types
+import zstandard
+
+from tests.fetch.wire import Answer, Then, answer
+from tests.hostile.fault import BAD_CODING, BEGIN, ENCODING, LARGE, PAGE, Fault
+
+_BOMB_BYTES = 64 * 1024 * 1024
+
+
+def coded(names: str, coded_body: Callable[[], bytes], *outcomes: str) -> Fault:
+    """A body under Content-Encoding."""
+
+    def answers() -> tuple[Answer, ...]:
+        headers = ("Content-Type: text/html", f"Content-Encoding: {names}")
+        return (answer(coded_body(), headers=headers, then=Then.CLOSE),)
+
+    return Fault(outcomes=outcomes, answers=answers)
+
+
+@cache
+def _text(size: int) -> bytes:
+    return BEGIN + b"a little text " * (size // 14)
+
+
+@cache
+def _bomb(name: str) -> bytes:
+    return _CODERS[name](_text(_BOMB_BYTES))
+
+
+_CODERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda body: gzip.compress(body, 6),
+    "deflate": lambda body: zlib.compress(body, 6),
+    "br": lambda body: bytes(brotli.compress(body, quality=4)),
+    "zstd": lambda body: zstandard.compress(body, 3),
+}
+
+
+def _wrapped_bomb(name: str) -> bytes:
+    return gzip.compress(_bomb(name))
+
+
+def _bare_deflate(body: bytes) -> bytes:
+    squeezer = zlib.compressobj(wbits=-15)
+    return squeezer.compress(body) + squeezer.flush()
+
+
+_TEN = b"".join(b"%d," % number for number in range(20_000))
+CODINGS = {
+    **{f"{name} bomb": coded(name, partial(_bomb, name), LARGE) for name in _CODERS},
+    **{
+        f"{name} bomb in gzip": coded(f"{name}, gzip", partial(_wrapped_bomb, name), LARGE)
+        for name in _CODERS
+    },
+    "gzip thrice": coded(
+        "gzip, gzip, gzip", lambda: gzip.compress(gzip.compress(_bomb("gzip"))), LARGE
+    ),
+    "gzip ten times": coded(", ".join(["gzip"] * 10), lambda: b"x", ENCODING),
+    "truncated gzip": coded("gzip", lambda: gzip.compress(_TEN)[:9000], BAD_CODING),
+    "truncated br": coded("br", lambda: brotli.compress(_TEN)[:9000], BAD_CODING),
+    "truncated zstd": coded("zstd", lambda: zstandard.compress(_TEN)[:-900], BAD_CODING, ENCODING),
+    "gzip with a wrong sum": coded(
+        "gzip", lambda: gzip.compress(_TEN)[:-8] + b"\0" * 8, BAD_CODING
+    ),
+    "gzip that turns to junk": coded(
+        "gzip", lambda: gzip.compress(_TEN, 0)[:5000] + b"\xff" * 5000, BAD_CODING, PAGE
+    ),
+    "gzip that is none": coded("gzip", lambda: BEGIN, ENCODING),
+    "gzip of nothing": coded("gzip", lambda: b"", PAGE, BAD_CODING),
+    "br that is none": coded("br", lambda: BEGIN * 9, ENCODING),
+    "zstd that is none": coded("zstd", lambda: BEGIN * 9, ENCODING),
+    "bare deflate": coded("deflate", lambda: _bare_deflate(BEGIN), PAGE),
+    "gzip with padding": coded("gzip", lambda: gzip.compress(BEGIN) + b"\0" * 999, PAGE),
+    "a thousand members of gzip": coded(
+        "gzip",
+        lambda: gzip.compress(b"") * 1500 + gzip.compress(BEGIN),
+        PAGE,
+        BAD_CODING,
+        ENCODING,
+    ),
+    "unknown coding": coded("middle-out", lambda: BEGIN, ENCODING),
+    "coding of control characters": coded("\x01\x02", lambda: BEGIN, ENCODING),
+}

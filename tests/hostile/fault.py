@@ -1,0 +1,60 @@
+"""A fault: what a server does, and which outcomes are right. The words of the catalogue."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.fetch.wire import Answer, Then, answer
+
+DEADLINE_S = 2.0
+MAX_BODY_BYTES = 10_000_000
+
+PAGE, MOVED, BAD_REDIRECT = "page", "moved", "failed:bad-redirect"
+LATE, BROKEN = f"page, cut after {DEADLINE_S:g} s (--timeout)", "page, cut: reset"
+JUNK, BAD_CODING = "page, cut: protocol", "page, cut: encoding"
+LARGE, TAMPERED = f"page, cut at {MAX_BODY_BYTES:,} bytes (--max-body)", "page, cut: tls"
+DNS, CONNECT, TLS = "failed:dns", "failed:connect", "failed:tls"
+TIMEOUT, RESET, PROTOCOL = "failed:timeout", "failed:reset", "failed:protocol"
+ENCODING, TOO_LARGE = "failed:encoding", "failed:too-large"
+TYPE = "refused:type"
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+BEGIN = b"<html><title>hello</title><p>"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+CHUNK = b"%x\r\n%b\r\n" % (len(BEGIN), BEGIN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """One host. `tls` names its certificate, `names` its addresses where no rule leads to it.
+
+    `scene` is what stands there: a server on a wire, one that is deaf, nobody, or one that slams
+    the door.
+    """
+
+    outcomes: tuple[str, ...]
+    answers: Callable[[], tuple[Answer, ...]] = lambda: (answer(BEGIN),)
+    scene: str = "wire"
+    tls: str = ""
+    names: str = ""
+
+
+def says(outcome: str, *pieces: bytes, then: Then = Then.CLOSE, **more: str) -> Fault:
+    """A server that answers with these bytes."""
+    return Fault(outcomes=(outcome,), answers=lambda: (Answer(pieces, then),), **more)
+
+
+def floods(*pieces: bytes, tls: str = "") -> Fault:
+    """A server whose body has no end: the cap or the deadline cuts it, whichever comes first."""
+    return Fault(outcomes=(LARGE, LATE), answers=lambda: (Answer(pieces, Then.REPEAT),), tls=tls)
+
+
+def leads(*targets: bytes, outcome: str = BAD_REDIRECT) -> Fault:
+    """A server that redirects, the last time for ever."""
+    heads = [b"HTTP/1.1 302 Found\r\nLocation: %b\r\n\r\n" % target for target in targets]
+    answers = tuple(Answer((head,), Then.CLOSE) for head in heads)
+    return Fault(outcomes=(outcome,), answers=lambda: answers)
+
+
+def shows(outcome: str, one: Answer) -> Fault:
+    """A server that gives an answer that is known elsewhere."""
+    return Fault(outcomes=(outcome,), answers=lambda: (one,))
