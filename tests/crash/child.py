@@ -7,8 +7,10 @@ one of a second, and for a log that tells, before each commit, what there will b
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Sequence
 from itertools import count
@@ -56,12 +58,19 @@ def start(plan: Plan) -> BaseProcess:
     """A child of a process that has no other threads; it has imported all that a crawl needs."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
-    child = context.Process(target=_run, args=(plan,))
+    child = context.Process(target=run, args=(plan,))
     child.start()
     return child
 
 
-def _run(plan: Plan) -> None:
+def start_alone(plan: Plan) -> subprocess.Popen[bytes]:
+    """The same, slower; no process that helps to start others stays behind."""
+    script = f"import pickle; from {__name__} import run; run(pickle.loads({pickle.dumps(plan)!r}))"
+    return subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[2])
+
+
+def run(plan: Plan) -> None:
+    """Be the child."""
     stderr = os.open(plan.stderr, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(stderr, sys.stderr.fileno())
     _shrink(plan)

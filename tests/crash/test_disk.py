@@ -6,9 +6,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import product
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,14 @@ from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import reading
 from minicrawl.store.writer import Store
-from tests.crash.child import Plan, amounts, start
+from tests.crash.child import Plan, amounts, start_alone
 from tests.crash.killing import PATIENCE_S, UNDER_WAY, Crawls, said
 from tests.crash.web import Server, serving
 from tests.stores import filled_store
 
 SIZE_BYTES = 4 << 20
 ROOM_BYTES = 200_000
+POLL_S = 0.01
 WAITS = "; the crawl waits for room and goes on by itself; Ctrl-C ends it"
 PAGE_BYTES = 4096
 COMMANDS = ("crawl", "status", "top", "check", "frontier", "export")
@@ -78,18 +78,16 @@ class FullDisk:
         return self.crawls.plan()
 
     @contextmanager
-    def waiting(self) -> Iterator[BaseProcess]:
+    def waiting(self) -> Iterator[subprocess.Popen[bytes]]:
         """The crawl, as soon as it says that it waits."""
-        plan = self.plan()
-        child = start(plan)
-        try:
-            while not self.lines():
-                child.join(0.01)
-                assert child.is_alive(), child.exitcode
-            yield child
-        finally:
-            child.kill()
-            child.join()
+        with start_alone(self.plan()) as child:
+            try:
+                while not self.lines():
+                    with suppress(subprocess.TimeoutExpired):
+                        raise AssertionError(f"it ended: {child.wait(POLL_S)}")
+                yield child
+            finally:
+                child.kill()
 
     def lines(self) -> list[str]:
         stderr = self.plan().stderr
@@ -97,9 +95,8 @@ class FullDisk:
 
     def go_on(self) -> None:
         """To the end."""
-        child = start(self.plan())
-        child.join(PATIENCE_S)
-        assert (child.exitcode, self.lines()) == (0, [])
+        assert start_alone(self.plan()).wait(PATIENCE_S) == 0
+        assert self.lines() == []
         assert self.states() == self.server.town.states
 
     def states(self) -> dict[str, State]:
@@ -120,8 +117,7 @@ def test_a_crawl_on_a_full_disk_waits_and_goes_on_when_there_is_room(full: FullD
         assert full.states() != full.server.town.states
         assert len(full.server.asked) <= asked + UNDER_WAY
         full.ballast.unlink()
-        child.join(PATIENCE_S)
-        assert child.exitcode == 0
+        assert child.wait(PATIENCE_S) == 0
     store = full.crawls.store
     first, second = full.lines()
     assert first == f"{store}: database or disk is full; what was committed before is safe{WAITS}"
@@ -134,10 +130,8 @@ def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_keeps_what_was_commi
     full: FullDisk,
 ) -> None:
     with full.waiting() as child:
-        assert child.pid is not None
-        os.kill(child.pid, signal.SIGINT)
-        child.join(PATIENCE_S)
-        assert child.exitcode == 1
+        child.send_signal(signal.SIGINT)
+        assert child.wait(PATIENCE_S) == 1
     store = full.crawls.store
     assert full.lines()[1:] == [
         f"minicrawl: {store}: database or disk is full; what was committed before is safe"
@@ -211,9 +205,7 @@ def test_a_damaged_page_of_the_file_is_one_line_or_does_not_matter(
 
 def whole_store(crawls: Crawls) -> Path:
     """A crawl that is done."""
-    child = start(crawls.plan())
-    child.join(PATIENCE_S)
-    assert child.exitcode == 0
+    assert start_alone(crawls.plan()).wait(PATIENCE_S) == 0
     return crawls.store
 
 
