@@ -1,7 +1,7 @@
 """Tags: how a tag is spelled, what it says, and what the character references in it mean.
 
-Law: attributes are found by the tokenization rules of the HTML standard. The time is proportional
-to the text: no quantifier gives back what it took.
+Laws: attributes are found by the tokenization rules of the HTML standard. The time is proportional
+to the text: no quantifier gives back what it took. No reference is an error, whatever its number.
 """
 
 import re
@@ -64,13 +64,26 @@ _REFERENCE = re.compile(
 )
 
 
+# The language refuses to read numbers of thousands of digits; so many mean no character anyway.
+_LONG_NUMBER = re.compile(r"&#(?=[0-9]{9})0*+([0-9]{0,8})[0-9]*+")
+
+
+def unescaped(text: str) -> str:
+    """Text, its character references decoded."""
+    return unescape(_in_short_numbers(text))
+
+
+def _in_short_numbers(text: str) -> str:
+    return _LONG_NUMBER.sub(r"&#0\1", text)
+
+
 def decoded(value: str) -> str:
     """The value of an attribute, its character references decoded.
 
     Other than in text, "&copy=1" and "&copyright" stay as they are: the standard saves the
     queries of those who did not write "&amp;".
     """
-    return _REFERENCE.sub(_character, value) if "&" in value else value
+    return _REFERENCE.sub(_character, _in_short_numbers(value)) if "&" in value else value
 
 
 def _character(reference: re.Match[str]) -> str:

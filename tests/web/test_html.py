@@ -174,6 +174,21 @@ def test_character_references_are_decoded_by_the_rule_of_attributes(
     assert links(f'<a href="{written}">') == [meant]
 
 
+@pytest.mark.parametrize(
+    ("number", "meant"),
+    [
+        ("9" * 6000, "\N{REPLACEMENT CHARACTER}"),
+        ("0" * 6000, "\N{REPLACEMENT CHARACTER}"),
+        ("0" * 6000 + "65", "A"),
+        ("x" + "f" * 6000, "\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_a_reference_may_have_more_digits_than_the_language_reads(number: str, meant: str) -> None:
+    said = f"&#{number};"
+    page = scan(f"<title>{said}</title><a href={said}>")
+    assert (page.title, list(page.links)) == (meant, [meant])
+
+
 # ---------------------------------------------------------------- nothing blinds
 
 
