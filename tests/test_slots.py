@@ -34,6 +34,40 @@ def test_it_answers_as_a_dictionary_of_lists_does(
         assert set(truth.get(code, ())) <= set(slots.matches(code))
 
 
+@given(st.lists(st.tuples(CODES, NUMBERS), max_size=300), st.data())
+def test_what_is_dropped_is_gone_and_all_else_is_found(
+    entries: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    slots = Slots()
+    codes = np.array([code for code, _ in entries], dtype=np.uint64)
+    slots.put_all(codes, numbers(*(number for _, number in entries)))
+    kept = list(entries)
+    while kept and data.draw(st.booleans()):
+        code, number = kept.pop(data.draw(st.integers(0, len(kept) - 1)))
+        slots.drop(code, number)
+    assert len(slots) == len(kept)
+    for code, _ in entries:
+        alike = [number for other, number in kept if looks_like(other, code)]
+        assert sorted(slots.matches(code)) == sorted(alike)
+
+
+def test_to_drop_what_is_not_there_changes_nothing() -> None:
+    slots = Slots()
+    slots.put(7, 1)
+    slots.drop(7, 2)
+    slots.drop(8, 1)
+    assert (slots.matches(7), len(slots)) == ([1], 1)
+
+
+def test_numbers_that_come_and_go_take_no_more_room() -> None:
+    slots = Slots()
+    for number in range(10_000):
+        slots.put(number, number)
+        slots.drop(number, number)
+    slots.put(7, 7)
+    assert (slots.matches(7), len(slots)) == ([7], 1)
+
+
 def looks_like(one: int, other: int) -> bool:
     return one >> 56 == other >> 56 and one & 0xFFFFFFFF == other & 0xFFFFFFFF
 
