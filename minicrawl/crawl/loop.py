@@ -251,6 +251,7 @@ class Crawler:
 
     def _settle_unasked(self, lease: Lease, state: State, now: float) -> None:
         """No request for this page: the host may be asked for another one at once."""
+        self._tries.pop(lease.page, None)
         if lease.again and state is self.hosts.trouble(lease.host, now):
             self._leasing.refresh.release(lease.page)
             if self._settings.budget.continuous:
