@@ -1,7 +1,7 @@
 """A hash map of whole numbers for a hundred million entries: 8 bytes a slot, no object an entry.
 
-Laws: several numbers may stand under one code, and all of them are found; what is dropped leaves no
-hole. It is made of many small maps, each of which grows on its own and by a quarter, so that growing
+Laws: several numbers may stand under one code, and all of them are found; who is dropped leaves no
+gap. It is made of many small maps, each of which grows on its own and by a quarter, so that growing
 never stalls a crawl and never needs twice the memory.
 
 code    64 bits, spread evenly; its first bits choose the map, the last 32 are kept

@@ -34,6 +34,8 @@ from minicrawl.store.records import FetchRow
 
 CLOSED_AT_ONCE = 500
 """Pages that are settled without a fetch before the loop looks around."""
+INTRODUCED_AT_ONCE = 5000
+"""Pages of a sitemap that become known before anybody else has a turn."""
 GRACE_S = 5.0
 """For what is under way when the crawl is stopped."""
 
@@ -289,7 +291,10 @@ class Crawler:
         sitemap = await self._outside.sitemap(body, url)
         if sitemap.limit:
             self._tell(Noted(text=f"{url}: {sitemap.limit}"))
-        self._settler.introduce(sitemap.pages, 1, sitemap.originals)
+        for start in range(0, len(sitemap.pages), INTRODUCED_AT_ONCE):
+            block = sitemap.pages[start : start + INTRODUCED_AT_ONCE]
+            self._settler.introduce(block, 1, sitemap.originals)
+            await asyncio.sleep(0)
         return sitemap.sitemaps
 
     async def _visit(self, lease: Lease) -> None:

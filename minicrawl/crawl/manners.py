@@ -29,10 +29,11 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.ports import Clock, Fetcher
+from minicrawl.ports import Clock, Outside
 from minicrawl.store.records import HostRow
 from minicrawl.web import robots, sitemaps
 from minicrawl.web.headers import LONGEST_WAIT_S
+from minicrawl.web.robots import Rules
 from minicrawl.web.urls import canonical
 
 MOST_REDIRECTS = 5
@@ -55,12 +56,12 @@ class Manners:
     """Learns how a host wants to be asked."""
 
     def __init__(
-        self, settings: Settings, keeper: Keeper, hosts: Hosts, fetcher: Fetcher, clock: Clock
+        self, settings: Settings, keeper: Keeper, hosts: Hosts, outside: Outside, clock: Clock
     ) -> None:
         self._settings = settings
         self._keeper = keeper
         self._hosts = hosts
-        self._fetcher = fetcher
+        self._outside = outside
         self._clock = clock
         self._sitemaps: dict[int, _Sitemaps] = {}
 
@@ -84,7 +85,7 @@ class Manners:
 
     async def locate(self, host: int) -> bool:
         """Find the host's address; False if it has none that we may connect to."""
-        found = await self._fetcher.locate(self._keeper.frontier.origins[host] + "/")
+        found = await self._outside.locate(self._keeper.frontier.origins[host] + "/")
         if isinstance(found, str):
             self._hosts.found_at(host, found)
             return True
@@ -106,8 +107,8 @@ class Manners:
         answer = await self._robots_txt(origin)
         if isinstance(answer, Failed) and self._failed(host, answer):
             return
-        known = clock.rules or robots.FORBID_ALL
-        verdict = robots.verdict(answer, self._settings.politeness.agent, known)
+        said = await self._outside.rules(answer) if isinstance(answer, Page) else answer
+        verdict = robots.verdict(said, clock.rules or robots.FORBID_ALL)
         rules = verdict.rules
         self._say_what_is_capped(origin, rules, tell)
         if isinstance(answer, Page) and answer.cut:
@@ -115,8 +116,8 @@ class Manners:
         if self._settings.scope.sitemaps and clock.rules is None:
             self._await_sitemaps(host, rules.sitemaps)
         clock.rules, clock.rules_until = rules, self._clock.today() + verdict.holds_s
-        said = f"robots.txt: {in_words(answer)}" if verdict.is_silence else None
-        self._remember(host, trouble=said)
+        trouble = None if isinstance(said, Rules) else f"robots.txt: {in_words(said)}"
+        self._remember(host, trouble=trouble if verdict.is_silence else None)
 
     def _failed(self, host: int, answer: Failed) -> bool:
         """Whether to ask again later, or not at all for a while, instead of judging now."""
@@ -167,7 +168,7 @@ class Manners:
         return Failed(kind=FailureKind.BAD_REDIRECT, detail=f"{origin}/robots.txt leads nowhere")
 
     async def _ask(self, url: str, max_bytes: int) -> Page | Moved | Failed | Refused:
-        answer = await self._fetcher.fetch(Request(url=url, want=Want.TEXT, max_bytes=max_bytes))
+        answer = await self._outside.fetch(Request(url=url, want=Want.TEXT, max_bytes=max_bytes))
         self._keeper.count("requests")
         if isinstance(answer, Page):
             self._keeper.count("wire_bytes", answer.wire_bytes)

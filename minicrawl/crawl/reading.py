@@ -1,7 +1,7 @@
 """Reading pages without blocking the loop: small ones at once, large ones in another process.
 
 Law: nothing that a server sends keeps the loop from its work for longer than a blink, and nothing
-that kills the reader, or keeps it for ever, ends the crawl.
+that kills the reader, keeps it for ever or is a mistake of its own ends the crawl.
 
 The other process is a plain one that is told what to do through its pipes. A process pool would
 import the user's own script once more, and crawl again where that has no guard against it.
@@ -19,16 +19,20 @@ from functools import partial
 from typing import BinaryIO, TypeVar
 
 from minicrawl.model import Failed, FailureKind, Page, Reading
+from minicrawl.web import robots, sitemaps
 from minicrawl.web.reader import Wishes, read
+from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
-from minicrawl.web.sitemaps import parse as parse_sitemap
 
 T = TypeVar("T")
 
 SMALL = 256 * 1024
 """Bytes that are read in a few milliseconds, whatever they are."""
+_ROBOTS_WEIGHT = 8
+"""Rules take so much longer than other bytes."""
 LONGEST_S = 30.0
 """For one body in the other process."""
+_SHOWN = 200  # characters of what an exception says
 _SIZE_BYTES = 8
 _SERVE = (
     "import sys; from minicrawl.crawl.reading import serve; "
@@ -41,33 +45,37 @@ class ReaderLost(Exception):
 
 
 class Reader:
-    """`read` of minicrawl.web, where it does no harm."""
+    """What minicrawl.web reads, read where it does no harm."""
 
     def __init__(self, wishes: Wishes, small: int = SMALL) -> None:
-        self._read = partial(read, wishes=wishes)
-        self._parse_sitemap = partial(parse_sitemap, strip_marks=wishes.strip_marks)
+        self._wishes = wishes
         self._small = small
         self._other = OtherProcess()
 
     async def page(self, page: Page, url: str) -> Reading | Failed:
-        """What the page says; a failure if it was too much for the process that read it."""
-        task = partial(self._read, page.body, url, dict(page.headers))
-        if len(page.body) <= self._small:
-            return task()
-        try:
-            return await self._other.run(task)
-        except ReaderLost as lost:
-            return Failed(kind=FailureKind.TOO_LARGE, detail=str(lost))
+        """What the page says; a failure if it was too much for who read it."""
+        task = partial(read, page.body, url, dict(page.headers), self._wishes)
+        return await self._done(task, len(page.body))
+
+    async def rules(self, page: Page) -> Rules | Failed:
+        """What a robots.txt says to us; a failure if it was too much."""
+        task = partial(robots.parse, page.body, self._wishes.agent, cut=page.cut is not None)
+        return await self._done(task, len(page.body) * _ROBOTS_WEIGHT)
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         """What the sitemap lists; nothing if it was too much."""
-        task = partial(self._parse_sitemap, body, url)
-        if len(body) <= self._small:
-            return task()
+        task = partial(sitemaps.parse, body, url, strip_marks=self._wishes.strip_marks)
+        listed = await self._done(task, len(body))
+        return Sitemap(limit=listed.detail) if isinstance(listed, Failed) else listed
+
+    async def _done(self, task: Callable[[], T], size: int) -> T | Failed:
         try:
-            return await self._other.run(task)
+            return await self._other.run(task) if size > self._small else task()
         except ReaderLost as lost:
-            return Sitemap(limit=str(lost))
+            return Failed(kind=FailureKind.TOO_LARGE, detail=str(lost))
+        except Exception as mistake:
+            detail = f"the reader made a mistake: {mistake!r}"[:_SHOWN]
+            return Failed(kind=FailureKind.LOST, detail=detail)
 
     async def close(self) -> None:
         """End the other process."""

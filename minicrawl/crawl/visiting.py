@@ -17,6 +17,7 @@ from minicrawl.fetch.fetcher import Fetcher
 from minicrawl.model import Failed, Fetched, Page, Refused, Request
 from minicrawl.ports import Visit
 from minicrawl.web.reader import Wishes
+from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
 
 
@@ -69,6 +70,10 @@ class Visitor:
         if not isinstance(fetched, Page):
             return Visit(fetched)
         return Visit(fetched, partial(self._reader.page, fetched, request.url))
+
+    async def rules(self, page: Page) -> Rules | Failed:
+        """What a robots.txt says to us."""
+        return await self._reader.rules(page)
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         """What a sitemap lists."""

@@ -9,6 +9,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl.events import Noted
 from minicrawl.crawl.manners import MOST_REDIRECTS, Manners
 from minicrawl.crawl.politeness import DOWN_FOR_S, Hosts
+from minicrawl.crawl.visiting import Charge, Visitor
 from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused, Request, State, Unchanged
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -275,7 +276,8 @@ def learning(
             keeper.meet([f"{A}/"], 0)
             settings, clock, web = Settings.of(), FakeClock(), FakeWeb({ROBOTS: answer})
             hosts = Hosts(settings.politeness, lambda _: None)
-            await task(Manners(settings, keeper, hosts, web, clock), hosts, clock, web)
+            visitor = Visitor(web, Charge.of(settings).reader())
+            await task(Manners(settings, keeper, hosts, visitor, clock), hosts, clock, web)
 
     in_time(work())
 

@@ -22,8 +22,9 @@ from minicrawl.crawl.workers import MOST_BY_CORES, Workers, going_out, workers_o
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.model import Failed, FailureKind, Page, Reading, Request, State
+from minicrawl.web.robots import FORBID_ALL
 from tests.crawl.children import children, nothing_left_behind
-from tests.crawl.fakes import FakeWeb, failed, html, states_of
+from tests.crawl.fakes import FakeWeb, failed, html, states_of, text
 
 A, B, C = "http://a.example/", "http://b.example/", "https://c.example/"
 CHARGE = Charge.of(Settings())
@@ -118,6 +119,7 @@ def test_a_worker_is_asked_for_other_things_too_and_what_it_takes_with_it_is_don
         assert await desk.workers.fetch(Request(url=A)) is page
         assert await desk.workers.locate(A) == "a.example"
         assert await desk.workers.fetch(Request(url=A)) == html(title="read here")
+        assert await desk.workers.rules(text("User-agent: *\nDisallow: /")) == FORBID_ALL
         assert (await desk.workers.sitemap(A.encode(), A)).pages == (A,)
 
     asyncio.run(work())
