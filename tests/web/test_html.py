@@ -329,7 +329,9 @@ def test_robots_are_asked_all_at_once_or_by_name(tags: str, robots: RobotsTag) -
 
 
 def test_meta_refresh_is_read_as_the_vectors_say(shared_vector: Callable[[str], Path]) -> None:
-    for case in json.loads(shared_vector("meta_refresh.json").read_text("utf-8")):
+    cases = json.loads(shared_vector("meta_refresh.json").read_text("utf-8"))
+    assert len(cases) == 43
+    for case in cases:
         refresh = meta_refresh(case["content"])
         assert refresh == (case["expect"] and tuple(case["expect"])), case
 
