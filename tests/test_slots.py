@@ -54,6 +54,15 @@ def test_what_is_dropped_is_gone_and_all_else_is_found(
         assert sorted(slots.matches(code)) == sorted(alike)
 
 
+def test_who_is_at_home_stays_when_others_move_up() -> None:
+    slots = Slots()
+    neighbours = [(5 << 27, 1), ((5 << 27) + 1, 2), (7 << 27, 3)]  # at home in slots 5, 5 and 7
+    for code, number in neighbours:
+        slots.put(code, number)
+    slots.drop(*neighbours[0])
+    assert [slots.matches(code) for code, _ in neighbours] == [[], [2], [3]]
+
+
 def test_to_drop_what_is_not_there_changes_nothing() -> None:
     slots = Slots()
     slots.put(7, 1)

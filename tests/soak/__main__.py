@@ -67,6 +67,7 @@ def _unharmed(soaked: Soaked) -> Finding:
 def _line(one: Sample) -> str:
     facts = (
         f"{one.at_s:,.0f} s",
+        f"{one.known:,} known",
         f"{one.pages:,} pages",
         f"{one.memory_mb:.1f} MB in {len(one.rss_bytes)} processes",
         f"{one.files} files",

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.store import tables
+from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -25,6 +25,7 @@ class Sample(NamedTuple):
     rss_bytes: tuple[int, ...]  # of each process, the crawl's own first
     files: int
     wal_bytes: int
+    known: int  # URLs
     pages: int  # fetched so far
     cpu_s: float
 
@@ -43,12 +44,14 @@ class _Process(NamedTuple):
 def sample(at_s: float, pid: int, store: Path) -> Sample:
     """The crawl of this process as it is now."""
     family = list(_family(pid))
+    known, pages = _counted(store)
     return Sample(
         at_s=at_s,
         rss_bytes=tuple(process.rss_bytes for process in family),
         files=sum(process.files for process in family),
         wal_bytes=_size(store.with_name(f"{store.name}-wal")),
-        pages=_pages(store),
+        known=known,
+        pages=pages,
         cpu_s=sum(process.cpu_s for process in family),
     )
 
@@ -68,9 +71,10 @@ def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
-def _pages(store: Path) -> int:
+def _counted(store: Path) -> tuple[int, int]:
+    """URLs known and pages fetched, as of the last commit."""
     if not store.exists():
-        return 0
+        return 0, 0
     with reading(store) as connection:
         fetched = tables.counters(connection).get("fetched", 0)
-    return fetched if isinstance(fetched, int) else 0
+        return questions.pages_known(connection), fetched if isinstance(fetched, int) else 0

@@ -98,6 +98,7 @@ def table(samples: Sequence[Sample]) -> Iterator[str]:
         ("pages/s", pace, ",.1f"),
         ("CPU ms a page", cpu_ms, ".2f"),
         ("RSS, MB", lambda part: median(one.memory_mb for one in part), ",.1f"),
+        ("URLs known", lambda part: median(one.known for one in part), ",.0f"),
         ("open files", lambda part: median(one.files for one in part), ",.0f"),
         ("processes", lambda part: median(len(one.rss_bytes) for one in part), ",.0f"),
     ):
