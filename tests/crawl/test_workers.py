@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from collections import deque
 from collections.abc import Callable
 from itertools import count
@@ -25,6 +26,8 @@ from minicrawl.model import Failed, FailureKind, Page, Reading, Request, State
 from minicrawl.web.robots import FORBID_ALL
 from tests.crawl.children import children, nothing_left_behind
 from tests.crawl.fakes import FakeWeb, failed, html, states_of, text
+from tests.crawl.test_reading import A_BLINK_S, PAGE_OF_5_MB
+from tests.fetch.wire import answer, wire
 
 A, B, C = "http://a.example/", "http://b.example/", "https://c.example/"
 CHARGE = Charge.of(Settings())
@@ -235,3 +238,25 @@ def test_a_crawl_that_fails_leaves_no_worker_behind() -> None:
 
     with nothing_left_behind(), pytest.raises(ZeroDivisionError):
         asyncio.run(fail())
+
+
+@pytest.mark.usefixtures("_never_here")
+@pytest.mark.parametrize("crew", [0, 1])
+def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:
+    """In all its turns together, by the time that its thread takes of the processor."""
+
+    async def work() -> None:
+        charge = Charge.of(Settings(), ["127.0.0.1"])
+        async with wire(answer(PAGE_OF_5_MB)) as server, going_out(charge, crew) as outside:
+            for _ in range(2):  # with the first one processes start
+                began = time.thread_time()
+                visit = await outside.visit(Request(url=server.url()))
+                assert visit.read is not None
+                reading = await visit.read()
+                took_s = time.thread_time() - began
+                assert isinstance(reading, Reading)
+                assert len(reading.links) == 10_000
+            assert took_s < A_BLINK_S
+
+    with nothing_left_behind():
+        asyncio.run(work())
