@@ -246,9 +246,9 @@ class Crawler:
         if self._depths is not None and self._depths.is_too_deep(lease.page):
             return State.UNREAD
         state = self.hosts.trouble(lease.host, now)
-        if state is None and clock.rules is not None and self._manners.are_known(lease.host):
+        if state is None and self._manners.are_known(lease.host):
             url = self._spelled.get(lease.page, lease.url)
-            return None if clock.rules.allows(url) else State.ROBOTS
+            return None if self._manners.allow(lease.host, url) else State.ROBOTS
         return state
 
     def _settle_unasked(self, lease: Lease, state: State, now: float) -> None:

@@ -3,7 +3,8 @@
 Laws (RFC 9309): no page is asked for before robots.txt has answered; what is not there forbids
 nothing; what cannot be had forbids all. An answer holds for a day by the clock, and no longer if
 the clock is turned. Sitemaps come before pages; each is a request like any other: it takes a turn
-of its host, and keeps the delay.
+of its host, and keeps the delay. However many hosts have however long rules, memory holds so much
+of them and no more.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ from minicrawl.web.headers import LONGEST_WAIT_S
 from minicrawl.web.robots import Rules
 from minicrawl.web.urls import canonical
 
+MOST_PATTERNS = 1_000_000
+"""Of rules that are in memory, in all some 100 MB; those of other hosts are in the store alone."""
+_MANY_PATTERNS = 100  # of one host
 MOST_REDIRECTS = 5
 LONG_PAUSE_S = 10.0
 """A pause that a later run has to keep as well."""
@@ -64,11 +68,18 @@ class Manners:
         self._outside = outside
         self._clock = clock
         self._sitemaps: dict[int, _Sitemaps] = {}
+        self._patterns: dict[int, int] = {}  # of hosts that have many of them
+        self._patterns_in_all = 0
 
     def are_known(self, host: int) -> bool:
         """Whether pages of the host may be asked for as it is: its address, its rules."""
         is_located = self._hosts[host].address is not None
         return self._has_rules(host) and is_located and host not in self._sitemaps
+
+    def allow(self, host: int, url: str) -> bool:
+        """Whether its rules, which are known, let us ask for this URL."""
+        rules = self._hosts[host].rules
+        return rules is not None and rules.allows(url)
 
     def _has_rules(self, host: int) -> bool:
         """Whether those of its last answer still hold, be it one to an earlier run."""
@@ -77,8 +88,8 @@ class Manners:
             clock.recalled = True
             wait_s = remaining_s(self._keeper.wait_until(host), today, LONGEST_WAIT_S)
             self._hosts.spare(host, self._clock.now(), wait_s)
-            if self._settings.politeness.robots:
-                clock.rules, clock.rules_until = self._keeper.robots(host) or (None, 0.0)
+            if self._settings.politeness.robots and (known := self._keeper.robots(host)):
+                self._keep(host, *known)
         until = clock.rules_until
         holds = math.isinf(until) or remaining_s(until, today, robots.ANSWER_HOLDS_S) > 0
         return clock.rules is not None and holds
@@ -115,9 +126,29 @@ class Manners:
             tell(Noted(text=f"{origin}/robots.txt is obeyed as far as it came: {answer.cut}"))
         if self._settings.scope.sitemaps and clock.rules is None:
             self._await_sitemaps(host, rules.sitemaps)
-        clock.rules, clock.rules_until = rules, self._clock.today() + verdict.holds_s
+        self._keep(host, rules, self._clock.today() + verdict.holds_s)
         trouble = None if isinstance(said, Rules) else f"robots.txt: {in_words(said)}"
         self._remember(host, trouble=trouble if verdict.is_silence else None)
+
+    def _keep(self, host: int, rules: Rules, until: float) -> None:
+        """In memory, as long as there is room."""
+        self._hosts[host].rules, self._hosts[host].rules_until = rules, until
+        self._patterns_in_all -= self._patterns.pop(host, 0)
+        patterns = len(rules.allowed) + len(rules.forbidden)
+        if patterns >= _MANY_PATTERNS:
+            self._patterns[host] = patterns
+            self._patterns_in_all += patterns
+        if self._patterns_in_all > MOST_PATTERNS:
+            self._make_room(host)
+
+    def _make_room(self, newest: int) -> None:
+        """The oldest go, but none that is being asked: its rules say how long it rests then."""
+        for host in list(self._patterns):
+            if self._patterns_in_all <= MOST_PATTERNS:
+                return
+            if host != newest and not self._hosts[host].in_use:
+                self._patterns_in_all -= self._patterns.pop(host)
+                self._hosts[host].forget_rules()
 
     def _failed(self, host: int, answer: Failed) -> bool:
         """Whether to ask again later, or not at all for a while, instead of judging now."""
@@ -150,6 +181,7 @@ class Manners:
         self, host: int, wait_until: float | None = None, *, trouble: str | None = None
     ) -> None:
         origin, clock = self._keeper.frontier.origins[host], self._hosts[host]
+        self._has_rules(host)  # the row replaces one that may have them
         rules = None if clock.rules is None else clock.rules.text()
         until = None if math.isinf(clock.rules_until) else clock.rules_until
         self._keeper.host(HostRow(host, origin, rules, until, wait_until, trouble))

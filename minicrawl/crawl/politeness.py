@@ -49,6 +49,10 @@ class Host:
     pages: int = 0  # read or being read
     address: str | None = None
 
+    def forget_rules(self) -> None:
+        """They are looked up when they are needed again."""
+        self.rules, self.rules_until, self.recalled = None, 0.0, False
+
 
 @dataclass(slots=True)
 class _Address:

@@ -1,5 +1,6 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tests.crawl.fakes import (
     FakeClock,
     FakeWeb,
     Run,
+    Scene,
     crawl,
     failed,
     html,
@@ -259,6 +261,34 @@ def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
     run = crawl(web, path, f"{A}/", sitemaps=True, max_sitemaps=20)
     assert len(web.visits) == 20 + 2
     assert Noted(text=f"{A} has more than 20 sitemaps (--max-sitemaps)") in run.events
+
+
+# ---------------------------------------------------------------- rules past all reason
+
+
+def test_long_rules_of_many_hosts_are_obeyed_but_not_all_of_them_are_in_memory(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are not are read in the store: no host is asked twice, or too soon."""
+    monkeypatch.setattr("minicrawl.crawl.manners.MOST_PATTERNS", 250)
+    hosts = [f"http://{name}.example" for name in "abcdefgh"]
+    patterns = "\n".join(f"Disallow: /{number}/" for number in range(100))
+    robots_txt = text(f"User-agent: *\nCrawl-delay: 5\n{patterns}")
+    web = FakeWeb({f"{host}/robots.txt": robots_txt for host in hosts})
+    web.elsewhere = lambda request: html("/x", "/7/", title=request.url)
+    most_in_memory: list[int] = []
+
+    def hear(scene: Scene, _: object) -> None:
+        kept = [scene.crawler.hosts[number].rules for number in range(len(hosts))]
+        most_in_memory.append(sum(rules is not None for rules in kept))
+
+    crawl(web, path, *(f"{host}/" for host in hosts), hear=hear, concurrency=1)
+    assert max(most_in_memory) <= 3
+    assert sorted(web.asked) == sorted(f"{host}/{page}" for host in hosts for page in ("", "x"))
+    assert len(web.visits) == 3 * len(hosts)
+    for host in hosts:
+        for before, after in pairwise(web.visits_of(host)):
+            assert after.began >= before.ended + 5
 
 
 # ---------------------------------------------------------------- a day by the clock
