@@ -35,8 +35,9 @@ LONGEST_S = 30.0
 _SHOWN = 200  # characters of what an exception says
 _SIZE_BYTES = 8
 _SERVE = (
-    "import sys; from minicrawl.crawl.reading import serve; "
-    "serve(sys.stdin.buffer, sys.stdout.buffer)"
+    "import sys; from minicrawl.crawl.memory import keep_large_arrays_apart; "
+    "from minicrawl.crawl.reading import serve; "
+    "keep_large_arrays_apart(); serve(sys.stdin.buffer, sys.stdout.buffer)"
 )
 
 
