@@ -29,14 +29,14 @@ class Soaked:
 
 @click.command()
 @click.option("--minutes", default=60.0, show_default=True)
-@click.option("--warm-up", type=float, help="Minutes that do not count.  [default: a fifth]")
+@click.option("--warm-up", type=float, help="Minutes that do not count.  [default: a third]")
 @click.option("--hostile", default=0.1, show_default=True, help="Share of hostile hosts.")
 @click.option("--delay", default="0.25", show_default=True, help="The crawl's, for each host.")
 @click.option("--json", "as_json", is_flag=True, help="All samples to stdout, all else to stderr.")
 def main(minutes: float, warm_up: float | None, hostile: float, delay: str, as_json: bool) -> None:
     with served(_PAGES, hostile) as (seeds, options):
         soaked = soak(seeds, [*options, "--delay", delay], 60 * minutes)
-    samples = after(soaked.samples, 60 * (minutes / 5 if warm_up is None else warm_up))
+    samples = after(soaked.samples, 60 * (minutes / 3 if warm_up is None else warm_up))
     found = [*findings(samples), _unharmed(soaked)]
     click.echo("\n".join([*table(samples), "", *map(told, found), *soaked.wrong]), err=as_json)
     if as_json:

@@ -1,7 +1,7 @@
 """What the samples of a crawl prove: four limits, each kept or not.
 
 Pure: samples in, findings out. What is left out at the beginning is the warm-up, in which pages
-become known and caches fill.
+become known and caches fill: the store's takes 16 MB, that is some 200,000 pages.
 
 floor    the least memory of a minute. Large pages come and go by tens of MB; what nobody gives
          back lifts the floor
