@@ -16,7 +16,7 @@ _MMAP_THRESHOLD, _ARENA_MAX = -3, -8  # of malloc.h
 _LARGE = 128 * 1024
 
 
-_CYCLES_AFTER = 5_000, 20, 1000
+_CYCLES_AFTER = 2_000, 10, 5_000
 """New objects; searches among the young; searches among the older ones."""
 
 
