@@ -66,15 +66,12 @@ _REFERENCE = re.compile(
 
 # The language refuses to read numbers of thousands of digits; so many mean no character anyway.
 _LONG_NUMBER = re.compile(r"&#(?=[0-9]{9})0*+([0-9]{0,8})[0-9]*+")
+_SHORT = len("&#12345678;")
 
 
 def unescaped(text: str) -> str:
     """Text, its character references decoded."""
-    return unescape(_in_short_numbers(text))
-
-
-def _in_short_numbers(text: str) -> str:
-    return _LONG_NUMBER.sub(r"&#0\1", text)
+    return unescape(text if len(text) <= _SHORT else _LONG_NUMBER.sub(r"&#0\1", text))
 
 
 def decoded(value: str) -> str:
@@ -83,9 +80,9 @@ def decoded(value: str) -> str:
     Other than in text, "&copy=1" and "&copyright" stay as they are: the standard saves the
     queries of those who did not write "&amp;".
     """
-    return _REFERENCE.sub(_character, _in_short_numbers(value)) if "&" in value else value
+    return _REFERENCE.sub(_character, value) if "&" in value else value
 
 
 def _character(reference: re.Match[str]) -> str:
     name = reference[1]
-    return html5.get(name, reference[0]) if name else unescape(reference[0])
+    return html5.get(name, reference[0]) if name else unescaped(reference[0])
