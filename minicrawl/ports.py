@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from minicrawl.model import Failed, Fetched, Reading, Refused, Request
+from minicrawl.model import Failed, Fetched, Page, Reading, Refused, Request
+from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
 
 
@@ -34,6 +35,9 @@ class Outside(Fetcher, Protocol):
 
     async def visit(self, request: Request) -> Visit:
         """Ask for a page; the host is free again when this answers."""
+
+    async def rules(self, page: Page) -> Rules | Failed:
+        """What a robots.txt says to us; a failure if it was too much."""
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         """What a sitemap lists; nothing if it was too much."""

@@ -1,7 +1,7 @@
 """A hash map of whole numbers for a hundred million entries: 8 bytes a slot, no object an entry.
 
-Laws: several numbers may stand under one code, and all of them are found; nothing is ever taken
-out. It is made of many small maps, each of which grows on its own and by a quarter, so that growing
+Laws: several numbers may stand under one code, and all of them are found; who is dropped leaves no
+gap. It is made of many small maps, each of which grows on its own and by a quarter, so that growing
 never stalls a crawl and never needs twice the memory.
 
 code    64 bits, spread evenly; its first bits choose the map, the last 32 are kept
@@ -67,6 +67,12 @@ class Slots:
         if self._some_wait:
             self._let_in()
         self._shards[code >> _SHARD_SHIFT].put(code & _KEPT, number)
+
+    def drop(self, code: int, number: int) -> None:
+        """The number no longer stands under this code, if it did."""
+        if self._some_wait:
+            self._let_in()
+        self._shards[code >> _SHARD_SHIFT].drop(code & _KEPT, number)
 
     def put_all(self, codes: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> None:
         """Many at once, block after block: they find their places when the first one is asked."""
@@ -145,6 +151,26 @@ class _Shard:
         # The last slot stays free: there every search ends.
         if self.used > self.most or slot == len(slots) - 2:
             self.let_in()
+
+    def drop(self, code: int, number: int) -> None:
+        slots = self.slots
+        slot, entry = code * self.room >> _HALF, code << _HALF | number + 1
+        while slots[slot] != entry:
+            if not slots[slot]:
+                return
+            slot += 1
+        self._vacate(slot)
+        self.used -= 1
+
+    def _vacate(self, slot: int) -> None:
+        """Who stands behind and is not at home moves up, or nobody would find it any more."""
+        slots, behind = self.slots, slot + 1
+        while entry := slots[behind]:
+            if (entry >> _HALF) * self.room >> _HALF <= slot:
+                slots[slot] = entry
+                slot = behind
+            behind += 1
+        slots[slot] = 0
 
     def wait(self, entries: NDArray[np.uint64]) -> None:
         self.late.frombytes(entries.tobytes())

@@ -1,5 +1,7 @@
 """A map of numbers answers as a dictionary of lists does, however many there are."""
 
+from random import Random
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,6 +34,50 @@ def test_it_answers_as_a_dictionary_of_lists_does(
         alike = [n for c, found in truth.items() if looks_like(c, code) for n in found]
         assert sorted(slots.matches(code)) == sorted(alike)
         assert set(truth.get(code, ())) <= set(slots.matches(code))
+
+
+@given(st.lists(st.tuples(CODES, NUMBERS), max_size=300), st.randoms(use_true_random=False))
+def test_what_is_dropped_is_gone_and_all_else_is_found(
+    entries: list[tuple[int, int]], chance: Random
+) -> None:
+    slots = Slots()
+    codes = np.array([code for code, _ in entries], dtype=np.uint64)
+    slots.put_all(codes, numbers(*(number for _, number in entries)))
+    mixed = chance.sample(entries, len(entries))
+    gone = chance.randint(0, len(entries))
+    for code, number in mixed[:gone]:
+        slots.drop(code, number)
+    kept = mixed[gone:]
+    assert len(slots) == len(kept)
+    for code, _ in entries:
+        alike = [number for other, number in kept if looks_like(other, code)]
+        assert sorted(slots.matches(code)) == sorted(alike)
+
+
+def test_who_is_at_home_stays_when_others_move_up() -> None:
+    slots = Slots()
+    neighbours = [(5 << 27, 1), ((5 << 27) + 1, 2), (7 << 27, 3)]  # at home in slots 5, 5 and 7
+    for code, number in neighbours:
+        slots.put(code, number)
+    slots.drop(*neighbours[0])
+    assert [slots.matches(code) for code, _ in neighbours] == [[], [2], [3]]
+
+
+def test_to_drop_what_is_not_there_changes_nothing() -> None:
+    slots = Slots()
+    slots.put(7, 1)
+    slots.drop(7, 2)
+    slots.drop(8, 1)
+    assert (slots.matches(7), len(slots)) == ([1], 1)
+
+
+def test_numbers_that_come_and_go_take_no_more_room() -> None:
+    slots = Slots()
+    for number in range(10_000):
+        slots.put(number, number)
+        slots.drop(number, number)
+    slots.put(7, 7)
+    assert (slots.matches(7), len(slots)) == ([7], 1)
 
 
 def looks_like(one: int, other: int) -> bool:

@@ -34,6 +34,8 @@ from minicrawl.store.records import FetchRow
 
 CLOSED_AT_ONCE = 500
 """Pages that are settled without a fetch before the loop looks around."""
+INTRODUCED_AT_ONCE = 5000
+"""Pages of a sitemap that become known before anybody else has a turn."""
 GRACE_S = 5.0
 """For what is under way when the crawl is stopped."""
 
@@ -257,13 +259,14 @@ class Crawler:
         if self._depths is not None and self._depths.is_too_deep(lease.page):
             return State.UNREAD
         state = self.hosts.trouble(lease.host, now)
-        if state is None and clock.rules is not None and self._manners.are_known(lease.host):
+        if state is None and self._manners.are_known(lease.host):
             url = self._spelled.get(lease.page, lease.url)
-            return None if clock.rules.allows(url) else State.ROBOTS
+            return None if self._manners.allow(lease.host, url) else State.ROBOTS
         return state
 
     def _settle_unasked(self, lease: Lease, state: State, now: float) -> None:
         """No request for this page: the host may be asked for another one at once."""
+        self._tries.pop(lease.page, None)
         if lease.again and state is self.hosts.trouble(lease.host, now):
             self._leasing.refresh.release(lease.page)
             if self._settings.budget.continuous:
@@ -296,7 +299,10 @@ class Crawler:
         sitemap = await self._outside.sitemap(body, url)
         if sitemap.limit:
             self._tell(Noted(text=f"{url}: {sitemap.limit}"))
-        self._settler.introduce(sitemap.pages, 1, sitemap.originals)
+        for start in range(0, len(sitemap.pages), INTRODUCED_AT_ONCE):
+            block = sitemap.pages[start : start + INTRODUCED_AT_ONCE]
+            self._settler.introduce(block, 1, sitemap.originals)
+            await asyncio.sleep(0)
         return sitemap.sitemaps
 
     async def _visit(self, lease: Lease) -> None:

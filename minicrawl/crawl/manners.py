@@ -5,7 +5,8 @@ nothing; what cannot be had forbids all. An answer holds for a day by the clock,
 the clock is turned. Sitemaps come before pages. Each is a request like any other, as is each hop
 of a redirect: it takes a turn of the host that it goes to, and keeps its delay. A host that an
 earlier run knew may have been asked by it a moment ago. Of a robots.txt that broke off nobody knows
-what the rest forbids: it was not had.
+what the rest forbids: it was not had. However many hosts have however long rules, memory holds so
+much of them and no more.
 """
 
 from __future__ import annotations
@@ -32,12 +33,16 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.ports import Clock, Fetcher
+from minicrawl.ports import Clock, Outside
 from minicrawl.store.records import HostRow
 from minicrawl.web import robots, sitemaps
 from minicrawl.web.headers import LONGEST_WAIT_S
+from minicrawl.web.robots import Rules
 from minicrawl.web.urls import canonical, origin
 
+MOST_PATTERNS = 1_000_000
+"""Of rules that are in memory, in all some 100 MB; those of other hosts are in the store alone."""
+_MANY_PATTERNS = 100  # of one host
 MOST_REDIRECTS = 5
 LONG_PAUSE_S = 10.0
 """A pause that a later run has to keep as well."""
@@ -62,23 +67,30 @@ class Manners:
         settings: Settings,
         keeper: Keeper,
         hosts: Hosts,
-        fetcher: Fetcher,
+        outside: Outside,
         clock: Clock,
         stir: Callable[[], None] = lambda: None,
     ) -> None:
         self._settings = settings
         self._keeper = keeper
         self._hosts = hosts
-        self._fetcher = fetcher
+        self._outside = outside
         self._clock = clock
         self._began = clock.now()
         self.guests = Guests(hosts, clock, stir)
         self._sitemaps: dict[int, _Sitemaps] = {}
+        self._patterns: dict[int, int] = {}  # of hosts that have many of them
+        self._patterns_in_all = 0
 
     def are_known(self, host: int) -> bool:
         """Whether pages of the host may be asked for as it is: its address, its rules."""
         is_located = self._hosts[host].address is not None
         return self._has_rules(host) and is_located and host not in self._sitemaps
+
+    def allow(self, host: int, url: str) -> bool:
+        """Whether its rules, which are known, let us ask for this URL."""
+        rules = self._hosts[host].rules
+        return rules is not None and rules.allows(url)
 
     def _has_rules(self, host: int) -> bool:
         """Whether those of its last answer still hold, be it one to an earlier run."""
@@ -86,6 +98,8 @@ class Manners:
         if not clock.recalled:
             clock.recalled = True
             self._recall(host, today)
+        elif clock.forgotten:
+            self._recall_rules(host)
         until = clock.rules_until
         holds = math.isinf(until) or remaining_s(until, today, robots.ANSWER_HOLDS_S) > 0
         return clock.rules is not None and holds
@@ -97,15 +111,18 @@ class Manners:
         clock = self._hosts[host]
         wait_s = remaining_s(self._keeper.wait_until(host), today, LONGEST_WAIT_S)
         self._hosts.spare(host, self._clock.now(), wait_s)
-        if self._settings.politeness.robots:
-            clock.rules, clock.rules_until = self._keeper.robots(host) or (None, 0.0)
+        self._recall_rules(host)
         if self._settings.scope.sitemaps and clock.rules is not None:
             self._await_sitemaps(host, clock.rules.sitemaps)  # who knows how far that run came
         self._hosts.spare(host, self._began, self._hosts.delay_s(host))
 
+    def _recall_rules(self, host: int) -> None:
+        if self._settings.politeness.robots and (known := self._keeper.robots(host)):
+            self._keep(host, *known)
+
     async def locate(self, host: int) -> bool:
         """Find the host's address; False if it has none that we may connect to."""
-        found = await self._fetcher.locate(self._keeper.frontier.origins[host] + "/")
+        found = await self._outside.locate(self._keeper.frontier.origins[host] + "/")
         if isinstance(found, str):
             self._hosts.found_at(host, found)
             return True
@@ -118,7 +135,7 @@ class Manners:
         if host in self._sitemaps:
             await self._read_a_sitemap(host, tell, read_sitemap)
         elif not self._settings.politeness.robots:
-            self._hosts[host].rules, self._hosts[host].rules_until = robots.ALLOW_ALL, math.inf
+            self._hosts[host].know(robots.ALLOW_ALL, math.inf)
         elif not self._has_rules(host):
             await self._learn_rules(host, tell)
 
@@ -127,18 +144,38 @@ class Manners:
         answer = await self._robots_txt(origin)
         if isinstance(answer, Failed) and self._failed(host, answer):
             return
-        known = clock.rules or robots.FORBID_ALL
-        verdict = robots.verdict(answer, self._settings.politeness.agent, known)
+        said = await self._outside.rules(answer) if isinstance(answer, Page) else answer
+        verdict = robots.verdict(said, clock.rules or robots.FORBID_ALL)
         rules = verdict.rules
         self._say_what_is_capped(origin, rules, tell)
         if isinstance(answer, Page) and answer.cut:
             tell(Noted(text=f"{origin}/robots.txt is obeyed as far as it came: {answer.cut}"))
         if self._settings.scope.sitemaps and clock.rules is None:
             self._await_sitemaps(host, rules.sitemaps)
-        clock.rules, clock.rules_until = rules, self._clock.today() + verdict.holds_s
+        self._keep(host, rules, self._clock.today() + verdict.holds_s)
         self._hosts.spare(host, self._clock.now(), self._hosts.delay_s(host))
-        said = f"robots.txt: {in_words(answer)}" if verdict.is_silence else None
-        self._remember(host, trouble=said)
+        trouble = None if isinstance(said, Rules) else f"robots.txt: {in_words(said)}"
+        self._remember(host, trouble=trouble if verdict.is_silence else None)
+
+    def _keep(self, host: int, rules: Rules, until: float) -> None:
+        """In memory, as long as there is room."""
+        self._hosts[host].know(rules, until)
+        self._patterns_in_all -= self._patterns.pop(host, 0)
+        patterns = len(rules.allowed) + len(rules.forbidden)
+        if patterns >= _MANY_PATTERNS:
+            self._patterns[host] = patterns
+            self._patterns_in_all += patterns
+        if self._patterns_in_all > MOST_PATTERNS:
+            self._make_room(host)
+
+    def _make_room(self, newest: int) -> None:
+        """The oldest go, but none that is being asked: its rules say how long it rests then."""
+        for host in list(self._patterns):
+            if self._patterns_in_all <= MOST_PATTERNS:
+                return
+            if host != newest and not self._hosts[host].in_use:
+                self._patterns_in_all -= self._patterns.pop(host)
+                self._hosts[host].forget_rules()
 
     def _failed(self, host: int, answer: Failed) -> bool:
         """Whether to ask again later, or not at all for a while, instead of judging now."""
@@ -171,6 +208,7 @@ class Manners:
         self, host: int, wait_until: float | None = None, *, trouble: str | None = None
     ) -> None:
         origin, clock = self._keeper.frontier.origins[host], self._hosts[host]
+        self._has_rules(host)  # the row replaces one that may have them
         rules = None if clock.rules is None else clock.rules.text()
         until = None if math.isinf(clock.rules_until) else clock.rules_until
         self._keeper.host(HostRow(host, origin, rules, until, wait_until, trouble))
@@ -194,12 +232,12 @@ class Manners:
         host = self._keeper.host_at(origin(url))
         self._has_rules(host)  # what earlier runs knew of its delay counts here as well
         if self._hosts[host].address is None:
-            where = await self._fetcher.locate(url)
+            where = await self._outside.locate(url)
             if not isinstance(where, str):
                 return where
             self._hosts.found_at(host, where)
         request = Request(url=url, want=Want.TEXT, max_bytes=max_bytes)
-        answer = await self.guests.ask(host, lambda: self._fetcher.fetch(request))
+        answer = await self.guests.ask(host, lambda: self._outside.fetch(request))
         self._keeper.count("requests")
         if isinstance(answer, Page):
             self._keeper.count("wire_bytes", answer.wire_bytes)

@@ -42,6 +42,7 @@ class Host:
     rules: Rules | None = None
     rules_until: float = 0.0  # by the time of day
     recalled: bool = False  # what earlier runs knew of it was looked up
+    forgotten: bool = False  # its rules are in the store alone
     ready_at: float = 0.0  # by the clock that never jumps, as are the next ones
     down_until: float = 0.0
     trouble: State | None = None
@@ -49,6 +50,14 @@ class Host:
     strikes: int = 0
     pages: int = 0  # read or being read
     address: str | None = None
+
+    def know(self, rules: Rules, until: float) -> None:
+        """What it asks of us, until then."""
+        self.rules, self.rules_until, self.forgotten = rules, until, False
+
+    def forget_rules(self) -> None:
+        """They are looked up when they are needed again."""
+        self.rules, self.rules_until, self.forgotten = None, 0.0, True
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from minicrawl.crawl.politeness import Hosts
 from minicrawl.model import State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
-from minicrawl.ports import Clock, Fetcher
+from minicrawl.ports import Clock, Outside
 from minicrawl.web.robots import Rules
 
 _LOOKS_EVERY_S = 0.05
@@ -60,7 +60,7 @@ class Rehearsal:
     """Goes through the first turns of a crawl, and asks for no page."""
 
     def __init__(
-        self, settings: Settings, keeper: Keeper, fetcher: Fetcher, gate: Gate, clock: Clock
+        self, settings: Settings, keeper: Keeper, outside: Outside, gate: Gate, clock: Clock
     ) -> None:
         self._frontier, self._keeper, self._gate = keeper.frontier, keeper, gate
         self._order = ORDERS[settings.order.strategy](keeper.frontier.ledger)
@@ -70,7 +70,7 @@ class Rehearsal:
             for host, count in keeper.by_host(pages):
                 self._hosts[host].pages += count
         only_robots = replace(settings, scope=replace(settings.scope, sitemaps=False))
-        self._manners = Manners(only_robots, keeper, self._hosts, fetcher, self._clock)
+        self._manners = Manners(only_robots, keeper, self._hosts, outside, self._clock)
         self._room = asyncio.Semaphore(settings.politeness.per_address)
 
     async def preview(self, count: int) -> Preview:

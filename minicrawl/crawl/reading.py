@@ -1,8 +1,8 @@
 """Reading pages without blocking the loop: small ones at once, large ones in another process.
 
 Laws: nothing that a server sends keeps the loop from its work for longer than a blink, and nothing
-that kills the reader, or keeps it for ever, ends the crawl. However many large bodies wait to be
-read, none is held in memory for it.
+that kills the reader, keeps it for ever or is a mistake of its own ends the crawl. However many
+large bodies wait to be read, none is held in memory for it.
 
 aside    where a large body waits: a file without a name
 
@@ -24,21 +24,26 @@ from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, TypeVar
 
 from minicrawl.model import Failed, FailureKind, Page, Reading
+from minicrawl.web import robots, sitemaps
 from minicrawl.web.reader import Wishes, read
+from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
-from minicrawl.web.sitemaps import parse as parse_sitemap
 
 T = TypeVar("T")
 
 SMALL = 256 * 1024
 """Bytes that are read in a few milliseconds, whatever they are."""
+_ROBOTS_WEIGHT = 8
+"""Rules take so much longer than other bytes."""
 LONGEST_S = 30.0
 """For one body in the other process."""
+_SHOWN = 200  # characters of what an exception says
 _SIZE_BYTES = 8
 _PIECE_BYTES = 256 * 1024
 _SERVE = (
-    "import sys; from minicrawl.crawl.reading import serve; "
-    "serve(sys.stdin.buffer, sys.stdout.buffer)"
+    "import sys; from minicrawl.crawl.memory import keep_large_arrays_apart; "
+    "from minicrawl.crawl.reading import serve; "
+    "keep_large_arrays_apart(); serve(sys.stdin.buffer, sys.stdout.buffer)"
 )
 
 
@@ -47,11 +52,10 @@ class ReaderLost(Exception):
 
 
 class Reader:
-    """`read` of minicrawl.web, where it does no harm."""
+    """What minicrawl.web reads, read where it does no harm."""
 
     def __init__(self, wishes: Wishes, small: int = SMALL) -> None:
-        self._read = partial(read, wishes=wishes)
-        self._parse_sitemap = partial(parse_sitemap, strip_marks=wishes.strip_marks)
+        self._wishes = wishes
         self._small = small
         self._other = OtherProcess()
 
@@ -61,31 +65,36 @@ class Reader:
 
     def later(self, page: Page, url: str) -> Callable[[], Awaitable[Reading | Failed]]:
         """Reads the page when it is called; a large one need not be held for that."""
-        task = partial(self._read, url=url, headers=dict(page.headers))
-        if self.is_large(page):
-            return partial(self._page_aside, task, aside(page.body))
-        return partial(self._page_here, task, page.body)
+        task = partial(read, url=url, headers=dict(page.headers), wishes=self._wishes)
+        return partial(self._done, task, aside(page.body) if self.is_large(page) else page.body)
 
-    async def _page_here(self, task: Callable[..., Reading], body: bytes) -> Reading | Failed:
-        return task(body)
+    async def rules(self, page: Page) -> Rules | Failed:
+        """What a robots.txt says to us; a failure if it was too much."""
+        agent, cut = self._wishes.agent, page.cut is not None
+        task = partial(robots.parse, agent=agent, cut=cut)
+        return await self._done(task, self._placed(page.body, len(page.body) * _ROBOTS_WEIGHT))
 
-    async def _page_aside(self, task: Callable[..., Reading], body: IO[bytes]) -> Reading | Failed:
-        """A failure if it was too much for the process that read it."""
+    async def sitemap(self, body: bytes, url: str) -> Sitemap:
+        """What the sitemap lists; nothing if it was too much."""
+        task = partial(sitemaps.parse, url=url, strip_marks=self._wishes.strip_marks)
+        listed = await self._done(task, self._placed(body, len(body)))
+        return Sitemap(limit=listed.detail) if isinstance(listed, Failed) else listed
+
+    def _placed(self, body: bytes, weight: int) -> bytes | IO[bytes]:
+        return body if weight <= self._small else BytesIO(body)
+
+    async def _done(self, task: Callable[..., T], body: bytes | IO[bytes]) -> T | Failed:
+        """At once, but elsewhere if the body is a file; a failure if it was too much."""
         try:
+            if isinstance(body, bytes):
+                return task(body)
             with body:
                 return await self._other.run(task, body)
         except ReaderLost as lost:
             return Failed(kind=FailureKind.TOO_LARGE, detail=str(lost))
-
-    async def sitemap(self, body: bytes, url: str) -> Sitemap:
-        """What the sitemap lists; nothing if it was too much."""
-        task = partial(self._parse_sitemap, url=url)
-        if len(body) <= self._small:
-            return task(body)
-        try:
-            return await self._other.run(task, BytesIO(body))
-        except ReaderLost as lost:
-            return Sitemap(limit=str(lost))
+        except Exception as mistake:
+            detail = f"the reader made a mistake: {mistake!r}"[:_SHOWN]
+            return Failed(kind=FailureKind.LOST, detail=detail)
 
     async def close(self) -> None:
         """End the other process."""

@@ -55,14 +55,14 @@ class Settler:
         self._max_redirects = settings.limits.max_redirects
         self._depths = waiting.depths
         self._saw = waiting.saw
-        self._hops: dict[int, int] = {}
+        self.hops: dict[int, int] = {}
         self._seeds = keeper.planted()
-        self._contents = Slots()
+        self.contents = Slots()
 
     def know_contents(self, pages: Numbers, contents: Numbers) -> None:
         """Contents that an earlier run met; an alias has that of another page."""
         first = self._frontier.states()[pages] != State.ALIAS
-        self._contents.put_all(contents[first].view(np.uint64), pages[first].astype(np.uint32))
+        self.contents.put_all(contents[first].view(np.uint64), pages[first].astype(np.uint32))
 
     def settle(self, page: int, url: str, ending: Ending, today: float) -> End | None:
         """What the page is from now on; None if it waits again."""
@@ -81,6 +81,7 @@ class Settler:
 
     def close(self, page: int, state: State) -> State:
         """The page hands all it has to the virtual page."""
+        self.hops.pop(page, None)
         self._do(Step(Kind.DEAD_END, page), state, ())
         return state
 
@@ -104,6 +105,7 @@ class Settler:
     # ------------------------------------------------------------ a page that was read
 
     def _read(self, page: int, url: str, answer: Page, reading: Reading, today: float) -> State:
+        self.hops.pop(page, None)
         self._describe(page, answer, reading, today)
         first = self._first_with(reading.content, page)
         if first is not None:
@@ -156,13 +158,15 @@ class Settler:
                 else before.changes + (before.content != reading.content),
             )
         )
+        if before is not None and before.content != reading.content:
+            self.contents.drop(before.content & _MASK, page)
 
     def _first_with(self, content: int, page: int) -> int | None:
         """The page that had this content first, and has it still."""
-        alike = self._contents.matches(content & _MASK)
+        alike = self.contents.matches(content & _MASK)
         first = next((other for other in alike if self._has_still(other, content)), None)
         if first is None and page not in alike:
-            self._contents.put(content & _MASK, page)
+            self.contents.put(content & _MASK, page)
         return None if first is None or self._leads_back(page, first) else first
 
     def _has_still(self, page: int, content: int) -> bool:
@@ -188,7 +192,7 @@ class Settler:
 
     def _lead(self, page: int, leads: Leads) -> End:
         """Where a chain is too long, nobody asks how it goes on."""
-        hops, most = self._hops.pop(page, 0) + 1, self._max_redirects
+        hops, most = self.hops.pop(page, 0) + 1, self._max_redirects
         if hops > most:
             why = f"more than {most} redirects in a row (--max-redirects)"
             return End(self.close(page, State.BAD_REDIRECT), why)
@@ -199,7 +203,7 @@ class Settler:
             self._seeds.add(other)
             self._gate.widen(leads.target)
         if new or self._frontier.state[other] == State.UNREAD:
-            self._hops[other] = max(hops, self._hops.get(other, 0))
+            self.hops[other] = max(hops, self.hops.get(other, 0))
         return End(self._forward(page, State.MOVED, other, new))
 
     def _meet_target(self, page: int, target: str, originals: Originals) -> tuple[int, list[int]]:

@@ -16,6 +16,7 @@ from minicrawl.fetch.fetcher import Fetcher
 from minicrawl.model import Failed, Fetched, Page, Refused, Request
 from minicrawl.ports import Visit
 from minicrawl.web.reader import Wishes
+from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
 
 
@@ -69,6 +70,10 @@ class Visitor:
             return Visit(fetched)
         read = self._reader.later(fetched, request.url)
         return Visit(replace(fetched, body=b""), read, is_large=self._reader.is_large(fetched))
+
+    async def rules(self, page: Page) -> Rules | Failed:
+        """What a robots.txt says to us."""
+        return await self._reader.rules(page)
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         """What a sitemap lists."""

@@ -18,7 +18,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple, assert_never
 
 from minicrawl.crawl.line import Line, first_message
-from minicrawl.crawl.memory import look_for_cycles_seldom
+from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
 from minicrawl.crawl.visiting import Charge, Visitor, visiting
 from minicrawl.model import Failed, Fetched, Page, Reading, Request
 
@@ -112,6 +112,7 @@ def main() -> None:
     """Stdin is a socket; the first thing that is said there is the charge."""
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as connection:
         charge = first_message(connection)
+        keep_large_arrays_apart()
         look_for_cycles_seldom()
         if charge is not None:
             asyncio.run(serve(connection, charge))

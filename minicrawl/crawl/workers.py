@@ -24,6 +24,7 @@ from minicrawl.crawl.visiting import Charge, visiting
 from minicrawl.crawl.worker import Visited, Wish
 from minicrawl.model import Failed, FailureKind, Fetched, Page, Reading, Refused, Request
 from minicrawl.ports import Outside, Visit
+from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
 
 FIRST_HERE = 200
@@ -95,6 +96,10 @@ class Workers:
                 found: str | Refused | Failed = await worker.ask(Wish.LOCATE, url)
                 return found
         return await self._here.locate(url)
+
+    async def rules(self, page: Page) -> Rules | Failed:
+        """What a robots.txt says to us."""
+        return await self._here.rules(page)
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         """What a sitemap lists."""

@@ -1,11 +1,12 @@
 """One connection to a server: one question at a time, and its answer as it comes.
 
 Laws: no more of a body is held than a little, however fast it comes. A connection on which
-anything comes unasked is hung up.
+anything comes unasked is hung up. What broke a connection keeps nothing of its answer in memory.
 """
 
 import asyncio
 from collections.abc import Callable
+from copy import copy
 
 from minicrawl.fetch.heads import Head
 from minicrawl.fetch.http1 import AnswerReader
@@ -77,10 +78,8 @@ class Connection(asyncio.Protocol):
 
     async def _more(self, reader: AnswerReader) -> None:
         """Wait for more of the answer; raises what keeps it from coming."""
-        if self._broken:
-            raise self._broken
-        if reader.fault:
-            raise reader.fault
+        if fault := self._broken or reader.fault:
+            raise copy(fault)  # its traceback knows who knows it: all that came would stay
         self._progress = asyncio.get_running_loop().create_future()
         try:
             await self._progress
@@ -107,7 +106,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_lost = True
-        self._broken = error
+        self._broken = error and error.with_traceback(None)
         if self._reader and not error:
             self._reader.hang_up()
         self._wake()

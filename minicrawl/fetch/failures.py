@@ -20,6 +20,10 @@ class Fault(Exception):
         super().__init__(detail)
         self.kind = kind
 
+    def __reduce__(self) -> tuple[type["Fault"], tuple[FailureKind, str]]:
+        """So it can be copied."""
+        return Fault, (self.kind, str(self))
+
 
 EXPECTED = (Fault, OSError)
 """All that `failure` has a name for."""

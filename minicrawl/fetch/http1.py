@@ -53,7 +53,7 @@ class AnswerReader:
             try:
                 piece = self._take_head(piece)
             except Fault as fault:
-                self.fault = fault
+                self.fault = fault.with_traceback(None)
             if self._framing is None:
                 return b""
         return self._take_body(self._framing, piece)

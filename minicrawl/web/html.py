@@ -9,11 +9,10 @@ written    as it stands in the page, its character references not decoded
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from html import unescape
 from typing import NamedTuple
 
 from minicrawl.web.headers import HTML_TYPES, NO_WISHES, RobotsTag, media_type, robots_tag
-from minicrawl.web.tags import S, attributes, decoded, href
+from minicrawl.web.tags import S, attributes, decoded, href, unescaped
 from minicrawl.web.tokens import HREF, HTML, XHTML
 from minicrawl.web.words import words
 
@@ -137,7 +136,7 @@ class _Page:
         if name == "iframe":
             self._read_source(tag["raw_said"])
         elif name == "title" and not self.title and "svg" not in self.open:
-            said = unescape(tag["content"][:_TITLE_READ]).split()
+            said = unescaped(tag["content"][:_TITLE_READ]).split()
             self.title = " ".join(said)[:TITLE_LENGTH].rstrip()
 
     def read_frame(self, tag: re.Match[str]) -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
-from minicrawl.model import Failed, FailureKind, Page, Refused
+from minicrawl.model import Failed, FailureKind, Refused
 
 MAX_BYTES = 512 * 1024
 """What is behind is not obeyed, nor is a line that ends behind it: half a rule is another rule."""
@@ -327,14 +327,14 @@ class Verdict(NamedTuple):
 _NO_SUCH_FILE = (FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT)
 
 
-def verdict(fetched: Page | Failed | Refused, agent: str, known: Rules = FORBID_ALL) -> Verdict:
+def verdict(answer: Rules | Failed | Refused, known: Rules = FORBID_ALL) -> Verdict:
     """What holds after robots.txt was asked for; `known` is what held before, if it was ever had.
 
     A file that is not there forbids nothing. A host that cannot say forbids all, for now: so do
     its overload, its timeouts, and a redirect to where we do not go.
     """
-    if isinstance(fetched, Page):
-        return Verdict(parse(fetched.body, agent, cut=fetched.cut is not None), ANSWER_HOLDS_S)
-    if isinstance(fetched, Failed) and fetched.kind in _NO_SUCH_FILE:
+    if isinstance(answer, Rules):
+        return Verdict(answer, ANSWER_HOLDS_S)
+    if isinstance(answer, Failed) and answer.kind in _NO_SUCH_FILE:
         return Verdict(ALLOW_ALL, ANSWER_HOLDS_S)
     return Verdict(known, SILENCE_HOLDS_S)

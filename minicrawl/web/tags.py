@@ -1,7 +1,7 @@
 """Tags: how a tag is spelled, what it says, and what the character references in it mean.
 
-Law: attributes are found by the tokenization rules of the HTML standard. The time is proportional
-to the text: no quantifier gives back what it took.
+Laws: attributes are found by the tokenization rules of the HTML standard. The time is proportional
+to the text: no quantifier gives back what it took. No reference is an error, whatever its number.
 """
 
 import re
@@ -64,6 +64,16 @@ _REFERENCE = re.compile(
 )
 
 
+# The language refuses to read numbers of thousands of digits; so many mean no character anyway.
+_LONG_NUMBER = re.compile(r"&#(?=[0-9]{9})0*+([0-9]{0,8})[0-9]*+")
+_SHORT = len("&#12345678;")
+
+
+def unescaped(text: str) -> str:
+    """Text, its character references decoded."""
+    return unescape(text if len(text) <= _SHORT else _LONG_NUMBER.sub(r"&#0\1", text))
+
+
 def decoded(value: str) -> str:
     """The value of an attribute, its character references decoded.
 
@@ -75,4 +85,4 @@ def decoded(value: str) -> str:
 
 def _character(reference: re.Match[str]) -> str:
     name = reference[1]
-    return html5.get(name, reference[0]) if name else unescape(reference[0])
+    return html5.get(name, reference[0]) if name else unescaped(reference[0])

@@ -28,6 +28,13 @@ _SCHEMES = ("http://", "https://")
 _SHORTEST_ORIGIN = len("http://h")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
+# A name has 253 characters at most. To spell a longer one takes the square of its length.
+_LONGEST_AUTHORITY = 320
+_TOO_LONG_AUTHORITY = re.compile(
+    r"(?:[^/\\?#:]*+:[/\\\0- ]*+|[\0- ]*+[/\\][\t\n\r]*+[/\\][/\\\0- ]*+)"
+    rf"[^/\\?#]{{{_LONGEST_AUTHORITY + 1}}}"
+)
+
 # ---------------------------------------------------------------- plain references
 # A prefix makes them absolute, without the parser: that is a fifth of the cost of a link. In doubt
 # a reference is not plain.
@@ -142,7 +149,9 @@ class _Base:
 
 
 def _absolute(href: str, base: str) -> str | None:
-    """By the standard and no more, but for the fragment."""
+    """By the standard and no more, but for the fragment and for hosts that cannot be."""
+    if len(href) > _LONGEST_AUTHORITY and _TOO_LONG_AUTHORITY.match(href):
+        return None
     try:
         return join_url(base, href).partition("#")[0]
     except ValueError:

@@ -1,9 +1,8 @@
 """Words: what is said of a link, in its anchor and around it."""
 
 import re
-from html import unescape
 
-from minicrawl.web.tags import STOP
+from minicrawl.web.tags import STOP, decoded
 
 _WORDS_AROUND = 10
 _MARKUP_AROUND = 600  # characters in which they are looked for
@@ -27,4 +26,4 @@ def words(text: str, start: int, end: int) -> str:
 
 
 def _plain_words(markup: str) -> list[str]:
-    return unescape(_NO_WORDS.sub(" ", markup)).split()
+    return decoded(_NO_WORDS.sub(" ", markup)).split()

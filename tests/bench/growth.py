@@ -36,6 +36,7 @@ from minicrawl.crawl.seeding import plant
 from minicrawl.model import Failed, FailureKind, Page, Request
 from minicrawl.ports import Visit
 from minicrawl.web.reader import Wishes
+from minicrawl.web.robots import ALLOW_ALL, Rules
 from minicrawl.web.sitemaps import Sitemap
 from minicrawl.web.urls import Name
 from tests.bench.endless import EndlessWeb
@@ -79,6 +80,9 @@ class Nearby:
         page = Page(status=200, headers=_HTML, body=_as_html(self._web.links(request.url)))
         self.own_s += time.perf_counter() - began
         return Visit(page, self._reader.later(page, request.url))
+
+    async def rules(self, page: Page) -> Rules:
+        return ALLOW_ALL
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         return Sitemap()

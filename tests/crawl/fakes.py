@@ -7,6 +7,7 @@ A write of the store is something that happens, so a slow disk costs no time by 
 import asyncio
 import selectors
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl.events import Asked, Event, Reason, Settled
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.reading import Reader
 from minicrawl.crawl.seeding import gate_for, plant
 from minicrawl.crawl.visiting import Charge, Visitor
 from minicrawl.frontier.pages import Frontier
@@ -348,7 +350,8 @@ async def crawling(
             if hear:
                 hear(scene, event)
 
-        reader = Charge.of(chosen).reader()
+        # In a loop whose time jumps another process would always be too late.
+        reader = Reader(Charge.of(chosen).wishes, small=sys.maxsize)
         crawler = Crawler(chosen, keeper, Visitor(web, reader), gate, clock, tell)
         scene = Scene(crawler, keeper, web, clock)
         beside = during and asyncio.ensure_future(during(scene))

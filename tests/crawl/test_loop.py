@@ -673,6 +673,27 @@ def test_sitemaps_make_pages_known(path: Path) -> None:
     assert [visit.url for visit in web.visits].count(f"{A}/index.xml") == 1
 
 
+def test_a_long_sitemap_does_not_hold_up_the_others(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("minicrawl.crawl.loop.INTRODUCED_AT_ONCE", 2)
+    listed = "".join(f"<url><loc>/{n}</loc></url>" for n in range(5))
+    web = FakeWeb(
+        {
+            f"{A}/robots.txt": text("Sitemap: /pages.xml"),
+            f"{A}/pages.xml": text(f"<urlset>{listed}</urlset>"),
+        },
+        elsewhere=html(),
+    )
+    crawl(web, path, f"{A}/", sitemaps=True)
+    assert len(web.asked) == 6
+    with reading(path) as connection:
+        born = [
+            row.step.born for row in tables.steps_after(connection, 0) if row.step.kind is Kind.BORN
+        ]
+    assert born == [1, 2, 2, 1]
+
+
 def test_sitemaps_are_asked_for_as_politely_as_pages(path: Path) -> None:
     names = [f"/{n}.xml" for n in range(4)]
     web = FakeWeb(

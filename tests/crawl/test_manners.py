@@ -12,6 +12,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl.events import Noted, Reason
 from minicrawl.crawl.manners import MOST_REDIRECTS, Manners
 from minicrawl.crawl.politeness import DOWN_FOR_S, Hosts
+from minicrawl.crawl.visiting import Charge, Visitor
 from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused, Request, State, Unchanged
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -22,6 +23,7 @@ from tests.crawl.fakes import (
     FakeClock,
     FakeWeb,
     Run,
+    Scene,
     crawl,
     failed,
     html,
@@ -412,6 +414,34 @@ def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
     assert Noted(text=f"{A} has more than 20 sitemaps (--max-sitemaps)") in run.events
 
 
+# ---------------------------------------------------------------- rules past all reason
+
+
+def test_long_rules_of_many_hosts_are_obeyed_but_not_all_of_them_are_in_memory(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are not are read in the store: no host is asked twice, or too soon."""
+    monkeypatch.setattr("minicrawl.crawl.manners.MOST_PATTERNS", 250)
+    hosts = [f"http://{name}.example" for name in "abcdefgh"]
+    patterns = "\n".join(f"Disallow: /{number}/" for number in range(100))
+    robots_txt = text(f"User-agent: *\nCrawl-delay: 5\n{patterns}")
+    web = FakeWeb({f"{host}/robots.txt": robots_txt for host in hosts})
+    web.elsewhere = lambda request: html("/x", "/7/", title=request.url)
+    most_in_memory: list[int] = []
+
+    def hear(scene: Scene, _: object) -> None:
+        kept = [scene.crawler.hosts[number].rules for number in range(len(hosts))]
+        most_in_memory.append(sum(rules is not None for rules in kept))
+
+    crawl(web, path, *(f"{host}/" for host in hosts), hear=hear, concurrency=1)
+    assert max(most_in_memory) <= 3
+    assert sorted(web.asked) == sorted(f"{host}/{page}" for host in hosts for page in ("", "x"))
+    assert len(web.visits) == 3 * len(hosts)
+    for host in hosts:
+        for before, after in pairwise(web.visits_of(host)):
+            assert after.began >= before.ended + 5
+
+
 # ---------------------------------------------------------------- a day by the clock
 
 
@@ -427,7 +457,8 @@ def learning(
             keeper.meet([f"{A}/"], 0)
             settings, clock, web = Settings.of(), FakeClock(), FakeWeb({ROBOTS: answer})
             hosts = Hosts(settings.politeness, lambda _: None)
-            await task(Manners(settings, keeper, hosts, web, clock), hosts, clock, web)
+            visitor = Visitor(web, Charge.of(settings).reader())
+            await task(Manners(settings, keeper, hosts, visitor, clock), hosts, clock, web)
 
     in_time(work())
 

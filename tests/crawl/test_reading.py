@@ -11,14 +11,15 @@ from io import BytesIO
 import pytest
 
 from minicrawl.crawl.reading import SMALL, OtherProcess, Reader, ReaderLost, aside, serve
-from minicrawl.model import Failed, FailureKind, Reading
+from minicrawl.model import Failed, FailureKind, Page, Reading
 from minicrawl.web.reader import Wishes
 from minicrawl.web.sitemaps import Sitemap
-from tests.crawl.fakes import html
+from tests.crawl.fakes import html, text
 
 NOTHING = BytesIO()
 URL = "http://a.example/"
 WISHES = Wishes(with_words=True, max_links=2)
+FORBIDDING = "User-agent: *\nDisallow: /"
 LINKS = ("http://a.example/1", "http://a.example/2")
 
 
@@ -64,7 +65,9 @@ def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
         assert await here.sitemap(b"http://a.example/1", URL) == await reader.sitemap(
             b"http://a.example/1", URL
         )
+        assert await reader.rules(text(FORBIDDING)) == await here.rules(text(FORBIDDING))
         assert reader._other._process is process
+        assert here._other._process is None
 
     reading(work, small=0)
 
@@ -76,11 +79,58 @@ def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
 
     async def work(reader: Reader) -> None:
         reader._other = Lost()
-        failed = await reader.later(html("/1"), URL)()
-        assert failed == Failed(kind=FailureKind.TOO_LARGE, detail="why")
+        failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
+        assert await reader.later(html("/1"), URL)() == failed
+        assert await reader.rules(text(FORBIDDING)) == failed
         assert await reader.sitemap(b"http://a.example/1", URL) == Sitemap(limit="why")
 
     reading(work, small=0)
+
+
+def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def mistaken(*_: object, **__: object) -> object:
+        raise ValueError("never thought of")
+
+    monkeypatch.setattr("minicrawl.crawl.reading.read", mistaken)
+
+    async def work(reader: Reader) -> None:
+        failed = await reader.later(html("/1"), URL)()
+        assert isinstance(failed, Failed)
+        assert failed.detail == "the reader made a mistake: ValueError('never thought of')"
+
+    reading(work, SMALL)
+
+
+# ---------------------------------------------------------------- what the loop is spared
+
+PAGE_OF_5_MB = b"".join(b"<a href=/%d?%b>" % (n, b"x" * 480) for n in range(10_000))
+SITEMAP_OF_5_MB = b"<urlset>" + b"<url><loc>http://a.example/%d</loc></url>" * 120_000
+RULES_OF_500_KIB = b"User-agent: *\n" + b"".join(b"allow:/%x\n" % n for n in range(45_000))
+A_BLINK_S = 0.25
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda reader: reader.later(Page(status=200, headers={}, body=PAGE_OF_5_MB), URL)(),
+        lambda reader: reader.sitemap(SITEMAP_OF_5_MB, URL),
+        lambda reader: reader.rules(Page(status=200, headers={}, body=RULES_OF_500_KIB)),
+    ],
+)
+def test_what_is_large_costs_the_loop_less_than_a_blink(
+    read: Callable[[Reader], Awaitable[object]],
+) -> None:
+    """In all its turns together, by the time that its thread takes of the processor."""
+
+    async def work(reader: Reader) -> None:
+        await reader._other.run(len, BytesIO(b"abc"))
+        began = time.thread_time()
+        assert not isinstance(await read(reader), Failed)
+        assert time.thread_time() - began < A_BLINK_S
+
+    reading(work, SMALL)
 
 
 # ---------------------------------------------------------------- the other process

@@ -264,6 +264,21 @@ def test_a_page_is_no_alias_of_one_that_is_gone(desk: Desk, ending: Ending) -> N
     assert desk.read("/2", words="same") is State.FETCHED
 
 
+def test_a_page_that_changes_for_ever_takes_no_more_memory(desk: Desk) -> None:
+    for words in "abcdefgh":
+        desk.read("/", words=words)
+    assert len(desk.settler.contents) == 1
+
+
+def test_who_was_led_to_is_forgotten_once_the_chain_ends(desk: Desk) -> None:
+    for name in ("/1", "/2"):
+        desk.settle(f"{name}/old", Leads(A + name))
+    assert desk.settler.hops == {desk.page("/1"): 1, desk.page("/2"): 1}
+    desk.read("/1")
+    desk.settle("/2", Dead(State.RESET))
+    assert desk.settler.hops == {}
+
+
 def test_an_alias_that_changes_is_itself(desk: Desk) -> None:
     desk.read("/1", words="same")
     desk.read("/2", words="same")

@@ -5,7 +5,8 @@ import asyncio
 from minicrawl.config import Settings
 from minicrawl.crawl.visiting import Charge, Visitor, visiting
 from minicrawl.model import Moved, Page, Reading, Request
-from tests.crawl.fakes import FakeWeb, html, moved
+from minicrawl.web.robots import FORBID_ALL
+from tests.crawl.fakes import FakeWeb, html, moved, text
 from tests.fetch.wire import answer, wire
 
 URL = "http://a.example/"
@@ -26,6 +27,7 @@ def test_a_page_can_be_read_and_nothing_else_can() -> None:
         assert (redirect.fetched, redirect.read) == (moved("/"), None)
         assert await visitor.fetch(Request(url=f"{URL}2")) == Moved(status=301, target="/")
         assert await visitor.locate(URL) == "a.example"
+        assert await visitor.rules(text("User-agent: *\nDisallow: /")) == FORBID_ALL
         assert (await visitor.sitemap(b"http://a.example/1", URL)).pages == (f"{URL}1",)
 
     asyncio.run(work())

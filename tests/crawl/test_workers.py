@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 from collections import deque
 from collections.abc import Callable
 from itertools import count
@@ -22,8 +23,11 @@ from minicrawl.crawl.workers import MOST_BY_CORES, Workers, going_out, workers_o
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.model import Failed, FailureKind, Page, Reading, Request, State
+from minicrawl.web.robots import FORBID_ALL
 from tests.crawl.children import children, nothing_left_behind
-from tests.crawl.fakes import FakeWeb, failed, html, states_of
+from tests.crawl.fakes import FakeWeb, failed, html, states_of, text
+from tests.crawl.test_reading import A_BLINK_S, PAGE_OF_5_MB
+from tests.fetch.wire import answer, wire
 
 A, B, C = "http://a.example/", "http://b.example/", "https://c.example/"
 CHARGE = Charge.of(Settings())
@@ -118,6 +122,7 @@ def test_a_worker_is_asked_for_other_things_too_and_what_it_takes_with_it_is_don
         assert await desk.workers.fetch(Request(url=A)) is page
         assert await desk.workers.locate(A) == "a.example"
         assert await desk.workers.fetch(Request(url=A)) == html(title="read here")
+        assert await desk.workers.rules(text("User-agent: *\nDisallow: /")) == FORBID_ALL
         assert (await desk.workers.sitemap(A.encode(), A)).pages == (A,)
 
     asyncio.run(work())
@@ -233,3 +238,25 @@ def test_a_crawl_that_fails_leaves_no_worker_behind() -> None:
 
     with nothing_left_behind(), pytest.raises(ZeroDivisionError):
         asyncio.run(fail())
+
+
+@pytest.mark.usefixtures("_never_here")
+@pytest.mark.parametrize("crew", [0, 1])
+def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:
+    """In all its turns together, by the time that its thread takes of the processor."""
+
+    async def work() -> None:
+        charge = Charge.of(Settings(), ["127.0.0.1"])
+        async with wire(answer(PAGE_OF_5_MB)) as server, going_out(charge, crew) as outside:
+            for _ in range(2):  # with the first one processes start
+                began = time.thread_time()
+                visit = await outside.visit(Request(url=server.url()))
+                assert visit.read is not None
+                reading = await visit.read()
+                took_s = time.thread_time() - began
+                assert isinstance(reading, Reading)
+                assert len(reading.links) == 10_000
+            assert took_s < A_BLINK_S
+
+    with nothing_left_behind():
+        asyncio.run(work())

@@ -1,5 +1,7 @@
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
+from weakref import ref
 
 import pytest
 
@@ -180,5 +182,35 @@ def test_no_http_is_told_without_waiting_for_more() -> None:
         with pytest.raises(Fault) as caught:
             await begin(call, b"<html>")
         assert caught.value.kind is FailureKind.PROTOCOL
+
+    run(play)
+
+
+@pytest.mark.parametrize("broken_by", ["no chunk", "a reset"])
+def test_what_breaks_an_answer_keeps_nothing_of_it_in_memory(broken_by: str) -> None:
+    """Or else a server that breaks off large bodies fills it, until cycles are looked for."""
+
+    class Body:
+        """What a reader has gathered."""
+
+    async def read(call: Call) -> "ref[Body]":
+        body = Body()
+        await begin(call, OK + b"Transfer-Encoding: chunked\r\n\r\n")
+        with pytest.raises((Fault, OSError)):
+            await call.connection.read()
+        return ref(body)
+
+    async def play(call: Call) -> None:
+        broken = OSError("a reset")
+        loop = asyncio.get_running_loop()
+        if broken_by == "a reset":
+            loop.call_later(0, call.connection.connection_lost, broken)
+        else:
+            loop.call_later(0, call.connection.data_received, b"zz\r\n")
+        gc.disable()
+        try:
+            assert (await read(call))() is None
+        finally:
+            gc.enable()
 
     run(play)

@@ -174,6 +174,21 @@ def test_character_references_are_decoded_by_the_rule_of_attributes(
     assert links(f'<a href="{written}">') == [meant]
 
 
+@pytest.mark.parametrize(
+    ("number", "meant"),
+    [
+        ("9" * 6000, "\N{REPLACEMENT CHARACTER}"),
+        ("0" * 6000, "\N{REPLACEMENT CHARACTER}"),
+        ("0" * 6000 + "65", "A"),
+        ("x" + "f" * 6000, "\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_a_reference_may_have_more_digits_than_the_language_reads(number: str, meant: str) -> None:
+    said = f"&#{number};"
+    page = scan(f"<title>{said}</title><a href={said}>")
+    assert (page.title, list(page.links)) == (meant, [meant])
+
+
 # ---------------------------------------------------------------- nothing blinds
 
 
@@ -314,7 +329,9 @@ def test_robots_are_asked_all_at_once_or_by_name(tags: str, robots: RobotsTag) -
 
 
 def test_meta_refresh_is_read_as_the_vectors_say(shared_vector: Callable[[str], Path]) -> None:
-    for case in json.loads(shared_vector("meta_refresh.json").read_text("utf-8")):
+    cases = json.loads(shared_vector("meta_refresh.json").read_text("utf-8"))
+    assert len(cases) == 43
+    for case in cases:
         refresh = meta_refresh(case["content"])
         assert refresh == (case["expect"] and tuple(case["expect"])), case
 
@@ -413,7 +430,7 @@ def test_malformed_pages_hide_no_link(shared_vector: Callable[[str], Path]) -> N
         for file in shared_vector("html5lib_tree").glob("*.dat")
         for case in file.read_text("utf-8").split("#data\n")[1:]
     ]
-    assert pages
+    assert len(pages) == 1308
     assert [page for page in pages if set(links(page)) != links_of_the_tree(page)] == []
 
 

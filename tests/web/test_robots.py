@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused
+from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web import robots
 from minicrawl.web.robots import (
     ALLOW_ALL,
@@ -398,24 +398,17 @@ def test_no_bytes_are_an_error(body: bytes) -> None:
 # ---------------------------------------------------------------- what follows from a fetch
 
 
-def page(body: bytes, status: int = 200, cut: FailureKind | None = None) -> Page:
-    return Page(status=status, headers={}, body=body, cut=cut)
-
-
 def test_an_answer_holds_for_a_day() -> None:
-    answer = verdict(page(b"User-agent: *\nDisallow: /x"), AGENT)
-    assert answer == Verdict(rules("Disallow: /x"), ANSWER_HOLDS_S)
+    assert verdict(rules("Disallow: /x")) == Verdict(rules("Disallow: /x"), ANSWER_HOLDS_S)
 
 
 def test_an_answer_that_says_nothing_allows_all() -> None:
     for body in (b"", b"<!DOCTYPE html><title>Not found</title><p>Disallow: /"):
-        assert verdict(page(body), AGENT).rules == ALLOW_ALL
-    assert verdict(page(b"", status=204), AGENT).rules == ALLOW_ALL
+        assert parse(body, AGENT) == ALLOW_ALL
 
 
 def test_the_last_line_of_an_answer_that_was_cut_is_not_obeyed() -> None:
-    too_large = page(b"User-agent: *\nDisallow: /x", cut=FailureKind.TOO_LARGE)
-    assert verdict(too_large, AGENT).rules == ALLOW_ALL
+    assert parse(b"User-agent: *\nDisallow: /x", AGENT, cut=True) == ALLOW_ALL
 
 
 KINDS_OF_NO_FILE = {FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT}
@@ -423,25 +416,25 @@ KINDS_OF_NO_FILE = {FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind
 
 @pytest.mark.parametrize("kind", sorted(KINDS_OF_NO_FILE))
 def test_a_file_that_is_not_there_allows_all_for_a_day(kind: FailureKind) -> None:
-    assert verdict(Failed(kind=kind), AGENT, FORBID_ALL) == Verdict(ALLOW_ALL, ANSWER_HOLDS_S)
+    assert verdict(Failed(kind=kind), FORBID_ALL) == Verdict(ALLOW_ALL, ANSWER_HOLDS_S)
 
 
 @pytest.mark.parametrize("kind", sorted(set(FailureKind) - KINDS_OF_NO_FILE))
 def test_a_host_that_cannot_say_forbids_all_for_an_hour(kind: FailureKind) -> None:
-    found = verdict(Failed(kind=kind), AGENT)
+    found = verdict(Failed(kind=kind))
     assert found == Verdict(FORBID_ALL, SILENCE_HOLDS_S)
     assert found.is_silence
 
 
 @pytest.mark.parametrize("reason", Refusal)
 def test_a_redirect_to_where_we_do_not_go_forbids_all(reason: Refusal) -> None:
-    assert verdict(Refused(reason=reason), AGENT) == Verdict(FORBID_ALL, SILENCE_HOLDS_S)
+    assert verdict(Refused(reason=reason)) == Verdict(FORBID_ALL, SILENCE_HOLDS_S)
 
 
 def test_what_was_known_outlives_a_host_that_cannot_say() -> None:
     known = rules("Disallow: /x")
     silence = Failed(kind=FailureKind.SERVER_ERROR)
-    assert verdict(silence, AGENT, known) == Verdict(known, SILENCE_HOLDS_S)
+    assert verdict(silence, known) == Verdict(known, SILENCE_HOLDS_S)
 
 
 # ---------------------------------------------------------------- conformance

@@ -70,6 +70,32 @@ def test_what_is_no_web_address_names_no_page(href: str) -> None:
     assert canonical(href, BASE) is None
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        "http://",
+        " hTTps:",
+        "http:\\\\",
+        "//",
+        "\t/\n/",
+        "\\/",
+        "http:/\t/",
+        "http:////",
+        "h\nttp://",
+    ],
+)
+@pytest.mark.parametrize("letter", ["a", "\u4e00", "\ufdfa", "%E4%B8%80", "a\u0323\u0300", "@"])
+def test_a_host_past_all_length_names_no_page_however_it_is_written(
+    start: str, letter: str
+) -> None:
+    assert canonical(f"{start}{letter * 321}.example/", BASE) is None
+
+
+def test_a_path_and_a_query_may_be_longer_than_a_host() -> None:
+    for href in ("/" + "a" * 999, "b/" + "a" * 999, "?http://" + "a" * 999, "../" + "a" * 999):
+        assert canonical(href, BASE) == join_url(BASE, href)
+
+
 def test_without_a_base_only_an_absolute_url_names_a_page() -> None:
     assert canonical("https://example.com") == "https://example.com/"
     assert canonical("a.html") is None

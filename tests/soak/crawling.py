@@ -1,0 +1,69 @@
+"""The crawl that is watched: a process like any user's, on a web of a fixed size.
+
+The demo web's calendar has no end and is left out, so that after the warm-up nothing new becomes
+known: what grows then is a leak. It is read again and again, as fast as the hosts' delay allows.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
+from minicrawl.errors import MinicrawlError
+from tests.soak.hostile import DOMAIN, HostileServer, hosts
+from tests.soak.samples import Sample, sample
+
+_PARTING_S = 60
+_NOWHERE = f"dead.{DOMAIN}"
+_DEAD_PORT = 1
+
+
+@contextmanager
+def served(pages: int, share: float) -> Iterator[tuple[list[str], list[str]]]:
+    """The seeds of a web with this share of hostile hosts, and the options that lead there."""
+    web = DemoWeb(pages)
+    hostile = hosts(max(round(len(web.hosts) * share / (1 - share)), 1))
+    with DemoServer(web) as friendly, HostileServer() as unfriendly:
+        seeds = [*web.seeds, *(f"http://{host}/" for host in (*hostile, _NOWHERE))]
+        rules = [
+            f"{_NOWHERE}=127.0.0.1:{_DEAD_PORT}",
+            f"*.{DOMAIN}={unfriendly.address}",
+            f"*={friendly.address}",
+        ]
+        yield seeds, [part for rule in rules for part in ("--resolve", rule)]
+
+
+@contextmanager
+def crawling(
+    seeds: Sequence[str], store: Path, options: Sequence[str]
+) -> "Iterator[subprocess.Popen[bytes]]":
+    """A crawl that goes on until the end of the block; nothing of it is left then."""
+    command = [
+        *(sys.executable, "-m", "minicrawl", "crawl", "--quiet", "--continuous", *seeds),
+        *("--store", str(store), "--allow-private", "--deny", r"^http://calendar\."),
+        *("--timeout", "3", "--max-body", "4000000", "--per-address", "64", *options),
+    ]
+    with subprocess.Popen(command, cwd=store.parent, start_new_session=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(_PARTING_S)
+            finally:
+                process.kill()
+
+
+def watched(
+    process: "subprocess.Popen[bytes]", store: Path, seconds: float, every_s: float
+) -> Iterator[Sample]:
+    """Samples, as long as it lives and the time is not over; one that fails is left out."""
+    began = time.monotonic()
+    while (at_s := time.monotonic() - began) < seconds and process.poll() is None:
+        with suppress(MinicrawlError):  # the store is not there yet
+            yield sample(at_s, process.pid, store)
+        time.sleep(every_s)

@@ -1,0 +1,80 @@
+"""What a crawl is like at one moment: its memory, its files, its log, its pages.
+
+Law: looking changes nothing, and a process that ends meanwhile is no mistake.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import reading
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_TIMES, _RSS = slice(11, 13), 21  # fields of /proc/PID/stat, counted behind the name
+_PROC = Path("/proc")
+
+
+class Sample(NamedTuple):
+    """A crawl, with all the processes that it started."""
+
+    at_s: float
+    rss_bytes: tuple[int, ...]  # of each process, the crawl's own first
+    files: int
+    wal_bytes: int
+    known: int  # URLs
+    pages: int  # fetched so far
+    cpu_s: float
+
+    @property
+    def memory_mb(self) -> float:
+        """Of all its processes."""
+        return sum(self.rss_bytes) / 1e6
+
+
+class _Process(NamedTuple):
+    rss_bytes: int
+    files: int
+    cpu_s: float
+
+
+def sample(at_s: float, pid: int, store: Path) -> Sample:
+    """The crawl of this process as it is now."""
+    family = list(_family(pid))
+    known, pages = _counted(store)
+    return Sample(
+        at_s=at_s,
+        rss_bytes=tuple(process.rss_bytes for process in family),
+        files=sum(process.files for process in family),
+        wal_bytes=_size(store.with_name(f"{store.name}-wal")),
+        known=known,
+        pages=pages,
+        cpu_s=sum(process.cpu_s for process in family),
+    )
+
+
+def _family(pid: int) -> Iterator[_Process]:
+    place = _PROC / str(pid)
+    with suppress(FileNotFoundError, ProcessLookupError):
+        stat = (place / "stat").read_text().rpartition(")")[2].split()
+        cpu_s = sum(map(int, stat[_TIMES])) / _TICKS
+        files = sum(1 for _ in (place / "fd").iterdir())
+        yield _Process(int(stat[_RSS]) * _PAGE_BYTES, files, cpu_s)
+        for child in (place / "task" / str(pid) / "children").read_text().split():
+            yield from _family(int(child))
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.exists() else 0
+
+
+def _counted(store: Path) -> tuple[int, int]:
+    """URLs known and pages fetched, as of the last commit."""
+    if not store.exists():
+        return 0, 0
+    with reading(store) as connection:
+        fetched = tables.counters(connection).get("fetched", 0)
+        return questions.pages_known(connection), fetched if isinstance(fetched, int) else 0

@@ -1,0 +1,108 @@
+"""A leak that is made up is found, and what only goes up and down is none."""
+
+from collections.abc import Callable
+from math import sin
+
+import pytest
+
+from tests.soak.samples import Sample
+from tests.soak.verdict import after, cpu_ms, ends, findings, pace, slope, table, told
+
+MB = 1_000_000
+Series = Callable[[float], float]  # over the seconds
+
+
+def still(_at_s: float) -> float:
+    return 0.0
+
+
+def samples(
+    *,
+    memory_mb: Series = still,
+    files: Series = still,
+    log_mb: Series = still,
+    lost: Series = still,
+) -> list[Sample]:
+    """An hour at 50 pages a second, but for what is lost; 2 ms of CPU a page."""
+    return [
+        Sample(
+            at_s=at_s,
+            rss_bytes=(round((60 + memory_mb(at_s)) * MB), 40 * MB),
+            files=round(70 + files(at_s)),
+            wal_bytes=round(log_mb(at_s) * MB),
+            known=3000,
+            pages=round(50 * at_s - lost(at_s)),
+            cpu_s=0.1 * at_s,
+        )
+        for at_s in range(0, 3600, 5)
+    ]
+
+
+def kept(found: list[Sample]) -> list[bool]:
+    return [one.holds for one in findings(found)]
+
+
+def test_a_crawl_that_stays_as_it_is_keeps_every_limit() -> None:
+    assert kept(samples()) == [True] * 4
+
+
+def test_what_goes_up_and_down_does_not_grow() -> None:
+    waves = samples(
+        memory_mb=lambda s: 5 * sin(s / 40), files=lambda s: 9 * sin(s / 7), log_mb=lambda s: s % 60
+    )
+    assert kept(waves) == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("leak", "place"),
+    [
+        (samples(memory_mb=lambda s: s / 3600 + 5 * sin(s)), 0),
+        (samples(files=lambda s: s / 400), 1),
+        (samples(log_mb=lambda s: 65 * (s == 600)), 2),
+        (samples(lost=lambda s: s * s / 1000), 3),
+    ],
+)
+def test_a_limit_that_is_not_kept_is_found(leak: list[Sample], place: int) -> None:
+    assert kept(leak) == [number != place for number in range(4)]
+
+
+def test_the_warm_up_does_not_count() -> None:
+    cold = samples(memory_mb=lambda s: min(s, 600))
+    assert kept(cold)[0] is False
+    assert kept(after(cold, 600)) == [True] * 4
+
+
+def test_large_pages_that_come_and_go_hide_no_leak_and_make_none() -> None:
+    def spikes(at_s: float) -> float:
+        return 50 * (at_s % 60 > 20) * (at_s > 1800)
+
+    assert kept(samples(memory_mb=spikes))[0] is True
+    assert kept(samples(memory_mb=lambda s: s / 3000 + spikes(3600 - s)))[0] is False
+
+
+def test_a_slope_is_that_of_the_line_nearest_to_all() -> None:
+    assert slope([0, 1, 2, 3], [1, 3, 5, 7]) == 2
+    assert slope([0, 1, 2], [0, 3, 0]) == 0
+    assert slope([5], [7]) == 0
+
+
+def test_the_first_fifth_is_compared_with_the_last() -> None:
+    first, last = ends(samples())
+    assert [one.at_s for one in first] == list(range(0, 720, 5))
+    assert [one.at_s for one in last] == list(range(2880, 3600, 5))
+    assert pace(first) == pace(last) == 50
+    assert cpu_ms(first) == pytest.approx(2)
+
+
+def test_a_process_that_ended_takes_its_time_with_it() -> None:
+    early, late = samples()[:2]
+    assert cpu_ms([early._replace(cpu_s=9), late._replace(cpu_s=1)]) == 0
+    assert cpu_ms([early, early]) == pace([early, early]) == 0
+
+
+def test_findings_are_told_with_their_limits() -> None:
+    lines = [*table(samples()), *map(told, findings(samples(files=lambda s: s)))]
+    assert lines[1] == "pages/s                           50.0          50.0"
+    assert lines[3] == "RSS, MB                          100.0         100.0"
+    assert lines[8] == "memory grows by               0.00 MB/h          < 1     ok"
+    assert lines[9].endswith("<= 4    NOT KEPT")

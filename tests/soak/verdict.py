@@ -1,0 +1,122 @@
+"""What the samples of a crawl prove: four limits, each kept or not.
+
+Pure: samples in, findings out. What is left out at the beginning is the warm-up, in which pages
+become known and caches fill: the store's takes 16 MB, that is some 200,000 pages.
+
+floor    the least memory of a minute. Large pages come and go by tens of MB; what nobody gives
+         back lifts the floor
+slope    least squares, of the floor over the time
+fifth    a fifth of the time after the warm-up; the last is compared with the first
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from statistics import linear_regression, median
+from typing import NamedTuple
+
+from tests.soak.samples import Sample
+
+MOST_MB_AN_HOUR = 1.0
+MOST_FILES_MORE = 4
+MOST_WAL_MB = 64.0
+LEAST_PACE = 0.9
+_MB = 1e6
+_MINUTE_S, _HOUR_S = 60.0, 3600.0
+_FIFTH = 5
+
+
+class Finding(NamedTuple):
+    """A limit, and what was found."""
+
+    what: str
+    found: float
+    unit: str
+    limit: str
+    holds: bool
+
+
+def after(samples: Sequence[Sample], warm_up_s: float) -> list[Sample]:
+    """Those from which something can be learned."""
+    return [one for one in samples if one.at_s >= warm_up_s]
+
+
+def findings(samples: Sequence[Sample]) -> list[Finding]:
+    """What the samples behind the warm-up prove."""
+    return [_memory(samples), _files(samples), _log(samples), _pace(samples)]
+
+
+def _memory(samples: Sequence[Sample]) -> Finding:
+    lowest = floor(samples)
+    found = slope([one.at_s / _HOUR_S for one in lowest], [one.memory_mb for one in lowest])
+    holds = found < MOST_MB_AN_HOUR
+    return Finding("memory grows by", found, "MB/h", f"< {MOST_MB_AN_HOUR:g}", holds)
+
+
+def _files(samples: Sequence[Sample]) -> Finding:
+    first, last = (median(one.files for one in part) for part in ends(samples))
+    holds = last - first <= MOST_FILES_MORE
+    return Finding("open files grow by", last - first, "", f"<= {MOST_FILES_MORE}", holds)
+
+
+def _log(samples: Sequence[Sample]) -> Finding:
+    found = max(one.wal_bytes for one in samples) / _MB
+    return Finding("the log takes up to", found, "MB", f"<= {MOST_WAL_MB:g}", found <= MOST_WAL_MB)
+
+
+def _pace(samples: Sequence[Sample]) -> Finding:
+    first, last = map(pace, ends(samples))
+    found = last / first if first else 0.0
+    holds = found >= LEAST_PACE
+    return Finding("the pace at the end is", found, "of the first", f">= {LEAST_PACE:g}", holds)
+
+
+def floor(samples: Sequence[Sample]) -> list[Sample]:
+    """The sample with the least memory of each minute."""
+    minutes = groupby(samples, key=lambda one: one.at_s // _MINUTE_S)
+    return [min(minute, key=lambda one: one.memory_mb) for _, minute in minutes]
+
+
+def slope(xs: Sequence[float], ys: Sequence[float]) -> float:
+    """How much y grows with each x; nothing can be said of a single moment."""
+    return linear_regression(xs, ys).slope if len(set(xs)) > 1 else 0.0
+
+
+def ends(samples: Sequence[Sample]) -> tuple[Sequence[Sample], Sequence[Sample]]:
+    """The first fifth and the last one, of two samples at least."""
+    count = max(len(samples) // _FIFTH, 2)
+    return samples[:count], samples[-count:]
+
+
+def pace(samples: Sequence[Sample]) -> float:
+    """Pages a second."""
+    seconds = samples[-1].at_s - samples[0].at_s
+    return (samples[-1].pages - samples[0].pages) / seconds if seconds else 0.0
+
+
+def cpu_ms(samples: Sequence[Sample]) -> float:
+    """Of the processor for a page. A process that ended takes its time with it: it is left out."""
+    spent = sum(max(late.cpu_s - early.cpu_s, 0.0) for early, late in pairwise(samples))
+    pages = samples[-1].pages - samples[0].pages
+    return 1000 * spent / pages if pages else 0.0
+
+
+def table(samples: Sequence[Sample]) -> Iterator[str]:
+    """The ends of the crawl side by side."""
+    yield f"{'':<24}{'first fifth':>14}{'last fifth':>14}"
+    for title, read, form in (
+        ("pages/s", pace, ",.1f"),
+        ("CPU ms a page", cpu_ms, ".2f"),
+        ("RSS, MB", lambda part: median(one.memory_mb for one in part), ",.1f"),
+        ("at least, MB", lambda part: median(one.memory_mb for one in floor(part)), ",.1f"),
+        ("URLs known", lambda part: median(one.known for one in part), ",.0f"),
+        ("open files", lambda part: median(one.files for one in part), ",.0f"),
+        ("processes", lambda part: median(len(one.rss_bytes) for one in part), ",.0f"),
+    ):
+        first, last = (read(part) for part in ends(samples))
+        yield f"{title:<24}{first:>14{form}}{last:>14{form}}"
+
+
+def told(found: Finding) -> str:
+    """A line for people."""
+    verdict = "ok" if found.holds else "NOT KEPT"
+    return f"{found.what:<24}{found.found:>10,.2f} {found.unit:<14}{found.limit:<8}{verdict}"

@@ -1,0 +1,212 @@
+"""The worst that can be sent: the time to read it grows as its length does, whatever it is.
+
+Time is that of the processor, of the quickest of some readings; the limits are those that are
+promised, and typical pages stay below them by far.
+"""
+
+import gzip
+import re
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import count, product
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicrawl.web import sitemaps
+from minicrawl.web.encoding import decode
+from minicrawl.web.reader import Wishes, read
+from minicrawl.web.robots import MAX_BYTES, Rules, parse
+from minicrawl.web.sitemaps import MAX_URLS
+
+URL = "http://a.example/d/"
+WITH_WORDS = Wishes(with_words=True)
+MB = 1_000_000
+LONGEST_S = 2.0 if sys.gettrace() is None else 10.0
+"""For 5 MB of a page; most take a tenth of that. Lines that are counted take longer."""
+
+
+def cpu_s(work: Callable[[], object], times: int = 1) -> float:
+    """Of the quickest time."""
+
+    def once() -> float:
+        began = time.process_time()
+        work()
+        return time.process_time() - began
+
+    return min(once() for _ in range(times))
+
+
+def filled(piece: str | bytes, size: int = 5 * MB) -> bytes:
+    """So many bytes of this piece, over and over."""
+    body = piece if isinstance(piece, bytes) else piece.encode()
+    return (body * (size // len(body) + 1))[:size]
+
+
+# ---------------------------------------------------------------- pages
+
+TAGS = re.findall(
+    r"\w+",
+    "a area base frame iframe link meta noscript svg script style title textarea xmp plaintext p",
+)
+MARKUP = [
+    *(f"<{name}{rest}" for name, rest in product(TAGS, (">", " ", "", " a=", ' a="', "<"))),
+    *(f"</{name}{rest}" for name, rest in product(("a", "script", "style", "svg"), (">", "", "<"))),
+    *("<", ">", "/", "'", '"', "=", "&", "&#", "&amp", "&aaaaaaaaaaaa;", "\0", " ", "\n", "é", "x"),
+    *("<!--", "-->", "<!-->", "<!-", "--", "<!doctype ", "<?", "<![CDATA[", "]]>", "<a href=", "#"),
+    *("<a href=x>", '<a href="x">', "<a rel=nofollow href=x>", "<script><!--<script>", "<!-- --!>"),
+    *(
+        "<meta name=robots content=a,>",
+        "<meta http-equiv=refresh content=1;url=x>",
+        "<base href=x>",
+    ),
+    *("<link rel=canonical>", "<link rel=next href=x>", "<meta charset=koi8-r>", "<script>-<!--"),
+]
+ALL_CJK = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
+
+
+@given(st.lists(st.sampled_from(MARKUP), min_size=1, max_size=4).map("".join), st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_no_mixture_of_markup_takes_more_than_its_share(mixture: str, with_words: bool) -> None:
+    body = filled(mixture, MB // 2)
+    took_s = cpu_s(lambda: read(body, URL, {}, Wishes(with_words=with_words)), 2)
+    assert took_s < LONGEST_S / 5
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *map(filled, ("<svg>", "<link rel=next href=x>", "<meta robots>", "<title>&#9", "<p a ")),
+        filled(b"<svg>\xff"),
+        filled(b"\x81"),
+        b"<meta charset=windows-1255>" + filled(b"\x8e"),
+        b"<meta http-equiv=content-type content=" + filled("charset='"),
+        b"<?xml " + filled(b'encoding="x"') + b"\xff",
+        b"\xff\xfe" + filled(b"\0\xd8"),
+        b"\xfe\xff" + filled(b"\xd8\0"),
+        b"<base href=/" + filled("a/", 1000) + b">" + filled("<a href=../&#65;?x>"),
+    ],
+)
+def test_five_megabytes_of_the_worst_are_read_in_time(body: bytes) -> None:
+    assert cpu_s(lambda: read(body, URL, {}, WITH_WORDS)) < LONGEST_S
+
+
+@pytest.mark.parametrize(
+    "href",
+    [
+        f"http://{ALL_CJK}.example/",
+        f"//a{chr(0x300) + chr(0x323)}".ljust(4000, chr(0x323)),
+        f"http://{'1.' * 4000}",
+        f"http://{'@' * 4000}a.example/",
+        "a/../" * 1600,
+        "%2e%2e/" * 1100,
+        "&#" + "9" * 8000,
+        "&#65;" * 1600,
+        "?" + "utm_a=b&" * 1000,
+        "/;jsessionid=1" * 500,
+    ],
+)
+def test_five_megabytes_of_the_worst_links_are_read_in_time(href: str) -> None:
+    body = b"".join(b'<a href="%b%d">' % (href.encode(), n) for n in range(5 * MB // len(href)))
+    assert cpu_s(lambda: read(body[: 5 * MB], URL, {})) < LONGEST_S
+
+
+def test_malformed_pages_are_read_however_they_are_repeated(
+    shared_vector: Callable[[str], Path],
+) -> None:
+    files = sorted(shared_vector("html5lib_tree").glob("*.dat"))
+    assert len(files) == 44
+    for file in files:
+        body = filled(file.read_bytes(), MB // 4)
+        assert cpu_s(partial(read, body, URL, {}, WITH_WORDS), 2) < LONGEST_S / 5
+
+
+@given(st.binary(min_size=1, max_size=4), st.sampled_from(["utf-8", "big5", "gbk", "iso-2022-jp"]))
+@settings(max_examples=30, deadline=None)
+def test_bytes_that_mean_nothing_are_decoded_in_time(piece: bytes, charset: str) -> None:
+    body = filled(piece, MB)
+    assert cpu_s(lambda: decode(body, charset), 2) < LONGEST_S / 5
+
+
+# ---------------------------------------------------------------- robots.txt
+
+LONGEST_PARSE_S = 1.0
+LONGEST_CHECK_S = 0.01
+
+
+def rules(line: Callable[[int], bytes]) -> bytes:
+    """As many of these lines as are read."""
+    body = bytearray(b"User-agent: *\n")
+    numbers = count()
+    while len(body) <= MAX_BYTES:
+        body += line(next(numbers)) + b"\n"
+    return bytes(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"".join(b"User-agent: bot-%d\n" % n for n in range(13_000)) + b"Disallow: /",
+        rules(lambda n: b"Disallow: /%x" % n),
+        rules(lambda n: b"allow:/%x" % n),
+        rules(lambda n: b"Disallow: *%x*" % n),
+        rules(lambda n: b"Disallow: /*%x*b*c*d" % n),
+        rules(lambda _: b"Disallow: /" + b"*a" * 8000),
+        rules(lambda n: b"Disallow: /*" + b"a" * (n % 100) + b"b"),
+        rules(lambda n: b"Disallow: /%x" % n + b"\xff" * 16_000),
+        rules(lambda n: b"Allow: /%x/index.htm" % n),
+        rules(lambda _: b""),
+        filled(b"User-agent: *\nDisallow: /\n"),
+        filled(b"Sitemap: /\n"),
+        b"\xff\xfe" + filled("Disallow: /\u4e00\n".encode("utf-16le")),
+    ],
+)
+def test_the_worst_robots_txt_is_parsed_and_asked_in_time(body: bytes) -> None:
+    body = body[:MAX_BYTES]
+    assert cpu_s(lambda: parse(body, "minicrawl")) < LONGEST_PARSE_S
+    asked = parse(body, "minicrawl")
+    assert Rules.from_text(asked.text()) == asked
+    for path in ("/", "/" + "a" * 2000, "/" + "a/" * 1000, "/" + "ab" * 1000, "/" + "%ff" * 660):
+        assert cpu_s(partial(asked.allows, f"http://a.example{path}"), 5) < LONGEST_CHECK_S
+
+
+# ---------------------------------------------------------------- sitemaps
+
+ENTITIES = b"".join(b'<!ENTITY %c "%b">' % (98 + n, b"&%c;" % (97 + n) * 10) for n in range(20))
+LAUGHS = b'<!DOCTYPE a [<!ENTITY a "a">' + ENTITIES + b"]><urlset><loc>http://e/&u;</loc></urlset>"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        LAUGHS,
+        b"<!DOCTYPE a [" + b"".join(b'<!ENTITY e%d "x">' % n for n in range(250_000)),
+        b"<a " + b"".join(b"xmlns:a%d='x' " % n for n in range(250_000)) + b">",
+        b"".join(b"<a xmlns:a%d='x'>" % n for n in range(250_000)),
+        b"<a " + b"".join(b"a%d='x' " % n for n in range(400_000)) + b">",
+        b"<a>" + filled("&"),
+        b"<a>" + filled("<![CDATA["),
+        b"<a>" + filled("<b></c>"),
+        b"<urlset><loc>" + filled("x"),
+        filled("<a>"),
+        filled("<!--"),
+        b"<urlset>" + filled(f"<loc>http://{ALL_CJK}/</loc>"),
+        filled(f"http://{ALL_CJK}/\n"),
+        filled("\t \n"),
+        b"\xff\xfe" + filled(b"\0\xd8"),
+        gzip.compress(bytes(60 * MB)),
+        gzip.compress(filled("<a>", 60 * MB)),
+    ],
+)
+def test_the_worst_sitemaps_are_read_in_time(body: bytes) -> None:
+    assert cpu_s(lambda: sitemaps.parse(body, URL)) < LONGEST_S
+
+
+def test_of_a_sitemap_with_too_many_urls_the_first_fifty_thousand_count() -> None:
+    body = b"".join(b"<url><loc>http://a.example/%d</loc></url>" % n for n in range(60_000))
+    found = sitemaps.parse(b"<urlset>" + body, URL)
+    assert found.pages == tuple(f"http://a.example/{n}" for n in range(MAX_URLS))
