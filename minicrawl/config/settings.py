@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl.config import sources
-from minicrawl.config.parts import Budget, Network, Order, Politeness, Scope, Storing
+from minicrawl.config.parts import Budget, Network, Order, Politeness, Scope, Storing, Traps
 from minicrawl.config.sources import Given, Source
 from minicrawl.config.table import BY_NAME, SECTIONS, TABLE, Setting
 from minicrawl.errors import UsageError
@@ -31,6 +31,7 @@ class Settings:
     scope: Scope = field(default_factory=Scope)
     politeness: Politeness = field(default_factory=Politeness)
     network: Network = field(default_factory=Network)
+    traps: Traps = field(default_factory=Traps)
     storing: Storing = field(default_factory=Storing)
 
     def __post_init__(self) -> None:

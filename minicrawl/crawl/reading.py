@@ -15,13 +15,15 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from minicrawl.model import Failed, FailureKind, Page, Reading
 from minicrawl.web.reader import read
 from minicrawl.web.sitemaps import Sitemap
 from minicrawl.web.sitemaps import parse as parse_sitemap
+from minicrawl.web.traps import said
 
 T = TypeVar("T")
 
@@ -44,13 +46,13 @@ class Reader:
     """`read` of minicrawl.web, where it does no harm."""
 
     def __init__(self, *, agent: str, with_words: bool, small: int = SMALL) -> None:
-        self._read = partial(read, agent=agent, with_words=with_words)
+        self._read = partial(_read, agent=agent, with_words=with_words)
         self._small = small
         self._other = OtherProcess()
 
-    async def page(self, page: Page, url: str) -> Reading | Failed:
+    async def page(self, page: Page, url: str, *, with_text: bool = False) -> Reading | Failed:
         """What the page says; a failure if it was too much for the process that read it."""
-        task = partial(self._read, page.body, url, dict(page.headers))
+        task = partial(self._read, page.body, url, dict(page.headers), with_text=with_text)
         if len(page.body) <= self._small:
             return task()
         try:
@@ -71,6 +73,13 @@ class Reader:
     async def close(self) -> None:
         """End the other process."""
         await self._other.close()
+
+
+def _read(
+    body: bytes, url: str, headers: dict[str, str], *, with_text: bool, **how: Any
+) -> Reading:
+    reading = read(body, url, headers, **how)
+    return replace(reading, **said(body)._asdict()) if with_text else reading
 
 
 class OtherProcess:

@@ -62,7 +62,8 @@ class Visitor:
         fetched = await self._fetcher.fetch(request)
         if not isinstance(fetched, Page):
             return Visit(fetched)
-        return Visit(fetched, partial(self._reader.page, fetched, request.url))
+        read = partial(self._reader.page, fetched, request.url, with_text=request.with_text)
+        return Visit(fetched, read)
 
     async def sitemap(self, body: bytes, url: str) -> Sitemap:
         """What a sitemap lists."""

@@ -143,9 +143,9 @@ def test_a_page_that_is_too_much_for_the_reader_fails_alone(
 ) -> None:
     read = Reader.page
 
-    async def fail(self: Reader, page: Page, url: str) -> Reading | Failed:
+    async def fail(self: Reader, page: Page, url: str, *, with_text: bool) -> Reading | Failed:
         too_much = Failed(kind=FailureKind.TOO_LARGE)
-        return too_much if url.endswith("/0") else await read(self, page, url)
+        return too_much if url.endswith("/0") else await read(self, page, url, with_text=with_text)
 
     monkeypatch.setattr(Reader, "page", fail)
     run = crawl(star(A, 2), path, f"{A}/")

@@ -13,6 +13,7 @@ from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import ByCash
 from minicrawl.crawl.settling import LONGEST_CHAIN, Settler, Waiting
+from minicrawl.crawl.traps import Traps
 from minicrawl.model import Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
@@ -37,7 +38,8 @@ class Desk:
         )
         waiting = Waiting(self.queue, order, depths, self.seen.extend)
         gate = Gate(scope or Scope(), [f"{A}/"])
-        self.settler = Settler(Settings(), keeper, waiting, gate)
+        traps = Traps(Settings().traps, keeper, gate)
+        self.settler = Settler(Settings(), keeper, waiting, gate, traps)
 
     def page(self, name: str) -> int:
         """Its number; it becomes known if it was not."""
