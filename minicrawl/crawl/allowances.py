@@ -13,6 +13,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ _ATOMS_A_PAGE = UNIT // PAGES_A_UNIT
 _NO_LIMIT = 1 << 31
 _AT_ONCE = 1 << 14
 _CODE = (1 << 64) - 1
+_UNKNOWN = (1 << 32) - 1
 
 
 class Purses:
@@ -39,11 +41,12 @@ class Purses:
         self.base = _NO_LIMIT if limit is None else limit
         self.spent, self.earned = array("I"), array("q")
 
-    def grow(self) -> int:
-        """One more; answers with its number."""
-        self.spent.append(0)
-        self.earned.append(0)
-        return len(self.spent) - 1
+    def grow(self, more: int = 1) -> int:
+        """So many more; answers with the number of the first one."""
+        first = len(self.spent)
+        self.spent.extend(repeat(0, more))
+        self.earned.extend(repeat(0, more))
+        return first
 
     def room(self, number: int) -> int:
         """How many more pages it may have."""
@@ -93,13 +96,8 @@ class _Gifts:
         return links, givers, shares
 
 
-def _add(
-    sums: array[int],
-    places: NDArray[np.uint32],
-    atoms: NDArray[np.int64],
-    counts: NDArray[np.bool_],
-) -> None:
-    np.add.at(np.frombuffer(sums, dtype=np.int64), places[counts], atoms[counts])
+def _add(sums: array[int], places: NDArray[np.uint32], atoms: NDArray[np.int64]) -> None:
+    np.add.at(np.frombuffer(sums, dtype=np.int64), places, atoms)
 
 
 class Allowances:
@@ -148,10 +146,20 @@ class Allowances:
         if not len(links):
             return
         hosts = np.frombuffer(self._host_of, dtype=np.uint32)[links]
-        self._site(int(max(hosts.max(), givers.max())))
-        site_of = np.frombuffer(self._site_of, dtype=np.uint32)
-        _add(self._hosts.earned, hosts, atoms, hosts != givers)
-        _add(self._sites.earned, site_of[hosts], atoms, site_of[hosts] != site_of[givers])
+        away = hosts != givers
+        sites, own = self._sites_of(hosts), self._sites_of(givers)
+        _add(self._hosts.earned, hosts[away], atoms[away])
+        _add(self._sites.earned, sites[sites != own], atoms[sites != own])
+
+    def _sites_of(self, hosts: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        self._site(int(hosts.max()))
+        found = np.frombuffer(self._site_of, dtype=np.uint32)[hosts]
+        unknown = np.unique(hosts[found == _UNKNOWN])
+        if not len(unknown):
+            return found
+        for host in unknown.tolist():
+            self._site(host)
+        return np.frombuffer(self._site_of, dtype=np.uint32)[hosts]
 
     def outranks(self, host: int, other: int) -> bool:
         """Whether the host has earned more than the other."""
@@ -207,13 +215,20 @@ class Allowances:
         return self._hosts.room(host), self._sites.room(number)
 
     def _site(self, host: int) -> int:
-        """Its number; those of all hosts up to this one are known from then on."""
-        site_of = self._site_of
-        while host >= len(site_of):
-            name = site(host_of_url(f"{self._origins[len(site_of)]}/"))
-            site_of.append(self._number(hash(name) & _CODE))
-            self._hosts.grow()
-        return site_of[host]
+        """Its number; the site of a host that nobody asks about costs nothing."""
+        if host >= len(self._site_of):
+            self._grow()
+        number = self._site_of[host]
+        if number == _UNKNOWN:
+            name = site(host_of_url(f"{self._origins[host]}/"))
+            number = self._site_of[host] = self._number(hash(name) & _CODE)
+        return number
+
+    def _grow(self) -> None:
+        """As many hosts as are known by now."""
+        more = len(self._origins) - len(self._site_of)
+        self._site_of.extend(repeat(_UNKNOWN, more))
+        self._hosts.grow(more)
 
     def _number(self, code: int) -> int:
         """Two sites whose hashes look alike share what they may have."""

@@ -25,8 +25,8 @@ from minicrawl.model import Reading
 from minicrawl.web.traps import shape
 from minicrawl.web.urls import split
 
-MOST_HOSTS = 1 << 16
-MOST_GROUPS = 1 << 10
+MOST_HOSTS = 1 << 14
+MOST_GROUPS = 1 << 7
 """Of a host."""
 MOST_SUSPECTS = 1 << 18
 _WORTH = 4
@@ -127,18 +127,23 @@ class Barren:
                 self._take(patience, _SUSPECTS, is_barren)
 
     def _take(self, patience: Patience, group: str, is_nothing_new: bool) -> None:
-        """Who was given up stays so."""
+        """Who was given up stays so; what is not known of a group is that nothing is missing."""
         limit = self._limit or 0
-        if left := patience.get(group, limit):
-            patience[group] = left - 1 if is_nothing_new else min(left + _WORTH, limit)
+        left = patience.get(group, limit)
+        if left and is_nothing_new:
+            patience[group] = left - 1
+        elif left and left + _WORTH < limit:
+            patience[group] = left + _WORTH
+        elif left:
+            patience.pop(group, None)
+        if len(patience) > MOST_GROUPS:
+            del patience[next(filter(None, patience))]
 
     def _watch(self, host: int) -> Patience:
         patience = self._hosts.setdefault(host, {})
         self._hosts.move_to_end(host)
         if len(self._hosts) > MOST_HOSTS:
             self._hosts.popitem(last=False)
-        if len(patience) > MOST_GROUPS:
-            patience.clear()
         return patience
 
     def _told(self, why: str) -> str:

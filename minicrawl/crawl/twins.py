@@ -20,7 +20,7 @@ from typing import NamedTuple
 from minicrawl.web.traps import in_order, parameters, program, values, without
 from minicrawl.web.urls import split
 
-MOST_RULES = 1 << 16
+MOST_RULES = 1 << 14
 _ORDER = "the order of its parameters changes nothing"
 
 

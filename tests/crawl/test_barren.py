@@ -192,14 +192,17 @@ def test_hosts_that_were_not_met_lately_are_forgotten(
     assert not site.refuses("/s/1")
 
 
-def test_a_host_with_too_many_groups_begins_anew(
+def test_of_too_many_groups_the_first_ones_are_forgotten_but_not_the_suspects(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_GROUPS", 3)
+    chain(site, range(1000, 1020))
     site.copies("/s/{}", LIMIT)
-    for folder in "abcd":
+    for folder in "abc":
+        assert site.refuses("/s/1") == (folder != "c")
         site.read(f"/{folder}/x", first=1)
     assert not site.refuses("/s/1")
+    assert site.refuses("/month/x", page=1020)
 
 
 def test_suspects_that_were_not_met_lately_are_forgotten(
