@@ -88,8 +88,8 @@ class Traps:
     max_repeats: int | None = 4
     barren_pages: int | None = 20
     same_pages: int | None = 10
-    host_pages: int | None = 100
-    site_pages: int | None = 100
+    host_pages: int | None = 1000
+    site_pages: int | None = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -349,7 +349,8 @@ TABLE = (
         "site_pages",
         "site-pages",
         kinds.optional(kinds.whole(1)),
-        "The same for all hosts of a registrable domain; links from other sites count.",
+        "The same for all hosts of a registrable domain; links from other sites count, and a host "
+        "as much as ten pages.",
     ),
     # ------------------------------------------------------------ what stays
     Setting(STORE, "store", "store", kinds.FILE, "The file that keeps the crawl."),

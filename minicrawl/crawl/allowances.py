@@ -25,6 +25,9 @@ from minicrawl.slots import Slots
 from minicrawl.web.sites import site
 from minicrawl.web.urls import host as host_of_url
 
+A_HOST = 10
+"""Pages that a new host counts for: hosts are what a farm has most of, and each has to be looked up
+and asked for its robots.txt."""
 PAGES_A_UNIT = 4
 """A healthy site gets a fifth of its cash or more from others, and should not notice its limit."""
 _ATOMS_A_PAGE = UNIT // PAGES_A_UNIT
@@ -35,7 +38,7 @@ _UNKNOWN = (1 << 32) - 1
 
 
 class Purses:
-    """What each of many has had: requests, and atoms of cash that came from elsewhere."""
+    """What each of many has had: pages, and atoms of cash that came from elsewhere."""
 
     def __init__(self, limit: int | None) -> None:
         self.base = _NO_LIMIT if limit is None else limit
@@ -61,9 +64,7 @@ class Purses:
     def told(self, number: int) -> str:
         """In words."""
         earned = self.earned[number] // _ATOMS_A_PAGE
-        return (
-            f"has had {self.spent[number]:,} requests, {earned:,} of them for what others gave it"
-        )
+        return f"has had {self.spent[number]:,} pages, {earned:,} of them for what others gave it"
 
 
 class _Gifts:
@@ -120,14 +121,18 @@ class Allowances:
         """What earlier runs read."""
         for host, pages in pages_by_host:
             number = self._site(host)
-            robots = 0 if self._hosts.spent[host] else 1
-            self._sites.take_up(number, pages + robots)
+            self._sites.take_up(number, pages + self._price_of_host(host))
             self._hosts.take_up(host, pages)
 
     def spend(self, host: int) -> None:
-        """One more page is asked for. The first one of a host costs its site a robots.txt, too."""
-        self._sites.spent[self._site(host)] += 1 if self._hosts.spent[host] else 2
+        """One more page is asked for."""
+        number = self._site(host)
+        self._sites.spent[number] += 1 + self._price_of_host(host)
         self._hosts.spent[host] += 1
+
+    def _price_of_host(self, host: int) -> int:
+        """The first page of a host costs its site more."""
+        return 0 if self._hosts.spent[host] else A_HOST
 
     def earn(self, host: int, plans: Iterable[Plan]) -> None:
         """Pages of the host handed on their cash."""
@@ -179,10 +184,11 @@ class Allowances:
             self._count_gifts()
             of_host, of_site = self._rooms(host)
         if of_host <= 0:
-            return f"its host {self._hosts.told(host)}, --host-pages {self._hosts.base:,}"
+            return f"its host {self._hosts.told(host)}: --host-pages {self._hosts.base:,}"
         if of_site <= 0:
             name = site(host_of_url(f"{self._origins[host]}/"))
-            return f"{name} {self._sites.told(number)}, --site-pages {self._sites.base:,}"
+            told = self._sites.told(number)
+            return f"{name} {told}, a host counting as {A_HOST}: --site-pages {self._sites.base:,}"
         return None
 
     def with_room(self, pages: NDArray[np.int64]) -> list[int]:

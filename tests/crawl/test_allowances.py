@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minicrawl.config import Traps
-from minicrawl.crawl.allowances import PAGES_A_UNIT, Allowances
+from minicrawl.crawl.allowances import A_HOST, PAGES_A_UNIT, Allowances
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.steps import Plan
 
@@ -22,7 +22,7 @@ PAGES = array("I", [GOOD, FARM_1, FARM_2, BLOG] * 3)
 """The host of each page: page 1 is one of the farm, and so are 2, 5, 6, 9 and 10."""
 
 
-def allowances(host_pages: int | None = 3, site_pages: int | None = 9) -> Allowances:
+def allowances(host_pages: int | None = 3, site_pages: int | None = 99) -> Allowances:
     limits = Traps(host_pages=host_pages, site_pages=site_pages)
     return Allowances(limits, ORIGINS, PAGES)
 
@@ -44,7 +44,7 @@ def test_a_host_that_nobody_links_to_has_what_all_begin_with() -> None:
     assert books.refusal(BLOG) is None
     spend(books, BLOG, 1)
     assert books.refusal(BLOG) == (
-        "its host has had 3 requests, 0 of them for what others gave it, --host-pages 3"
+        "its host has had 3 pages, 0 of them for what others gave it: --host-pages 3"
     )
 
 
@@ -68,14 +68,14 @@ def test_weighted_links_count_as_much_as_others() -> None:
 
 
 def test_a_farm_that_links_to_itself_stays_where_it_began() -> None:
-    books = allowances(host_pages=None, site_pages=9)
+    books = allowances(host_pages=None, site_pages=39)
     for number in range(20):
         books.spend(FARM_1 + number % 2)
         give(books, FARM_1 + number % 2, [1, 2, 5, 6], 10)
     reason = books.refusal(FARM_1)
     assert reason is not None
-    assert reason.startswith("farm.example has had 22 requests, 0 of them for what others gave it")
-    assert reason.endswith("--site-pages 9")
+    assert reason.startswith("farm.example has had 40 pages, 0 of them for what others gave it")
+    assert reason.endswith("--site-pages 39")
 
 
 def test_hosts_of_one_site_earn_from_each_other_only_as_hosts() -> None:
@@ -85,12 +85,12 @@ def test_hosts_of_one_site_earn_from_each_other_only_as_hosts() -> None:
     assert books.refusal(FARM_1) is None
 
 
-def test_the_first_page_of_a_host_costs_its_site_a_robots_txt_too() -> None:
-    books = allowances(site_pages=3)
-    spend(books, FARM_1, 1)
+def test_a_new_host_costs_its_site_as_much_as_some_pages() -> None:
+    books = allowances(host_pages=99, site_pages=A_HOST + 3)
+    spend(books, FARM_1, 2)
     assert books.refusal(FARM_2) is None
     spend(books, FARM_2, 1)
-    assert books.refusal(FARM_2) is not None
+    assert books.refusal(FARM_1) is not None
 
 
 def test_whoever_the_user_vouches_for_has_no_limit_on_any_host_of_its_site() -> None:
@@ -130,8 +130,8 @@ def test_pages_wait_again_as_far_as_there_is_room_on_their_host_and_their_site()
     books = allowances(host_pages=2, site_pages=4)
     everything = np.arange(len(PAGES))
     assert books.with_room(everything) == [0, 1, 2, 3, 4, 5, 6, 7]
-    spend(books, FARM_1, 1)
-    assert books.with_room(everything) == [0, 1, 2, 3, 4, 7]
+    books.take_up([(FARM_1, 1)])
+    assert books.with_room(everything) == [0, 3, 4, 7]
     books.vouch([FARM_2])
     assert books.with_room(everything) == [0, 1, 2, 3, 4, 5, 6, 7, 9, 10]
 

@@ -241,12 +241,12 @@ def farm(hosts: int) -> dict[str, Answer]:
 
 
 def test_a_farm_gets_what_its_site_is_allowed_however_many_hosts_it_has(path: Path) -> None:
-    run = crawl(farm(300), path, f"{A}/", site_pages=10, endowment=0)
+    run = crawl(farm(300), path, f"{A}/", site_pages=60, endowment=0)
     asked = [url for url in run.asked if "farm" in url]
     assert 5 <= len(asked) <= 8
     (aside, *_) = in_state(run, State.ALLOWANCE)
     assert why(path, aside).startswith("farm.test has had ")
-    assert why(path, aside).endswith("--site-pages 10")
+    assert why(path, aside).endswith("--site-pages 60")
 
 
 def test_pages_wait_again_when_their_site_has_earned_more(path: Path) -> None:
@@ -268,7 +268,7 @@ def test_pages_wait_again_when_their_site_has_earned_more(path: Path) -> None:
 
 def test_a_crawl_that_goes_on_takes_up_what_its_sites_have_had(path: Path) -> None:
     web = farm(300)
-    first = crawl(web, path, f"{A}/", site_pages=10, endowment=0)
-    assert crawl(web, path, site_pages=10, endowment=0).asked == []
-    more = crawl(web, path, site_pages=20, endowment=0).asked
+    first = crawl(web, path, f"{A}/", site_pages=60, endowment=0)
+    assert crawl(web, path, site_pages=60, endowment=0).asked == []
+    more = crawl(web, path, site_pages=120, endowment=0).asked
     assert 0 < len(more) <= len(first.asked) + 2

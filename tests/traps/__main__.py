@@ -5,13 +5,13 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.traps.crawl import OFF, Outcome, crawl
+from tests.traps.crawl import OFF, SMALL, Outcome, crawl
 
 
 def main() -> None:
     with TemporaryDirectory(prefix="traps-") as folder:
         _show("without limits", crawl(Path(folder, "off.db"), **OFF))
-        _show("with limits", crawl(Path(folder, "on.db")))
+        _show("with limits", crawl(Path(folder, "on.db"), **SMALL))
 
 
 def _show(title: str, outcome: Outcome) -> None:

@@ -10,7 +10,7 @@ import pytest
 from minicrawl.report.audit import audit
 from minicrawl.report.reasons import explain
 from minicrawl.report.snapshot import snapshot
-from tests.traps.crawl import Outcome, crawl
+from tests.traps.crawl import SMALL, Outcome, crawl
 from tests.traps.web import KINDS
 
 
@@ -21,7 +21,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def outcome(store: Path) -> Outcome:
-    return crawl(store)
+    return crawl(store, **SMALL)
 
 
 def test_healthy_pages_are_read(outcome: Outcome) -> None:
@@ -47,8 +47,8 @@ def test_the_crawl_went_into_every_trap(outcome: Outcome) -> None:
         ("soft-404", "--barren-pages 20"),
         ("mirror", "--same-pages 10"),
         ("chain", "--barren-pages 20"),
-        ("farm", "--site-pages 100"),
-        ("babble", "--site-pages 100"),
+        ("farm", "--site-pages 1,000"),
+        ("babble", "--host-pages 100"),
     ],
 )
 def test_each_trap_ends_by_a_limit_that_is_explained(
