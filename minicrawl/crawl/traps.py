@@ -49,6 +49,7 @@ class Traps:
     def __init__(self, limits: Limits, keeper: Keeper, gate: Gate) -> None:
         frontier = keeper.frontier
         self.seeds = keeper.planted()
+        self.seeds.update([frontier.books.stands_for(page) for page in self.seeds])
         self._limits, self._keeper, self._frontier, self._gate = limits, keeper, frontier, gate
         self._allowances = Allowances(limits, frontier.origins, frontier.host_of)
         self._barren = Barren(limits.barren_pages)

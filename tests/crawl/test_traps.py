@@ -233,6 +233,15 @@ def test_so_is_one_that_a_seed_leads_to(path: Path) -> None:
     assert set(web) <= in_state(run, State.FETCHED)
 
 
+def test_a_run_that_goes_on_knows_where_seeds_have_led(path: Path) -> None:
+    names = [f"/{'x' * page}" for page in range(1, 30)]
+    web = web_of({f"{A}/": names} | {A + name: [] for name in names})
+    short = "http://short.test/"
+    web |= {short: moved(f"{A}/")}
+    crawl(web, path, short, host_pages=5, pages=3)
+    assert in_state(crawl(web, path, host_pages=5), State.FETCHED) == web.keys() - {short}
+
+
 def farm(hosts: int) -> dict[str, Answer]:
     """Hosts of one domain that link to each other; one link leads there."""
     names = [f"http://h{host}.farm.test/" for host in range(hosts)]
