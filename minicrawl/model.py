@@ -27,6 +27,7 @@ class Request:
     etag: str | None = None
     last_modified: str | None = None
     spelled: str | None = None  # with the marks of a visit that the server insists on
+    with_text: bool = False  # what the page says is to be compared with what others say
 
 
 class FailureKind(StrEnum):
@@ -58,6 +59,8 @@ class Refusal(StrEnum):
     HOST_BUDGET = "host-budget"  # its host has had all the pages it may have
     ADDRESS = "address"  # it leads to an address that is not public
     TYPE = "type"  # not HTML
+    TRAP = "trap"  # there would be no end of pages like it
+    ALLOWANCE = "allowance"  # its host or site has had as many pages as it has earned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +143,8 @@ class Reading:
     encoding: str = "utf-8"
     cut: str = ""  # why not all links are there
     content: int = 0  # 64 bits of a hash of the body, with a sign, as SQLite keeps numbers
+    text: int = 0  # a hash of what it says, if anybody wants it, without markup and order
+    gist: int = 0  # the same without numbers
 
 
 class State(IntEnum):
@@ -150,6 +155,7 @@ class State(IntEnum):
     MOVED = 2  # a redirect: it stands for its target
     CANONICAL = 3  # it names another page as its canonical form, and stands for that
     ALIAS = 4  # it has the content of another page, and stands for that
+    TWIN = 5  # the same by its URL, as pages like it have shown: it is not asked for
     # The states of refusals and failures carry their names.
     ROBOTS = 10
     SCOPE = 11
@@ -157,6 +163,8 @@ class State(IntEnum):
     HOST_BUDGET = 13
     ADDRESS = 14
     TYPE = 15
+    TRAP = 16
+    ALLOWANCE = 17
     DNS = 20
     CONNECT = 21
     TLS = 22
@@ -207,5 +215,5 @@ class State(IntEnum):
 READ_STATES = (State.FETCHED, State.CANONICAL, State.ALIAS)
 """Of the pages whose body came."""
 
-STANDS_FOR_ANOTHER = (State.MOVED, State.CANONICAL, State.ALIAS)
+STANDS_FOR_ANOTHER = (State.MOVED, State.CANONICAL, State.ALIAS, State.TWIN)
 """Of the pages that hand all they have to one other."""

@@ -10,7 +10,16 @@
 A new setting is a field in `parts` and a row in `table`.
 """
 
-from minicrawl.config.parts import Budget, Focus, Network, Order, Politeness, Scope, Storing
+from minicrawl.config.parts import (
+    Budget,
+    Focus,
+    Network,
+    Order,
+    Politeness,
+    Scope,
+    Storing,
+    Traps,
+)
 from minicrawl.config.settings import Loaded, Settings, load
 
 __all__ = [
@@ -23,5 +32,6 @@ __all__ = [
     "Scope",
     "Settings",
     "Storing",
+    "Traps",
     "load",
 ]

@@ -91,6 +91,18 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Traps:
+    """Where pages have no end; None is no limit."""
+
+    max_segments: int | None = 32
+    max_repeats: int | None = 4
+    barren_pages: int | None = 20
+    same_pages: int | None = 10
+    host_pages: int | None = 1000
+    site_pages: int | None = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Storing:
     """Where what is learned stays."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl.config import sources
-from minicrawl.config.parts import Budget, Limits, Network, Order, Politeness, Scope, Storing
+from minicrawl.config.parts import Budget, Limits, Network, Order, Politeness, Scope, Storing, Traps
 from minicrawl.config.sources import Given, Source
 from minicrawl.config.table import BY_NAME, SECTIONS, TABLE, Setting
 from minicrawl.errors import UsageError
@@ -32,6 +32,7 @@ class Settings:
     politeness: Politeness = field(default_factory=Politeness)
     network: Network = field(default_factory=Network)
     limits: Limits = field(default_factory=Limits)
+    traps: Traps = field(default_factory=Traps)
     storing: Storing = field(default_factory=Storing)
 
     def __post_init__(self) -> None:

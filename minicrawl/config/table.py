@@ -35,9 +35,12 @@ SCOPE = Section("scope", "scope", parts.Scope)
 POLITENESS = Section("politeness", "politeness", parts.Politeness)
 NETWORK = Section("network", "network", parts.Network)
 LIMITS = Section("limits", "limits", parts.Limits)
+TRAPS = Section("traps", "traps", parts.Traps)
 STORE = Section("store", "storing", parts.Storing)
 
-SECTIONS = {one.name: one for one in (BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, LIMITS, STORE)}
+SECTIONS = {
+    one.name: one for one in (BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, LIMITS, TRAPS, STORE)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +335,50 @@ TABLE = (
         "max-sitemaps",
         kinds.whole(1),
         "Sitemaps of a host that are read, with --sitemaps.",
+    ),
+    # ------------------------------------------------------------ where pages have no end
+    Setting(
+        TRAPS,
+        "max_segments",
+        "max-segments",
+        kinds.optional(kinds.whole(1)),
+        "Put aside pages whose path has more segments.",
+    ),
+    Setting(
+        TRAPS,
+        "max_repeats",
+        "max-repeats",
+        kinds.optional(kinds.whole(1)),
+        "Put aside pages in whose path a segment is there more often; numbers do not count.",
+    ),
+    Setting(
+        TRAPS,
+        "barren_pages",
+        "barren-pages",
+        kinds.optional(kinds.whole(1)),
+        "Put aside what is left of a group of pages when so many said nothing new.",
+    ),
+    Setting(
+        TRAPS,
+        "same_pages",
+        "same-pages",
+        kinds.optional(kinds.whole(1)),
+        "Take a parameter, an order or a host for needless when so many pages were the same.",
+    ),
+    Setting(
+        TRAPS,
+        "host_pages",
+        "host-pages",
+        kinds.optional(kinds.whole(1)),
+        "Pages of a host that no seed and no other host vouches for; links to it let it have more.",
+    ),
+    Setting(
+        TRAPS,
+        "site_pages",
+        "site-pages",
+        kinds.optional(kinds.whole(1)),
+        "The same for all hosts of a registrable domain; links from other sites count, and a host "
+        "as much as ten pages.",
     ),
     # ------------------------------------------------------------ what stays
     Setting(STORE, "store", "store", kinds.FILE, "The file that keeps the crawl."),

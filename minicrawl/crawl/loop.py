@@ -27,10 +27,11 @@ from minicrawl.crawl.politeness import Hosts
 from minicrawl.crawl.reopening import LAST_AT, reopen
 from minicrawl.crawl.replays import Replays
 from minicrawl.crawl.settling import Settler, Waiting
+from minicrawl.crawl.traps import Aside, Traps
 from minicrawl.model import Failed, Fetched, Page, Reading, Request, State, Unchanged
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, Outside, Visit
-from minicrawl.store.records import FetchRow
+from minicrawl.store.records import NOT_ASKED, FetchRow
 
 CLOSED_AT_ONCE = 500
 """Pages that are settled without a fetch before the loop looks around."""
@@ -62,7 +63,8 @@ class Crawler:
         self._manners = Manners(settings, keeper, self.hosts, outside, clock, self._news.set)
         self._replays = Replays(frontier, settings.order.replay)
         waiting = Waiting(self._leasing.queue, self._leasing.order, self._depths, self._replays.saw)
-        self._settler = Settler(settings, keeper, waiting, gate)
+        self._traps = Traps(settings.traps, keeper, gate)
+        self._settler = Settler(settings, keeper, waiting, gate, self._traps)
         self._stopping = False
         self._tries: dict[int, int] = {}
         self._spelled: dict[int, str] = {}
@@ -80,7 +82,9 @@ class Crawler:
         self._leasing.take_up()
         for pages, contents in self._keeper.contents():
             self._settler.know_contents(pages, contents)
-            for host, count in self._keeper.by_host(pages):
+            pages_by_host = list(self._keeper.by_host(pages))
+            self._traps.take_up(pages_by_host)
+            for host, count in pages_by_host:
                 self.hosts[host].pages += count
 
     # ------------------------------------------------------------ from the first to the last
@@ -128,6 +132,7 @@ class Crawler:
             self._news.clear()
             self.hosts.wake(now)
             if self._keeper.has_room and not self._is_over(now - began):
+                self._let_in(self._traps.due(self._keeper.counted("requests")))
                 self._launch(turns)
             reason = self._reason_to_end(now - began)
             if reason is None:
@@ -185,12 +190,21 @@ class Crawler:
         return self._leasing.has_more(aside)
 
     def _finds_more(self) -> bool:
-        """All is read: who waited aside for a shorter way is settled."""
+        """All is read: who has earned a turn has it, who waited for a shorter way is settled."""
+        if self._let_in(self._traps.earned()):
+            return True
         aside = self._depths.give_up() if self._depths is not None else []
         for page in aside:
             self._close(page, State.DEPTH, self._keeper.url_of(page))
             self._news.set()
         return bool(aside)
+
+    def _let_in(self, pages: list[int]) -> bool:
+        """These were put aside, and wait again."""
+        if pages:
+            self._settler.reopen(pages)
+            self._news.set()
+        return bool(pages)
 
     async def _wait(self, began: float) -> None:
         """Until there is news, or a host's time comes, or ours is over."""
@@ -223,9 +237,9 @@ class Crawler:
             if lease is None:
                 return None
             host = lease.host
-            state = self._refusal(lease, now)
-            if state is not None:
-                self._settle_unasked(lease, state, now)
+            aside = self._aside(lease, now)
+            if aside is not None:
+                self._settle_unasked(lease, aside, now)
             elif host in self._learning or not self.hosts.has_room(host):
                 self._leasing.give_back(lease)
             elif not self._is_due(host, now):
@@ -238,6 +252,7 @@ class Crawler:
             else:
                 self._pages_under_way += 1
                 self.hosts[host].pages += not lease.again
+                self._traps.asks(host, again=lease.again)
                 self._leasing.grant(lease)
                 self.hosts.begin(host, now)
                 return self._visit(lease)
@@ -248,6 +263,13 @@ class Crawler:
         """What is known of it from earlier runs may tell us to wait."""
         self._manners.are_known(host)
         return self.hosts.may_be_asked(host, now)
+
+    def _aside(self, lease: Lease, now: float) -> Aside | None:
+        """How the turn ends if the page is not asked for."""
+        state = self._refusal(lease, now)
+        if state is not None:
+            return Aside(state)
+        return None if lease.again else self._traps.aside(lease.page, lease.host, lease.url)
 
     def _refusal(self, lease: Lease, now: float) -> State | None:
         """Why the page is not asked for."""
@@ -264,9 +286,10 @@ class Crawler:
             return None if self._manners.allow(lease.host, url) else State.ROBOTS
         return state
 
-    def _settle_unasked(self, lease: Lease, state: State, now: float) -> None:
+    def _settle_unasked(self, lease: Lease, aside: Aside, now: float) -> None:
         """No request for this page: the host may be asked for another one at once."""
         self._tries.pop(lease.page, None)
+        state = aside.state
         if lease.again and state is self.hosts.trouble(lease.host, now):
             self._leasing.refresh.release(lease.page)
             if self._settings.budget.continuous:
@@ -274,8 +297,20 @@ class Crawler:
         elif lease.again:
             self._leasing.refresh.forget(lease.page)
         elif state is not State.UNREAD:
-            self._close(lease.page, state, lease.url)
+            self._put_aside(lease, aside)
         self.hosts.resume_when_ready(lease.host, now)
+
+    def _put_aside(self, lease: Lease, aside: Aside) -> None:
+        page, (state, detail, original) = lease.page, aside
+        self._spelled.pop(page, None)
+        if original is None:
+            self._settler.close(page, state)
+        else:
+            self._settler.fold(page, original)
+        if detail:
+            today = self._clock.today()
+            self._keeper.record(FetchRow(page, today, NOT_ASKED, None, 0, 0.0, detail))
+        self._tell(Settled(url=lease.url, state=state, detail=detail))
 
     def _close(self, page: int, state: State, url: str) -> None:
         self._spelled.pop(page, None)
@@ -344,6 +379,7 @@ class Crawler:
             etag=known.etag if known is not None and has_links else None,
             last_modified=known.last_modified if known is not None and has_links else None,
             spelled=self._spelled.get(lease.page),
+            with_text=self._traps.compares(lease.host),
         )
 
     def _settle(self, lease: Lease, fetched: Fetched, reading: Reading | None) -> None:

@@ -18,6 +18,7 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from tempfile import TemporaryFile
@@ -63,9 +64,12 @@ class Reader:
         """Whether it is read in the other process."""
         return len(page.body) > self._small
 
-    def later(self, page: Page, url: str) -> Callable[[], Awaitable[Reading | Failed]]:
+    def later(
+        self, page: Page, url: str, *, with_text: bool = False
+    ) -> Callable[[], Awaitable[Reading | Failed]]:
         """Reads the page when it is called; a large one need not be held for that."""
-        task = partial(read, url=url, headers=dict(page.headers), wishes=self._wishes)
+        wishes = replace(self._wishes, with_text=True) if with_text else self._wishes
+        task = partial(read, url=url, headers=dict(page.headers), wishes=wishes)
         return partial(self._done, task, aside(page.body) if self.is_large(page) else page.body)
 
     async def rules(self, page: Page) -> Rules | Failed:

@@ -19,6 +19,8 @@ from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.web.robots import ANSWER_HOLDS_S
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET)
+TRAPPED = (State.TRAP, State.ALLOWANCE)
+"""Other limits may let them in; a crawl that still knows better puts them aside again."""
 PASSING = (
     State.DNS,
     State.CONNECT,
@@ -44,7 +46,8 @@ def reopen(keeper: Keeper, gate: Gate, settings: Settings, today: float) -> int:
 
 
 def _wishes(settings: Settings) -> dict[str, object]:
-    wishes = asdict(settings.scope) | {
+    wishes = asdict(settings.scope) | asdict(settings.traps)
+    wishes |= {
         "robots": settings.politeness.robots,
         "allow_private": settings.network.allow_private,
     }
@@ -55,6 +58,7 @@ def _due(keeper: Keeper, gate: Gate, settings: Settings, today: float) -> Iterat
     before, wishes = keeper.counters.get(_WISHES), _wishes(settings)
     if before != wishes:
         yield from _let_pass(keeper, gate)
+        yield from _pages(keeper, *TRAPPED)
         if settings.network.allow_private:
             yield from _pages(keeper, State.ADDRESS)
     if (

@@ -22,6 +22,7 @@ from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import Order
 from minicrawl.crawl.sharing import Sharing
+from minicrawl.crawl.traps import Traps
 from minicrawl.model import Originals, Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.journal import Kind, Spending, Step
@@ -46,17 +47,18 @@ class Waiting:
 class Settler:
     """Ends turns."""
 
-    def __init__(self, settings: Settings, keeper: Keeper, waiting: Waiting, gate: Gate) -> None:
+    def __init__(
+        self, settings: Settings, keeper: Keeper, waiting: Waiting, gate: Gate, traps: Traps
+    ) -> None:
         self.sharing = Sharing(settings.order)
         self._keeper = keeper
         self._frontier = keeper.frontier
         self._queue, self._order = waiting.queue, waiting.order
-        self._gate = gate
+        self._gate, self._traps = gate, traps
         self._max_redirects = settings.limits.max_redirects
         self._depths = waiting.depths
         self._saw = waiting.saw
         self.hops: dict[int, int] = {}
-        self._seeds = keeper.planted()
         self.contents = Slots()
 
     def know_contents(self, pages: Numbers, contents: Numbers) -> None:
@@ -70,7 +72,7 @@ class Settler:
             case Read(page=answer, reading=reading):
                 return End(self._read(page, url, answer, reading, today))
             case Leads():
-                return self._lead(page, ending)
+                return self._lead(page, url, ending)
             case Dead(state=state, why=why):
                 return End(self.close(page, state), why)
             case Same():
@@ -84,6 +86,15 @@ class Settler:
         self.hops.pop(page, None)
         self._do(Step(Kind.DEAD_END, page), state, ())
         return state
+
+    def fold(self, page: int, target: str) -> State:
+        """The page stands for another one."""
+        return self._forward(page, State.TWIN, *self._meet_target(page, target, ()))
+
+    def reopen(self, pages: Sequence[int]) -> None:
+        """These were put aside, and wait again."""
+        self._do(Step(Kind.REOPEN, spending=Spending(pages)), State.UNREAD, ())
+        self._queue.born(pages)
 
     def replay(self, pages: Sequence[int]) -> None:
         """These pages, which were read before, spend what they hold once more."""
@@ -108,27 +119,30 @@ class Settler:
         self.hops.pop(page, None)
         self._describe(page, answer, reading, today)
         first = self._first_with(reading.content, page)
+        is_barren = self._traps.read(page, url, reading, first)
         if first is not None:
             self._note_mirror(page, first)
-            _, new = self._meet(page, reading)
+            _, new = self._meet(page, reading, is_barren)
             return self._forward(page, State.ALIAS, first, new)
         if reading.canonical and self._gate.refusal(reading.canonical, 0, 0) is None:
-            return self._stand_for(page, url, reading.canonical, reading)
-        return self._visit(page, url, reading, *self._meet(page, reading))
+            return self._stand_for(page, url, reading.canonical, reading, is_barren)
+        return self._visit(page, url, reading, *self._meet(page, reading, is_barren))
 
     def _visit(
         self, page: int, url: str, reading: Reading, pages: Sequence[int], new: Sequence[int]
     ) -> State:
         spending = self.sharing.spending(url, pages, reading.links, reading.words)
-        self._do(Step(Kind.VISIT, page, len(new), spending), State.FETCHED, new)
+        self._pass_on(page, Step(Kind.VISIT, page, len(new), spending), State.FETCHED, new)
         if self._depths is not None:
             self.release(self._depths.shorten(page, spending.links))
         return State.FETCHED
 
-    def _meet(self, page: int, reading: Reading) -> tuple[list[int], list[int]]:
+    def _meet(self, page: int, reading: Reading, is_barren: bool) -> tuple[list[int], list[int]]:
         depth = self._frontier.depth[page] + 1
         meeting = self._keeper.meet(list(reading.links), depth, reading.originals)
-        return meeting.pages, [row.id for row in meeting.urls]
+        new = [row.id for row in meeting.urls]
+        self._traps.found(meeting.pages, new, is_barren=is_barren)
+        return meeting.pages, new
 
     def _keep_as_it_is(self, page: int, today: float) -> State:
         document = self._keeper.document(page)
@@ -182,25 +196,28 @@ class Settler:
 
     # ------------------------------------------------------------ a page that is another one
 
-    def _stand_for(self, page: int, url: str, target: str, reading: Reading) -> State:
+    def _stand_for(
+        self, page: int, url: str, target: str, reading: Reading, is_barren: bool
+    ) -> State:
         """In a circle of canonical forms, each of which is read, the last one is itself."""
         other, other_new = self._meet_target(page, target, reading.originals)
-        pages, new = self._meet(page, reading)
+        pages, new = self._meet(page, reading, is_barren)
         if self._leads_back(page, other):
             return self._visit(page, url, reading, pages, new)
         return self._forward(page, State.CANONICAL, other, other_new + new)
 
-    def _lead(self, page: int, leads: Leads) -> End:
+    def _lead(self, page: int, url: str, leads: Leads) -> End:
         """Where a chain is too long, nobody asks how it goes on."""
         hops, most = self.hops.pop(page, 0) + 1, self._max_redirects
         if hops > most:
             why = f"more than {most} redirects in a row (--max-redirects)"
             return End(self.close(page, State.BAD_REDIRECT), why)
         other, new = self._meet_target(page, leads.target, leads.originals)
+        self._traps.redirected(page, url, hops, new)
         if self._leads_back(page, other):
             return End(self.close(page, State.BAD_REDIRECT), "that leads back here")
-        if page in self._seeds:
-            self._seeds.add(other)
+        if page in self._traps.seeds:
+            self._traps.vouch(other)
             self._gate.widen(leads.target)
         if new or self._frontier.state[other] == State.UNREAD:
             self.hops[other] = max(hops, self.hops.get(other, 0))
@@ -218,14 +235,20 @@ class Settler:
         return other == page
 
     def _forward(self, page: int, state: State, other: int, new: Sequence[int]) -> State:
-        self._do(Step(Kind.FORWARD, page, len(new), Spending([other])), state, new)
+        self._pass_on(page, Step(Kind.FORWARD, page, len(new), Spending([other])), state, new)
         if self._depths is not None:
             self.release(self._depths.shorten(page, [other]))
         return state
 
     # ------------------------------------------------------------ done
 
-    def _do(self, step: Step, state: State, new: Sequence[int]) -> None:
+    def _pass_on(self, page: int, step: Step, state: State, new: Sequence[int]) -> None:
+        is_first = self._frontier.state[page] == State.UNREAD
+        plans = self._do(step, state, new)
+        if is_first and state not in (State.ALIAS, State.TWIN):  # a copy recommends nobody
+            self._traps.paid(page, plans)
+
+    def _do(self, step: Step, state: State, new: Sequence[int]) -> list[Plan]:
         """Keep the step, and tell the queue of it."""
         plans = self._keeper.settle(step, state)
         if new:
@@ -238,3 +261,4 @@ class Settler:
                 self._queue.offer([page for page, _ in plan.extras])
             self._queue.release(plan.page)
         self._saw(plans)
+        return plans

@@ -14,16 +14,22 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from threading import Thread
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from minicrawl.demo.sheet import Answer, refused
-from minicrawl.demo.web import DemoWeb
 
 _LONGEST_HEAD: Final = 16_384
 _BACKLOG: Final = 1_024
 _REQUEST_LINE: Final = re.compile(r"([A-Z]+) (/[!-~]*) HTTP/1\.([01])")
 _METHODS: Final = ("GET", "HEAD")
 _END_OF_HEAD: Final = b"\r\n\r\n"
+
+
+class Web(Protocol):
+    """What can be served."""
+
+    def answer(self, host: str, target: str, headers: Mapping[str, str], visits: int, /) -> Answer:
+        """Answer a GET by a visitor who comes after `visits` others."""
 
 
 class _Request(NamedTuple):
@@ -39,7 +45,7 @@ class DemoServer:
     address: str
     """Where it listens, as host:port; known once it is entered."""
 
-    def __init__(self, web: DemoWeb) -> None:
+    def __init__(self, web: Web) -> None:
         self.requests: Counter[str] = Counter()
         self._web = web
 

@@ -18,7 +18,7 @@ from minicrawl.model import State
 from minicrawl.report.ranks import Pages, hosts_named, iso
 from minicrawl.report.snapshot import LABELS, Snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store.records import FetchRow
+from minicrawl.store.records import NOT_ASKED, FetchRow
 from minicrawl.store.trouble import understood
 
 _PAGES_AT_ONCE = 10_000
@@ -55,6 +55,8 @@ WORDS = {
     State.HOST_BUDGET: Words("its host has had its pages", "a larger --per-host-pages"),
     State.ADDRESS: Words("at an address that is not public", "--allow-private, if it is yours"),
     State.TYPE: Words("not HTML", "nothing: only HTML is read"),
+    State.TRAP: Words("there would be no end of pages like it", "the detail names the limit"),
+    State.ALLOWANCE: Words("its host or site has had what it earned", "the detail names the limit"),
 }
 """Of every failure, then of every refusal."""
 
@@ -204,7 +206,7 @@ def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
     awaited = bytearray(waiting.tobytes())
     outcomes = {state.value: state.outcome for state in WORDS}
     for row in questions.failed_requests(snapshot.connection):
-        if awaited[row.page] and row.outcome == outcomes[states[row.page]]:
+        if awaited[row.page] and row.outcome in (outcomes[states[row.page]], NOT_ASKED):
             awaited[row.page] = False
             yield row
 

@@ -14,7 +14,7 @@ from minicrawl.report.ranks import iso, rank_of
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.waiting import Place, place
 from minicrawl.store import questions, tables
-from minicrawl.store.records import FetchRow, HostRow
+from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from minicrawl.web.robots import Rules
 from minicrawl.web.urls import host, seed, split
 
@@ -30,9 +30,12 @@ _ENDED = {
     State.HOST_BUDGET: "its host has had all the pages it may have",
     State.ADDRESS: "it leads to an address that is not public",
     State.TYPE: "it is not HTML",
+    State.TRAP: "there would be no end of pages like it",
+    State.ALLOWANCE: "it has to wait until its host and its site have earned more",
     State.MOVED: "it redirects to",
     State.CANONICAL: "it names as its canonical form",
     State.ALIAS: "it has the same content as",
+    State.TWIN: "it was not asked for, as its URL says that it is the same as",
 } | {State.of(kind): f"it was asked for in vain: {kind.value}" for kind in FailureKind}
 
 
@@ -162,17 +165,27 @@ def _common(one: str, other: str) -> int:
 def _reasons(snapshot: Snapshot, page: int, state: State, standing: Place | None) -> list[str]:
     if standing is not None:
         return _waits(snapshot, page, standing)
-    reason = _ENDED[state]
-    end = snapshot.frontier.books.stands_for(page)
-    if end != page:
-        return [f"{reason} {snapshot.url(end)}, and stands for that"]
-    home, reasons = _host(snapshot, page), [reason]
+    reasons = [*_ended(snapshot, page, state), *_when_not_asked(snapshot, page)]
+    home = _host(snapshot, page)
     if home.trouble and not state.was_read and not _last_fetches(snapshot, page):
         reasons.append(f"what was wrong with its host: {home.trouble}")
     if state is State.ROBOTS and home.robots_until is not None:
         until = iso(home.robots_until)
         reasons.append(f"that holds until {until}: a crawl that goes on later asks again")
     return reasons
+
+
+def _ended(snapshot: Snapshot, page: int, state: State) -> list[str]:
+    end = snapshot.frontier.books.stands_for(page)
+    if end != page:
+        return [f"{_ENDED[state]} {snapshot.url(end)}, and stands for that"]
+    return [_ENDED[state]]
+
+
+def _when_not_asked(snapshot: Snapshot, page: int) -> list[str]:
+    """What the crawl said when it put the page aside, if that was what came of it last."""
+    last = tables.last_fetches(snapshot.connection, page, 1)
+    return [row.detail for row in last if row.outcome == NOT_ASKED]
 
 
 def _waits(snapshot: Snapshot, page: int, standing: Place) -> list[str]:

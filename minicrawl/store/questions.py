@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.opic.journal import Kind
-from minicrawl.store.records import DocumentRow, FetchRow
+from minicrawl.store.records import NOT_ASKED, DocumentRow, FetchRow
 from minicrawl.store.tables import Connection
 
 
@@ -88,10 +88,11 @@ def outcomes(connection: Connection, hosts: Sequence[int] | None = None) -> dict
 
 
 def failed_requests(connection: Connection) -> Iterator[FetchRow]:
-    """Those that failed or were refused, the latest first."""
+    """Those that failed or were refused, and those that were not made, the latest first."""
     cursor = connection.execute(
         "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches "
-        "WHERE outcome LIKE 'failed:%' OR outcome LIKE 'refused:%' ORDER BY id DESC"
+        "WHERE outcome LIKE 'failed:%' OR outcome LIKE 'refused:%' OR outcome = ? ORDER BY id DESC",
+        (NOT_ASKED,),
     )
     return map(FetchRow._make, cursor)
 

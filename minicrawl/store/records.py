@@ -27,8 +27,11 @@ class StepRow(NamedTuple):
     step: Step
 
 
+NOT_ASKED = "not-asked"
+
+
 class FetchRow(NamedTuple):
-    """One request and its answer."""
+    """One request and its answer; or why there is none, if the outcome is `NOT_ASKED`."""
 
     page: int
     at: float

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from itertools import chain
 
 from minicrawl.model import Reading
+from minicrawl.web import traps
 from minicrawl.web.encoding import decode
 from minicrawl.web.headers import link_canonical, media_type, robots_tag
 from minicrawl.web.html import Markup, scan
@@ -24,6 +25,7 @@ class Wishes:
     max_links: int = 10_000
     with_words: bool = False
     strip_marks: bool = True
+    with_text: bool = False
 
 
 AS_USUAL = Wishes()
@@ -46,6 +48,7 @@ def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_
     main = said.other_page(markup.canonical or link_canonical(headers.get("link")))
     refresh = said.other_page(markup.refresh)
     named = chain(links.items(), filter(None, (main, refresh)))
+    compared = traps.said(body) if wishes.with_text else traps.Said()
     return Reading(
         title=markup.title,
         links=tuple(links),
@@ -57,6 +60,8 @@ def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_
         encoding=encoding,
         cut=f"cut at {wishes.max_links:,} links (--max-links)" if markup.has_more_links else "",
         content=int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True),
+        text=compared.text,
+        gist=compared.gist,
     )
 
 

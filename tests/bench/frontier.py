@@ -40,6 +40,7 @@ from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seld
 from minicrawl.crawl.replays import Replays
 from minicrawl.crawl.seeding import plant
 from minicrawl.crawl.settling import Settler, Waiting
+from minicrawl.crawl.traps import Traps
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import Page, Reading
 from minicrawl.opic.journal import Kind
@@ -96,7 +97,8 @@ class Bench:
         replays = Replays(keeper.frontier, settings.order.replay)
         waiting = Waiting(self._leasing.queue, self._leasing.order, None, replays.saw)
         self._gate = Gate(settings.scope, ())
-        self._settler = Settler(settings, keeper, waiting, self._gate)
+        traps = Traps(settings.traps, keeper, self._gate)
+        self._settler = Settler(settings, keeper, waiting, self._gate, traps)
         self._under_way: deque[Lease] = deque()
         self._leasing.take_up()
         for pages, contents in keeper.contents():
@@ -123,7 +125,14 @@ class Bench:
     def _settle(self, lease: Lease) -> None:
         assert self._web
         links = tuple(self._web.links(lease.url))
-        reading = Reading(title=f"The page {lease.page}", links=links, content=hash(lease.url))
+        page = lease.page
+        reading = Reading(
+            title=lease.url,
+            links=links,
+            content=hash(lease.url),
+            text=page + 1,
+            gist=page + 1,
+        )
         began = time.perf_counter()
         self._keeper.record(FetchRow(lease.page, began, "page", 200, 30_000, 0.1, ""))
         self._keeper.count("fetched")

@@ -13,6 +13,7 @@ from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import ByCash
 from minicrawl.crawl.settling import Settler, Waiting
+from minicrawl.crawl.traps import Traps
 from minicrawl.model import FailureKind, Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
@@ -38,7 +39,9 @@ class Desk:
         )
         waiting = Waiting(self.queue, order, depths, self.seen.extend)
         gate = Gate(scope or Scope(), [f"{A}/"])
-        self.settler = Settler(Settings.of(max_redirects=LONGEST_CHAIN), keeper, waiting, gate)
+        traps = Traps(Settings().traps, keeper, gate)
+        settings = Settings.of(max_redirects=LONGEST_CHAIN)
+        self.settler = Settler(settings, keeper, waiting, gate, traps)
         self.said = ""
 
     def page(self, name: str) -> int:

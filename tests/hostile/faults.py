@@ -141,7 +141,9 @@ _HEADS = {
     "Retry-After that is nonsense": says(
         "failed:server-error", b"HTTP/1.1 503 No\r\nRetry-After: -1e99, whenever\r\n\r\n"
     ),
-    "Retry-After at once": says("failed:throttled", b"HTTP/1.1 429 Slow\r\nRetry-After: 0\r\n\r\n"),
+    "Retry-After a second": says(
+        "failed:throttled", b"HTTP/1.1 429 Slow\r\nRetry-After: 1\r\n\r\n"
+    ),
     "Retry-After in the past": says(
         "failed:server-error",
         b"HTTP/1.1 503 No\r\nRetry-After: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n",

@@ -8,7 +8,7 @@ from minicrawl.model import FailureKind, Refusal, State
 from minicrawl.report.reasons import Explanation, Fetch, explain
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.waiting import Place
-from minicrawl.store.records import HostRow, Terms
+from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, Terms
 from minicrawl.web.robots import Rules
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
@@ -145,6 +145,23 @@ def test_a_page_that_nobody_asked_for_says_what_was_wrong_with_its_host(tmp_path
     assert explained(crawl.path, A).reasons == [
         "it was asked for in vain: tls",
         "what was wrong with its host: tls: it has expired",
+    ]
+
+
+def test_a_page_that_was_put_aside_says_by_which_limit(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B])
+        crawl.ended(A, State.TRAP)
+        crawl.batch.fetches.append(FetchRow(0, crawl.now, NOT_ASKED, None, 0, 0.0, "--limit 3"))
+        crawl.moved(B, A, State.TWIN)
+        crawl.batch.fetches.append(FetchRow(1, crawl.now, NOT_ASKED, None, 0, 0.0, "--limit 4"))
+    assert explained(crawl.path, A).reasons == [
+        "there would be no end of pages like it",
+        "--limit 3",
+    ]
+    assert explained(crawl.path, B).reasons == [
+        f"it was not asked for, as its URL says that it is the same as {A}, and stands for that",
+        "--limit 4",
     ]
 
 

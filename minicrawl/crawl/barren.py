@@ -1,0 +1,172 @@
+"""Where a host repeats itself: pages that say what others of it said, under ever new URLs.
+
+Laws: a page counts against others only if its body came and said nothing new, or if redirects led
+on and on; where one page in five says something new, none is put aside. All is forgotten when too
+many hosts were met since, or the crawl is run again: the limit is reached once more then, which
+costs so many requests.
+
+copy       a page with the text of another page of its host
+barren     a page with its gist: the same text but for numbers; each copy is barren
+group      the pages of one shape on one host: what is left of it is put aside for its copies
+suspect    a page that only barren ones link to: they are put aside for those that were barren too
+patience   what is left of the limit: a page that says nothing new takes one, another gives four
+watched    a host of which two pages had one title but for numbers: from then on its pages are
+           compared by what they say, which costs too much to be done for all. The pages with that
+           title that came before there was anything to compare them with are taken for barren
+           as far as their links are concerned
+"""
+
+from array import array
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from minicrawl.model import Reading
+from minicrawl.web.traps import shape
+from minicrawl.web.urls import split
+
+MOST_HOSTS = 1 << 14
+MOST_GROUPS = 1 << 7
+"""Of a host."""
+MOST_SUSPECTS = 1 << 18
+_WORTH = 4
+_SEEN_BITS = 20
+_NO_DIGITS = str.maketrans("", "", "0123456789")
+_SUSPECTS = ""  # a shape that no URL has
+
+Patience = dict[str, int]
+
+
+class Verdict(NamedTuple):
+    """What a page is worth."""
+
+    copy_of: int | None
+    is_new: bool
+    """It is sure that no page of the host has said this."""
+    is_barren: bool
+    """Or cannot be compared yet."""
+
+
+_NEW = Verdict(None, True, False)
+
+
+class Barren:
+    """Counts what comes of requests."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._hosts: OrderedDict[int, Patience] = OrderedDict()
+        self._seen = Seen()
+        self._young: set[int] = set()
+        self._old: set[int] = set()
+
+    def refusal(self, page: int, host: int, url: str) -> str | None:
+        """Why this page need not be asked for."""
+        patience = self._hosts.get(host)
+        if not patience:
+            return None
+        if not patience.get(_SUSPECTS, 1) and self._is_suspect(page):
+            return self._told("only pages that say nothing new link to it")
+        form = shape(split(url)[1])
+        return (
+            None
+            if patience.get(form, 1)
+            else self._told(f"pages like it, {form}, repeat themselves")
+        )
+
+    def watches(self, host: int) -> bool:
+        """Whether its pages are compared by what they say."""
+        return host in self._hosts
+
+    def read(self, page: int, host: int, url: str, reading: Reading, first: int | None) -> Verdict:
+        """What to think of a page; `first` is one with the same body."""
+        if self._limit is None:
+            return Verdict(first, first is None, False)
+        title = hash(reading.title.translate(_NO_DIGITS))
+        had_title = self._seen.first(host, "title", title, page) is not None
+        if had_title:
+            self._watch(host)
+        elif host not in self._hosts and first is None:
+            return _NEW
+        is_incomparable = had_title and (
+            not reading.text or self._seen.first(host, "compared", title, page) is None
+        )
+        same = self._seen.first(host, "text", reading.text, page)
+        alike = self._seen.first(host, "gist", reading.gist, page)
+        copy_of = same if first is None else first
+        is_barren = copy_of is not None or alike is not None
+        if not is_incomparable or is_barren:
+            self._count(page, host, url, is_copy=copy_of is not None, is_barren=is_barren)
+        is_new = copy_of is None and not is_incomparable
+        return Verdict(copy_of, is_new, is_barren or is_incomparable)
+
+    def led_on(self, page: int, host: int, url: str) -> None:
+        """A redirect behind too many others."""
+        if self._limit is not None:
+            self._count(page, host, url, is_copy=True, is_barren=True)
+
+    def found(self, pages: Sequence[int], new: Iterable[int], *, is_barren: bool) -> None:
+        """The links of a page, and those of them that nobody linked to before."""
+        if is_barren:
+            self._young.update(new)
+            if len(self._young) >= MOST_SUSPECTS:
+                self._young, self._old = set(), self._young
+        elif self._young or self._old:
+            self._young.difference_update(pages)
+            self._old.difference_update(pages)
+
+    def _is_suspect(self, page: int) -> bool:
+        return page in self._young or page in self._old
+
+    def _count(self, page: int, host: int, url: str, *, is_copy: bool, is_barren: bool) -> None:
+        """Of most hosts there is nothing to be kept."""
+        if is_barren or self._hosts.get(host):
+            patience = self._watch(host)
+            self._take(patience, shape(split(url)[1]), is_copy)
+            if self._is_suspect(page):
+                self._take(patience, _SUSPECTS, is_barren)
+
+    def _take(self, patience: Patience, group: str, is_nothing_new: bool) -> None:
+        """Who was given up stays so; what is not known of a group is that nothing is missing."""
+        limit = self._limit or 0
+        left = patience.get(group, limit)
+        if left and is_nothing_new:
+            patience[group] = left - 1
+        elif left and left + _WORTH < limit:
+            patience[group] = left + _WORTH
+        elif left:
+            patience.pop(group, None)
+        if len(patience) > MOST_GROUPS:
+            del patience[next(filter(None, patience))]
+
+    def _watch(self, host: int) -> Patience:
+        patience = self._hosts.setdefault(host, {})
+        self._hosts.move_to_end(host)
+        if len(self._hosts) > MOST_HOSTS:
+            self._hosts.popitem(last=False)
+        return patience
+
+    def _told(self, why: str) -> str:
+        return f"{why}: --barren-pages {self._limit}"
+
+
+class Seen:
+    """Who had it before, of those who came lately: a table of a fixed size."""
+
+    def __init__(self, bits: int = _SEEN_BITS) -> None:
+        self._mask = (1 << bits) - 1
+        self._codes, self._pages = array("q", bytes(8 << bits)), array("I", bytes(4 << bits))
+
+    def first(self, host: int, kind: str, code: int, page: int) -> int | None:
+        """The page of the host that had it; this one has it from now on if none had.
+
+        Nothing, which is 0, is never repeated.
+        """
+        if not code:
+            return None
+        mixed = hash((host, kind, code))
+        place = mixed & self._mask
+        if self._codes[place] == mixed:
+            return self._pages[place]
+        self._codes[place], self._pages[place] = mixed, page
+        return None

@@ -1,0 +1,170 @@
+"""Traps: which pages are put aside because there would be no end of them, and why.
+
+Laws: a page that is put aside stays known and ranked, and its turn ends with a reason that names
+the limit; a page that the user named is never put aside. Nothing is kept for each URL that is
+known: all of it is bounded, and what a crawl forgets, or a new run does not know yet, it learns
+again by a few requests more.
+
+by its URL     too deep, or the same segments over and over
+barren         where it is, pages say nothing new
+allowance      its host or its site has had as many pages as it has earned
+twin           content has proven that it is another page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.config import Traps as Limits
+from minicrawl.crawl.allowances import Allowances
+from minicrawl.crawl.barren import Barren
+from minicrawl.crawl.gate import Gate
+from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.twins import Twins
+from minicrawl.model import Reading, State
+from minicrawl.opic.steps import Plan
+from minicrawl.web.traps import most_repeated, segments
+from minicrawl.web.urls import LONGEST, split
+
+SHORT_CHAIN = 3
+"""Redirects in a row that healthy sites need: a new scheme, a new host, a new path."""
+_GROWTH = 1.1
+_FEWEST = 100
+
+
+class Aside(NamedTuple):
+    """How a turn ends without a request; with an `original`, the page stands for that."""
+
+    state: State
+    detail: str = ""
+    original: str | None = None
+
+
+class Traps:
+    """Sees what comes of all requests."""
+
+    def __init__(self, limits: Limits, keeper: Keeper, gate: Gate) -> None:
+        frontier = keeper.frontier
+        self.seeds = keeper.planted()
+        self.seeds.update([frontier.books.stands_for(page) for page in self.seeds])
+        self._limits, self._keeper, self._frontier, self._gate = limits, keeper, frontier, gate
+        self._allowances = Allowances(limits, frontier.origins, frontier.host_of)
+        self._barren = Barren(limits.barren_pages)
+        self._twins = Twins(limits.same_pages, self._differ)
+        self._due = 0.0
+        least = (limit for limit in (limits.max_segments, limits.max_repeats) if limit is not None)
+        self._fewest_slashes = min(least, default=LONGEST) + len("//")
+        self._allowances.vouch(frontier.host_of[page] for page in self.seeds)
+
+    def take_up(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
+        """What earlier runs read."""
+        self._allowances.take_up(pages_by_host)
+
+    # ------------------------------------------------------------ before a request
+
+    def aside(self, page: int, host: int, url: str) -> Aside | None:
+        """How the page's turn ends if it need not be asked for."""
+        if page in self.seeds:
+            return None
+        folded = self._twins.original(url)
+        if folded is not None and self._may_stand_for(page, folded.url):
+            return Aside(State.TWIN, folded.reason, folded.url)
+        why = self._by_url(url) or self._barren.refusal(page, host, url)
+        if why is not None:
+            return Aside(State.TRAP, why)
+        why = self._allowances.refusal(host)
+        return None if why is None else Aside(State.ALLOWANCE, why)
+
+    def _may_stand_for(self, page: int, target: str) -> bool:
+        """Only for a page that was read, or has its turn yet."""
+        if self._gate.refusal(target, 0, 0) is not None:
+            return False
+        other = self._frontier.find(target)
+        if other is None:
+            return True
+        end = self._frontier.books.stands_for(other)
+        state = State(self._frontier.state[end])
+        return end != page and (state is State.UNREAD or state.was_read)
+
+    def _by_url(self, url: str) -> str | None:
+        if url.count("/") < self._fewest_slashes:
+            return None
+        _, target = split(url)
+        deepest, repeats = self._limits.max_segments, self._limits.max_repeats
+        if deepest is not None and (found := segments(target)) > deepest:
+            return f"its path has {found:,} segments: --max-segments {deepest:,}"
+        if repeats is not None and (found := most_repeated(target)) > repeats:
+            return f"a segment of its path is there {found:,} times: --max-repeats {repeats:,}"
+        return None
+
+    def compares(self, host: int) -> bool:
+        """Whether the text of the host's pages is to be looked at."""
+        return self._barren.watches(host)
+
+    def asks(self, host: int, *, again: bool) -> None:
+        """A page of the host is asked for; what is read again was paid for."""
+        if not again:
+            self._allowances.spend(host)
+
+    # ------------------------------------------------------------ what came of it
+
+    def vouch(self, page: int) -> None:
+        """A seed leads here."""
+        self.seeds.add(page)
+        self._allowances.vouch([self._frontier.host_of[page]])
+
+    def read(self, page: int, url: str, reading: Reading, first: int | None) -> bool:
+        """Whether the page says nothing new; `first` is one with the same content.
+
+        What is read again says what it said before.
+        """
+        if self._frontier.state[page] != State.UNREAD:
+            return False
+        host_of = self._frontier.host_of
+        verdict = self._barren.read(page, host_of[page], url, reading, first)
+        if verdict.is_new:
+            self._twins.saw_original(url)
+        elif (other := verdict.copy_of) is not None:
+            urls = url, self._keeper.url_of(other)
+            outranks = self._allowances.outranks(host_of[page], host_of[other])
+            self._twins.saw_copy(*(reversed(urls) if outranks else urls))
+        return verdict.is_barren
+
+    def redirected(self, page: int, url: str, hops: int, new: Sequence[int]) -> None:
+        """The page is the last one so far of so many redirects in a row, and leads to a new one."""
+        if hops > SHORT_CHAIN:
+            self._barren.led_on(page, self._frontier.host_of[page], url)
+        if hops >= SHORT_CHAIN:
+            self._barren.found((), new, is_barren=True)
+
+    def found(self, pages: Sequence[int], new: Sequence[int], *, is_barren: bool) -> None:
+        """The links of a page that was read."""
+        self._barren.found(pages, new, is_barren=is_barren)
+
+    def paid(self, page: int, plans: Iterable[Plan]) -> None:
+        """The page handed on its cash for the first time."""
+        self._allowances.earn(self._frontier.host_of[page], plans)
+
+    def _differ(self, url: str, other: str) -> bool:
+        known = [self._frontier.find(name) for name in (url, other)]
+        documents = [None if page is None else self._keeper.document(page) for page in known]
+        return len({document.content for document in documents if document is not None}) > 1
+
+    # ------------------------------------------------------------ who has earned more since
+
+    def due(self, requests: float) -> list[int]:
+        """Now and then: pages whose host and site have earned since they were put aside."""
+        if requests < self._due:
+            return []
+        self._due = requests * _GROWTH + _FEWEST
+        return self.earned()
+
+    def earned(self) -> list[int]:
+        """All of them, as far as there is room."""
+        frontier = self._frontier
+        if not frontier.counts[State.ALLOWANCE]:
+            return []
+        return self._allowances.with_room(np.flatnonzero(frontier.states() == State.ALLOWANCE))

@@ -1,0 +1,147 @@
+"""What hosts and sites may have, by what others give them."""
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from minicrawl.config import Traps
+from minicrawl.crawl.allowances import A_HOST, PAGES_A_UNIT, Allowances
+from minicrawl.opic.money import UNIT
+from minicrawl.opic.steps import Plan
+
+GOOD, FARM_1, FARM_2, BLOG = range(4)
+ORIGINS = [
+    "http://www.good.example",
+    "http://h1.farm.example",
+    "http://h2.farm.example:8080",
+    "http://blog.other.co.uk",
+]
+PAGES = array("I", [GOOD, FARM_1, FARM_2, BLOG] * 3)
+"""The host of each page: page 1 is one of the farm, and so are 2, 5, 6, 9 and 10."""
+
+
+def allowances(host_pages: int | None = 3, site_pages: int | None = 99) -> Allowances:
+    limits = Traps(host_pages=host_pages, site_pages=site_pages)
+    return Allowances(limits, ORIGINS, PAGES)
+
+
+def spend(books: Allowances, host: int, pages: int) -> None:
+    for _ in range(pages):
+        books.spend(host)
+
+
+def give(books: Allowances, host: int, links: Sequence[int], units: float) -> None:
+    """A page of the host gives so much to each of these pages."""
+    share = int(units * UNIT)
+    books.earn(host, [Plan(0, share * len(links), links, share, (), 0)])
+
+
+def test_a_host_that_nobody_links_to_has_what_all_begin_with() -> None:
+    books = allowances()
+    spend(books, BLOG, 2)
+    assert books.refusal(BLOG) is None
+    spend(books, BLOG, 1)
+    assert books.refusal(BLOG) == (
+        "its host has had 3 pages, 0 of them for what others gave it: --host-pages 3"
+    )
+
+
+def test_links_from_other_sites_let_a_host_have_more() -> None:
+    books = allowances()
+    spend(books, BLOG, 3)
+    give(books, GOOD, [BLOG, 0], 1)
+    for _ in range(PAGES_A_UNIT):
+        assert books.refusal(BLOG) is None
+        spend(books, BLOG, 1)
+    assert books.refusal(BLOG) is not None
+
+
+def test_weighted_links_count_as_much_as_others() -> None:
+    books = allowances()
+    spend(books, BLOG, 3)
+    books.earn(GOOD, [Plan(0, UNIT, (), 0, [(BLOG, UNIT), (GOOD, UNIT)], 0)])
+    assert books.refusal(BLOG) is None
+    spend(books, GOOD, 3)
+    assert books.refusal(GOOD) is not None
+
+
+def test_a_farm_that_links_to_itself_stays_where_it_began() -> None:
+    books = allowances(host_pages=None, site_pages=39)
+    for number in range(20):
+        books.spend(FARM_1 + number % 2)
+        give(books, FARM_1 + number % 2, [1, 2, 5, 6], 10)
+    reason = books.refusal(FARM_1)
+    assert reason is not None
+    assert reason.startswith("farm.example has had 40 pages, 0 of them for what others gave it")
+    assert reason.endswith("--site-pages 39")
+
+
+def test_hosts_of_one_site_earn_from_each_other_only_as_hosts() -> None:
+    books = allowances(host_pages=3, site_pages=100)
+    spend(books, FARM_1, 3)
+    give(books, FARM_2, [1], 1)
+    assert books.refusal(FARM_1) is None
+
+
+def test_a_new_host_costs_its_site_as_much_as_some_pages() -> None:
+    books = allowances(host_pages=99, site_pages=A_HOST + 3)
+    spend(books, FARM_1, 2)
+    assert books.refusal(FARM_2) is None
+    spend(books, FARM_2, 1)
+    assert books.refusal(FARM_1) is not None
+
+
+def test_whoever_the_user_vouches_for_has_no_limit_on_any_host_of_its_site() -> None:
+    books = allowances()
+    books.vouch([FARM_1])
+    spend(books, FARM_2, 1000)
+    assert books.refusal(FARM_2) is None
+
+
+def test_without_limits_nobody_is_refused_and_nothing_is_counted() -> None:
+    books = allowances(None, None)
+    give(books, GOOD, [BLOG], 1)
+    spend(books, BLOG, 100_000)
+    assert books.refusal(BLOG) is None
+    assert not books.outranks(BLOG, GOOD)
+
+
+def test_a_host_outranks_another_by_what_it_earned_or_by_who_vouches_for_it() -> None:
+    books = allowances()
+    assert books.outranks(GOOD, BLOG)
+    give(books, FARM_1, [BLOG], 1)
+    assert books.outranks(BLOG, GOOD)
+    books.vouch([GOOD])
+    assert books.outranks(GOOD, BLOG)
+
+
+def test_what_an_earlier_run_read_was_earned_and_more_has_to_be_earned_anew() -> None:
+    books = allowances()
+    books.take_up([(BLOG, 50), (GOOD, 1)])
+    assert books.refusal(BLOG) is not None
+    give(books, GOOD, [BLOG], 1)
+    assert books.refusal(BLOG) is None
+    assert books.refusal(GOOD) is None
+
+
+def test_pages_wait_again_as_far_as_there_is_room_on_their_host_and_their_site() -> None:
+    books = allowances(host_pages=2, site_pages=4)
+    everything = np.arange(len(PAGES))
+    assert books.with_room(everything) == [0, 1, 2, 3, 4, 5, 6, 7]
+    books.take_up([(FARM_1, 1)])
+    assert books.with_room(everything) == [0, 3, 4, 7]
+    books.vouch([FARM_2])
+    assert books.with_room(everything) == [0, 1, 2, 3, 4, 5, 6, 7, 9, 10]
+
+
+@pytest.mark.parametrize("pages", [1, 400])
+def test_gifts_are_counted_many_at_once_and_none_is_lost(pages: int) -> None:
+    books = allowances(host_pages=1, site_pages=None)
+    for _ in range(pages):
+        give(books, GOOD, [BLOG] * 100, 1 / PAGES_A_UNIT)
+    spend(books, BLOG, 100 * pages)
+    assert books.refusal(BLOG) is None
+    spend(books, BLOG, 1)
+    assert books.refusal(BLOG) is not None

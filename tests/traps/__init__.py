@@ -1,0 +1,1 @@
+"""Crawls of a web of traps: what they cost a crawl, and which rule ends each of them."""

@@ -1,0 +1,74 @@
+"""One crawl of the web of traps, and what came of it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl import Crawl, Settings
+from minicrawl.demo.server import DemoServer
+from minicrawl.model import State
+from minicrawl.report.snapshot import snapshot
+from minicrawl.store import tables
+from tests.traps.web import TrapWeb
+
+ASIDE = (State.TRAP, State.ALLOWANCE, State.TWIN)
+OFF: Mapping[str, str] = dict.fromkeys(
+    ("max_segments", "max_repeats", "barren_pages", "same_pages", "host_pages", "site_pages"),
+    "none",
+)
+"""Settings that let every trap have its way."""
+SMALL: Mapping[str, int] = {"host_pages": 100}
+"""Those for a web of a few thousand pages; all others are as they are for everybody."""
+
+
+class Outcome(NamedTuple):
+    """What was asked for, and what was put aside, each by kind of trap."""
+
+    requests: Counter[str]
+    healthy_share: float
+    aside: Mapping[str, Counter[str]]
+    """Pages by the limit that is named."""
+    examples: Mapping[tuple[str, str], str]
+    """For each kind and limit the URL of a page."""
+
+    @property
+    def trapped_share(self) -> float:
+        """Of all requests those that traps got."""
+        return 1 - self.requests["healthy"] / self.requests.total()
+
+
+def crawl(store: Path, **limits: object) -> Outcome:
+    """With a budget of twice the healthy pages."""
+    web = TrapWeb()
+    with DemoServer(web) as server:
+        settings = Settings.of(
+            pages=2 * len(web.healthy),
+            store=store,
+            delay=0,
+            per_address=64,
+            workers=0,
+            allow_private=True,
+            resolve=[f"*={server.address}"],
+            **limits,
+        )
+        Crawl(web.seeds, settings).run()
+    requests = Counter[str]()
+    for url, times in server.requests.items():
+        requests[web.kind_of(url)] += times
+    asked = server.requests.keys() & web.healthy
+    return Outcome(requests, len(asked) / len(web.healthy), *_aside(web, store))
+
+
+def _aside(web: TrapWeb, store: Path) -> tuple[dict[str, Counter[str]], dict[tuple[str, str], str]]:
+    aside: dict[str, Counter[str]] = defaultdict(Counter)
+    examples: dict[tuple[str, str], str] = {}
+    with snapshot(store) as seen:
+        for page, state in enumerate(seen.frontier.state):
+            if state in ASIDE:
+                url = seen.url(page)
+                (row,) = tables.last_fetches(seen.connection, page, 1)
+                limit = "--" + row.detail.rpartition("--")[2]
+                aside[web.kind_of(url)][limit] += 1
+                examples.setdefault((web.kind_of(url), limit), url)
+    return aside, examples

@@ -1,0 +1,64 @@
+"""The web of traps is crawled: nothing healthy is lost, every trap ends by a limit that is told.
+
+The crawl has a budget of twice the healthy pages, so that there is enough left for the traps.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from minicrawl.report.audit import audit
+from minicrawl.report.reasons import explain
+from minicrawl.report.snapshot import snapshot
+from tests.traps.crawl import SMALL, Outcome, crawl
+from tests.traps.web import KINDS
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("traps") / "crawl.db"
+
+
+@pytest.fixture(scope="module")
+def outcome(store: Path) -> Outcome:
+    return crawl(store, **SMALL)
+
+
+def test_healthy_pages_are_read(outcome: Outcome) -> None:
+    assert outcome.healthy_share >= 0.9
+
+
+def test_traps_get_few_of_the_requests(outcome: Outcome) -> None:
+    assert outcome.trapped_share <= 0.1
+
+
+def test_the_crawl_went_into_every_trap(outcome: Outcome) -> None:
+    assert outcome.requests.keys() >= set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [
+        ("calendar", "--barren-pages 20"),
+        ("session", "--barren-pages 20"),
+        ("deeper", "--barren-pages 20"),
+        ("repeated", "--max-repeats 4"),
+        ("permutations", "--same-pages 10"),
+        ("soft-404", "--barren-pages 20"),
+        ("mirror", "--same-pages 10"),
+        ("chain", "--barren-pages 20"),
+        ("farm", "--site-pages 1,000"),
+        ("babble", "--host-pages 100"),
+    ],
+)
+def test_each_trap_ends_by_a_limit_that_is_explained(
+    kind: str, limit: str, outcome: Outcome, store: Path
+) -> None:
+    with snapshot(store) as seen:
+        found = explain(seen, outcome.examples[kind, limit])
+    assert any(reason.endswith(limit) for reason in found.reasons)
+
+
+def test_the_store_is_whole(outcome: Outcome, store: Path) -> None:
+    assert outcome.requests
+    assert audit(store).wrong == []

@@ -1,0 +1,139 @@
+"""What a URL gives away, and whether two pages say the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.web.traps import (
+    Said,
+    in_order,
+    most_repeated,
+    parameters,
+    program,
+    said,
+    segments,
+    shape,
+    values,
+    without,
+)
+
+UUID = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
+TARGETS = st.text("ab1/.?&=-", max_size=30).map(lambda text: f"/{text}")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/2003/5", "/1999/12"),
+        ("/calendar/2003/5/1", "/calendar/1/1/31"),
+        ("/s/0f3a9b1c2d4e5f60/item/7", "/s/9999a8b7c6d5e4f3/item/12"),
+        ("/wiki/Cat", "/wiki/Harbour"),
+        ("/a-first-post.html", "/the-second-one.html"),
+        ("/file.of-2003/x", "/file.of-1999/y"),
+        (f"/{UUID}/x", f"/{UUID.replace('1', '2')}/x"),
+        ("/list?b=1&a=2", "/list?a=9&b=8"),
+        ("/list?a=1&a=2", "/list?a="),
+        ("/0f3a9b1c2d4e5f60", "/9999a8b7c6d5e4f3"),
+    ],
+)
+def test_what_one_program_writes_has_one_shape(one: str, other: str) -> None:
+    assert shape(one) == shape(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("/wiki/Cat", "/blog/Cat"),
+        ("/page.html", "/page.php"),
+        ("/page", "/page/"),
+        ("/list?a=1", "/list?b=1"),
+        ("/list?", "/list"),
+        ("/a-long-folder-name/x", "/another-folder-name/x"),
+        ("/2003", "/march"),
+    ],
+)
+def test_what_people_name_apart_has_another_shape(one: str, other: str) -> None:
+    assert shape(one) != shape(other)
+
+
+@pytest.mark.parametrize(
+    ("target", "times"),
+    [
+        ("/", 1),
+        ("/docs/guide/part", 1),
+        ("/docs/guide/docs/guide/docs", 3),
+        ("/a/a/a/a/a/a", 1),
+        ("/00/00/00/00", 1),
+        ("/2003/05/05?x=/05/05", 1),
+        ("/b/b/bb/b/bb", 2),
+    ],
+)
+def test_a_segment_counts_as_often_as_it_stands_in_the_path(target: str, times: int) -> None:
+    assert most_repeated(target) == times
+
+
+def test_a_path_has_as_many_segments_as_slashes() -> None:
+    assert (segments("/"), segments("/a/b"), segments("/a/b/?c=/d")) == (1, 2, 3)
+
+
+def test_a_program_is_its_path_without_numbers_and_tokens() -> None:
+    assert program("/shop/s/0f3a9b1c2d4e5f60/item/12?a=1") == "/shop/s/*/item/#"
+
+
+# ---------------------------------------------------------------- parameters
+
+
+def test_parameters_are_put_in_order_by_their_names_and_twins_keep_theirs() -> None:
+    assert in_order("/x?b=1&a=2&b=0&a=1") == "/x?a=2&a=1&b=1&b=0"
+    assert in_order("/x") == "/x"
+
+
+@given(TARGETS)
+def test_what_is_in_order_stays_so_and_has_the_same_parameters(target: str) -> None:
+    ordered = in_order(target)
+    assert in_order(ordered) == ordered
+    assert parameters(ordered) == parameters(target)
+    assert shape(ordered) == shape(target)
+
+
+def test_a_parameter_can_be_taken_out() -> None:
+    assert parameters("/x?b=1&a=2&b=0") == {"a", "b"}
+    assert parameters("/x") == frozenset()
+    assert without("/x?b=1&a=2&b=0", "b") == "/x?a=2"
+    assert without("/x?b=1", "b") == "/x"
+
+
+def test_a_parameter_has_the_values_that_are_written() -> None:
+    assert values("/x?b=1&a=2&b=0", "b") == "b=1&b=0"
+    assert values("/x", "b") == ""
+
+
+# ---------------------------------------------------------------- text
+
+
+def page(*lines: str, link: str = "/") -> bytes:
+    items = "\n".join(f'<li class="x"> <a href="{link}">{line}</a></li>' for line in lines)
+    return f"<!doctype html><title>A page</title><ul>{items}</ul>".encode()
+
+
+def test_pages_that_differ_in_their_links_and_their_order_say_the_same() -> None:
+    assert said(page("One", "Two", link="/s/1")) == said(page("Two", "One", link="/s/2"))
+
+
+def test_what_a_script_assigns_is_not_said() -> None:
+    script = '<script>var id = "{}";</script>'
+    assert said(script.format("abc").encode()) == said(script.format("xyz").encode())
+
+
+def test_pages_that_differ_in_numbers_have_the_same_gist_but_another_text() -> None:
+    may, june = said(page("Day 5 of 2003")), said(page("Day 6 of 2003"))
+    assert may.gist == june.gist
+    assert may.text != june.text
+
+
+def test_pages_of_other_words_have_another_gist() -> None:
+    assert said(page("One")).gist != said(page("Two")).gist
+
+
+def test_a_page_without_words_says_nothing() -> None:
+    assert said(b'<body>\n<img src="a.png">\n</body>') == Said()
