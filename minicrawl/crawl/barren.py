@@ -16,10 +16,11 @@ watched    a host of which two pages had one title but for numbers: from then on
            as far as their links are concerned
 """
 
-from array import array
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from minicrawl.model import Reading
 from minicrawl.web.traps import shape
@@ -155,7 +156,9 @@ class Seen:
 
     def __init__(self, bits: int = _SEEN_BITS) -> None:
         self._mask = (1 << bits) - 1
-        self._codes, self._pages = array("q", bytes(8 << bits)), array("I", bytes(4 << bits))
+        # Of zeros only what is used takes room.
+        self._codes = np.zeros(1 << bits, dtype=np.int64).data
+        self._pages = np.zeros(1 << bits, dtype=np.uint32).data
 
     def first(self, host: int, kind: str, code: int, page: int) -> int | None:
         """The page of the host that had it; this one has it from now on if none had.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tldextract import TLDExtract
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 13)
 def site(host: str) -> str:
     """The site of a host as canonical URLs spell it."""
     found = _extract().extract_str(host)
