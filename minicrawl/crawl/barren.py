@@ -31,7 +31,7 @@ MOST_GROUPS = 1 << 7
 """Of a host."""
 MOST_SUSPECTS = 1 << 18
 _WORTH = 4
-_SEEN_BITS = 20
+_SEEN_BITS = 18
 _NO_DIGITS = str.maketrans("", "", "0123456789")
 _SUSPECTS = ""  # a shape that no URL has
 
