@@ -58,7 +58,7 @@ class Crawler:
         self._frontier, self._gate, self._clock, self._tell = frontier, gate, clock, tell
         self._depths = None if limit is None else Depths(frontier, limit)
         self._leasing = Leasing(settings, keeper, clock)
-        self.hosts = Hosts(settings.politeness, self._leasing.resume)
+        self.hosts = Hosts(settings.politeness, self._leasing.resume, self._name_of)
         self._news = asyncio.Event()
         self._manners = Manners(settings, keeper, self.hosts, outside, clock, self._news.set)
         self._replays = Replays(frontier, settings.order.replay)
@@ -72,6 +72,9 @@ class Crawler:
         self._turns: set[asyncio.Task[None]] = set()
         self._pages_under_way = 0
         self._take_up()
+
+    def _name_of(self, host: int) -> str:
+        return self._frontier.origins[host].partition("//")[2]
 
     def _take_up(self) -> None:
         """What earlier runs left: who waits, or does so again, and what was read."""

@@ -2,7 +2,8 @@
 
 Laws: a host has at most `per_host` requests at once and an address `per_address`; between the end
 of one request and the start of the next lies the larger of our delay and the host's Crawl-delay
-(capped); trouble doubles the pause, success halves what is left of it.
+(capped); trouble doubles the pause, success halves what is left of it. Origins that differ by their
+scheme alone share requests and pauses, but no trouble.
 
 guest    whoever asks a host in the turn of another one: it goes before the host's own pages
 strike   a failure that counts against the host: it did not answer, or asked us to slow down
@@ -36,8 +37,19 @@ def remaining_s(until: float, today: float, longest_s: float) -> float:
 
 
 @dataclass(slots=True)
+class Pace:
+    """What all origins of one name share: for whoever runs it, http and https are one host."""
+
+    free_at: float = 0.0
+    in_use: int = 0
+    hosts: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Host:
     """What is known of an origin, and its clock."""
+
+    pace: Pace
 
     rules: Rules | None = None
     rules_until: float = 0.0  # by the time of day
@@ -69,32 +81,44 @@ class _Address:
 class Hosts:
     """The clocks of all hosts; `resume` is told when a host may be asked again."""
 
-    def __init__(self, politeness: Politeness, resume: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        politeness: Politeness,
+        resume: Callable[[int], None],
+        name_of: Callable[[int], str] = str,
+    ) -> None:
         self._politeness = politeness
         self._resume = resume
-        self._hosts: defaultdict[int, Host] = defaultdict(Host)
+        self._name_of = name_of
+        self._hosts: dict[int, Host] = {}
+        self._paces: dict[str, Pace] = {}
         self._addresses: defaultdict[str, _Address] = defaultdict(_Address)
         self._wakes: list[tuple[float, int]] = []
         self._guests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
         self._vacant: set[str] = set()  # addresses that have room, and hosts that wait for it
 
     def __getitem__(self, host: int) -> Host:
-        return self._hosts[host]
+        clock = self._hosts.get(host)
+        if clock is None:
+            pace = self._paces.setdefault(self._name_of(host), Pace())
+            pace.hosts.append(host)
+            clock = self._hosts[host] = Host(pace)
+        return clock
 
     def delay_s(self, host: int) -> float:
         """The pause between two requests to it."""
-        rules = self._hosts[host].rules
+        rules = self[host].rules
         asked = rules.crawl_delay_s if rules is not None else None
         return max(self._politeness.delay_s, min(asked or 0.0, self._politeness.max_delay_s))
 
     def may_be_asked(self, host: int, now: float) -> bool:
         """Whether its own clock allows it."""
-        clock = self._hosts[host]
-        return clock.ready_at <= now and clock.in_use < self._politeness.per_host
+        clock = self[host]
+        return _ready_at(clock) <= now and clock.pace.in_use < self._politeness.per_host
 
     def has_room(self, host: int) -> bool:
         """Whether its address takes one more request; if not, the host is told when it does."""
-        name = self._hosts[host].address
+        name = self[host].address
         if name is None:
             return True
         address = self._addresses[name]
@@ -105,32 +129,39 @@ class Hosts:
 
     def begin(self, host: int, now: float) -> None:
         """A request to it starts."""
-        clock = self._hosts[host]
+        clock = self[host]
         clock.in_use += 1
-        clock.ready_at = max(clock.ready_at, now + self.delay_s(host))
+        clock.pace.in_use += 1
+        self._pause(host, now)
         if clock.address is not None:
             self._addresses[clock.address].in_use += 1
-        if clock.in_use < self._politeness.per_host:
+        if clock.pace.in_use < self._politeness.per_host:
             self.resume_when_ready(host, now)
 
     def end(self, host: int, now: float) -> None:
         """A request to it is over."""
-        clock = self._hosts[host]
+        clock = self[host]
         clock.in_use -= 1
-        clock.ready_at = max(clock.ready_at, now + self.delay_s(host))
-        self.resume_when_ready(host, now)
+        clock.pace.in_use -= 1
+        self._pause(host, now)
+        for one in clock.pace.hosts:
+            self.resume_when_ready(one, now)
         if clock.address is not None:
             self._leave(clock.address)
 
+    def _pause(self, host: int, now: float) -> None:
+        pace = self[host].pace
+        pace.free_at = max(pace.free_at, now + self.delay_s(host))
+
     def found_at(self, host: int, address: str) -> None:
         """Its address became known, or changed, which counts once no request is under way."""
-        clock = self._hosts[host]
+        clock = self[host]
         if not clock.in_use:
             clock.address = address
 
     def strike(self, host: int, now: float, kind: FailureKind, wait_s: float | None) -> None:
         """It failed us: a pause that grows, or the one it asked for if that is not over."""
-        clock = self._hosts[host]
+        clock = self[host]
         clock.strikes += 1
         pause_s = wait_s or FIRST_PAUSE_S * 2 ** min(clock.strikes - 1, 16)
         clock.ready_at = max(clock.ready_at, now + min(pause_s, LONGEST_PAUSE_S))
@@ -139,38 +170,39 @@ class Hosts:
 
     def put_down(self, host: int, now: float, trouble: State) -> None:
         """For a while its pages need not be asked for."""
-        self._hosts[host].trouble, self._hosts[host].down_until = trouble, now + DOWN_FOR_S
+        self[host].trouble, self[host].down_until = trouble, now + DOWN_FOR_S
 
     def spare(self, host: int, now: float, wait_s: float) -> None:
         """It asked an earlier run for a pause that is not over."""
-        clock = self._hosts[host]
+        clock = self[host]
         clock.ready_at = max(clock.ready_at, now + wait_s)
 
     def rest(self, host: int) -> None:
         """Nothing is wanted of it before it may be up again."""
-        clock = self._hosts[host]
+        clock = self[host]
         clock.ready_at = max(clock.ready_at, clock.down_until)
 
     def heal(self, host: int) -> None:
         """It answered as it should."""
-        clock = self._hosts[host]
+        clock = self[host]
         clock.strikes //= 2
         clock.trouble = None
 
     def trouble(self, host: int, now: float) -> State | None:
         """Why its pages need not be asked for at all."""
-        clock = self._hosts[host]
+        clock = self[host]
         return clock.trouble if now < clock.down_until else None
 
     def resume_when_ready(self, host: int, now: float) -> None:
         """Let it be asked as soon as its clock allows."""
-        clock = self._hosts[host]
-        if clock.in_use >= self._politeness.per_host:
+        clock = self[host]
+        if clock.pace.in_use >= self._politeness.per_host:
             return
-        if clock.ready_at <= now:
+        ready_at = _ready_at(clock)
+        if ready_at <= now:
             self._let_ask(host)
         else:
-            heappush(self._wakes, (clock.ready_at, host))
+            heappush(self._wakes, (ready_at, host))
 
     def invite(self, host: int, call: Callable[[], None]) -> None:
         """A guest is called, once, when the host may be asked."""
@@ -215,3 +247,7 @@ class Hosts:
             self.resume_when_ready(host, now)
         if not room or not address.waiting:
             self._vacant.discard(name)
+
+
+def _ready_at(clock: Host) -> float:
+    return max(clock.ready_at, clock.pace.free_at)

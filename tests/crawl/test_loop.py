@@ -175,14 +175,12 @@ def test_the_next_page_is_the_richest_of_all_whose_host_may_be_asked(
         begin = hosts.begin
 
         def compare(host: int, now: float) -> None:
-            clocks = [hosts[other] for other in frontier.host_of]
             ready = [
                 page
-                for page, clock in enumerate(clocks)
+                for page, other in enumerate(frontier.host_of)
                 if frontier.state[page] == State.UNREAD
-                and clock.rules
-                and not clock.in_use
-                and clock.ready_at <= now
+                and hosts[other].rules
+                and hosts.may_be_asked(other, now)
             ]
             if hosts[host].rules:
                 chosen[host] = max(ready, key=frontier.ledger.cash)
@@ -1066,6 +1064,18 @@ def test_a_crawl_that_is_cancelled_leaves_a_whole_store(after_s: float, path: Pa
     assert not after_s or loadable(path)
     assert crawl(web, path, f"{A}/").reason is Reason.EMPTY
     assert set(states_of(path).values()) == {State.FETCHED}
+
+
+def test_both_schemes_of_a_name_keep_one_delay(path: Path) -> None:
+    secure = A.replace("http:", "https:")
+    links = {f"{A}/": [f"/{number}" for number in range(5)]}
+    links |= {f"{secure}/": [f"/{number}" for number in range(5)]}
+    links |= {f"{origin}/{number}": [] for origin in (A, secure) for number in range(5)}
+    web = FakeWeb(web_of(links))
+    crawl(web, path, f"{A}/", f"{secure}/", delay=1)
+    starts = sorted(visit.began for visit in web.visits)
+    assert len(starts) == 14
+    assert all(later - sooner >= 1 for sooner, later in pairwise(starts))
 
 
 # ---------------------------------------------------------------- what later runs keep

@@ -52,6 +52,27 @@ def test_the_delay_lies_between_the_end_of_a_request_and_the_start_of_the_next()
     assert polite.hosts.next_wake() is None
 
 
+def test_origins_of_one_name_are_one_host() -> None:
+    polite = Polite(delay_s=1)
+    polite.hosts = Hosts(Politeness(delay_s=1), polite.resumed.append, "aab".__getitem__)
+    polite.hosts.begin(HOST, 0)
+    assert not polite.hosts.may_be_asked(OTHER, 5)
+    assert polite.hosts.may_be_asked(THIRD, 5)
+    polite.hosts.resume_when_ready(OTHER, 5)
+    polite.hosts.end(HOST, 6)
+    assert not polite.hosts.may_be_asked(OTHER, 6.9)
+    assert sorted(polite.told(7)) == [HOST, OTHER]
+    assert polite.hosts.may_be_asked(OTHER, 7)
+
+
+def test_trouble_with_one_origin_is_none_of_another_of_the_same_name() -> None:
+    polite = Polite(delay_s=1)
+    polite.hosts = Hosts(Politeness(delay_s=1), polite.resumed.append, "aab".__getitem__)
+    polite.hosts.strike(HOST, 0, FailureKind.CONNECT, 100)
+    assert not polite.hosts.may_be_asked(HOST, 50)
+    assert polite.hosts.may_be_asked(OTHER, 0)
+
+
 def test_a_host_is_not_asked_while_a_request_to_it_is_under_way() -> None:
     polite = Polite(delay_s=1)
     polite.hosts.begin(HOST, 0)
