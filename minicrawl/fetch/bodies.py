@@ -37,7 +37,7 @@ async def read_body(
 ) -> Body | Failed | None:
     """None: judged by its first bytes it is not wanted, and was read no further.
 
-    `until` is by the loop's clock. Raises UnknownCoding.
+    Without a pace it has all the time there is. Raises UnknownCoding.
     """
     reading = _Reading(content_encoding, cap, is_wanted)
     try:

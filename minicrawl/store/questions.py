@@ -84,7 +84,9 @@ def outcomes(connection: Connection, hosts: Sequence[int] | None = None) -> dict
             "WHERE host IN (SELECT value FROM json_each(?)) GROUP BY outcome",
             (_listed(hosts),),
         )
-    return dict(cursor.fetchall())
+    found = dict(cursor.fetchall())
+    found.pop(NOT_ASKED, None)  # there was none
+    return found
 
 
 def failed_requests(connection: Connection) -> Iterator[FetchRow]:

@@ -9,7 +9,7 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import FailureKind, Refusal, State
 from minicrawl.report.errors import WORDS, Errors, FailedPage, FailingHost, Question, errors
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.records import FetchRow, HostRow
+from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from tests.stores import DEEP, GONE, NOON, A, B, C, HandCrawl
 
 
@@ -38,6 +38,17 @@ class TestKinds:
         counts = [(kind.kind, kind.pages, kind.requests) for kind in found(store).kinds]
         assert counts == [("timeout", 2, 2), ("not-found", 1, 1), ("robots", 1, 1)]
         assert [kind.share for kind in found(store).kinds] == [0.4, 0.2, 0.2]
+
+    def test_pages_that_were_put_aside_are_told_but_are_no_requests(self, store: Path) -> None:
+        with closing(HandCrawl(store.with_name("aside.db"))) as crawl:
+            crawl.seeds([A, B])
+            crawl.ended(A, State.TIMEOUT)
+            crawl.ended(B, State.TRAP)
+            crawl.batch.fetches[-1] = FetchRow(1, NOON, NOT_ASKED, None, 0, 0.0, "--limit 3")
+        kinds = [(kind.kind, kind.requests, kind.share) for kind in found(crawl.path).kinds]
+        assert kinds == [("timeout", 1, 1.0), ("trap", 0, 0.0)]
+        (page,) = found(crawl.path, State.TRAP).pages
+        assert page.detail == "--limit 3"
 
     def test_a_failure_that_passed_is_one_of_requests_alone(self, store: Path) -> None:
         with closing(HandCrawl(store.with_name("passed.db"))) as crawl:
