@@ -6,8 +6,8 @@ meeting of links, settlements, commits that are on the disk, checkpoints. Then t
 a kill would leave it, and a new process goes on with it; that one ends as it should, and the next
 one goes on with what it left.
 
-A hundred million take hours: `--store PATH` keeps the crawl, and the same command goes on with what
-a run left there that was broken off.
+A hundred million take hours: `--store PATH` keeps the crawl and, beside it, what was measured; the
+same command goes on with what a run left there that was broken off.
 
 RAM is what the process holds beyond what it held before it opened the store. A stall is how much
 later than due something else in the loop had its turn.
@@ -258,15 +258,18 @@ def resumed(path: Path) -> tuple[float, float, float]:
 # ---------------------------------------------------------------- the command
 
 
-async def measure(path: Path, stops: list[int]) -> list[Stage]:
+async def measure(path: Path, stops: list[int]) -> list[str]:
+    """A row for each of the stops, those of runs that were broken off among them."""
     keep_large_arrays_apart()
     look_for_cycles_seldom()
-    stages, before = [], memory()[0]
-    async with opened(path) as keeper:
-        async for stage in grow(keeper, path, stops, before):
-            stages.append(stage)
-            click.echo(told(stage), err=True)
-    return stages
+    before, kept = memory()[0], path.with_name(f"{path.name}-stages")
+    with kept.open("a", encoding="utf-8") as stages:
+        async with opened(path) as keeper:
+            async for stage in grow(keeper, path, stops, before):
+                click.echo(told(stage), stages)
+                stages.flush()
+                click.echo(told(stage), err=True)
+    return kept.read_text(encoding="utf-8").splitlines()
 
 
 def told(stage: Stage) -> str:
@@ -274,11 +277,11 @@ def told(stage: Stage) -> str:
 
 
 def report(path: Path, stops: list[int]) -> Iterator[str]:
-    stages = asyncio.run(measure(path, stops))
-    yield f"{today()}: {stages[-1].known:,} URLs. {machine()}."
+    stages, known = asyncio.run(measure(path, stops)), stops[-1]
+    yield f"{today()}: {known:,} URLs. {machine()}."
     yield ""
     yield from head(*(title for title, _ in COLUMNS))
-    yield from map(told, stages)
+    yield from stages
     yield ""
     after_kill, after_end = resumed(path), resumed(path)
     size, pages = bytes_of_links(path)
@@ -287,8 +290,8 @@ def report(path: Path, stops: list[int]) -> Iterator[str]:
     yield row("goes on after an end", *(f"{value:.1f}" for value in after_end))
     yield ""
     yield (
-        f"Disk at the end: {disk(path) / stages[-1].known:.1f} bytes a URL; of these the links of "
-        f"{pages:,} pages take {size / stages[-1].known:.1f}, {size / pages / LINKS:.1f} a link."
+        f"Disk at the end: {disk(path) / known:.1f} bytes a URL; of these the links of "
+        f"{pages:,} pages take {size / known:.1f}, {size / pages / LINKS:.1f} a link."
     )
 
 
