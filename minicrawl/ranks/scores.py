@@ -1,0 +1,23 @@
+"""What a rank says: a score for every node, and how far it may be wrong.
+
+Laws: scores are 0 or more and sum to 1 over all nodes, but for a graph without nodes; a score is
+never said to have converged where the bound that was asked for was not reached.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64] | NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scores:
+    """One rank of all nodes."""
+
+    values: Floats
+    iterations: int
+    error_bound: float
+    """The values are not further than this from their limit, summed over all nodes."""
+    converged: bool
