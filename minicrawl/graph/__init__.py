@@ -3,5 +3,6 @@
 csr        a directed graph as two flat arrays
 distances  how many links lie between pages
 edgelist   from the lines of an edge list to a graph
+parts      some of its links, or some of its pages
 synthetic  graphs whose laws are known: power law, Poisson, a growing web with hosts
 """
