@@ -102,7 +102,7 @@ def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
     )
 
 
-def richest(values: NDArray[np.float64] | NDArray[np.int64], count: int) -> Pages:
+def richest(values: NDArray[np.floating | np.int64], count: int) -> Pages:
     """The places of the largest so many values, in order; all are not sorted for a few."""
     if not 0 < count < len(values):
         return np.argsort(-values, kind="stable")

@@ -5,6 +5,7 @@ Law: a question costs memory for what it answers, never for all that is in the s
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -106,6 +107,18 @@ def find(connection: Connection, origin: str, path: str) -> int | None:
         (origin, path),
     ).fetchone()
     return None if row is None else int(row[0])
+
+
+def find_all(connection: Connection, wanted: Sequence[tuple[str, str]]) -> list[int | None]:
+    """The same for many, each an origin and a path, with one look at every page."""
+    cursor = connection.execute(
+        "WITH wanted AS MATERIALIZED (SELECT key AS place, hosts.id AS host, value ->> 1 AS path "
+        "FROM json_each(?) CROSS JOIN hosts ON origin = value ->> 0) "
+        "SELECT place, urls.id FROM urls CROSS JOIN wanted USING (host, path)",
+        (json.dumps(wanted),),
+    )
+    found = dict(cursor.fetchall())
+    return [found.get(place) for place in range(len(wanted))]
 
 
 def paths_of(connection: Connection, host: int) -> Iterator[str]:
