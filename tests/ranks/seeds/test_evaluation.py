@@ -99,20 +99,20 @@ def test_a_crawl_reads_a_page_on_the_depth_of_its_distance() -> None:
 def test_random_crawls_count_as_their_mean() -> None:
     # Without links a crawl reads its seeds; drawn three of four times, in whichever order.
     (depth,) = compared(graph_of(4, []), WORTH, [0, 3], dice(), draws=500)
-    assert depth.seeds == (2, pytest.approx(0.25))
+    assert depth.seeds == pytest.approx((2, 0.25))
     assert depth.random.pages == 2
     assert depth.random.importance == pytest.approx(WORTH.mean(), abs=0.01)
 
 
 def test_as_many_pages_are_drawn_as_there_are_seeds_and_none_twice() -> None:
     (depth,) = compared(graph_of(4, []), WORTH, [0, 1, 2, 3], dice(), draws=3)
-    assert depth.random == (4, pytest.approx(0.25))
+    assert depth.random == pytest.approx((4, 0.25))
 
 
 def test_the_deeper_crawl_is_told_to_its_end() -> None:
     chain = graph_of(6, CHAIN)
     depths = compared(chain, np.full(6, 1 / 6), [5], dice(), draws=20)
-    assert depths[0].seeds == (1, pytest.approx(1 / 6))
+    assert depths[0].seeds == pytest.approx((1, 1 / 6))
     assert [depth.seeds for depth in depths[1:]] == [Read()] * (len(depths) - 1)
     assert len(depths) == 6
     depths = compared(chain, np.full(6, 1 / 6), [0], dice(), draws=1)
