@@ -123,7 +123,8 @@ def _web_of(named: NamedGraph) -> Web:
     if weights is None:
         return Web(list(pages), linked, None)
     _, link = np.unique(sources * len(pages) + targets, return_inverse=True)
-    return Web(list(pages), linked, _whole(np.bincount(link, weights=weights[abroad])))
+    summed = np.bincount(link, weights=weights[abroad]).astype(np.float64, copy=False)
+    return Web(list(pages), linked, _whole(summed))
 
 
 def _homes(named: NamedGraph) -> Iterator[Home]:
@@ -132,14 +133,15 @@ def _homes(named: NamedGraph) -> Iterator[Home]:
         yield from map(home, map(visible, named.names.of(nodes)))
 
 
-def _whole(weights: NDArray[np.floating]) -> NDArray[np.int64] | None:
+def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
     """The weights as whole numbers above 0; nothing where all are alike."""
     if not weights.size or (weights == weights[0]).all():
         return None
     largest = float(weights.max())
     if largest > _LARGEST_WHOLE or (weights != np.rint(weights)).any():
         weights = weights * (_LARGEST_WEIGHT / largest)
-    return np.maximum(np.rint(weights), 1).astype(np.int64)
+    found: NDArray[np.int64] = np.maximum(np.rint(weights), 1).astype(np.int64)
+    return found
 
 
 # ---------------------------------------------------------------- how it gets there
