@@ -7,6 +7,7 @@ parts      some of its links, or some of its pages
 components which pages hang together
 distances  how many links lie between pages
 diameter   how far apart pages are
+outline    a graph in a few numbers
 named      a graph and what its nodes are called
 ids        nodes that are called by numbers
 graphtext  which format a text has, and the graph in it; the formats are

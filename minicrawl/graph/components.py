@@ -89,9 +89,9 @@ def _pivot(graph: Csr) -> int:
 
 def _around(graph: Csr, page: int) -> NDArray[np.bool_]:
     """The pages that it reaches and that reach it."""
-    forth = levels(graph, [page]) != UNREACHED
-    back = levels(graph.reversed(), [page]) != UNREACHED
-    return forth & back
+    forth, back = levels(graph, [page]), levels(graph.reversed(), [page])
+    found: NDArray[np.bool_] = (forth != UNREACHED) & (back != UNREACHED)
+    return found
 
 
 def _without(graph: Csr, core: NDArray[np.bool_]) -> Csr:
