@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,9 @@ import click
 
 from minicrawl.cli.options import CONFIG_VARIABLE, USUAL_FILE
 from minicrawl.config import load
+from minicrawl.report.kept import kept
 from minicrawl.report.ranks import Choice
+from minicrawl.report.snapshot import Snapshot
 
 Command = Callable[..., Any]
 
@@ -70,6 +72,17 @@ def count_option(count: int) -> Callable[[Command], Command]:
         default=count,
         help=f"How many; 0 for all.  [default: {count or 'all'}]",
     )
+
+
+def say_what_is_unranked(seen: Snapshot, names: Collection[str]) -> None:
+    """Of these ranks those that do not know all pages."""
+    for rank in kept(seen.path, seen.connection) if names else ():
+        if rank.row.name in names and rank.unranked:
+            click.echo(
+                f"{rank.row.name} was made before {rank.unranked:,} of the pages became known: "
+                "these have no score",
+                err=True,
+            )
 
 
 def percent(share: float) -> str:

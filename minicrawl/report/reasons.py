@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from heapq import nlargest
 from itertools import takewhile
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import FailureKind, State
 from minicrawl.report.flows import flows
+from minicrawl.report.kept import kept, scores
 from minicrawl.report.ranks import iso, rank_of
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.waiting import Place, place
@@ -56,6 +58,14 @@ class Fetch(NamedTuple):
     detail: str
 
 
+class Standing(NamedTuple):
+    """What a rank says of the page; nothing if it became known later."""
+
+    name: str
+    score: float | None
+    rank: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """All that the store knows of a page."""
@@ -75,6 +85,7 @@ class Explanation:
     last_fetched: str | None
     stands_for: str | None
     place: Place | None
+    ranks: list[Standing]
     reasons: list[str]
     fetches: list[Fetch]
     givers: list[Giver]
@@ -83,6 +94,7 @@ class Explanation:
         """Its values by their names."""
         return asdict(self) | {
             "place": self.place and self.place._asdict(),
+            "ranks": [standing._asdict() for standing in self.ranks],
             "fetches": [fetch._asdict() for fetch in self.fetches],
             "givers": [giver._asdict() for giver in self.givers],
         }
@@ -113,10 +125,23 @@ def explain(snapshot: Snapshot, text: str) -> Explanation:
         last_fetched=iso(document.last_at) if document else None,
         stands_for=None if target == page else snapshot.url(target),
         place=standing,
+        ranks=_standings(snapshot, page),
         reasons=_reasons(snapshot, page, state, standing),
         fetches=[_fetch(row) for row in _last_fetches(snapshot, page)],
         givers=_givers(snapshot, page),
     )
+
+
+def _standings(snapshot: Snapshot, page: int) -> list[Standing]:
+    names = [one.row.name for one in kept(snapshot.path, snapshot.connection)]
+    return [_standing(snapshot, name, page) for name in names]
+
+
+def _standing(snapshot: Snapshot, name: str, page: int) -> Standing:
+    values = scores(snapshot, name)
+    if isnan(values[page]):
+        return Standing(name, None, None)
+    return Standing(name, float(values[page]), rank_of(values, page))
 
 
 def _fetch(row: FetchRow) -> Fetch:

@@ -122,7 +122,7 @@ class TestTop:
         assert len(found) == 6
         assert list(found[0]) == [
             *("rank", "url", "importance", "cash", "history"),
-            *("inlinks", "fetched", "status", "title", "host"),
+            *("inlinks", "fetched", "status", "title", "host", "score"),
         ]
 
     def test_so_many_of_a_kind_are_shown(self, capsys: Captured) -> None:
