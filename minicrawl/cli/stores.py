@@ -19,22 +19,28 @@ Command = Callable[..., Any]
 json_option = click.option("--json", "as_json", is_flag=True, help="The same for programs.")
 
 
-def store_option(command: Command) -> Command:
+def store_option_for(purpose: str) -> Callable[[Command], Command]:
     """Hands the command `store`: what the flag, the environment, minicrawl.toml or nobody says."""
 
-    @functools.wraps(command)
-    def with_store(store: Path | None, **rest: Any) -> Any:
-        chosen = os.environ.get(CONFIG_VARIABLE)
-        usual = Path(chosen) if chosen else USUAL_FILE if USUAL_FILE.exists() else None
-        settings = load({"store": store and str(store)}, os.environ, usual).settings
-        return command(store=settings.storing.store, **rest)
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_store(store: Path | None, **rest: Any) -> Any:
+            chosen = os.environ.get(CONFIG_VARIABLE)
+            usual = Path(chosen) if chosen else USUAL_FILE if USUAL_FILE.exists() else None
+            settings = load({"store": store and str(store)}, os.environ, usual).settings
+            return command(store=settings.storing.store, **rest)
 
-    return click.option(
-        "--store",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="The store to read.  [default: data/crawl.db]",
-    )(with_store)
+        return click.option(
+            "--store",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help=f"The store to {purpose}.  [default: data/crawl.db]",
+        )(with_store)
+
+    return decorate
+
+
+store_option = store_option_for("read")
 
 
 def choice_options(count: int) -> Callable[[Command], Command]:

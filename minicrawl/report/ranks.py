@@ -216,7 +216,7 @@ def _said(snapshot: Snapshot, pages: Pages, documents: Iterable[DocumentRow]) ->
         said.first_at[place] = iso(document.first_at)
         said.last_at[place] = iso(document.last_at)
         if snapshot.was_read[document.page]:
-            said.statuses[place] = document.status
+            said.statuses[place] = document.status or None
     _add_other_statuses(snapshot, pages, said.statuses)
     return said
 

@@ -250,8 +250,8 @@ class TestExplain:
     def test_a_page_that_waits_has_a_place(self, capsys: Captured) -> None:
         assert "in the queue" in printed(capsys, "explain", DEEP)
 
-    def test_an_unknown_url_is_one_line_and_exit_1(self, capsys: Captured) -> None:
-        assert main(["explain", "http://a.example/none"]) == 1
+    def test_an_unknown_url_is_one_line_and_exit_2(self, capsys: Captured) -> None:
+        assert main(["explain", "http://a.example/none"]) == 2
         assert capsys.readouterr().err.startswith("minicrawl: http://a.example/none is not known")
 
 
