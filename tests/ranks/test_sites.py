@@ -1,0 +1,57 @@
+"""Sites are linked as their pages are."""
+
+import numpy as np
+import pytest
+
+from minicrawl.ranks.sites import SiteNames, site_graph, sites_of
+from tests.ranks.graphs import links_of, named
+
+PAGES = [
+    "http://www.a.org/",
+    "http://a.org/1",
+    "http://b.org/",
+    "http://x.c.co.uk/",
+    "http://y.c.co.uk/",
+]
+
+
+def test_a_site_is_a_registrable_domain() -> None:
+    found = sites_of(named(PAGES, []).names)
+    assert found.names == ["a.org", "b.org", "c.co.uk"]
+    assert found.of_node.tolist() == [0, 0, 1, 2, 2]
+
+
+def test_links_between_two_sites_weigh_together_and_those_inside_not_at_all() -> None:
+    sites = site_graph(named(PAGES, [(0, 1), (0, 2), (1, 2), (2, 3), (2, 4), (3, 4)]))
+    assert sites.names.of([0, 1, 2]) == ["a.org", "b.org", "c.co.uk"]
+    assert links_of(sites.graph) == [(0, 1), (1, 2)]
+    assert sites.weights is not None
+    assert sites.weights.tolist() == [2, 2]
+
+
+def test_a_page_that_repeats_itself_counts_once_if_asked() -> None:
+    sites = site_graph(named(PAGES, [(0, 2), (1, 2), (2, 3), (2, 4)]), by_page=True)
+    assert sites.weights is not None
+    assert sites.weights.tolist() == [2, 1]
+
+
+def test_weights_of_links_are_summed() -> None:
+    sites = site_graph(named(PAGES, [(0, 2), (1, 2)], [0.5, 3.0]))
+    assert sites.weights is not None
+    assert sites.weights.tolist() == [3.5]
+
+
+@pytest.mark.parametrize("by_page", [True, False])
+@pytest.mark.parametrize("pages", [[], PAGES])
+def test_sites_may_have_no_links(pages: list[str], by_page: bool) -> None:
+    sites = site_graph(named(pages, []), by_page=by_page)
+    assert sites.graph.edges == 0
+    assert len(sites.names) == sites.graph.nodes == len({*"abc"} if pages else "")
+
+
+def test_sites_are_found_by_their_names() -> None:
+    names = SiteNames(["a.org", "b.org"])
+    assert names.find(["b.org", "z.org"]) == [1, None]
+    assert names.hosts().of_node.tolist() == [0, 1]
+    assert names.hosts().names == ["a.org", "b.org"]
+    assert names.hosts().of_node.dtype == np.int32
