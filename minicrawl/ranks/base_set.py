@@ -8,7 +8,7 @@ Law: the base set is a part of the graph with all links between its nodes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import Hosts, NamedGraph, Names
 from minicrawl.graph.parts import with_pages
 from minicrawl.ranks.guards import first_of_each
+from minicrawl.ranks.scores import Scores
 
 ROOTS = 200
 """How many pages a search gives, unless asked for otherwise."""
@@ -49,15 +50,29 @@ class Chosen:
         return place if place < len(self) and self.nodes[place] == node else None
 
 
-def base_set(named: NamedGraph, roots: Sequence[int], linking: int = LINKING) -> NamedGraph:
-    """The graph grown from `roots`, with at most so many pages that link to each."""
+@dataclass(frozen=True, slots=True, eq=False)
+class BaseSet:
+    """A graph of its own, and the nodes that it is made of."""
+
+    named: NamedGraph
+    nodes: NDArray[np.int64]
+
+    def over_all(self, scores: Scores, nodes: int) -> Scores:
+        """Its scores for a graph of so many nodes: those outside have none."""
+        values = np.zeros(nodes)
+        values[self.nodes] = scores.values
+        return replace(scores, values=values)
+
+
+def base_set(named: NamedGraph, roots: Sequence[int], linking: int = LINKING) -> BaseSet:
+    """What is grown from `roots`, with at most so many pages that link to each."""
     is_chosen = _grown(named.graph, np.asarray(roots, dtype=np.int64), linking)
     graph = named.graph
     is_between = np.repeat(is_chosen, graph.out_degrees()) & is_chosen[graph.targets]
-    return NamedGraph(
-        with_pages(graph, is_chosen),
-        Chosen(named.names, np.flatnonzero(is_chosen)),
-        None if named.weights is None else named.weights[is_between],
+    nodes = np.flatnonzero(is_chosen)
+    weights = None if named.weights is None else named.weights[is_between]
+    return BaseSet(
+        NamedGraph(with_pages(graph, is_chosen), Chosen(named.names, nodes), weights), nodes
     )
 
 

@@ -13,7 +13,7 @@ weighed    A link inside a site and one between two sites count differently; wha
 A site is a registrable domain; of nodes that are no URLs, each is its own.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,11 @@ class Guards:
             weight = getattr(self, name)
             if not 0 <= weight < np.inf:
                 raise UsageError(f"the weight of {name} links is 0 or more, not {weight}")
+
+    def asked_for(self) -> dict[str, float]:
+        """Those that are not as usual, by their names."""
+        usual = asdict(Guards())
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
     def guarded(self, named: NamedGraph) -> NamedGraph:
         """The graph as the guards let it pass."""

@@ -32,6 +32,7 @@ from minicrawl.ranks.adjacency import Adjacency, Vector, Weights
 from minicrawl.ranks.hits import TOLERANCE, Hits, all_alike
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.singular import FURTHEST, Pair, pairs, share_done, shares
+from minicrawl.ranks.surfer import check_anew, move
 
 _MOST_STEPS = 1000
 _FINER = 1e-2  # so much better than their space are the vectors to be known
@@ -48,13 +49,12 @@ def randomised(
     tell: Callable[[float], None] = lambda _share: None,
 ) -> Hits:
     """Where the surfer is in the long run; `anew` is ε."""
-    if not 0 < anew <= 1:
-        raise UsageError(f"the surfer starts anew with a probability above 0, up to 1, not {anew}")
+    check_anew(anew)
     if not graph.nodes:
         return all_alike(0)
     links = Adjacency(graph, weights)
-    forward = _move(links.pushed, links.pulled(np.ones(graph.nodes)), anew)
-    back = _move(links.pulled, links.pushed(np.ones(graph.nodes)), anew)
+    forward = move(links.pushed, links.pulled(np.ones(graph.nodes)), anew)
+    back = move(links.pulled, links.pushed(np.ones(graph.nodes)), anew)
     nearer = (1 - anew) ** 2
     authorities = hubs = np.full(graph.nodes, 1 / graph.nodes)
     bound, rounds = FURTHEST, 0
@@ -105,21 +105,6 @@ def subspace(
         authorities=_reached(shares(authorities), steps, bound, tolerance),
         hubs=_reached(shares(hubs), steps, bound, tolerance),
     )
-
-
-def _move(
-    along: Callable[[Vector], Vector], weight: Vector, anew: float
-) -> Callable[[Vector], Vector]:
-    """One move of the surfer; `weight` is that of all links by which it can leave each node."""
-    is_stuck = weight == 0
-    share = 1 / np.where(is_stuck, np.inf, weight)
-
-    def move(x: Vector) -> Vector:
-        moved = along((1 - anew) * share * x)
-        moved += (1 - moved.sum()) / len(x)
-        return moved
-
-    return move
 
 
 def _subspace_bound(found: list[Pair], size: int) -> float:

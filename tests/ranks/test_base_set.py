@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from minicrawl.ranks.base_set import base_set
+from minicrawl.ranks.hits import hits
 from tests.ranks.graphs import Pairs, graph_of, links_of, named
 
 PAGES = [f"http://host{page}.org/" for page in range(8)]
@@ -16,7 +17,7 @@ LINKS: Pairs = [(0, 1), (1, 2), (3, 0), (4, 0), (5, 0), (1, 3), (6, 7)]
 
 
 def urls_of(roots: list[int], linking: int = 50) -> list[str]:
-    found = base_set(named(PAGES, LINKS), roots, linking)
+    found = base_set(named(PAGES, LINKS), roots, linking).named
     return found.names.of(range(len(found.names)))
 
 
@@ -31,14 +32,14 @@ def test_only_so_many_that_link_to_a_root_are_taken_the_first() -> None:
 
 def test_all_links_between_its_pages_are_kept_with_their_weights() -> None:
     weighed = named(PAGES, sorted(LINKS), [1, 2, 3, 4, 5, 6, 7])
-    found = base_set(weighed, [0])
+    found = base_set(weighed, [0]).named
     assert links_of(found.graph) == [(0, 1), (1, 2), (2, 0), (3, 0), (4, 0)]
     assert found.weights is not None
     assert found.weights.tolist() == [1, 3, 4, 5, 6]
 
 
 def test_its_pages_go_by_their_names() -> None:
-    names = base_set(named(PAGES, LINKS), [0]).names
+    names = base_set(named(PAGES, LINKS), [0]).named.names
     assert names.find([PAGES[3], PAGES[7], "http://nowhere.org/", PAGES[0]]) == [2, None, None, 0]
     hosts = names.hosts()
     assert [hosts.names[host] for host in hosts.of_node] == [
@@ -47,7 +48,7 @@ def test_its_pages_go_by_their_names() -> None:
 
 
 def test_without_roots_there_is_nothing() -> None:
-    found = base_set(named(PAGES, LINKS), [])
+    found = base_set(named(PAGES, LINKS), []).named
     assert (found.graph.nodes, len(found.names)) == (0, 0)
 
 
@@ -64,9 +65,9 @@ def test_a_real_base_set_grows_from_its_root_set(shared_graph: Callable[[str], P
     ]
     graph = named([f"http://host{page}.org/" for page in range(len(kinds))], pairs)
     roots = [page for page, kind in enumerate(kinds) if kind == "R"]
-    grown = base_set(graph, roots, linking=50)
+    grown = base_set(graph, roots, linking=50).named
     assert 0 < len(roots) < grown.graph.nodes <= len(kinds)
-    whole = base_set(graph, roots, linking=len(kinds))
+    whole = base_set(graph, roots, linking=len(kinds)).named
     linked = np.zeros(len(kinds), dtype=np.bool_)
     linked[roots] = True
     for source, target in pairs:
@@ -82,7 +83,14 @@ def _text(archive: tarfile.TarFile, name: str) -> str:
     return io.TextIOWrapper(file, errors="replace").read()
 
 
-def test_the_law_of_parts_holds() -> None:
-    graph = graph_of(8, LINKS)
-    assert base_set(named(PAGES, LINKS), range(8)).graph.targets.tolist() == graph.targets.tolist()
-    assert pytest.approx(8) == base_set(named(PAGES, LINKS), range(8)).graph.nodes
+def test_all_pages_together_are_the_graph() -> None:
+    graph, grown = graph_of(8, LINKS), base_set(named(PAGES, LINKS), range(8)).named.graph
+    assert links_of(grown) == links_of(graph)
+
+
+def test_pages_outside_have_no_score() -> None:
+    base = base_set(named(PAGES, LINKS), [0])
+    found = base.over_all(hits(base.named.graph).authorities, 8)
+    assert found.values.sum() == pytest.approx(1)
+    assert np.flatnonzero(found.values > 1e-9).tolist() == [0]
+    assert found.converged

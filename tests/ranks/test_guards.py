@@ -35,6 +35,11 @@ def test_without_guards_a_graph_is_left_alone() -> None:
     assert Guards().guarded(graph) is graph
 
 
+def test_only_what_was_asked_for_is_told() -> None:
+    assert Guards().asked_for() == {}
+    assert Guards(most_of_site=2, internal=0.5).asked_for() == {"most_of_site": 2, "internal": 0.5}
+
+
 def test_at_most_so_many_links_of_a_site_count_the_first_of_them() -> None:
     one = Guards(most_of_site=1).guarded(named(PAGES, FARM))
     assert links_of(one.graph) == [(0, 1), (0, 3), (3, 4), (4, 3)]
