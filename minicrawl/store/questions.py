@@ -138,6 +138,19 @@ def find_all(connection: Connection, wanted: Sequence[tuple[str, str]]) -> list[
     return [found.get(place) for place in range(len(wanted))]
 
 
+def pages_with(connection: Connection, words: Sequence[str]) -> list[int]:
+    """The pages whose title or URL has all these words, in either case as far as they are ASCII."""
+    cursor = connection.execute(
+        "WITH said AS (SELECT urls.id, lower(origin || path || char(10) || coalesce(title, '')) "
+        "AS text FROM urls JOIN hosts ON hosts.id = host "
+        "LEFT JOIN documents ON documents.page = urls.id) "
+        "SELECT id FROM said WHERE NOT EXISTS "
+        "(SELECT 1 FROM json_each(?) WHERE instr(text, lower(value)) = 0) ORDER BY id",
+        (json.dumps(list(words)),),
+    )
+    return list(chain.from_iterable(cursor))
+
+
 def paths_of(connection: Connection, host: int) -> Iterator[str]:
     """The paths of all pages of a host."""
     cursor = connection.execute("SELECT path FROM urls WHERE host = ?", (host,))
