@@ -10,5 +10,9 @@ edgelist     links of ids
 namelist     links of names
 numbered     names first, links of their numbers then
 lines      what all of these have in common
+components which pages hang together
+distances  how many links lie between pages
+parts      some of its links, or some of its pages
+diameter   how far apart pages are
 synthetic  graphs whose laws are known: power law, Poisson, a growing web with hosts
 """

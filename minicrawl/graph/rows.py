@@ -7,7 +7,7 @@ takes 8 bytes, 4 in its row and 4 in its place.
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.csr import Csr
+from minicrawl.graph.csr import Csr, distinct_keys
 
 
 class Rows:
@@ -21,7 +21,7 @@ class Rows:
     def add(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
         """The rows of some pages, side by side: no page may come once more."""
         if not _is_in_order(sources, targets):
-            keys = np.unique(sources * self._nodes + targets)
+            keys = distinct_keys(self._nodes, sources, targets)
             sources, targets = np.divmod(keys, self._nodes)
         firsts = np.flatnonzero(np.diff(sources, prepend=-1))
         pages = sources[firsts]

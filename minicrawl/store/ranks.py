@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS ranks (
     name TEXT NOT NULL UNIQUE,
     options TEXT NOT NULL,      -- as JSON
     made_at REAL NOT NULL,
+    step INTEGER NOT NULL,      -- the last one that it knows of
     nodes INTEGER NOT NULL,     -- the pages that the store knew
     edges INTEGER NOT NULL,
     iterations INTEGER NOT NULL,
@@ -43,6 +44,7 @@ class RankRow(NamedTuple):
     name: str
     options: str
     made_at: float
+    step: int
     nodes: int
     edges: int
     iterations: int
@@ -93,7 +95,7 @@ def _replace(derived: Connection, row: RankRow, values: Floats) -> None:
         "DELETE FROM scores WHERE rank = (SELECT id FROM ranks WHERE name = ?)", (row.name,)
     )
     derived.execute("DELETE FROM ranks WHERE name = ?", (row.name,))
-    cursor = derived.execute("INSERT INTO ranks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    cursor = derived.execute("INSERT INTO ranks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     for number, blob in zip(count(), _blobs(values), strict=False):
         derived.execute("INSERT INTO scores VALUES (?, ?, ?)", (cursor.lastrowid, number, blob))
 

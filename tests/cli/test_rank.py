@@ -148,7 +148,7 @@ class TestRefusals:
         found = refusal(capsys, "degree", "--graph", graph, "--store", store)
         assert "leave out one" in found
 
-    @pytest.mark.parametrize("name", ["opic", "a,b", "", "-x", "ä", "a b", "x" * 65])
+    @pytest.mark.parametrize("name", ["opic", "a,b", "", "-x", "ä", "A", "a b", "x" * 65])
     def test_a_name_that_no_rank_may_have(self, store: Path, capsys: Captured, name: str) -> None:
         refusal(capsys, "degree", f"--as={name}", "--store", store)
         assert not beside(store).exists()

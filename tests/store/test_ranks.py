@@ -11,7 +11,7 @@ from minicrawl.store.ranks import RankRow
 from minicrawl.store.reader import reading
 from tests.stores import filled_store
 
-ROW = RankRow("pagerank", '{"damping": 0.85}', 1.8e9, 6, 9, 52, 1e-9, True)
+ROW = RankRow("pagerank", '{"damping": 0.85}', 1.8e9, 12, 6, 9, 52, 1e-9, True)
 
 
 @pytest.fixture

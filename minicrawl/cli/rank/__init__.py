@@ -6,6 +6,7 @@ from minicrawl.cli.lazy import DeferredCommand, LazyGroup
 
 # name -> where the command is and the line that `minicrawl rank --help` shows for it.
 COMMANDS = {
+    "list": ("minicrawl.cli.rank.listing:list_ranks", "The ranks that are kept."),
     "degree": ("minicrawl.cli.rank.degree:degree", "How many links lead to a page."),
 }
 
