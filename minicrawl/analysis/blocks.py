@@ -3,7 +3,7 @@
 Law: what the process takes, interpreter and libraries included, stays within the limit, or that is
 refused with the least that works. Counted is what the system counts as resident; what it keeps of
 files for all processes is not. The scores that are answered with are a file that is read as an
-array: whoever looks at all of them at once has them in memory.
+array: whoever looks at all of them has them in memory, but not who wants the best.
 
 A list of links between ids takes no memory for a node; of one between names these are in memory, as
 are the columns of a store.
@@ -27,7 +27,7 @@ from minicrawl.graphfiles.blocks import BlockFiles, NodeIds
 from minicrawl.graphfiles.names import Texts
 from minicrawl.graphfiles.reading import PIPE, blocks, quiet
 from minicrawl.graphfiles.room import LEAST_FREE, MEGA, Room, free_for, room_in
-from minicrawl.ranks.blocks import pagerank
+from minicrawl.ranks.blocks import Best, best, pagerank
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.flows import flows
 from minicrawl.report.snapshot import Snapshot
@@ -53,6 +53,7 @@ class Ranked:
     names: Names
     edges: int
     blocks: int
+    best: Best
 
 
 class Streamed(NamedTuple):
@@ -72,9 +73,10 @@ def pagerank_in_blocks(
     *,
     damping: float = 0.85,
     error: float = 1e-8,
+    shown: int = 100,
     tell: Tell = quiet,
 ) -> Ranked:
-    """PageRank as `ranks.blocks` defines it."""
+    """PageRank as `ranks.blocks` defines it, and the `shown` best nodes."""
     keep_large_arrays_apart()
     with _folder(limits.temp) as folder:
         graph = opened(room_in(_free(limits)), folder)
@@ -86,6 +88,7 @@ def pagerank_in_blocks(
             names=graph.names,
             edges=files.edges,
             blocks=-(-files.nodes // files.block),
+            best=best(files, shown),
         )
 
 

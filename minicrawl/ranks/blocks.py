@@ -105,6 +105,25 @@ def pagerank(
     return Outcome(done, bound, bound <= error)
 
 
+class Best(NamedTuple):
+    """Nodes with the largest scores, the largest first; of equals that which comes first."""
+
+    nodes: NDArray[np.int64]
+    scores: Floats
+
+
+def best(files: Files, count: int) -> Best:
+    """So many, or all; never more than these and a few others are in memory."""
+    nodes, scores = np.empty(0, dtype=np.int64), np.empty(0)
+    for first in range(0, files.nodes, files.at_once):
+        some = files.scores.read(first, files.at_once)
+        nodes = np.concatenate((nodes, np.arange(first, first + len(some))))
+        scores = np.concatenate((scores, some))
+        order = np.argsort(-scores, kind="stable")[:count]
+        nodes, scores = nodes[order], scores[order]
+    return Best(nodes, scores)
+
+
 class _Settled(NamedTuple):
     change: float
     dangling: float

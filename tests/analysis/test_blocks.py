@@ -68,6 +68,7 @@ def test_scores_are_those_of_the_whole_graph(
     assert found.blocks == len(range(0, nodes, -(-nodes // (count or 1))))
     assert found.edges == read(path).graph.edges
     assert found.scores.converged
+    assert found.best.nodes.tolist() == np.argsort(-found.scores.values, kind="stable").tolist()
     assert list(tmp_path.iterdir()) == [path]
 
 

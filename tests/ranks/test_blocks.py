@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.ranks.blocks import Outcome, Piece, pagerank
+from minicrawl.ranks.blocks import Outcome, Piece, best, pagerank
 
 Floats = NDArray[np.float64]
 Pairs = list[tuple[int, int]]
@@ -100,6 +100,15 @@ def test_what_is_done_is_told_and_never_falls() -> None:
     assert told == sorted(told)
     assert told[0] >= 0
     assert told[-1] == 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 10])
+def test_the_best_come_in_order_and_of_equals_the_first(count: int) -> None:
+    files = InMemory(5, [], block=2, stretch=2, at_once=2)
+    files.scores.numbers = np.array([1.0, 3, 2, 3, 1])
+    nodes, scores = best(files, count)
+    assert nodes.tolist() == [1, 3, 2, 0, 4][:count]
+    assert scores.tolist() == [3, 3, 2, 1, 1][:count]
 
 
 @given(st.data(), st.sampled_from([0.5, 0.85, 0.99]))
