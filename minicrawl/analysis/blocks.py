@@ -34,6 +34,7 @@ from minicrawl.report.snapshot import Snapshot
 
 _RESERVE = 3 * MEGA  # for the small things on the way
 _USUAL_FREE = 256 * MEGA
+_READ_ONCE, _READ_TWICE = 0.2, 0.4  # of all that is done, about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +61,10 @@ class Streamed(NamedTuple):
     """A graph whose links come as a stream, as often as they are asked for."""
 
     names: Names
-    links: Callable[[], Iterable[Links]]
+    links: Callable[[Tell], Iterable[Links]]
 
 
-Opened = Callable[[Room, Path], Streamed]
+Opened = Callable[[Room, Path, Tell], Streamed]
 """Makes a graph ready to be streamed; what it takes on disk goes to the folder."""
 
 
@@ -79,10 +80,10 @@ def pagerank_in_blocks(
     """PageRank as `ranks.blocks` defines it, and the `shown` best nodes."""
     keep_large_arrays_apart()
     with _folder(limits.temp) as folder:
-        graph = opened(room_in(_free(limits)), folder)
+        graph = opened(room_in(_free(limits)), folder, _part(tell, 0, _READ_ONCE))
         files = BlockFiles(len(graph.names), _room(limits, len(graph.names)), folder)
-        files.fill(graph.links())
-        found = pagerank(files, damping=damping, error=error, tell=tell)
+        files.fill(graph.links(_part(tell, _READ_ONCE, _READ_TWICE)))
+        found = pagerank(files, damping=damping, error=error, tell=_part(tell, _READ_TWICE, 1))
         return Ranked(
             scores=Scores(values=files.scores.whole(), **found._asdict()),
             names=graph.names,
@@ -97,14 +98,14 @@ def file_in_blocks(path: Path) -> Opened:
     if str(path) == PIPE:
         raise UsageError("a graph in blocks is read twice, which no pipe can be: give a file")
 
-    def opened(room: Room, folder: Path) -> Streamed:
-        def links() -> Reading:
-            return Reading(blocks(path, at_once=room.text), str(path))
+    def opened(room: Room, folder: Path, tell: Tell) -> Streamed:
+        def links(tell: Tell) -> Reading:
+            return Reading(blocks(path, tell, room.text), str(path))
 
-        first = links()
+        first = links(tell)
         if first.names is None:
             ids = NodeIds(_unweighted(first, path), room, folder)
-            return Streamed(Ids(ids.column.whole()), lambda: map(ids.links, links()))
+            return Streamed(Ids(ids.column.whole()), lambda tell: map(ids.links, links(tell)))
         for _ in _unweighted(first, path):
             pass
         return Streamed(Texts(first.names), links)
@@ -115,9 +116,14 @@ def file_in_blocks(path: Path) -> Opened:
 def store_in_blocks(seen: Snapshot) -> Opened:
     """The links of a store."""
     check_links(seen)
-    return lambda _room, _folder: Streamed(
-        Urls(seen), lambda: (Links(found.givers, found.ends) for found in flows(seen))
+    return lambda _room, _folder, _tell: Streamed(
+        Urls(seen), lambda _tell: (Links(found.givers, found.ends) for found in flows(seen))
     )
+
+
+def _part(tell: Tell, begin: float, end: float) -> Tell:
+    """Tells how far all is while this part of it is done."""
+    return lambda share: tell(begin + (end - begin) * share)
 
 
 def _unweighted(links: Iterable[Links], path: Path) -> Iterator[Links]:

@@ -12,10 +12,12 @@ all objects are looked at seldom; the young ones are not, as every connection th
 import ctypes
 import gc
 import resource
+import sys
 from pathlib import Path
 
 _MMAP_THRESHOLD, _ARENA_MAX = -3, -8  # of malloc.h
 _LARGE = 128 * 1024
+_STATM = Path("/proc/self/statm")
 
 
 _CYCLES_AFTER = 2_000, 10, 5_000
@@ -36,9 +38,10 @@ def keep_large_arrays_apart() -> None:
 
 
 def resident() -> int:
-    """The bytes of memory that this process has now; where Linux is not asked, at most had."""
+    """The bytes of memory that this process has now; where that is not told, at most had."""
     try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        pages = int(_STATM.read_text(encoding="ascii").split()[1])
     except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return pages * resource.getpagesize()

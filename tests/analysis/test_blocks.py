@@ -72,6 +72,17 @@ def test_scores_are_those_of_the_whole_graph(
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("text", [SMALL, "a\tb\nb\tc\n"])
+def test_what_is_done_is_told_from_the_first_reading_on(
+    text: str, graph_file: Callable[[str], Path]
+) -> None:
+    told: list[float] = []
+    pagerank_in_blocks(file_in_blocks(graph_file(text)), Limits(), tell=told.append)
+    assert told == sorted(told)
+    assert told[:2] == [0.2, 0.4]
+    assert told[-1] == 1
+
+
 def test_a_store_is_ranked_by_the_links_that_count(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db")
     with opened(path, None) as source:
