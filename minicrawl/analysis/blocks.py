@@ -73,7 +73,7 @@ def pagerank_in_blocks(
     limits: Limits,
     *,
     damping: float = 0.85,
-    error: float = 1e-8,
+    tolerance: float = 1e-8,
     shown: int = 100,
     tell: Tell = quiet,
 ) -> Ranked:
@@ -83,7 +83,9 @@ def pagerank_in_blocks(
         graph = opened(room_in(_free(limits)), folder, _part(tell, 0, _READ_ONCE))
         files = BlockFiles(len(graph.names), _room(limits, len(graph.names)), folder)
         files.fill(graph.links(_part(tell, _READ_ONCE, _READ_TWICE)))
-        found = pagerank(files, damping=damping, error=error, tell=_part(tell, _READ_TWICE, 1))
+        found = pagerank(
+            files, damping=damping, tolerance=tolerance, tell=_part(tell, _READ_TWICE, 1)
+        )
         return Ranked(
             scores=Scores(values=files.scores.whole(), **found._asdict()),
             names=graph.names,

@@ -9,21 +9,24 @@ iteration in memory: what dangles is spread evenly, and each round takes
 d         damping
 dangling  the sum of x over nodes without links
 bound     the scores are not further than change * d / (1 - d) from their limit, where change is the
-          sum of |y - x|: each round brings all scores nearer to the limit by d, in the sum
+          sum of |y - x|: each round brings all scores nearer to the limit by d, in the sum. For
+          what is rounded 64 ε / (1 - d) are added, below which no bound can be
 stretch   some nodes in a row, whose g is in memory together
 """
 
 from collections.abc import Callable, Iterable
-from math import log
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.ranks.hits import share_done
+
 Floats = NDArray[np.float64]
 Places = NDArray[np.int32]
 
-_MOST_CHANGE = 2.0
+_MOST_APART = 2.0
+_ROUNDINGS = 64
 
 
 class Column(Protocol):
@@ -87,22 +90,23 @@ def pagerank(
     files: Files,
     *,
     damping: float = 0.85,
-    error: float = 1e-8,
-    most_iterations: int = 1000,
+    tolerance: float = 1e-8,
+    most_rounds: int = 1000,
     tell: Callable[[float], None] = lambda _share: None,
 ) -> Outcome:
     """Leave the scores of all nodes in `files.scores`."""
+    floor = _ROUNDINGS * float(np.finfo(np.float64).eps) / (1 - damping)
     dangling, bound, done = _begin(files, damping), float("inf"), 0
-    while bound > error and done < most_iterations:
+    while bound > max(tolerance, 1.5 * floor) and done < most_rounds:
         base = (1 - damping + damping * dangling) / files.nodes
         change = dangling = 0.0
         for block in range(-(-files.nodes // files.block)):
             settled = _settle(files, block * files.block, _inflow(files, block, base), damping)
             change, dangling = change + settled.change, dangling + settled.dangling
         files.turn()
-        bound, done = change * damping / (1 - damping), done + 1
-        tell(_share_done(bound, error))
-    return Outcome(done, bound, bound <= error)
+        bound, done = min(change * damping / (1 - damping) + floor, _MOST_APART), done + 1
+        tell(share_done(bound, tolerance))
+    return Outcome(done, bound, bound <= tolerance)
 
 
 class Best(NamedTuple):
@@ -169,10 +173,3 @@ def _hand_on(files: Files, first: int, scores: Floats, damping: float) -> float:
     degrees = files.degrees.read(first, len(scores))
     files.given_next.write(first, damping * scores / np.maximum(degrees, 1))
     return float(scores[degrees == 0].sum())
-
-
-def _share_done(bound: float, error: float) -> float:
-    """By the logarithm, as each round takes the same share off the bound."""
-    if bound <= error:
-        return 1.0
-    return max(0.0, log(_MOST_CHANGE / bound) / log(_MOST_CHANGE / error))

@@ -61,7 +61,7 @@ def test_scores_are_those_of_the_whole_graph(
 ) -> None:
     path = graph_file(text)
     found = pagerank_in_blocks(
-        file_in_blocks(path), Limits(blocks=count, temp=tmp_path), error=1e-10
+        file_in_blocks(path), Limits(blocks=count, temp=tmp_path), tolerance=1e-10
     )
     assert by_name(found) == pytest.approx(in_memory(read(path)), abs=1e-10)
     nodes = len(found.names)
@@ -155,10 +155,10 @@ def test_blocks_that_are_too_large_for_the_memory_are_refused(
     path = graph_file("".join(f"{node} {node + 1}\n" for node in range(300_000)))
     limits = Limits(memory=37 * MEGA, blocks=1)
     with pytest.raises(UsageError, match="37 MB are too little for this graph in 1 blocks: 39 MB"):
-        pagerank_in_blocks(file_in_blocks(path), limits, error=1)
+        pagerank_in_blocks(file_in_blocks(path), limits, tolerance=1)
     for megabytes, count, wanted in ((37, None, 2), (37, 2, 2), (39, 1, 1)):
         limits = Limits(memory=megabytes * MEGA, blocks=count)
-        assert pagerank_in_blocks(file_in_blocks(path), limits, error=1).blocks == wanted
+        assert pagerank_in_blocks(file_in_blocks(path), limits, tolerance=1).blocks == wanted
 
 
 CHILD = """
@@ -166,7 +166,7 @@ import sys
 from pathlib import Path
 from minicrawl.analysis.blocks import Limits, file_in_blocks, pagerank_in_blocks
 limits = Limits(memory=int(sys.argv[2]))
-found = pagerank_in_blocks(file_in_blocks(Path(sys.argv[1])), limits, error=0.1)
+found = pagerank_in_blocks(file_in_blocks(Path(sys.argv[1])), limits, tolerance=0.1)
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(found.blocks, found.edges, int(peak.split()[1]) * 1024)
 """

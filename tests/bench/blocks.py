@@ -40,7 +40,7 @@ with open(scores, "wb") as file:
 _IN_BLOCKS = _CHILD.format(
     imports="from minicrawl.analysis.blocks import Limits, file_in_blocks, pagerank_in_blocks",
     ranking=f"""
-ranked = pagerank_in_blocks(file_in_blocks(path), Limits(memory=memory), error={_ERROR})
+ranked = pagerank_in_blocks(file_in_blocks(path), Limits(memory=memory), tolerance={_ERROR})
 found = dict(blocks=ranked.blocks, edges=ranked.edges, iterations=ranked.scores.iterations)
 values = ranked.scores.values
 """,

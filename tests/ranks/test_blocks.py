@@ -70,7 +70,7 @@ def ranked(
 
 def test_the_worked_example_comes_out_to_its_digits() -> None:
     a, b, c, d = range(4)
-    scores, _ = ranked(4, [(a, c), (b, c), (c, d), (d, a), (d, b)], damping=0.8, error=1e-12)
+    scores, _ = ranked(4, [(a, c), (b, c), (c, d), (d, a), (d, b)], damping=0.8, tolerance=1e-12)
     assert scores == pytest.approx([0.176230, 0.176230, 0.331967, 0.315574], abs=5e-7)
 
 
@@ -87,9 +87,15 @@ def test_a_link_to_oneself_counts() -> None:
 
 
 def test_a_convergence_that_was_not_reached_is_not_claimed() -> None:
-    _, outcome = ranked(3, [(0, 1), (1, 2)], most_iterations=2)
+    _, outcome = ranked(3, [(0, 1), (1, 2)], most_rounds=2)
     assert (outcome.iterations, outcome.converged) == (2, False)
     assert outcome.error_bound > 1e-8
+
+
+def test_an_error_that_rounding_does_not_allow_is_not_claimed() -> None:
+    _, outcome = ranked(3, [(0, 1), (1, 2)], tolerance=1e-15)
+    assert outcome.iterations < 1000
+    assert not outcome.converged
 
 
 def test_what_is_done_is_told_and_never_falls() -> None:
@@ -122,8 +128,8 @@ def test_scores_are_as_near_to_the_limit_as_is_said(data: st.DataObject, damping
         block=data.draw(st.integers(1, nodes)),
         stretch=data.draw(st.integers(1, nodes)),
         damping=damping,
-        error=data.draw(st.sampled_from([1e-2, 1e-6, 1e-10])),
-        most_iterations=5000,
+        tolerance=data.draw(st.sampled_from([1e-2, 1e-6, 1e-10])),
+        most_rounds=5000,
     )
     assert outcome.converged
     assert scores.sum() == pytest.approx(1)
