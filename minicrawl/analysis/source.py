@@ -92,11 +92,16 @@ class Urls:
         return Hosts(of_node, list(numbers))
 
 
-def _links(seen: Snapshot, tell: Tell) -> NamedGraph:
+def check_links(seen: Snapshot) -> None:
+    """Refuse a store that has no links to rank by."""
     if not seen.frontier.terms.links:
         raise UsageError(f"{seen.path} was crawled with --no-links: it has no links to rank by")
     if not len(seen):
         raise UsageError(f"{seen.path} has no page yet: there is nothing to rank")
+
+
+def _links(seen: Snapshot, tell: Tell) -> NamedGraph:
+    check_links(seen)
     rows, given = Rows(len(seen)), 0
     spent = len(seen.frontier.books.forwards) + int(np.count_nonzero(seen.was_read))
     for givers, ends, _ in flows(seen):
