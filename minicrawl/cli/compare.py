@@ -29,8 +29,6 @@ class Sizes(click.ParamType[tuple[int, ...]]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
         texts = [text.strip() for text in str(value).split(",")]
         if not all(text.isascii() and text.isdigit() and int(text) for text in texts):
             self.fail(f"{value!r} is no list of sizes such as {KS}", param, ctx)
