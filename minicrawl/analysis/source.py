@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.named import Hosts, NamedGraph
+from minicrawl.graph.named import Hosts, NamedGraph, Names
 from minicrawl.graph.rows import Rows
 from minicrawl.graphfiles.reading import read
 from minicrawl.report.flows import flows
@@ -44,6 +44,11 @@ class Source:
         """The whole of it."""
         with self.progress("links") as tell:
             return self._read(tell)
+
+    @property
+    def names(self) -> Names:
+        """What its nodes are called; a store need not load its links to say so."""
+        return self.graph.names if self.snapshot is None else Urls(self.snapshot)
 
 
 def unseen(_label: str) -> AbstractContextManager[Tell]:
