@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from minicrawl.analysis import graphfile
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import Hosts, NamedGraph
 from minicrawl.graph.rows import Rows
+from minicrawl.graphfiles.reading import read
 from minicrawl.report.flows import flows
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import questions
@@ -55,7 +55,7 @@ def unseen(_label: str) -> AbstractContextManager[Tell]:
 def opened(store: Path, graph: Path | None, progress: Progress = unseen) -> Iterator[Source]:
     """The graph file, or without one the store."""
     if graph is not None:
-        yield Source(lambda _tell: graphfile.read(graph), progress)
+        yield Source(partial(read, graph), progress)
         return
     with snapshot(store) as seen:
         yield Source(partial(_links, seen), progress, seen)

@@ -14,6 +14,13 @@ from minicrawl.cli.stores import store_option
 
 Command = Callable[..., Any]
 
+graph_option = click.option(
+    "--graph",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help="A graph file instead: links of ids or names, plain or .gz; - for stdin.",
+)
+
 
 def source_options(command: Command) -> Command:
     """Hands the command `source`, open until it ends."""
@@ -26,10 +33,4 @@ def source_options(command: Command) -> Command:
         with opened(store, graph, progress) as source:
             return command(source=source, **rest)
 
-    graph_option = click.option(
-        "--graph",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="A graph file instead: two page ids a line, # comments, plain or .gz.",
-    )
     return graph_option(store_option(with_source))
