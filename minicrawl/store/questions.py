@@ -82,6 +82,11 @@ def documents(connection: Connection, ids: Sequence[int]) -> Iterator[DocumentRo
     return map(DocumentRow._make, cursor)
 
 
+def hidden(connection: Connection) -> list[int]:
+    """The pages that ask not to be indexed."""
+    return list(chain.from_iterable(connection.execute("SELECT page FROM documents WHERE noindex")))
+
+
 def last_statuses(connection: Connection, ids: Sequence[int]) -> list[int | None]:
     """The status of the last answer that each of these pages gave, in this order."""
     cursor = connection.execute(
