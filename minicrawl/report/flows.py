@@ -31,7 +31,7 @@ class Flows(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Links, one a place, each once."""
+    """Links, one a place, each once; those of a giver are side by side, and in no other block."""
 
     givers: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -50,16 +50,20 @@ def flows(snapshot: Snapshot) -> Iterator[Flows]:
 def links(snapshot: Snapshot) -> Iterator[Links]:
     """The same links with their weights; of two that meet behind a redirect the first one's."""
     ends = _ends(snapshot)
+    return (_led_on_once(found, ends) for found in written(snapshot))
+
+
+def written(snapshot: Snapshot, after: int = 0) -> Iterator[Links]:
+    """The links of the pages whose turn came after this step, as they were written."""
     with understood(snapshot.path):
-        for block in _current(snapshot):
-            for found in _weighed(block):
-                yield _led_on_once(found, ends)
+        for block in _current(snapshot, after):
+            yield from _weighed(block)
 
 
-def _current(snapshot: Snapshot) -> Iterator[Spendings]:
+def _current(snapshot: Snapshot, after: int = 0) -> Iterator[Spendings]:
     """The last spending of every page."""
     last = spent(snapshot.connection, snapshot.frontier)
-    for block in questions.spendings(snapshot.connection):
+    for block in questions.spendings(snapshot.connection, after):
         yield block.only(last[block.pages] == block.seqs)
 
 

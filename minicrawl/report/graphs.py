@@ -49,8 +49,8 @@ class PageGraph:
         """The links by the URLs at their ends."""
         for block in self._found():
             ends, places = np.unique(np.stack(block[:2]), return_inverse=True)
-            urls = _urls(self._snapshot, ends)
-            sources, targets = ([urls[place] for place in row] for row in places.reshape(2, -1))
+            names = urls(self._snapshot, ends)
+            sources, targets = ([names[place] for place in row] for row in places.reshape(2, -1))
             yield {"source": sources, "target": targets, "weight": block.weights.tolist()}
 
     def _nodes(self) -> Iterator[Block]:
@@ -185,7 +185,8 @@ def _as_block(found: Links) -> Block:
     return {"source": givers, "target": ends, "weight": weights}
 
 
-def _urls(snapshot: Snapshot, pages: Numbers) -> list[str]:
+def urls(snapshot: Snapshot, pages: Numbers) -> list[str]:
+    """The URLs of any number of pages."""
     starts = range(0, len(pages), _ROWS_AT_ONCE)
     blocks = (_places(snapshot, pages[start : start + _ROWS_AT_ONCE]) for start in starts)
     return [url for block in blocks for url in block.urls]

@@ -172,6 +172,22 @@ class TestWeights:
         assert spending_of(tmp_path / "web.db", A) == ([1], [3])
         assert spending_of(tmp_path / "web.db", C) == ([0], [7])
 
+    def test_whoever_ranks_the_store_has_the_weights_of_the_file(self, tmp_path: Path) -> None:
+        graph = named(NAMES, [(0, 1), (0, 2), (4, 0)], [3, 1, 7])
+        imported(tmp_path / "web.db", graph)
+        with source.opened(tmp_path / "web.db", None) as found:
+            again = found.graph
+            assert again.names.find(["Åland", A, "nobody"]) == [4, 0, None]
+            assert again.names.hosts().names == ["a.example", "c.example", "www.d.example", "Åland"]
+        assert links_of(again.graph) == links_of(graph.graph)
+        assert again.weights is not None
+        assert again.weights.tolist() == [3, 1, 7]
+
+    def test_where_they_were_alike_there_are_none(self, tmp_path: Path) -> None:
+        imported(tmp_path / "web.db", named(NAMES, LINKS))
+        with source.opened(tmp_path / "web.db", None) as found:
+            assert found.graph.weights is None
+
 
 class TestRefusals:
     def test_a_store_that_is_there_is_left_alone(self, tmp_path: Path) -> None:
