@@ -35,6 +35,7 @@ COMMANDS = {
     "lab": ("minicrawl.cli.lab:lab", "Run the experiments that show how the algorithm behaves."),
     "refine": ("minicrawl.cli.refine:refine", "Replay until the ranks have converged."),
     "rank": ("minicrawl.cli.rank:rank", "Rank pages by the links of the whole graph."),
+    "seed-set": ("minicrawl.cli.seed_set:seed_set", "Print seeds, one from each community."),
     "graph": ("minicrawl.cli.graph:graph", "Look at the link graph, or make a store of a file."),
     "top": ("minicrawl.cli.top:top", "Show the pages that matter most."),
     "export": ("minicrawl.cli.export:export", "Write the pages with their ranks to a file."),

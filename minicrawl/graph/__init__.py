@@ -1,10 +1,6 @@
 """Link graphs: how they are kept in memory, read from text and made up. Pure arithmetic, no I/O.
 
-components which pages hang together
 csr        a directed graph as two flat arrays
-diameter   how far apart pages are
-distances  how many links lie between pages
-outline    a graph in a few numbers
 rows       from all links of a page at once to a graph
 links      from links in any order, with or without weights, to a graph
 named      a graph and what its nodes are called
@@ -14,5 +10,10 @@ edgelist     links of ids
 namelist     links of names
 numbered     names first, links of their numbers then
 lines      what all of these have in common
+components which pages hang together
+distances  how many links lie between pages
+parts      some of its links, or some of its pages
+diameter   how far apart pages are
+outline    a graph in a few numbers
 synthetic  graphs whose laws are known: power law, Poisson, a growing web with hosts
 """

@@ -1,6 +1,5 @@
 """The level of a page is the length of the shortest path to it from the nearest source."""
 
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph import edgelist
 from minicrawl.graph.distances import UNREACHED, levels, linked_from
+from minicrawl.graphfiles.reading import read
 from tests.graph.test_csr import Link, graph_of, nodes_and_links
 
 # 0 -> 1 -> 2 -> 3, 0 -> 2, and 4 which links to 0 and is linked to by nobody
@@ -66,6 +65,5 @@ def test_it_agrees_with_networkx(case: tuple[int, list[Link]], data: st.DataObje
 
 
 def test_a_real_graph_is_as_wide_as_it_is_known_to_be(shared_graph: Callable[[str], Path]) -> None:
-    with gzip.open(shared_graph("wiki-Vote.txt.gz")) as file:
-        graph = edgelist.parse(file, "wiki-Vote.txt.gz").graph
+    graph = read(shared_graph("wiki-Vote.txt.gz")).graph
     assert max(int(levels(graph, [page]).max()) for page in range(graph.nodes)) == 10
