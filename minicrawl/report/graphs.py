@@ -2,8 +2,8 @@
 
 Laws: only links between pages that were chosen are there, each once; a link to a page that stands
 for another one leads to that. Between hosts a link weighs as many as there are of their pages'
-links; those inside a host are left out. Memory holds the columns of the snapshot and, of hosts, a
-number for each pair that is linked.
+links, or the weights of these in a graph that was imported; those inside a host are left out.
+Memory holds the columns of the snapshot and, of hosts, a number for each pair that is linked.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -128,9 +128,10 @@ class HostGraph:
         return summed
 
     def _links(self) -> Iterator[Block]:
-        pairs = _Pairs(len(self._names))
+        pairs, is_given = _Pairs(len(self._names)), self._snapshot.frontier.terms.imported
         for block in _between(self._snapshot, self._pages):
-            pairs.add(self._host_of[block.givers], self._host_of[block.ends])
+            counts = block.weights if is_given else np.ones_like(block.weights)
+            pairs.add(Links(self._host_of[block.givers], self._host_of[block.ends], counts))
         return map(_as_block, pairs.counted())
 
 
@@ -140,13 +141,14 @@ class _Pairs:
     def __init__(self, hosts: int) -> None:
         self._hosts = max(hosts, 1)
         self._keys = self._counts = np.empty(0, dtype=np.int64)
-        self._new: list[Numbers] = []
+        self._new: list[tuple[Numbers, Numbers]] = []
         self._added = 0
 
-    def add(self, sources: Numbers, targets: Numbers) -> None:
-        abroad = sources != targets
-        self._new.append(sources[abroad] * self._hosts + targets[abroad])
-        self._added += len(self._new[-1])
+    def add(self, found: Links) -> None:
+        abroad = found.givers != found.ends
+        sources, targets, counts = (column[abroad] for column in found)
+        self._new.append((sources * self._hosts + targets, counts))
+        self._added += len(counts)
         if self._added > max(_PAIRS_AT_ONCE, len(self._keys)):
             self._count()
 
@@ -158,8 +160,8 @@ class _Pairs:
             yield Links(sources, targets, self._counts[some])
 
     def _count(self) -> None:
-        keys = np.concatenate((self._keys, *self._new))
-        counts = np.concatenate((self._counts, np.ones(self._added, dtype=np.int64)))
+        news = [(self._keys, self._counts), *self._new]
+        keys, counts = (np.concatenate(column) for column in zip(*news, strict=True))
         self._new, self._added = [], 0
         self._keys, place = np.unique(keys, return_inverse=True)
         self._counts = np.bincount(place, weights=counts).astype(np.int64)

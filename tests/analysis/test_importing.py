@@ -116,8 +116,10 @@ def test_ranks_can_be_refined_and_pages_explained(tmp_path: Path) -> None:
     refine(path)
     with snapshot(path) as seen:
         found = explain(seen, "Åland")
+        other = explain(seen, "www.d.example")
     assert (found.state, found.status) == ("fetched", None)
     assert found.reasons == ["it was read", "imported from web.txt"]
+    assert other.reasons == ["the graph that was imported has no links from it"]
     assert audit(path).wrong == []
 
 

@@ -202,6 +202,14 @@ class TestExport:
         assert one == other
         assert f"{B},Åland,{weights.strip() or 1}" in one
 
+    def test_the_weights_of_an_imported_graph_of_hosts_are_its_numbers_of_links(
+        self, capsys: Captured, folder: Path
+    ) -> None:
+        (folder / "hosts.tsv").write_text("1996|a|b\t7\n1996|b|c\t2\n")
+        printed(capsys, "graph", "import", "hosts.tsv", "--store", "hosts.db")
+        found = printed(capsys, "export", "-", "--edges", "--level", "host", "--store", "hosts.db")
+        assert found.splitlines()[1:] == ["a,b,7", "b,c,2"]
+
 
 class TestInfo:
     def test_a_file_in_a_few_numbers(self, capsys: Captured) -> None:
