@@ -45,6 +45,8 @@ COMMANDS = {
     "status": ("minicrawl.cli.status:status", "Show how far the crawl has come."),
     "check": ("minicrawl.cli.check:check", "Prove that the store is whole."),
     "explain": ("minicrawl.cli.explain:explain", "Explain why a page is where it is."),
+    "backlinks": ("minicrawl.cli.links:backlinks", "Show who links to a page."),
+    "links": ("minicrawl.cli.links:links", "Show where a page links to."),
     "errors": ("minicrawl.cli.errors:errors", "Show what failed, and why."),
     "frontier": ("minicrawl.cli.frontier:frontier", "Show what would be read next."),
 }
