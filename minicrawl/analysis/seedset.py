@@ -115,6 +115,6 @@ def _poverty(graph: Csr) -> str:
     if not graph.edges:
         return "the graph has no links: there is no community in it to take a seed from"
     return (
-        f"all {graph.edges:,} links stay inside their hosts: "
-        "the communities that seeds are taken from are made of links between hosts"
+        f"none of the {graph.edges:,} links leads from one host to another: "
+        "the communities that seeds are taken from are made of such links"
     )

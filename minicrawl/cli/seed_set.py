@@ -20,6 +20,7 @@ from minicrawl.cli.seed_report import Report, document, draw, show
 from minicrawl.cli.sources import source_options
 from minicrawl.cli.stores import json_option
 from minicrawl.cli.tables import show_json
+from minicrawl.graph.named import NamedGraph
 from minicrawl.graphfiles.reading import read
 from minicrawl.lab.figures import pyplot
 from minicrawl.ranks.seeds.cores import Kind, Rule
@@ -198,16 +199,19 @@ def seed_set(
     """
     if similar and new is None:
         raise click.UsageError("--similar is for --new: name the newer graph")
+    newer = _newer(new) if new else None
     found = seedset.seed_set(source, count, rule, seedset.Take(take))
-    sown = seedset.sown(found)
-    if new is not None:
-        with progress("newer graph") as tell:
-            sown = seedset.sown_anew(found, read(new, tell), similar=similar)
-    trial = None if trying is None else _tried(found, sown, trying)
+    sown = seedset.sown_anew(found, newer, similar=similar) if newer else seedset.sown(found)
+    trial = _tried(found, sown, trying) if trying else None
     report = Report(asked=count, rule=rule, found=found, sown=sown, trial=trial)
     show_json(document(report)) if as_json else show(report)
-    if trial is not None and trying is not None and trying.figure is not None:
+    if trial and trying and trying.figure:
         draw(trying.figure, trial)
+
+
+def _newer(file: Path) -> NamedGraph:
+    with progress("newer graph") as tell:
+        return read(file, tell)
 
 
 def _tried(found: seedset.SeedSet, sown: seedset.Sown, trying: Trying) -> seedset.Trial:
