@@ -87,7 +87,7 @@ def test_cores_and_crawls_are_told_as_progress(web: Path) -> None:
     with opened(web, web, progress) as source:
         found = seed_set(source, 1, Rule(), Take.HUB)
         trial(found, sown(found), draws=1, dice=np.random.default_rng(1), progress=source.progress)
-    assert labels == ["links", "cores", "distances", "crawls"]
+    assert labels == ["links", "cores", "distances", "distances of cores", "crawls"]
 
 
 def test_without_links_between_hosts_there_is_no_seed(tmp_path: Path) -> None:
