@@ -21,3 +21,10 @@ class Scores:
     error_bound: float
     """The values are not further than this from their limit, summed over all nodes."""
     converged: bool
+
+
+def share_done(error: float, tolerance: float) -> float:
+    """How far an error has come down from 1 to what is asked for, in powers of ten."""
+    if error <= tolerance:
+        return 1.0
+    return float(np.log(error) / np.log(tolerance)) if 0 < tolerance < error < 1 else 0.0

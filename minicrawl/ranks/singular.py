@@ -21,7 +21,7 @@ import numpy as np
 
 from minicrawl.ranks.adjacency import Adjacency, Vector
 from minicrawl.ranks.eigen import Approximation, Matrix, leading, length, upright
-from minicrawl.ranks.scores import Floats, Scores
+from minicrawl.ranks.scores import Floats, Scores, share_done
 
 FURTHEST = 2.0
 """Two ranks whose scores sum to 1 cannot be further apart."""
@@ -114,13 +114,6 @@ def scores(x: Vector, found: Pair, tolerance: float) -> Scores:
 def chord(sine: float) -> float:
     """How far apart two unit vectors are, by the sine of the acute angle between them."""
     return 2 * sin(asin(sine) / 2)
-
-
-def share_done(error: float, tolerance: float) -> float:
-    """How far an error has come down from 1 to what is asked for, in powers of ten."""
-    if error <= tolerance:
-        return 1.0
-    return float(np.log(error) / np.log(tolerance)) if 0 < tolerance < error < 1 else 0.0
 
 
 def _spread(x: Vector) -> float:

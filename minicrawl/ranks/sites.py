@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import Hosts, NamedGraph, Names
 from minicrawl.ranks.adjacency import Adjacency
-from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.singular import FURTHEST, share_done
+from minicrawl.ranks.scores import Scores, share_done
+from minicrawl.ranks.singular import FURTHEST
 from minicrawl.ranks.surfer import check_anew, move
 from minicrawl.web.sites import site
 

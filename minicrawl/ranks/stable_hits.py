@@ -30,8 +30,8 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.adjacency import Adjacency, Vector, Weights
 from minicrawl.ranks.hits import TOLERANCE, Hits, all_alike
-from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.singular import FURTHEST, Pair, pairs, share_done, shares
+from minicrawl.ranks.scores import Scores, share_done
+from minicrawl.ranks.singular import FURTHEST, Pair, pairs, shares
 from minicrawl.ranks.surfer import check_anew, move
 
 _MOST_STEPS = 1000

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 
 from minicrawl.ranks.adjacency import Adjacency
-from minicrawl.ranks.singular import Pair, chord, pairs, scores, share_done, shares, unit
+from minicrawl.ranks.scores import share_done
+from minicrawl.ranks.singular import Pair, chord, pairs, scores, shares, unit
 from tests.ranks.graphs import NODES, Pairs, dense, graph_of, random_graph, some_links, some_weights
 
 TWINS: Pairs = [(0, 1), (0, 2), (3, 4), (3, 5)]
