@@ -188,6 +188,15 @@ class TestWords:
         assert scores(found)[C] == pytest.approx(0.75)
         assert scores(found)[B] == pytest.approx(0.25)
 
+    def test_words_and_guards_count_together(self, tmp_path: Path, capsys: Captured) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [DEEP, B, C], weights=[PARTS, PARTS, 4 * PARTS])
+        options = ("--words", "--weight", "internal=2", "--weight", "transverse=0.5")
+        found = scores(ranked(capsys, "hits", *options, "--store", crawl.path))
+        assert found[DEEP] == pytest.approx(found[C])
+        assert found[DEEP] == pytest.approx(4 * found[B])
+
     def test_links_that_got_alike_are_refused(self, store: Path, capsys: Captured) -> None:
         assert "--focus-words" in refusal(capsys, "hits", "--words", "--store", store)
 
