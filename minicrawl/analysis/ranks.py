@@ -5,9 +5,24 @@ from collections.abc import Callable
 from minicrawl.analysis.source import Tell
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.degree import degree
+from minicrawl.ranks.inverse import inverse_pagerank
+from minicrawl.ranks.pagerank import pagerank
 from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.trust import chosen_seeds, trust
+
+TRUSTED = 20
+"""So many seeds are chosen for trust where none are named."""
+
+
+def _trust(named: NamedGraph, tell: Tell) -> Scores:
+    seeds = chosen_seeds(named.graph, named.weights, "inverse", TRUSTED)
+    return trust(named.graph, seeds, named.weights, tell=tell)
+
 
 RANKS: dict[str, Callable[[NamedGraph, Tell], Scores]] = {
     "degree": lambda named, _tell: degree(named.graph, named.weights),
+    "pagerank": lambda named, tell: pagerank(named.graph, named.weights, tell=tell),
+    "inverse-pagerank": lambda named, tell: inverse_pagerank(named.graph, named.weights, tell=tell),
+    "trust": _trust,
 }
 """What `compare` and `stability` compute where nothing is kept."""
