@@ -21,6 +21,7 @@ So there is one limit x* = G x* of sum 1 if κ < 1, and for x of sum 1
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,8 @@ class Walk:
                 return held - handed, 0.0
             case Dangling.VIRTUAL:
                 return 0.0, held - handed
+            case other:
+                assert_never(other)
 
     def step(self, xs: AnyFloats, teleports: AnyFloats) -> AnyFloats:
         """G x of every row x, each with the jumps of its own row."""
