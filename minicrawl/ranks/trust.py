@@ -16,6 +16,7 @@ Seeds are chosen by their rank: the best by inverse PageRank, by PageRank or as 
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +104,8 @@ def _passing_on(
         case Passing.SUM:
             links = Links(graph)
             return lambda t: np.minimum(1.0, beginning + damping * links.pushed(t))
+        case other:
+            assert_never(other)
 
 
 def _best_given(graph: Csr, trust: Trust) -> Trust:
