@@ -11,9 +11,13 @@ all objects are looked at seldom; the young ones are not, as every connection th
 
 import ctypes
 import gc
+import resource
+import sys
+from pathlib import Path
 
 _MMAP_THRESHOLD, _ARENA_MAX = -3, -8  # of malloc.h
 _LARGE = 128 * 1024
+_STATM = Path("/proc/self/statm")
 
 
 _CYCLES_AFTER = 2_000, 10, 5_000
@@ -31,3 +35,13 @@ def keep_large_arrays_apart() -> None:
     if mallopt is not None:
         mallopt(_MMAP_THRESHOLD, _LARGE)
         mallopt(_ARENA_MAX, 1)
+
+
+def resident() -> int:
+    """The bytes of memory that this process has now; where that is not told, at most had."""
+    try:
+        pages = int(_STATM.read_text(encoding="ascii").split()[1])
+    except OSError:
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return pages * resource.getpagesize()

@@ -69,7 +69,7 @@ class Gathering:
         keys = np.frombuffer(self._keys, dtype=np.int64)
         if not self._weights:
             keys.sort()
-            left, weights = _squeeze(keys), None
+            left, weights = squeeze(keys), None
         else:
             left, weights = _merge(keys, np.frombuffer(self._weights, dtype=np.float32))
         ends = np.arange(nodes + 1, dtype=np.int64) << _TARGET_BITS
@@ -144,7 +144,7 @@ def _pieces(keys: Ids) -> list[Ids]:
     return [keys[start : start + _AT_ONCE] for start in range(0, len(keys), _AT_ONCE)]
 
 
-def _squeeze(keys: Ids) -> int:
+def squeeze(keys: Ids) -> int:
     """Move the different ones of ascending keys to the front; say how many these are."""
     left, last = 0, -1
     for some in _pieces(keys):

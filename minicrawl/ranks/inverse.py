@@ -3,7 +3,7 @@
 import numpy as np
 
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.links import Weights
+from minicrawl.ranks.adjacency import Weights
 from minicrawl.ranks.pagerank import USUAL, Tell, Terms, pagerank
 from minicrawl.ranks.scores import Scores
 

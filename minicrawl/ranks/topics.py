@@ -11,7 +11,7 @@ import numpy as np
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.links import Weights
+from minicrawl.ranks.adjacency import Weights
 from minicrawl.ranks.pagerank import USUAL, Tell, Terms, pageranks
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.walk import Dangling

@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.hits import FURTHEST, hits
+from minicrawl.ranks.adjacency import Adjacency, Weights
+from minicrawl.ranks.hits import hits
 from minicrawl.ranks.inverse import inverse_pagerank
-from minicrawl.ranks.links import Links, Weights
 from minicrawl.ranks.pagerank import DAMPING, TOLERANCE, Tell, Terms, pagerank
 from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.singular import FURTHEST
 from minicrawl.ranks.topics import teleport
 from minicrawl.ranks.walk import Dangling, walk_of
 
@@ -102,7 +103,7 @@ def _passing_on(
         case Passing.MAXIMUM:
             return lambda t: np.maximum(beginning, _best_given(graph, damping * t))
         case Passing.SUM:
-            links = Links(graph)
+            links = Adjacency(graph)
             return lambda t: np.minimum(1.0, beginning + damping * links.pushed(t))
         case other:
             assert_never(other)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.links import AnyFloats, Links, Weights
+from minicrawl.ranks.adjacency import Adjacency, AnyFloats, Weights
 
 
 class Dangling(StrEnum):
@@ -44,7 +44,7 @@ class Dangling(StrEnum):
 class Walk:
     """`per_weight` is what node i hands along a link of weight 1, `contraction` is κ."""
 
-    links: Links
+    links: Adjacency
     shares: AnyFloats
     per_weight: AnyFloats
     dangling: Dangling
@@ -96,7 +96,7 @@ def walk_of(
         shares, contraction = np.where(strengths > 0, damping, 0.0), damping
     per_weight = np.divide(shares, strengths, out=np.zeros_like(shares), where=strengths > 0)
     return Walk(
-        links=Links(graph, weights),
+        links=Adjacency(graph, weights),
         shares=shares.astype(precision, copy=False),
         per_weight=per_weight.astype(precision, copy=False),
         dangling=dangling,

@@ -1,18 +1,15 @@
-"""Memory that a large array took is given back when it is."""
+"""Memory that a large array took is given back when it is, and what is taken is known."""
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from minicrawl.crawl import memory
+
 RESIDENT = """
-from pathlib import Path
-from minicrawl.crawl.memory import keep_large_arrays_apart
-
-
-def resident():
-    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
-
+from minicrawl.crawl.memory import keep_large_arrays_apart, resident
 
 keep_large_arrays_apart()
 bytearray(b"1" * 30_000_000)  # glibc would take the next ones from the heap
@@ -29,3 +26,17 @@ def test_large_arrays_leave_no_holes() -> None:
         [sys.executable, "-c", RESIDENT], capture_output=True, text=True, check=True
     )
     assert int(done.stdout) < 5_000_000
+
+
+def test_what_a_process_takes_is_what_an_array_adds() -> None:
+    before = memory.resident()
+    array = bytearray(b"1" * 50_000_000)
+    assert memory.resident() - before > 0.9 * len(array)
+
+
+def test_where_that_is_not_told_it_is_the_most_that_was_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    now = memory.resident()
+    monkeypatch.setattr(memory, "_STATM", tmp_path / "absent")
+    assert memory.resident() > 0.9 * now

@@ -14,6 +14,13 @@ COMMANDS = {
         "PageRank of the links followed backwards.",
     ),
     "trust": ("minicrawl.cli.rank.trust:trust", "What trusted pages lead to."),
+    "hits": ("minicrawl.cli.rank.hits:hits", "Hubs, and the authorities they link to."),
+    "communities": (
+        "minicrawl.cli.rank.communities:communities",
+        "Groups of hubs and authorities.",
+    ),
+    "harmonic": ("minicrawl.cli.rank.harmonic:harmonic", "Near to many."),
+    "sites": ("minicrawl.cli.rank.sites:sites", "Registrable domains, by links between them."),
 }
 
 

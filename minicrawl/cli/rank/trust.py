@@ -38,9 +38,8 @@ from minicrawl.ranks.scores import Scores
     "--passes", metavar="N", type=click.IntRange(min=1), help="So often, not to the limit."
 )
 @click.option(
-    "--error",
-    "tolerance",
-    metavar="E",
+    "--tolerance",
+    metavar="ERROR",
     type=click.FloatRange(0, min_open=True),
     default=TOLERANCE,
     show_default=True,

@@ -52,9 +52,8 @@ def terms_options(command: Command) -> Command:
         ),
         click.option("--lazy", is_flag=True, help="The walk rests half of the time (L + I)."),
         click.option(
-            "--error",
-            "tolerance",
-            metavar="E",
+            "--tolerance",
+            metavar="ERROR",
             type=click.FloatRange(0, min_open=True),
             default=TOLERANCE,
             show_default=True,

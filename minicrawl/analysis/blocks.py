@@ -1,0 +1,170 @@
+"""PageRank of a graph that does not fit in memory, within a limit for the whole process.
+
+Law: what the process takes, interpreter and libraries included, stays within the limit, or that is
+refused with the least that works. Counted is what the system counts as resident; what it keeps of
+files for all processes is not. The scores that are answered with are a file that is read as an
+array: whoever looks at all of them has them in memory, but not who wants the best.
+
+A list of links between ids takes no memory for a node; of one between names these are in memory, as
+are the columns of a store.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from minicrawl.analysis.source import Tell, Urls, check_links
+from minicrawl.crawl.memory import keep_large_arrays_apart, resident
+from minicrawl.errors import UsageError
+from minicrawl.graph.graphtext import Reading
+from minicrawl.graph.ids import Ids
+from minicrawl.graph.links import Links
+from minicrawl.graph.named import Names
+from minicrawl.graphfiles.blocks import BlockFiles, NodeIds
+from minicrawl.graphfiles.names import Texts
+from minicrawl.graphfiles.reading import PIPE, blocks, quiet
+from minicrawl.graphfiles.room import LEAST_FREE, MEGA, Room, free_for, room_in
+from minicrawl.ranks.blocks import Best, best, pagerank
+from minicrawl.ranks.scores import Scores
+from minicrawl.report.flows import flows
+from minicrawl.report.snapshot import Snapshot
+
+_RESERVE = 3 * MEGA  # for the small things on the way
+_USUAL_FREE = 256 * MEGA
+_READ_ONCE, _READ_TWICE = 0.2, 0.4  # of all that is done, about
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """`memory` in bytes, of the whole process; `blocks` follow from it unless told."""
+
+    memory: int | None = None
+    blocks: int | None = None
+    temp: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """The scores and what they are scores of."""
+
+    scores: Scores
+    names: Names
+    edges: int
+    blocks: int
+    best: Best
+
+
+class Streamed(NamedTuple):
+    """A graph whose links come as a stream, as often as they are asked for."""
+
+    names: Names
+    links: Callable[[Tell], Iterable[Links]]
+
+
+Opened = Callable[[Room, Path, Tell], Streamed]
+"""Makes a graph ready to be streamed; what it takes on disk goes to the folder."""
+
+
+def pagerank_in_blocks(
+    opened: Opened,
+    limits: Limits,
+    *,
+    damping: float = 0.85,
+    tolerance: float = 1e-8,
+    shown: int = 100,
+    tell: Tell = quiet,
+) -> Ranked:
+    """PageRank as `ranks.blocks` defines it, and the `shown` best nodes."""
+    keep_large_arrays_apart()
+    with _folder(limits.temp) as folder:
+        graph = opened(room_in(_free(limits)), folder, _part(tell, 0, _READ_ONCE))
+        files = BlockFiles(len(graph.names), _room(limits, len(graph.names)), folder)
+        files.fill(graph.links(_part(tell, _READ_ONCE, _READ_TWICE)))
+        found = pagerank(
+            files, damping=damping, tolerance=tolerance, tell=_part(tell, _READ_TWICE, 1)
+        )
+        return Ranked(
+            scores=Scores(values=files.scores.whole(), **found._asdict()),
+            names=graph.names,
+            edges=files.edges,
+            blocks=-(-files.nodes // files.block),
+            best=best(files, shown),
+        )
+
+
+def file_in_blocks(path: Path) -> Opened:
+    """The graph in a file, which is read twice."""
+    if str(path) == PIPE:
+        raise UsageError("a graph in blocks is read twice, which no pipe can be: give a file")
+
+    def opened(room: Room, folder: Path, tell: Tell) -> Streamed:
+        def links(tell: Tell) -> Reading:
+            return Reading(blocks(path, tell, room.text), str(path))
+
+        first = links(tell)
+        if first.names is None:
+            ids = NodeIds(_unweighted(first, path), room, folder)
+            return Streamed(Ids(ids.column.whole()), lambda tell: map(ids.links, links(tell)))
+        for _ in _unweighted(first, path):
+            pass
+        return Streamed(Texts(first.names), links)
+
+    return opened
+
+
+def store_in_blocks(seen: Snapshot) -> Opened:
+    """The links of a store."""
+    check_links(seen)
+    return lambda _room, _folder, _tell: Streamed(
+        Urls(seen), lambda _tell: (Links(found.givers, found.ends) for found in flows(seen))
+    )
+
+
+def _part(tell: Tell, begin: float, end: float) -> Tell:
+    """Tells how far all is while this part of it is done."""
+    return lambda share: tell(begin + (end - begin) * share)
+
+
+def _unweighted(links: Iterable[Links], path: Path) -> Iterator[Links]:
+    for some in links:
+        if some.weights is not None:
+            raise UsageError(f"{path}: its links have weights, for which blocks have no place")
+        yield some
+
+
+@contextmanager
+def _folder(parent: Path | None) -> Iterator[Path]:
+    try:
+        with TemporaryDirectory(prefix="minicrawl-blocks-", dir=parent) as name:
+            yield Path(name)
+    except OSError as error:
+        place = parent or "the folder for temporary files"
+        raise UsageError(f"{place}: {error.strerror}; choose one with --temp") from error
+
+
+def _free(limits: Limits) -> int:
+    """How much may be taken besides what is taken."""
+    if limits.memory is None:
+        return _USUAL_FREE
+    free = limits.memory - resident() - _RESERVE
+    if free < LEAST_FREE:
+        raise _too_little(limits.memory, LEAST_FREE)
+    return free
+
+
+def _room(limits: Limits, nodes: int) -> Room:
+    free, count = _free(limits), limits.blocks
+    if count is None:
+        return room_in(free)
+    wanted = -(-nodes // count)
+    if limits.memory is not None and free_for(wanted) > free:
+        raise _too_little(limits.memory, free_for(wanted), f" in {count} blocks")
+    return room_in(free)._replace(block=wanted)
+
+
+def _too_little(memory: int, free: int, how: str = "") -> UsageError:
+    least = -(-(resident() + _RESERVE + free) // MEGA) + 1
+    return UsageError(f"{memory / MEGA:g} MB are too little for this graph{how}: {least} MB work")

@@ -1,0 +1,97 @@
+"""Whole numbers put in order on disk, where memory is too small: each once, from 0 on.
+
+Law: never more than twice `at_once` numbers are in memory.
+
+run  numbers in order in a file of their own, as many as memory holds
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.graph.links import squeeze
+from minicrawl.graphfiles.columns import DiskColumn
+
+Numbers = NDArray[np.int64]
+
+_MOST_RUNS = 64
+"""Merged at a time: more would be read in crumbs."""
+
+
+class Sorter:
+    """Takes numbers in any order, gives them in theirs, once."""
+
+    def __init__(self, folder: Path, at_once: int) -> None:
+        self._names = (folder / f"run-{number}" for number in count())
+        self._at_once = at_once
+        self._waiting = np.empty(at_once, dtype=np.int64)
+        self._used = 0
+        self._runs: list[DiskColumn[np.int64]] = []
+
+    def add(self, numbers: Numbers) -> None:
+        while len(numbers):
+            some = numbers[: self._at_once - self._used]
+            self._waiting[self._used : self._used + len(some)] = some
+            self._used += len(some)
+            if self._used == self._at_once:
+                self._end_run()
+            numbers = numbers[len(some) :]
+
+    def in_order(self) -> Iterator[Numbers]:
+        """Some at a time; their memory is written anew for the next."""
+        self._end_run()
+        self._waiting = np.empty(0, dtype=np.int64)
+        while len(self._runs) > _MOST_RUNS:
+            some, self._runs = self._runs[:_MOST_RUNS], self._runs[_MOST_RUNS:]
+            self._runs.append(self._run(self._merged(some)))
+        yield from self._merged(self._runs)
+
+    def _end_run(self) -> None:
+        waiting = self._waiting[: self._used]
+        waiting.sort()
+        if self._used:
+            self._runs.append(self._run([waiting[: squeeze(waiting)]]))
+        self._used = 0
+
+    def _run(self, parts: Iterable[Numbers]) -> DiskColumn[np.int64]:
+        run = DiskColumn(next(self._names), np.int64)
+        for part in parts:
+            run.append(part)
+        return run
+
+    def _merged(self, runs: list[DiskColumn[np.int64]]) -> Iterator[Numbers]:
+        """What is not above the least of the last numbers that were read is complete."""
+        share = self._at_once // max(len(runs), 1) + 1
+        heads = [head for run in runs if (head := _Head(run, share)).numbers.size]
+        while heads:
+            bound = min(int(head.numbers[-1]) for head in heads)
+            some = np.concatenate([head.up_to(bound) for head in heads])
+            some.sort()
+            yield some[: squeeze(some)]
+            heads = [head for head in heads if head.numbers.size]
+        for run in runs:
+            run.remove()
+
+
+class _Head:
+    """What comes next of a run."""
+
+    def __init__(self, run: DiskColumn[np.int64], at_once: int) -> None:
+        self._run, self._at_once, self._read = run, at_once, 0
+        self.numbers = self._next()
+
+    def up_to(self, bound: int) -> Numbers:
+        """Take these off."""
+        end = int(np.searchsorted(self.numbers, bound, side="right"))
+        taken, self.numbers = self.numbers[:end], self.numbers[end:]
+        if not self.numbers.size:
+            self.numbers = self._next()
+        return taken
+
+    def _next(self) -> Numbers:
+        numbers = self._run.read(self._read, self._at_once)
+        self._read += len(numbers)
+        return numbers

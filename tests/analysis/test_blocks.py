@@ -1,0 +1,189 @@
+"""PageRank in blocks is that of the whole graph, and stays within the memory that it is given."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from minicrawl.analysis import blocks
+from minicrawl.analysis.blocks import (
+    Limits,
+    Ranked,
+    file_in_blocks,
+    pagerank_in_blocks,
+    store_in_blocks,
+)
+from minicrawl.analysis.source import opened
+from minicrawl.errors import GraphFileError, UsageError
+from minicrawl.graph.named import NamedGraph
+from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles.room import MEGA
+from minicrawl.report.snapshot import snapshot
+from tests.stores import filled_store
+
+SMALL = "5 7\n7 5\n7 900\n7 900\n900 900\n"
+
+
+@pytest.fixture
+def graph_file(tmp_path: Path) -> Callable[[str], Path]:
+    def written(text: str) -> Path:
+        path = tmp_path / "graph.txt"
+        path.write_text(text)
+        return path
+
+    return written
+
+
+def by_name(found: Ranked) -> dict[str, float]:
+    values = found.scores.values
+    return dict(zip(found.names.of(range(len(values))), values.tolist(), strict=True))
+
+
+def in_memory(named: NamedGraph, error: float = 1e-12) -> dict[str, float]:
+    graph, nodes = named.graph, named.graph.nodes
+    out = graph.out_degrees()
+    links = csr_array((np.ones(graph.edges), graph.targets, graph.starts), shape=(nodes, nodes)).T
+    x, change = np.full(nodes, 1 / nodes), 1.0
+    while change > error:
+        y = 0.85 * (links @ (x / np.maximum(out, 1)) + x[out == 0].sum() / nodes) + 0.15 / nodes
+        change, x = np.abs(y - x).sum(), y
+    return dict(zip(named.names.of(range(nodes)), x.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("count", [None, 1, 2, 3, 10])
+@pytest.mark.parametrize("text", [SMALL, "a\tb\nb\tc\nc\ta\nb\ta\n", "0 1\n1 2\n2 0\n3 3\n"])
+def test_scores_are_those_of_the_whole_graph(
+    text: str, count: int | None, graph_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    path = graph_file(text)
+    found = pagerank_in_blocks(
+        file_in_blocks(path), Limits(blocks=count, temp=tmp_path), tolerance=1e-10
+    )
+    assert by_name(found) == pytest.approx(in_memory(read(path)), abs=1e-10)
+    nodes = len(found.names)
+    assert found.blocks == len(range(0, nodes, -(-nodes // (count or 1))))
+    assert found.edges == read(path).graph.edges
+    assert found.scores.converged
+    assert found.best.nodes.tolist() == np.argsort(-found.scores.values, kind="stable").tolist()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("text", [SMALL, "a\tb\nb\tc\n"])
+def test_what_is_done_is_told_from_the_first_reading_on(
+    text: str, graph_file: Callable[[str], Path]
+) -> None:
+    told: list[float] = []
+    pagerank_in_blocks(file_in_blocks(graph_file(text)), Limits(), tell=told.append)
+    assert told == sorted(told)
+    assert told[:2] == [0.2, 0.4]
+    assert told[-1] == 1
+
+
+def test_a_store_is_ranked_by_the_links_that_count(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "crawl.db")
+    with opened(path, None) as source:
+        wanted = in_memory(source.graph)
+    with snapshot(path) as seen:
+        found = pagerank_in_blocks(store_in_blocks(seen), Limits(blocks=2))
+        assert by_name(found) == pytest.approx(wanted, abs=1e-8)
+
+
+def test_a_real_graph_has_the_scores_that_are_told_of_it(
+    shared_graph: Callable[[str], Path],
+) -> None:
+    path = shared_graph("hollins.dat.gz")
+    found = pagerank_in_blocks(file_in_blocks(path), Limits(blocks=7))
+    assert found.edges == 23_875
+    assert found.scores.values[[1, 36, 37]].tolist() == pytest.approx(
+        [0.0198788, 0.00928762, 0.00861039], rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("text", ["1 2\nhello\n", "", "a\tb\nc\n"])
+def test_a_file_that_is_no_graph_is_refused(text: str, graph_file: Callable[[str], Path]) -> None:
+    with pytest.raises(GraphFileError):
+        pagerank_in_blocks(file_in_blocks(graph_file(text)), Limits())
+
+
+@pytest.mark.parametrize("text", ["1 2 5\n", "a\tb\t1\n"])
+def test_weights_are_refused(text: str, graph_file: Callable[[str], Path]) -> None:
+    with pytest.raises(UsageError, match="its links have weights"):
+        pagerank_in_blocks(file_in_blocks(graph_file(text)), Limits())
+
+
+def test_a_pipe_is_refused() -> None:
+    with pytest.raises(UsageError, match="give a file"):
+        file_in_blocks(Path("-"))
+
+
+def test_a_folder_that_cannot_take_files_is_named(
+    graph_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    absent = tmp_path / "absent"
+    with pytest.raises(UsageError, match=r"absent: No such file or directory; choose one"):
+        pagerank_in_blocks(file_in_blocks(graph_file(SMALL)), Limits(temp=absent))
+
+
+# ---------------------------------------------------------------- limits
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is said to take 30 MB."""
+    monkeypatch.setattr(blocks, "resident", lambda: 30 * MEGA)
+
+
+@pytest.mark.usefixtures("taken")
+def test_too_little_memory_is_refused_with_the_least_that_works(
+    graph_file: Callable[[str], Path],
+) -> None:
+    path = graph_file(SMALL)
+    with pytest.raises(UsageError) as refused:
+        pagerank_in_blocks(file_in_blocks(path), Limits(memory=36 * MEGA))
+    assert str(refused.value) == "36 MB are too little for this graph: 38 MB work"
+    assert pagerank_in_blocks(file_in_blocks(path), Limits(memory=38 * MEGA)).blocks == 1
+
+
+@pytest.mark.usefixtures("taken")
+def test_blocks_that_are_too_large_for_the_memory_are_refused(
+    graph_file: Callable[[str], Path],
+) -> None:
+    path = graph_file("".join(f"{node} {node + 1}\n" for node in range(300_000)))
+    limits = Limits(memory=37 * MEGA, blocks=1)
+    with pytest.raises(UsageError, match="37 MB are too little for this graph in 1 blocks: 39 MB"):
+        pagerank_in_blocks(file_in_blocks(path), limits, tolerance=1)
+    for megabytes, count, wanted in ((37, None, 2), (37, 2, 2), (39, 1, 1)):
+        limits = Limits(memory=megabytes * MEGA, blocks=count)
+        assert pagerank_in_blocks(file_in_blocks(path), limits, tolerance=1).blocks == wanted
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from minicrawl.analysis.blocks import Limits, file_in_blocks, pagerank_in_blocks
+limits = Limits(memory=int(sys.argv[2]))
+found = pagerank_in_blocks(file_in_blocks(Path(sys.argv[1])), limits, tolerance=0.1)
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(found.blocks, found.edges, int(peak.split()[1]) * 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells the peak")
+def test_the_peak_of_the_process_stays_within_the_limit(tmp_path: Path) -> None:
+    """1,000,000 nodes and 2,000,000 links, in memory three times the room that is left."""
+    path, nodes = tmp_path / "graph.txt", 1_000_000
+    rng = np.random.default_rng(1)
+    with path.open("w") as file:
+        for targets in (rng.permutation(nodes), rng.integers(0, nodes, nodes)):
+            file.writelines(f"{node} {target}\n" for node, target in enumerate(targets.tolist()))
+    limit = 48 * MEGA
+    child = [sys.executable, "-c", CHILD, str(path), str(limit)]
+    done = subprocess.run(child, capture_output=True, text=True, check=True)
+    count, edges, peak = map(int, done.stdout.split())
+    assert count > 1
+    assert 1_900_000 < edges <= 2_000_000
+    assert peak <= limit

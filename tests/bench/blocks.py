@@ -1,0 +1,112 @@
+"""PageRank of a graph that is several times larger than the memory it may take.
+
+`python -m tests.bench.blocks` writes a synthetic graph as a file, ranks it in a process of its own
+with a limit for its memory, and again in memory; it prints what both took, the most memory of each
+process as the system counted it, and how far their scores are apart, summed over all nodes.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.bench.notes import head, machine, row, today
+
+_PORTION = 500_000
+_ERROR = 1e-8
+
+_CHILD = f"""
+import json, sys, time
+from pathlib import Path
+import numpy as np
+{{imports}}
+
+path, memory, scores = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+{{ranking}}
+lines = Path("/proc/self/status").read_text().splitlines()
+peak = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+print(json.dumps(dict(cpu_s=time.process_time(), peak=peak, **found)))
+with open(scores, "wb") as file:
+    for first in range(0, len(values), {_PORTION}):
+        values[first : first + {_PORTION}].tofile(file)
+"""
+
+_IN_BLOCKS = _CHILD.format(
+    imports="from minicrawl.analysis.blocks import Limits, file_in_blocks, pagerank_in_blocks",
+    ranking=f"""
+ranked = pagerank_in_blocks(file_in_blocks(path), Limits(memory=memory), tolerance={_ERROR})
+found = dict(blocks=ranked.blocks, edges=ranked.edges, iterations=ranked.scores.iterations)
+values = ranked.scores.values
+""",
+)
+
+_IN_MEMORY = _CHILD.format(
+    imports="from minicrawl.graphfiles.reading import read\nfrom scipy.sparse import csr_array",
+    ranking=f"""
+graph = read(path).graph
+nodes, out = graph.nodes, graph.out_degrees()
+ones = np.ones(graph.edges, dtype=np.float32)
+links = csr_array((ones, graph.targets, graph.starts), shape=(nodes, nodes)).T
+values, change, rounds = np.full(nodes, 1 / nodes), 1.0, 0
+while change * 0.85 / 0.15 > {_ERROR}:
+    base = (0.85 * values[out == 0].sum() + 0.15) / nodes
+    new = 0.85 * (links @ (values / np.maximum(out, 1))) + base
+    change, values, rounds = np.abs(new - values).sum(), new, rounds + 1
+found = dict(blocks=1, edges=graph.edges, iterations=rounds)
+""",
+)
+
+
+def write_graph(path: Path, nodes: int, links: int) -> None:
+    """Links from anywhere, rather to the nodes that come first."""
+    rng = np.random.default_rng(1)
+    with path.open("wb") as file:
+        for first in range(0, links, _PORTION):
+            count = min(_PORTION, links - first)
+            targets = (nodes * rng.random(count) ** 3).astype(np.int64)
+            pairs = zip(rng.integers(0, nodes, count).tolist(), targets.tolist(), strict=True)
+            file.write(b"".join(b"%d\t%d\n" % pair for pair in pairs))
+
+
+def ranked(code: str, graph: Path, memory: int, folder: Path) -> tuple[dict[str, Any], Path]:
+    """What the process tells of itself, and where its scores are."""
+    scores = folder / f"scores-{len(list(folder.iterdir()))}"
+    command = [sys.executable, "-c", code, str(graph), str(memory), str(scores)]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout), scores
+
+
+def distance(one: Path, other: Path) -> float:
+    columns: list[NDArray[np.float64]] = [np.fromfile(path) for path in (one, other)]
+    return float(np.abs(columns[0] - columns[1]).sum())
+
+
+@click.command()
+@click.option("--nodes", default=4_000_000, show_default=True)
+@click.option("--links", default=40_000_000, show_default=True)
+@click.option("--memory", default=64, show_default=True, help="In MB, of the whole process.")
+def main(nodes: int, links: int, memory: int) -> None:
+    with TemporaryDirectory(prefix="minicrawl-bench-") as name:
+        folder = Path(name)
+        graph = folder / "graph.txt"
+        write_graph(graph, nodes, links)
+        runs = {
+            f"in blocks, at most {memory} MB": ranked(_IN_BLOCKS, graph, memory * 10**6, folder),
+            "in memory, scipy": ranked(_IN_MEMORY, graph, 0, folder),
+        }
+        apart = distance(*(scores for _, scores in runs.values()))
+    click.echo(f"{today()}: {nodes:,} nodes, {links:,} lines, bound {_ERROR:g}. {machine()}.\n")
+    click.echo("\n".join(head("", "blocks", "links", "iterations", "CPU s", "peak MB")))
+    for title, (told, _) in runs.items():
+        counts = (f"{told[name]:,}" for name in ("blocks", "edges", "iterations"))
+        click.echo(row(title, *counts, f"{told['cpu_s']:.0f}", f"{told['peak'] / 1e6:.1f}"))
+    click.echo(f"\nThe scores are {apart:.1e} apart, summed over all nodes.")
+
+
+if __name__ == "__main__":
+    main()
