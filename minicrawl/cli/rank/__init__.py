@@ -8,6 +8,12 @@ from minicrawl.cli.lazy import DeferredCommand, LazyGroup
 COMMANDS = {
     "list": ("minicrawl.cli.rank.listing:list_ranks", "The ranks that are kept."),
     "degree": ("minicrawl.cli.rank.degree:degree", "How many links lead to a page."),
+    "pagerank": ("minicrawl.cli.rank.pagerank:pagerank", "How often a walk over links comes by."),
+    "inverse-pagerank": (
+        "minicrawl.cli.rank.pagerank:inverse_pagerank",
+        "PageRank of the links followed backwards.",
+    ),
+    "trust": ("minicrawl.cli.rank.trust:trust", "What trusted pages lead to."),
     "hits": ("minicrawl.cli.rank.hits:hits", "Hubs, and the authorities they link to."),
     "communities": (
         "minicrawl.cli.rank.communities:communities",

@@ -1,0 +1,21 @@
+"""Inverse PageRank: PageRank of the links followed backwards. High is what leads to much."""
+
+import numpy as np
+
+from minicrawl.graph.csr import Csr
+from minicrawl.ranks.adjacency import Weights
+from minicrawl.ranks.pagerank import USUAL, Tell, Terms, pagerank
+from minicrawl.ranks.scores import Scores
+
+
+def inverse_pagerank(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    terms: Terms = USUAL,
+    tell: Tell = lambda _share: None,
+) -> Scores:
+    """The PageRank of the reversed graph."""
+    # Links lie by source and then by target: a stable sort by target makes them lie the other way.
+    turned = None if weights is None else weights[np.argsort(graph.targets, kind="stable")]
+    return pagerank(graph.reversed(), turned, terms=terms, tell=tell)

@@ -1,0 +1,236 @@
+"""PageRank: how often a walk that follows links and at times jumps comes by (Brin, Page, 1998).
+
+The walk G, its contraction κ and why |x - x*| <= |G x - x| / (1 - κ) are those of `walk`.
+
+power         x' = G x. As G x' - x' = G (x' - x), the bound is |x' - x| κ / (1 - κ).
+lazy          x' = (x + G x) / 2, the walk that rests half of the time (L + I): the same limit. Its
+              contraction is (1 + κ) / 2, which takes the place of κ in the bound.
+gauss-seidel  x' += r, r = G x - x, block after block; what a block hands to later ones is handed
+              on in the same round. What jumps is handed out at the end of the round.
+sweeping      The same, but in each round only nodes hand on whose |r|, measured by their links, is
+              above the average.
+
+The last two keep r instead of computing it; at the end it is computed afresh, and they go on if it
+is not what they took it for. The bound is |r| / ((1 - κ) |x|), as r sums to 0.
+
+Rounding is allowed for with 64 ε of what is handed on, far more than was ever seen but not a proof:
+no bound is below 64 ε / (1 - κ), and scores say that an error below that was not reached.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.csr import Csr
+from minicrawl.ranks.adjacency import AnyFloats, Weights
+from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.singular import share_done
+from minicrawl.ranks.walk import Dangling, Walk, walk_of
+
+Tell = Callable[[float], None]
+
+DAMPING = 0.85
+TOLERANCE = 1e-8
+"""The error that will do, summed over all nodes."""
+
+_ROUNDINGS = 64
+_LINKS_AT_ONCE = 1 << 17
+
+
+class Method(StrEnum):
+    """How the limit is come to."""
+
+    POWER = "power"
+    GAUSS_SEIDEL = "gauss-seidel"
+    SWEEPING = "sweeping"
+
+
+PRECISIONS: dict[str, type[np.float32 | np.float64]] = {
+    "single": np.float32,
+    "double": np.float64,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What is asked for; a `damping` of None is for the virtual page alone, as one more link."""
+
+    damping: float | None = DAMPING
+    dangling: Dangling = Dangling.UNIFORM
+    method: Method = Method.POWER
+    lazy: bool = False
+    tolerance: float = TOLERANCE
+    most_rounds: int = 1000
+    precision: str = "double"
+
+    def __post_init__(self) -> None:
+        if self.lazy and self.method is not Method.POWER:
+            raise UsageError(f"a lazy walk is for the method power, not {self.method}")
+        if not self.tolerance > 0:
+            raise UsageError(f"an error is above 0, not {self.tolerance}")
+        if self.most_rounds < 1:
+            raise UsageError(f"a rank takes 1 round or more, not {self.most_rounds}")
+
+
+USUAL = Terms()
+
+
+def pagerank(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    terms: Terms = USUAL,
+    teleport: NDArray[np.float64] | None = None,
+    tell: Tell = lambda _share: None,
+) -> Scores:
+    """The limit, or how near so many rounds come; jumps go to all alike, or as `teleport` says."""
+    teleports = np.ones((1, graph.nodes)) if teleport is None else teleport[np.newaxis]
+    if teleport is not None and terms.dangling is Dangling.VIRTUAL:
+        raise UsageError("the virtual page links to all alike: leave out where jumps lead to")
+    return pageranks(graph, weights, terms=terms, teleports=teleports, tell=tell)[0]
+
+
+def pageranks(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    teleports: NDArray[np.float64],
+    terms: Terms = USUAL,
+    tell: Tell = lambda _share: None,
+) -> list[Scores]:
+    """One rank for each row of `teleports`. The method power passes over the links for all at once.
+
+    Rows need not sum to 1: each counts as its share of the row's sum.
+    """
+    if not graph.nodes:
+        return [_without_nodes() for _ in teleports]
+    walk = walk_of(graph, weights, terms.damping, terms.dangling, PRECISIONS[terms.precision])
+    jumps = _shares_of(teleports, walk.shares.dtype)
+    if terms.method is Method.POWER:
+        return _by_power(walk, jumps, terms, tell)
+    return [_by_residual(walk, jump, terms, tell) for jump in jumps]
+
+
+def _without_nodes() -> Scores:
+    return Scores(values=np.empty(0), iterations=0, error_bound=0.0, converged=True)
+
+
+def _shares_of(teleports: NDArray[np.float64], kind: np.dtype[np.floating]) -> AnyFloats:
+    totals = teleports.sum(axis=1, keepdims=True)
+    if (teleports < 0).any() or not (np.isfinite(totals) & (totals > 0)).all():
+        raise UsageError("where jumps lead to has weights of 0 or more, and one above 0 at least")
+    shares: AnyFloats = (teleports / totals).astype(kind)
+    return shares
+
+
+def _floor(walk: Walk) -> float:
+    """No bound is below this."""
+    return float(_ROUNDINGS * np.finfo(walk.shares.dtype).eps / (1 - walk.contraction))
+
+
+def _scores(x: AnyFloats, rounds: int, bound: float, tolerance: float) -> Scores:
+    bound = min(bound, 2.0)
+    values = (x / x.sum(dtype=np.float64)).astype(x.dtype)
+    return Scores(values=values, iterations=rounds, error_bound=bound, converged=bound <= tolerance)
+
+
+# ---------------------------------------------------------------- all nodes at once
+
+
+def _by_power(walk: Walk, teleports: AnyFloats, terms: Terms, tell: Tell) -> list[Scores]:
+    contraction = (1 + walk.contraction) / 2 if terms.lazy else walk.contraction
+    floor, rounds, xs = _floor(walk), 0, teleports.copy()
+    bounds = np.full(len(xs), np.inf)
+    while rounds < terms.most_rounds and not _is_done(bounds, floor, terms.tolerance):
+        ys = walk.step(xs, teleports)
+        if terms.lazy:
+            ys = (xs + ys) / 2
+        changes = np.abs(ys - xs).sum(axis=1, dtype=np.float64)
+        bounds = changes * contraction / (1 - contraction) + floor
+        xs, rounds = ys, rounds + 1
+        tell(share_done(float(bounds.max()), terms.tolerance))
+    return [
+        _scores(x, rounds, bound, terms.tolerance)
+        for x, bound in zip(xs, bounds.tolist(), strict=True)
+    ]
+
+
+def _is_done(bounds: NDArray[np.float64], floor: float, tolerance: float) -> bool:
+    """Whether all bounds are low enough, or as low as they can be."""
+    return bool((bounds <= max(tolerance, 1.5 * floor)).all())
+
+
+# ---------------------------------------------------------------- those that have something to say
+
+
+def _by_residual(walk: Walk, teleport: AnyFloats, terms: Terms, tell: Tell) -> Scores:
+    x, rounds, floor = teleport.copy(), 0, _floor(walk)
+    choose = _CHOICES[terms.method]
+    while True:
+        r = walk.step(x[np.newaxis], teleport[np.newaxis])[0] - x
+        bound = _bound(walk, x, r) + floor
+        if rounds >= terms.most_rounds or _is_done(np.array([bound]), floor, terms.tolerance):
+            return _scores(x, rounds, bound, terms.tolerance)
+        goal = max(terms.tolerance - floor, 0.5 * floor)
+        while rounds < terms.most_rounds and (left := _bound(walk, x, r)) > goal:
+            _hand_on(walk, x, r, teleport, choose(walk.links.graph, r))
+            rounds += 1
+            tell(share_done(left, terms.tolerance))
+
+
+def _bound(walk: Walk, x: AnyFloats, r: AnyFloats) -> float:
+    """|r| / ((1 - κ) |x|)."""
+    left = float(np.abs(r).sum(dtype=np.float64))
+    return left / ((1 - walk.contraction) * float(x.sum(dtype=np.float64)))
+
+
+def _above_average(graph: Csr, r: AnyFloats) -> NDArray[np.intp]:
+    """Nodes that hand on more by each of their links than all do on average; one at least."""
+    costs = graph.out_degrees() + 1
+    waiting = np.abs(r)
+    return np.flatnonzero(waiting >= 0.999 * waiting.sum(dtype=np.float64) / costs.sum() * costs)
+
+
+_CHOICES: dict[Method, Callable[[Csr, AnyFloats], NDArray[np.intp]]] = {
+    Method.GAUSS_SEIDEL: lambda graph, _r: np.arange(graph.nodes),
+    Method.SWEEPING: _above_average,
+}
+"""Which nodes hand on in a round."""
+
+
+def _hand_on(
+    walk: Walk, x: AnyFloats, r: AnyFloats, teleport: AnyFloats, nodes: NDArray[np.intp]
+) -> None:
+    """Each of the nodes takes in what waits for it, and hands that on."""
+    jumping = to_all = 0.0
+    for block in _blocks(walk.links.graph, nodes):
+        taken = r[block]
+        x[block] += taken
+        r[block] = 0
+        _along_links(walk, r, block, taken)
+        jumps, spread = walk.jumps(taken, block)
+        jumping, to_all = jumping + jumps, to_all + spread
+    r += teleport * r.dtype.type(jumping)
+    r += r.dtype.type(to_all / len(r))
+
+
+def _blocks(graph: Csr, nodes: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    """Some of the nodes at a time: as many as have a number of links that stays in the cache."""
+    links = np.cumsum(graph.starts[nodes + 1] - graph.starts[nodes])
+    cuts = np.searchsorted(links, np.arange(_LINKS_AT_ONCE, links[-1], _LINKS_AT_ONCE))
+    return (block for block in np.split(nodes, cuts) if len(block))
+
+
+def _along_links(walk: Walk, r: AnyFloats, nodes: NDArray[np.intp], taken: AnyFloats) -> None:
+    graph, weights = walk.links.graph, walk.links.weights
+    counts = graph.starts[nodes + 1] - graph.starts[nodes]
+    ends = np.cumsum(counts)
+    links = np.repeat(graph.starts[nodes] - (ends - counts), counts) + np.arange(ends[-1])
+    given = np.repeat(taken * walk.per_weight[nodes], counts)
+    if weights is not None:
+        given *= weights[links]
+    np.add.at(r, graph.targets[links].astype(np.intp), given)

@@ -1,0 +1,140 @@
+"""`minicrawl rank pagerank`, `inverse-pagerank` and `trust`: what they print and refuse."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.cli import main
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    path = tmp_path / "web.txt"
+    path.write_text("10 30\n20 30\n30 40\n40 10\n40 20\n")
+    return path
+
+
+def document(capsys: Captured, *arguments: str | Path) -> Any:
+    assert main(["rank", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def scores(found: Any) -> dict[str, float]:
+    return {one["node"]: one["score"] for one in found["scores"]}
+
+
+def refusal(capsys: Captured, *arguments: str | Path) -> str:
+    assert main(["rank", *map(str, arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.mark.parametrize("method", ["power", "gauss-seidel", "sweeping"])
+def test_pagerank_of_the_example_of_four_pages(graph: Path, capsys: Captured, method: str) -> None:
+    found = document(capsys, "pagerank", "--graph", graph, "--damping", "0.8", "--method", method)
+    wanted = {"10": 0.176230, "20": 0.176230, "30": 0.331967, "40": 0.315574}
+    assert scores(found) == pytest.approx(wanted, abs=1e-6)
+    assert (found["rank"], found["nodes"], found["edges"]) == ("pagerank", 4, 5)
+    assert 0 < found["error_bound"] <= 1e-8
+
+
+def test_one_more_link_is_for_the_virtual_page(graph: Path, capsys: Captured) -> None:
+    found = document(
+        capsys, "pagerank", "--graph", graph, "--dangling", "virtual", "--one-more-link"
+    )
+    assert sum(scores(found).values()) == pytest.approx(1)
+    assert "only with the virtual page" in refusal(
+        capsys, "pagerank", "--graph", graph, "--one-more-link"
+    )
+
+
+def test_unknown_nodes_of_a_topic_are_listed_and_the_others_used(
+    graph: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    topic = tmp_path / "topic.txt"
+    topic.write_text("# what I like\n10\n\n77\nno page\n")
+    assert main(["rank", "pagerank", "--graph", str(graph), "--topic", str(topic), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == f"{topic}: not in the graph, passed over: '77', 'no page'\n"
+    found = scores(json.loads(out))
+    assert found["10"] > found["20"]
+
+
+def test_of_many_unknown_nodes_a_few_are_shown(
+    graph: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    topic = tmp_path / "topic.txt"
+    topic.write_text("10\n" + "".join(f"{number}\n" for number in range(50, 65)))
+    assert main(["rank", "pagerank", "--graph", str(graph), "--topic", str(topic), "--json"]) == 0
+    assert capsys.readouterr().err.endswith("'59' and 5 more\n")
+
+
+def test_topics_are_ranked_at_once_and_mixed(graph: Path, tmp_path: Path, capsys: Captured) -> None:
+    topics = tmp_path / "topics.txt"
+    topics.write_text("a\t10\na\t20\nb\t40\n")
+    both = document(capsys, "pagerank", "--graph", graph, "--topics", topics)
+    assert [both["rank"], *(one["rank"] for one in both["others"])] == ["pagerank-a", "pagerank-b"]
+    mixed = document(capsys, "pagerank", "--graph", graph, "--topics", topics, "--mix", "a=1,b=3")
+    a, b = scores(both), scores(both["others"][0])
+    wanted = {node: a[node] / 4 + b[node] * 3 / 4 for node in a}
+    assert scores(mixed) == pytest.approx(wanted)
+
+
+def test_inverse_pagerank_is_high_for_what_leads_to_much(graph: Path, capsys: Captured) -> None:
+    found = document(capsys, "inverse-pagerank", "--graph", graph)
+    assert found["rank"] == "inverse-pagerank"
+    assert next(iter(scores(found))) == "40"
+
+
+def test_trust_goes_from_seeds(graph: Path, tmp_path: Path, capsys: Captured) -> None:
+    seeds = tmp_path / "seeds.txt"
+    seeds.write_text("10\n")
+    command = ("trust", "--graph", graph, "--seeds", seeds, "--passing", "maximum")
+    found = scores(document(capsys, *command, "--damping", "0.5"))
+    total = 1 + 0.5 + 0.25 + 0.125
+    wanted = {"10": 1 / total, "30": 0.5 / total, "40": 0.25 / total, "20": 0.125 / total}
+    assert found == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("by", ["inverse", "pagerank", "hubs"])
+def test_seeds_of_trust_may_be_chosen(graph: Path, capsys: Captured, by: str) -> None:
+    found = document(capsys, "trust", "--graph", graph, "--seed-by", by, "--count", "1")
+    assert sum(scores(found).values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--topic", "bad", "--topics", "bad"], "leave out one of them"),
+        (["--mix", "a=1"], "name their file"),
+        (["--topic", "bad"], "names no node of the graph"),
+        (["--topic", "empty"], "names no node of the graph"),
+        (["--topics", "bad"], "expected a topic, a tab and a node, found 'nobody'"),
+        (["--topics", "empty"], "names no topic"),
+        (["--topics", "good", "--mix", "a"], "--mix is like news=0.3,sport=0.7"),
+        (["--topics", "good", "--mix", "c=1"], "no topic 'c'"),
+        (["--topic", "binary"], "is no text in UTF-8"),
+        (["--lazy", "--method", "sweeping"], "lazy walk is for the method power"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_one_line(
+    graph: Path, tmp_path: Path, capsys: Captured, options: list[str], message: str
+) -> None:
+    files = {"bad": b"nobody\n", "empty": b"", "good": b"a\t10\n", "binary": b"\xff\xfe\n"}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    named = [str(tmp_path / one) if one in files else one for one in options]
+    assert message in refusal(capsys, "pagerank", "--graph", graph, *named)
+
+
+def test_seeds_are_named_or_chosen(graph: Path, tmp_path: Path, capsys: Captured) -> None:
+    seeds = tmp_path / "seeds.txt"
+    seeds.write_text("10\n")
+    command = ("trust", "--graph", graph, "--seeds", seeds, "--count", "3")
+    assert "leave out --seed-by and --count" in refusal(capsys, *command)
