@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from minicrawl.analysis.source import Progress, Source
+from minicrawl.analysis.source import Progress, Source, Tell
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.diameter import Extent, exact, exact_work, sampled
@@ -93,7 +93,8 @@ def trial(
     """The cores are tried where they were found, the seeds where they are crawled from."""
     graph = found.named.graph
     with progress("distances") as tell:
-        extent = _extent(graph, dice)
+        extent = _extent(graph, dice, tell)
+    with progress("distances of cores") as tell:
         distances = between_cores(graph, found.cores, tell)
     graph = crawled.named.graph
     with progress("crawls") as tell:
@@ -102,8 +103,9 @@ def trial(
     return Trial(between_cores=distances, extent=extent, depths=depths)
 
 
-def _extent(graph: Csr, dice: Generator) -> Extent:
-    return exact(graph) if exact_work(graph) <= MOST_WORK else sampled(graph, dice)
+def _extent(graph: Csr, dice: Generator, tell: Tell) -> Extent:
+    is_small = exact_work(graph) <= MOST_WORK
+    return exact(graph, tell) if is_small else sampled(graph, dice, tell=tell)
 
 
 def _importance(graph: Csr) -> Floats:
@@ -115,6 +117,6 @@ def _poverty(graph: Csr) -> str:
     if not graph.edges:
         return "the graph has no links: there is no community in it to take a seed from"
     return (
-        f"all {graph.edges:,} links stay inside their hosts: "
-        "the communities that seeds are taken from are made of links between hosts"
+        f"none of the {graph.edges:,} links leads from one host to another: "
+        "the communities that seeds are taken from are made of such links"
     )

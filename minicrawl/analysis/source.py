@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.named import Hosts, NamedGraph
+from minicrawl.graph.links import Gathering, Links
+from minicrawl.graph.named import Hosts, NamedGraph, Names
 from minicrawl.graph.rows import Rows
 from minicrawl.graphfiles.reading import read
-from minicrawl.report.flows import flows
+from minicrawl.report.finding import home_of
+from minicrawl.report.flows import flows, links
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import questions
 from minicrawl.store.trouble import understood
-from minicrawl.web import urls
 
 Tell = Callable[[float], None]
 """Is told the share done, between 0 and 1."""
@@ -44,6 +45,11 @@ class Source:
         """The whole of it."""
         with self.progress("links") as tell:
             return self._read(tell)
+
+    @property
+    def names(self) -> Names:
+        """What its nodes are called; a store need not load its links to say so."""
+        return self.graph.names if self.snapshot is None else Urls(self.snapshot)
 
 
 def unseen(_label: str) -> AbstractContextManager[Tell]:
@@ -79,11 +85,10 @@ class Urls:
         return found
 
     def find(self, names: Sequence[str]) -> list[int | None]:
-        strip_marks = self._seen.frontier.terms.strip_marks
-        seeds = [urls.seed(name, strip_marks=strip_marks) for name in names]
-        wanted = [urls.split(url) for url in seeds if url is not None]
+        homes = [home_of(self._seen, name) for name in names]
+        wanted = [home for home in homes if home is not None]
         found = iter(questions.find_all(self._seen.connection, wanted))
-        return [None if url is None else next(found) for url in seeds]
+        return [None if home is None else next(found) for home in homes]
 
     def hosts(self) -> Hosts:
         numbers: dict[str, int] = {}
@@ -102,6 +107,8 @@ def check_links(seen: Snapshot) -> None:
 
 def _links(seen: Snapshot, tell: Tell) -> NamedGraph:
     check_links(seen)
+    if seen.frontier.terms.imported:
+        return _imported(seen, tell)
     rows, given = Rows(len(seen)), 0
     spent = len(seen.frontier.books.forwards) + int(np.count_nonzero(seen.was_read))
     for givers, ends, _ in flows(seen):
@@ -109,3 +116,16 @@ def _links(seen: Snapshot, tell: Tell) -> NamedGraph:
         given += int(np.count_nonzero(np.diff(givers, prepend=-1)))
         tell(min(given / max(spent, 1), 1.0))
     return NamedGraph(graph=rows.graph(), names=Urls(seen))
+
+
+def _imported(seen: Snapshot, tell: Tell) -> NamedGraph:
+    """The graph that was given, with its weights if they differ."""
+    gathering, found = Gathering(), 0
+    total = max(int(seen.inlinks.sum()), 1)
+    for block in links(seen):
+        gathering.add(Links(block.givers, block.ends, block.weights.astype(np.float64)))
+        found += len(block.givers)
+        tell(min(found / total, 1.0))
+    graph, weights = gathering.among(len(seen))
+    alike = weights is None or bool((weights == 1).all())
+    return NamedGraph(graph=graph, names=Urls(seen), weights=None if alike else weights)

@@ -1,8 +1,11 @@
-"""`minicrawl export`: pages as a file for other programs."""
+"""`minicrawl export`: pages, or the links between them, as a file for other programs."""
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import click
 
@@ -13,23 +16,32 @@ from minicrawl.cli.stores import (
     store_option,
 )
 from minicrawl.cli.tables import show_json
-from minicrawl.export.files import WRITERS, replacing, writer_for
-from minicrawl.export.rows import COLUMNS
+from minicrawl.export.drawings import DRAWINGS
+from minicrawl.export.files import FORMATS, WRITERS, format_of, replacing
+from minicrawl.export.rows import COLUMNS, LINK_COLUMNS
+from minicrawl.report.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import Choice, blocks, score_column
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.snapshot import Snapshot, snapshot
 
 STDOUT = Path("-")
+GRAPHS: dict[str, type[PageGraph] | type[HostGraph]] = {"page": PageGraph, "host": HostGraph}
+
+Write = Callable[[BinaryIO], None]
 
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @choice_options(count=0)
 @click.option("--noindex", is_flag=True, help="Pages that ask not to be indexed, too.")
-@click.option(
-    "--format", "name", type=click.Choice(list(WRITERS)), help="Instead of the file's suffix."
-)
+@click.option("--format", "name", type=click.Choice(FORMATS), help="Instead of the file's suffix.")
 @click.option(
     "--ranks", metavar="NAME,...", default="", help="A column of scores for each of these ranks."
+)
+@click.option("--edges", is_flag=True, help="The links, a row each, instead of the pages.")
+@click.option(
+    "--level",
+    type=click.Choice(list(GRAPHS)),
+    help="A graph of pages or of hosts.  [default: page]",
 )
 @json_option
 @store_option
@@ -40,22 +52,41 @@ def export(
     noindex: bool,
     name: str | None,
     ranks: str,
+    edges: bool,
+    level: str | None,
     as_json: bool,
 ) -> None:
     """Write all pages in the order of their importance to FILE: .csv, .tsv, .jsonl or .parquet.
 
-    `-` is stdout, as CSV unless --format names another.
+    With --edges the links between them; to .graphml, .gexf or .dot the graph of both. `-` is
+    stdout, as CSV unless --format names another.
     """
-    write = writer_for(file, name or ("csv" if file == STDOUT else None))
+    suffix = format_of(file, name or ("csv" if file == STDOUT else None))
+    if level and not edges and suffix in WRITERS:
+        raise click.UsageError(f"--level is for graphs: add --edges, or write no .{suffix}")
     names = list(dict.fromkeys(filter(None, map(str.strip, ranks.split(",")))))
-    columns = (*COLUMNS, *map(score_column, names))
     with snapshot(store) as seen:
         say_what_is_unranked(seen, names)
-        found = blocks(seen, replace(choice, noindex=noindex), names)
+        chosen = replace(choice, noindex=noindex)
+        if edges or suffix in DRAWINGS:
+            write = _graph_writer(GRAPHS[level or "page"](seen, chosen, names), suffix)
+        else:
+            write = _page_writer(seen, chosen, names, suffix)
         if file == STDOUT:
-            write(found, sys.stdout.buffer, columns)
+            write(sys.stdout.buffer)
             return
         with replacing(file) as beside:
-            write(found, beside, columns)
+            write(beside)
     if as_json:
         show_json({"file": str(file), "bytes": file.stat().st_size})
+
+
+def _page_writer(seen: Snapshot, choice: Choice, ranks: list[str], suffix: str) -> Write:
+    found, columns = blocks(seen, choice, ranks), (*COLUMNS, *map(score_column, ranks))
+    return lambda file: WRITERS[suffix](found, file, columns)
+
+
+def _graph_writer(graph: PageGraph | HostGraph, suffix: str) -> Write:
+    if suffix in DRAWINGS:
+        return partial(DRAWINGS[suffix], graph.drawing())
+    return lambda file: WRITERS[suffix](graph.named_links(), file, LINK_COLUMNS)

@@ -12,7 +12,6 @@ import numpy as np
 
 from minicrawl.analysis.seedset import SeedSet, Sown, Trial
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.stores import percent
 from minicrawl.cli.tables import show_list, show_table
 from minicrawl.export.cells import visible
 from minicrawl.graph.distances import UNREACHED
@@ -149,7 +148,7 @@ def _depth_line(number: int, depth: Depth) -> tuple[str, ...]:
 
 
 def _read_cells(read: Read) -> tuple[str, str]:
-    worth = "-" if read.importance is None else percent(read.importance)
+    worth = "-" if read.importance is None else f"{100 * read.importance:.3g} %"
     return f"{read.pages:,.{0 if read.pages.is_integer() else 1}f}", worth
 
 

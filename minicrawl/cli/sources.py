@@ -23,7 +23,7 @@ graph_option = click.option(
 
 
 def source_options(command: Command) -> Command:
-    """Hands the command `source`, open until it ends."""
+    """Hands the command `source`, open until it ends; whatever it calls finds it as click's obj."""
 
     @functools.wraps(command)
     def with_source(store: Path, graph: Path | None, **rest: Any) -> Any:
@@ -31,6 +31,7 @@ def source_options(command: Command) -> Command:
         if graph and context.get_parameter_source("store") is ParameterSource.COMMANDLINE:
             raise click.UsageError("--store and --graph name two graphs: leave out one of them")
         with opened(store, graph, progress) as source:
+            context.obj = source
             return command(source=source, **rest)
 
     return graph_option(store_option(with_source))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from minicrawl.errors import UsageError
+from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.parquet import write_parquet
 from minicrawl.export.rows import Block
 from minicrawl.export.text import write_csv, write_jsonl, write_tsv
@@ -24,15 +25,19 @@ WRITERS: dict[str, Writer] = {
 """By the suffix of the file."""
 
 
-def writer_for(path: Path, name: str | None = None) -> Writer:
-    """The writer of this name, or else of the file's suffix."""
+FORMATS = (*WRITERS, *DRAWINGS)
+"""Rows, or the drawing of a graph."""
+
+
+def format_of(path: Path, name: str | None = None) -> str:
+    """The format of this name, or else of the file's suffix."""
     suffix = name or path.suffix.removeprefix(".").lower()
-    if suffix not in WRITERS:
-        known = ", ".join(f".{known}" for known in WRITERS)
+    if suffix not in FORMATS:
+        known = ", ".join(f".{known}" for known in FORMATS)
         raise UsageError(
             f"{path}: no format is known by this name; use one of {known}, or --format"
         )
-    return WRITERS[suffix]
+    return suffix
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from minicrawl.errors import UsageError
-from minicrawl.export.rows import COLUMNS, Block
+from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
 
 _MEMORY = "256MB"
 _TYPES = {
@@ -26,8 +26,9 @@ _TYPES = {
     "depth": "SMALLINT",
     "first_fetched": "TIMESTAMP",
     "last_fetched": "TIMESTAMP",
+    "weight": "BIGINT",
 }
-"""All others of COLUMNS are text."""
+"""All others of COLUMNS and LINK_COLUMNS are text."""
 
 
 def write_parquet(
@@ -56,8 +57,8 @@ def write_parquet(
 
 
 def _type(name: str) -> str:
-    """A column that is none of COLUMNS has scores."""
-    return _TYPES.get(name, "VARCHAR") if name in COLUMNS else "DOUBLE"
+    """A column that is none of these has scores."""
+    return _TYPES.get(name, "VARCHAR") if name in (*COLUMNS, *LINK_COLUMNS) else "DOUBLE"
 
 
 def _as_arrays(block: Block) -> dict[str, np.ndarray]:
@@ -68,4 +69,4 @@ def _numpy_type(name: str) -> type:
     """Objects may be absent, so a status is one, and a score."""
     if _TYPES.get(name) == "DOUBLE":
         return np.float64
-    return np.int64 if name in {"rank", "inlinks", "depth"} else object
+    return np.int64 if name in {"rank", "inlinks", "depth", "weight"} else object

@@ -28,6 +28,9 @@ class ExportRow(NamedTuple):
 
 COLUMNS = ExportRow._fields
 
+LINK_COLUMNS = ("source", "target", "weight")
+"""Of a file of links, by the URLs or the hosts at their ends; the weight is a whole number."""
+
 Block = dict[str, Sequence[Any]]
 """The columns of some rows by their names, all of the same length: COLUMNS in their order, then the
 scores of ranks that were asked for, numbers or None."""

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from minicrawl.export.cells import all_harmless
 from minicrawl.export.rows import COLUMNS, Block
 
-_STRANGE = frozenset(("url", "host", "title"))
+_STRANGE = frozenset(("url", "host", "title", "source", "target"))
 """The columns that are text of strangers."""
 
 

@@ -14,5 +14,6 @@ components which pages hang together
 distances  how many links lie between pages
 parts      some of its links, or some of its pages
 diameter   how far apart pages are
+outline    a graph in a few numbers
 synthetic  graphs whose laws are known: power law, Poisson, a growing web with hosts
 """

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import UNREACHED, levels
+from minicrawl.graph.parts import with_pages
 
 Ids = NDArray[np.int32]
 
@@ -52,7 +53,7 @@ def strong(graph: Csr) -> Components:
     core = _around(graph, _pivot(graph))
     # All of the core bears one number, and what is left the numbers above.
     component = np.zeros(graph.nodes, dtype=np.int64)
-    component[~core] = 1 + _Tarjan(_without(graph, core)).marks()
+    component[~core] = 1 + _Tarjan(with_pages(graph, ~core)).marks()
     return _numbered(component)
 
 
@@ -92,16 +93,6 @@ def _around(graph: Csr, page: int) -> NDArray[np.bool_]:
     forth, back = levels(graph, [page]), levels(graph.reversed(), [page])
     found: NDArray[np.bool_] = (forth != UNREACHED) & (back != UNREACHED)
     return found
-
-
-def _without(graph: Csr, core: NDArray[np.bool_]) -> Csr:
-    """The graph of all other pages, in their order."""
-    sources = graph.sources()
-    stays = ~(core[sources] | core[graph.targets])
-    place = np.cumsum(~core, dtype=np.int64) - 1
-    degrees = np.bincount(place[sources[stays]], minlength=int(np.count_nonzero(~core)))
-    starts = np.concatenate(([0], np.cumsum(degrees)))
-    return Csr(starts=starts, targets=place[graph.targets[stays]].astype(np.int32))
 
 
 class _Tarjan:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.opic.estimate import shares
+from minicrawl.ranks.compare import places
 
 Floats = NDArray[np.float64]
 
@@ -36,13 +37,5 @@ def errors(estimate: Floats, truth: Floats) -> Errors:
         all=100 * float(relative.mean()),
         top10=100 * float(relative[top].mean()),
         weighted=100 * float((relative * truth).sum()),
-        rank=100 * float(np.abs(_places(estimate) - _places(truth)).mean()) / len(truth),
+        rank=100 * float(np.abs(places(estimate) - places(truth)).mean()) / len(truth),
     )
-
-
-def _places(scores: Floats) -> NDArray[np.float64]:
-    """The place of each page in the ranking; equals share the mean of their places."""
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    middle: NDArray[np.float64] = last - (counts - 1) / 2
-    return middle[inverse]

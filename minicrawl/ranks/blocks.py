@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.ranks.hits import share_done
+from minicrawl.ranks.singular import share_done
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int32]

@@ -22,7 +22,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.ranks.links import Vector
+from minicrawl.ranks.adjacency import Vector
 
 Matrix = NDArray[np.float64]
 
@@ -84,6 +84,13 @@ def leading(
 def length(x: Vector) -> float:
     """The Euclidean length, without the threads of BLAS: they take more time than they save."""
     return sqrt(np.einsum("i,i->", x, x))
+
+
+def upright(x: Vector, rows: Matrix) -> Vector:
+    """What of `x` is at right angles to the rows, which are so to each other and of length 1."""
+    rest = x.copy()
+    _without(rest, rows)
+    return rest
 
 
 def _usual_room(nodes: int) -> int:

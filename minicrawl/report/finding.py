@@ -18,21 +18,22 @@ _NEAREST_SHOWN = 3
 
 def page_of(snapshot: Snapshot, text: str) -> int:
     """The page of this URL, which may lack its scheme; or the node of this name."""
-    wanted = _home(snapshot, text)
+    wanted = home_of(snapshot, text)
+    if wanted is None:
+        raise UsageError(f"{text!r} is no URL of a page: write it as https://example.org/path")
     page = questions.find(snapshot.connection, *wanted)
     if page is None:
         raise UsageError(f"{''.join(wanted)} is not known; {_nearest(snapshot, wanted)}")
     return page
 
 
-def _home(snapshot: Snapshot, text: str) -> Home:
+def home_of(snapshot: Snapshot, text: str) -> Home | None:
+    """Where the page of this URL or name would be in the store; None where there can be none."""
     terms = snapshot.frontier.terms
     if terms.imported:
         return home(visible(text))
     url = seed(text, strip_marks=terms.strip_marks)
-    if url is None:
-        raise UsageError(f"{text!r} is no URL of a page: write it as https://example.org/path")
-    return split(url)
+    return None if url is None else split(url)
 
 
 def _nearest(snapshot: Snapshot, wanted: Home) -> str:

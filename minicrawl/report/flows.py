@@ -3,9 +3,11 @@
 giver    a page that was read, or that stands for another one
 end      the page that a link's cash reached: redirects on the way are left out
 part     what the link gets of all that its giver hands on
+weight   how a link counts beside the others of its giver, as the crawl weighed them; mostly 1
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -28,23 +30,80 @@ class Flows(NamedTuple):
     parts: NDArray[np.float64]
 
 
+class Links(NamedTuple):
+    """Links, one a place, each once; those of a giver are side by side, and in no other block."""
+
+    givers: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    weights: NDArray[np.int64]
+
+
 def flows(snapshot: Snapshot) -> Iterator[Flows]:
     """Every link that counts now."""
     ends = _ends(snapshot)
     with understood(snapshot.path):
-        last = spent(snapshot.connection, snapshot.frontier)
-        for block in questions.spendings(snapshot.connection):
-            current = block.only(last[block.pages] == block.seqs)
-            for found in _unpacked(current, snapshot.frontier.terms.small_edge):
+        for block in _current(snapshot):
+            for found in _unpacked(block, snapshot.frontier.terms.small_edge):
                 yield _led_on(found, ends)
 
 
-def _unpacked(block: Spendings, edge: float) -> Iterator[Flows]:
+def links(snapshot: Snapshot) -> Iterator[Links]:
+    """The same links with their weights; of two that meet behind a redirect the first one's."""
+    ends = _ends(snapshot)
+    return (_led_on_once(found, ends) for found in written(snapshot))
+
+
+def written(snapshot: Snapshot, after: int = 0) -> Iterator[Links]:
+    """The links of the pages whose turn came after this step, as they were written."""
+    with understood(snapshot.path):
+        for block in _current(snapshot, after):
+            yield from _weighed(block)
+
+
+def _current(snapshot: Snapshot, after: int = 0) -> Iterator[Spendings]:
+    """The last spending of every page."""
+    last = spent(snapshot.connection, snapshot.frontier)
+    for block in questions.spendings(snapshot.connection, after):
+        yield block.only(last[block.pages] == block.seqs)
+
+
+def _weighed(block: Spendings) -> Iterator[Links]:
+    plain, others = _told_apart(block)
+    if plain.blobs:
+        counts, targets = unpack_plain(plain.blobs)
+        yield Links(np.repeat(plain.pages, counts), targets, np.ones(len(targets), dtype=np.int64))
+    if others.blobs:
+        spendings = list(map(unpack, others.blobs))
+        weights = [spending.weights or [1] * len(spending.links) for spending in spendings]
+        yield Links(
+            np.repeat(others.pages, list(map(len, weights))),
+            np.array([link for spending in spendings for link in spending.links]),
+            np.array(list(chain.from_iterable(weights))),
+        )
+
+
+def _led_on_once(found: Links, ends: NDArray[np.int64]) -> Links:
+    led = found._replace(ends=ends[found.ends])
+    places = np.flatnonzero(led.givers != led.ends)
+    if (led.ends != found.ends).any():
+        keys = led.givers[places] * len(ends) + led.ends[places]
+        _, firsts = np.unique(keys, return_index=True)
+        places = places[firsts]
+    return Links(*(column[places] for column in led))
+
+
+def _told_apart(block: Spendings) -> tuple[Spendings, Spendings]:
+    """Those in which all links are alike, and the others."""
     alike = np.fromiter(map(is_plain, block.blobs), dtype=np.bool_, count=len(block.blobs))
-    if alike.any():
-        yield _plain(block.only(alike), edge)
-    if not alike.all():
-        yield _others(block.only(~alike), edge)
+    return block.only(alike), block.only(~alike)
+
+
+def _unpacked(block: Spendings, edge: float) -> Iterator[Flows]:
+    plain, others = _told_apart(block)
+    if plain.blobs:
+        yield _plain(plain, edge)
+    if others.blobs:
+        yield _others(others, edge)
 
 
 def _ends(snapshot: Snapshot) -> NDArray[np.int64]:

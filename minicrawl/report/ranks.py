@@ -108,6 +108,14 @@ def blocks(snapshot: Snapshot, choice: Choice, others: Sequence[str] = ()) -> It
         start = stop
 
 
+def chosen(snapshot: Snapshot, choice: Choice) -> Pages:
+    """The pages themselves, the best first."""
+    pages, _ = _in_order(snapshot, choice)
+    if not choice.noindex:
+        pages = pages[~np.isin(pages, questions.hidden(snapshot.connection))]
+    return pages[: choice.count or None]
+
+
 def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
     """The rank of the value at this place, the largest being first."""
     value = values[place]
@@ -131,7 +139,7 @@ def score_column(name: str) -> str:
     return f"rank_{name}"
 
 
-def _or_none(values: Floats) -> list[float | None]:
+def or_none(values: Floats) -> list[float | None]:
     """What is not known is None, for files and for people."""
     return [None if isnan(value) else value for value in values.tolist()]
 
@@ -194,7 +202,7 @@ def _block(
         "title": said.titles,
         "first_fetched": said.first_at,
         "last_fetched": said.last_at,
-    } | {name: _or_none(values[pages]) for name, values in others.items()}
+    } | {name: or_none(values[pages]) for name, values in others.items()}
 
 
 class _Said(NamedTuple):

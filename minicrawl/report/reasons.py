@@ -153,6 +153,8 @@ def _last_fetches(snapshot: Snapshot, page: int) -> list[FetchRow]:
 
 
 def _reasons(snapshot: Snapshot, page: int, state: State, standing: Place | None) -> list[str]:
+    if standing is not None and snapshot.frontier.terms.imported:
+        return ["the graph that was imported has no links from it"]
     if standing is not None:
         return _waits(snapshot, page, standing)
     reasons = [*_ended(snapshot, page, state), *_when_not_asked(snapshot, page)]

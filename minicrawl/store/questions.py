@@ -82,6 +82,11 @@ def documents(connection: Connection, ids: Sequence[int]) -> Iterator[DocumentRo
     return map(DocumentRow._make, cursor)
 
 
+def hidden(connection: Connection) -> list[int]:
+    """The pages that ask not to be indexed."""
+    return list(chain.from_iterable(connection.execute("SELECT page FROM documents WHERE noindex")))
+
+
 def last_statuses(connection: Connection, ids: Sequence[int]) -> list[int | None]:
     """The status of the last answer that each of these pages gave, in this order."""
     cursor = connection.execute(
@@ -138,6 +143,19 @@ def find_all(connection: Connection, wanted: Sequence[tuple[str, str]]) -> list[
     return [found.get(place) for place in range(len(wanted))]
 
 
+def pages_with(connection: Connection, words: Sequence[str]) -> list[int]:
+    """The pages whose title or URL has all these words, in either case as far as they are ASCII."""
+    cursor = connection.execute(
+        "WITH said AS (SELECT urls.id, lower(origin || path || char(10) || coalesce(title, '')) "
+        "AS text FROM urls JOIN hosts ON hosts.id = host "
+        "LEFT JOIN documents ON documents.page = urls.id) "
+        "SELECT id FROM said WHERE NOT EXISTS "
+        "(SELECT 1 FROM json_each(?) WHERE instr(text, lower(value)) = 0) ORDER BY id",
+        (json.dumps(list(words)),),
+    )
+    return list(chain.from_iterable(cursor))
+
+
 def paths_of(connection: Connection, host: int) -> Iterator[str]:
     """The paths of all pages of a host."""
     cursor = connection.execute("SELECT path FROM urls WHERE host = ?", (host,))
@@ -168,11 +186,12 @@ def pages_read_by_host(connection: Connection) -> dict[int, int]:
     return dict(cursor.fetchall())
 
 
-def spendings(connection: Connection) -> Iterator[Spendings]:
-    """Where the pages' cash went, by every turn that is still in the log, block by block."""
+def spendings(connection: Connection, after: int = 0) -> Iterator[Spendings]:
+    """Where the pages' cash went, by every turn behind this step that is still in the log."""
     cursor = connection.execute(
-        "SELECT seq, kind, page, spending FROM steps WHERE kind IN (?, ?) AND spending IS NOT NULL",
-        (Kind.VISIT, Kind.FORWARD),
+        "SELECT seq, kind, page, spending FROM steps "
+        "WHERE seq > ? AND kind IN (?, ?) AND spending IS NOT NULL",
+        (after, Kind.VISIT, Kind.FORWARD),
     )
     while rows := cursor.fetchmany(_SPENDINGS_AT_ONCE):
         seqs, kinds, pages, blobs = zip(*rows, strict=True)

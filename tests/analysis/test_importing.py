@@ -116,8 +116,10 @@ def test_ranks_can_be_refined_and_pages_explained(tmp_path: Path) -> None:
     refine(path)
     with snapshot(path) as seen:
         found = explain(seen, "Åland")
+        other = explain(seen, "www.d.example")
     assert (found.state, found.status) == ("fetched", None)
     assert found.reasons == ["it was read", "imported from web.txt"]
+    assert other.reasons == ["the graph that was imported has no links from it"]
     assert audit(path).wrong == []
 
 
@@ -171,6 +173,22 @@ class TestWeights:
         imported(tmp_path / "web.db", named(spelled, links, [1, 2, 3, 4]))
         assert spending_of(tmp_path / "web.db", A) == ([1], [3])
         assert spending_of(tmp_path / "web.db", C) == ([0], [7])
+
+    def test_whoever_ranks_the_store_has_the_weights_of_the_file(self, tmp_path: Path) -> None:
+        graph = named(NAMES, [(0, 1), (0, 2), (4, 0)], [3, 1, 7])
+        imported(tmp_path / "web.db", graph)
+        with source.opened(tmp_path / "web.db", None) as found:
+            again = found.graph
+            assert again.names.find(["Åland", A, "nobody"]) == [4, 0, None]
+            assert again.names.hosts().names == ["a.example", "c.example", "www.d.example", "Åland"]
+        assert links_of(again.graph) == links_of(graph.graph)
+        assert again.weights is not None
+        assert again.weights.tolist() == [3, 1, 7]
+
+    def test_where_they_were_alike_there_are_none(self, tmp_path: Path) -> None:
+        imported(tmp_path / "web.db", named(NAMES, LINKS))
+        with source.opened(tmp_path / "web.db", None) as found:
+            assert found.graph.weights is None
 
 
 class TestRefusals:

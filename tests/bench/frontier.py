@@ -180,8 +180,8 @@ async def grow(keeper: Keeper, path: Path, stops: list[int], before: int) -> Asy
         )
     beating.cancel()
     keeping.cancel()
+    # What is under way in the store's thread goes on; a checkpoint is not to be written twice.
     await asyncio.wait((keeping, beating))
-    await keeper.commit()
 
 
 class Pulse:

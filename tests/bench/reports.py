@@ -45,6 +45,8 @@ QUESTIONS = (
     Question(("status",), 0.3),
     Question(("top",), 1, 100),
     Question(("top", "--sites")),
+    Question(("rank", "degree")),
+    Question(("top", "--by", "degree")),
     Question(("frontier",)),
     Question(("explain", "http://host7.example/section/0/page-7.html")),
     Question(("errors",), 2),

@@ -2,14 +2,18 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import networkx
 import pytest
 
 from minicrawl.cli import main
 from minicrawl.graph import outline
-from tests.stores import filled_store
+from minicrawl.store.records import Terms
+from tests.stores import DEEP, GONE, MOVED, A, B, C, filled_store
 
 Captured = pytest.CaptureFixture[str]
 
@@ -97,6 +101,114 @@ class TestImport:
         refusal(capsys, "graph", "import", "none.txt")
         refusal(capsys, "graph", "import", "absent.txt")
         assert not (folder / "crawl.db").exists()
+
+    def test_names_that_are_one_url_are_counted(self, capsys: Captured, folder: Path) -> None:
+        (folder / "urls.tsv").write_text("http://a.example\tb\nHTTP://a.example/\tc\n")
+        assert "merged  1 names" in printed(capsys, "graph", "import", "urls.tsv")
+
+
+class TestExport:
+    @pytest.fixture(autouse=True)
+    def _store(self, folder: Path) -> None:
+        filled_store(folder / "crawl.db")
+
+    def test_links_are_a_row_each(self, capsys: Captured) -> None:
+        assert printed(capsys, "export", "--edges", "--noindex", "-").splitlines() == [
+            "source,target,weight",
+            f"{A},{B},1",
+            f"{A},{DEEP},1",
+            f"{B},{A},1",
+            f"{B},{C},1",
+            f"{B},{GONE},1",
+            f"{MOVED},{A},1",
+        ]
+
+    def test_hosts_weigh_their_links(self, capsys: Captured) -> None:
+        lines = printed(
+            capsys, "export", "-", "--edges", "--noindex", "--level", "host"
+        ).splitlines()
+        assert lines[1:] == [
+            "a.example,b.example,1",
+            "b.example,a.example,1",
+            "b.example,c.example,1",
+        ]
+
+    def test_parquet_is_read_by_duckdb(self, capsys: Captured) -> None:
+        assert (
+            document(capsys, "export", "--edges", "--noindex", "l.parquet")["file"] == "l.parquet"
+        )
+        with duckdb.connect() as database:
+            found = database.execute("SELECT source, target, weight FROM 'l.parquet'").fetchall()
+        assert len(found) == 6
+        assert (A, B, 1) in found
+
+    @pytest.mark.parametrize(
+        ("file", "read"),
+        [
+            ("web.graphml", networkx.read_graphml),
+            ("web.gexf", partial(networkx.read_gexf, version="1.3")),
+        ],
+    )
+    def test_networkx_reads_what_is_drawn(
+        self, capsys: Captured, file: str, read: Callable[[str], networkx.DiGraph]
+    ) -> None:
+        printed(capsys, "export", file, "--host", "a.example")
+        graph = read(file)
+        assert {told["label"] for _, told in graph.nodes(data=True)} == {A, DEEP, MOVED}
+        assert graph.number_of_edges() == 2
+        printed(capsys, "export", file, "--level", "host", "--noindex")
+        graph = read(file)
+        assert {told["label"]: told["pages"] for _, told in graph.nodes(data=True)} == {
+            "a.example": 3,
+            "b.example": 2,
+            "c.example": 1,
+        }
+        assert graph.number_of_edges() == 3
+
+    def test_dot_goes_to_stdout_as_well(self, capsys: Captured) -> None:
+        found = printed(capsys, "export", "-", "--format", "dot")
+        assert found.startswith("digraph web {\n")
+        assert "0 -> 3;" in found
+
+    def test_a_level_is_for_graphs(self, capsys: Captured) -> None:
+        assert "add --edges" in refusal(capsys, "export", "--level", "host", "hosts.csv")
+
+    @pytest.mark.parametrize("arguments", [["web.gexf"], ["--edges", "links.csv"]])
+    def test_what_has_no_links_overwrites_nothing(
+        self, capsys: Captured, folder: Path, arguments: list[str]
+    ) -> None:
+        filled_store(folder / "bare.db", Terms(links=False))
+        (folder / arguments[-1]).write_text("before")
+        assert "--no-links" in refusal(capsys, "export", "--store", "bare.db", *arguments)
+        assert (folder / arguments[-1]).read_text() == "before"
+
+    @pytest.mark.parametrize("weights", ["", "\t3"])
+    def test_links_that_are_imported_again_are_the_same(
+        self, capsys: Captured, folder: Path, weights: str
+    ) -> None:
+        lines = [
+            f"{A}\t{B}{weights and chr(9)}{weights and 2}",
+            f"{B}\tÅland{weights}",
+            f"{C}\t{A}{weights}",
+        ]
+        (folder / "web.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        printed(capsys, "graph", "import", "web.tsv", "--store", "one.db")
+        printed(capsys, "export", "one.csv", "--edges", "--store", "one.db", "--noindex")
+        printed(capsys, "graph", "import", "one.csv", "--store", "other.db")
+        printed(capsys, "export", "other.csv", "--edges", "--store", "other.db")
+        one, other = (
+            sorted(Path(name).read_text().splitlines()) for name in ("one.csv", "other.csv")
+        )
+        assert one == other
+        assert f"{B},Åland,{weights.strip() or 1}" in one
+
+    def test_the_weights_of_an_imported_graph_of_hosts_are_its_numbers_of_links(
+        self, capsys: Captured, folder: Path
+    ) -> None:
+        (folder / "hosts.tsv").write_text("1996|a|b\t7\n1996|b|c\t2\n")
+        printed(capsys, "graph", "import", "hosts.tsv", "--store", "hosts.db")
+        found = printed(capsys, "export", "-", "--edges", "--level", "host", "--store", "hosts.db")
+        assert found.splitlines()[1:] == ["a,b,7", "b,c,2"]
 
 
 class TestInfo:

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 from matplotlib.figure import Figure as Canvas
+from matplotlib.image import imread
 
 from minicrawl.errors import UsageError
-from minicrawl.lab.figures import Settings, draw_all
+from minicrawl.lab import figures as drawing
+from minicrawl.lab.figures import Figure, Line, Settings, draw_all
 from minicrawl.lab.webs import Model, synthetic_web
 
 TINY = Settings(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,))
@@ -44,6 +46,17 @@ def test_a_half_written_figure_never_replaces_a_good_one(
         draw(tmp_path)
     assert {path: path.read_bytes() for path in pictures} == pictures
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_several_figures_stand_side_by_side_in_one_picture(tmp_path: Path) -> None:
+    line = Line(label="a line", x=[1, 2], y=[3, 4])
+    figure = Figure(name="one", title="One", x_label="x", y_label="y", lines=[line])
+    for picture, figures in (("one.png", [figure]), ("two.png", [figure, figure])):
+        drawing.draw(tmp_path / picture, figures)
+    (height, width, _), (same, twice, _) = (
+        imread(tmp_path / picture).shape for picture in ("one.png", "two.png")
+    )
+    assert (same, twice) == (height, 2 * width)
 
 
 def test_without_matplotlib_the_user_is_told_what_to_install(

@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
+from minicrawl.graph.named import NamedGraph
+from minicrawl.graphfiles.names import Texts
 
 Pairs = list[tuple[int, int]]
 Matrix = NDArray[np.float64]
@@ -41,3 +43,13 @@ def dense(graph: Csr, weights: NDArray[np.float32] | None = None) -> Matrix:
 def random_graph(nodes: int, links: int, seed: int = 1) -> Csr:
     ends = np.random.default_rng(seed).integers(0, nodes, size=(2, links))
     return Csr.from_edges(nodes, *ends)
+
+
+def links_of(graph: Csr) -> Pairs:
+    return list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
+
+
+def named(names: list[str], pairs: Pairs, weights: list[float] | None = None) -> NamedGraph:
+    """A graph of URLs; weights are those of the pairs in order."""
+    kept = None if weights is None else np.array(weights, dtype=np.float32)
+    return NamedGraph(graph_of(len(names), pairs), Texts([name.encode() for name in names]), kept)

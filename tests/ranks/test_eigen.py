@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicrawl.ranks.adjacency import Vector
 from minicrawl.ranks.eigen import Approximation, leading, length
-from minicrawl.ranks.links import Vector
 from tests.ranks.graphs import Matrix
 
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from minicrawl.analysis.source import opened
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.hits import FURTHEST, Hits, chord, hits, share_done, shares, textbook, unit
+from minicrawl.ranks.hits import Hits, hits, textbook
+from minicrawl.ranks.singular import FURTHEST, shares, unit
 from tests.ranks.graphs import (
     DEGENERATE,
     NODES,
@@ -156,10 +157,6 @@ class TestErrors:
         with pytest.raises(UsageError, match=f"1 round or more, not {rounds}"):
             textbook(KLEINBERGS, rounds=rounds)
 
-    def test_a_chord_is_twice_the_sine_of_half_the_angle(self) -> None:
-        assert chord(1.0) == pytest.approx(2**0.5)
-        assert chord(1e-9) == pytest.approx(1e-9)
-
 
 class TestProgress:
     def test_it_is_told_up_to_the_end(self) -> None:
@@ -172,12 +169,6 @@ class TestProgress:
         told: list[float] = []
         textbook(KLEINBERGS, rounds=4, tell=told.append)
         assert told == [0.25, 0.5, 0.75, 1.0]
-
-    @pytest.mark.parametrize(
-        ("error", "share"), [(2.0, 0.0), (1.0, 0.0), (1e-4, 0.5), (1e-8, 1.0), (0.0, 1.0)]
-    )
-    def test_powers_of_ten_are_alike(self, error: float, share: float) -> None:
-        assert share_done(error, 1e-8) == pytest.approx(share)
 
 
 class TestRealGraphs:

@@ -12,14 +12,17 @@ from minicrawl.analysis.source import opened
 from minicrawl.cli.progress import progress
 from minicrawl.cli.stores import json_option, store_option_for
 from minicrawl.cli.tables import show_facts, show_json
+from minicrawl.graphfiles.reading import PIPE
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument(
+    "file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+)
 @json_option
 @store_option_for("make")
 def import_(file: Path, store: Path, as_json: bool) -> None:
-    """Make a new store of the links in FILE, an edge list, plain or .gz.
+    """Make a new store of the links in FILE, plain or .gz; `-` is stdin.
 
     All commands that read a store work on it, as if a crawl had read each page that has links.
     Nodes that are no URLs keep their names.
@@ -28,11 +31,15 @@ def import_(file: Path, store: Path, as_json: bool) -> None:
     with opened(store, file, progress) as source:
         named = source.graph
     with progress("import") as tell:
-        made = import_graph(named, store, file.name, time.time(), tell)
+        made = import_graph(named, store, _label(file), time.time(), tell)
     if as_json:
         show_json(asdict(made) | {"store": str(made.store)})
     else:
         show_facts(_facts(made))
+
+
+def _label(file: Path) -> str:
+    return "stdin" if str(file) == PIPE else file.name
 
 
 def _facts(made: Imported) -> Iterator[tuple[str, str]]:

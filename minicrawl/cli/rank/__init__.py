@@ -8,6 +8,13 @@ from minicrawl.cli.lazy import DeferredCommand, LazyGroup
 COMMANDS = {
     "list": ("minicrawl.cli.rank.listing:list_ranks", "The ranks that are kept."),
     "degree": ("minicrawl.cli.rank.degree:degree", "How many links lead to a page."),
+    "hits": ("minicrawl.cli.rank.hits:hits", "Hubs, and the authorities they link to."),
+    "communities": (
+        "minicrawl.cli.rank.communities:communities",
+        "Groups of hubs and authorities.",
+    ),
+    "harmonic": ("minicrawl.cli.rank.harmonic:harmonic", "Near to many."),
+    "sites": ("minicrawl.cli.rank.sites:sites", "Registrable domains, by links between them."),
 }
 
 

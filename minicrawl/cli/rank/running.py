@@ -2,7 +2,7 @@
 
 A command decorated by `ranking` gets the graph and a function to tell how far it has come, besides
 its own options, and answers with scores; or with several by their names, the main one first: these
-are kept and shown as RANK-NAME.
+are kept and shown as RANK-NAME. What guards leave out of the graph it does not get.
 """
 
 import functools
@@ -14,10 +14,12 @@ import click
 
 from minicrawl.analysis.keeping import checked_name, keep
 from minicrawl.analysis.source import Source
+from minicrawl.cli.rank.guarding import guard_options
 from minicrawl.cli.sources import source_options
 from minicrawl.cli.stores import count_option, json_option, percent
 from minicrawl.cli.tables import show_json, show_list
 from minicrawl.graph.named import NamedGraph
+from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.ranks import richest
 
@@ -39,22 +41,29 @@ def ranking(command: Command) -> Command:
     """Hands the command `named`, the graph, and `tell`; keeps and shows what it answers."""
 
     @functools.wraps(command)
-    def with_graph(source: Source, name: str | None, n: int, as_json: bool, **options: Any) -> None:
+    def with_graph(
+        source: Source, guards: Guards, name: str | None, n: int, as_json: bool, **options: Any
+    ) -> None:
         usual = str(click.get_current_context().command.name)
         name = checked_name(usual if name is None else name)
-        graph = source.graph
+        graph = guards.guarded(source.graph)
         with source.progress(name) as tell:
             found = _by_name(name, command(named=graph, tell=tell, **options))
         try:
-            keep(source, found, options)
+            keep(source, found, options | guards.asked_for())
         finally:
-            shown = [_shown(name, graph, scores, n) for name, scores in found.items()]
-            show_json(_as_json(shown)) if as_json else _show(shown)
+            show_ranks(graph, found, n, as_json)
 
     as_option = click.option(
         "--as", "name", metavar="NAME", help="The name to keep it by.  [default: the command's]"
     )
-    return source_options(json_option(count_option(100)(as_option(with_graph))))
+    return source_options(json_option(count_option(100)(as_option(guard_options(with_graph)))))
+
+
+def show_ranks(graph: NamedGraph, found: Mapping[str, Scores], count: int, as_json: bool) -> None:
+    """The best of each, for people or as JSON."""
+    shown = [_shown(name, graph, scores, count) for name, scores in found.items()]
+    show_json(_as_json(shown)) if as_json else _show(shown)
 
 
 def _by_name(name: str, answer: Scores | Mapping[str, Scores]) -> dict[str, Scores]:

@@ -26,10 +26,13 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.scores import Floats
 
 MOST_HUBS = 999
+FEWEST_PAGES = 2  # a hub and an authority
+ALL_LINKS = 100  # percent
 
 
 class Kind(StrEnum):
@@ -47,8 +50,18 @@ class Rule:
     kind: Kind = Kind.MAXIMAL
     size: int = 20
     at_once: int = 1
-    density: float = 100.0
+    density: float = ALL_LINKS
     most_hubs: int = MOST_HUBS
+
+    def __post_init__(self) -> None:
+        if self.size < FEWEST_PAGES:
+            raise UsageError(f"a core has {FEWEST_PAGES} pages at least, not {self.size}")
+        if self.at_once < 1:
+            raise UsageError(f"at least 1 page joins at once, not {self.at_once}")
+        if not 0 < self.density <= ALL_LINKS:
+            raise UsageError(f"a density is above 0 and at most {ALL_LINKS}, not {self.density}")
+        if self.most_hubs < 1:
+            raise UsageError(f"a core has 1 hub at least, not {self.most_hubs}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -85,7 +98,7 @@ class Core:
     @property
     def density(self) -> float:
         """The cover density, in percent."""
-        return 100 * self.links / (len(self.hubs) * len(self.authorities))
+        return ALL_LINKS * self.links / (len(self.hubs) * len(self.authorities))
 
 
 def grown(ranked: Ranked, rule: Rule) -> Core:
@@ -185,7 +198,7 @@ class _Growing:
         other = self.authorities if side is self.hubs else self.hubs
         linked = side.links.targets_of(page)
         links = self.links + int(np.count_nonzero(other.is_member[linked]))
-        if 100 * links < least_density * (len(side.members) + 1) * len(other.members):
+        if ALL_LINKS * links < least_density * (len(side.members) + 1) * len(other.members):
             return _Answer.REFUSED
         self.links = links
         side.join(page)

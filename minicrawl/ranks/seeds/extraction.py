@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.parts import with_links, with_pages
+from minicrawl.ranks.hits import textbook
 from minicrawl.ranks.seeds.cores import Core, Ranked, Rule, grown
-from minicrawl.ranks.seeds.rounds import hits
 
 ROUNDS = 60
 """Of HITS before each core."""
@@ -69,9 +69,12 @@ class _Left:
         return self._with(is_kept)
 
     def ranked(self, rounds: int) -> Ranked:
-        authorities, hubs = hits(self.graph, self.backwards, rounds)
+        found = textbook(self.graph, rounds=rounds)
         return Ranked(
-            graph=self.graph, backwards=self.backwards, hubs=hubs, authorities=authorities
+            graph=self.graph,
+            backwards=self.backwards,
+            hubs=found.hubs.values,
+            authorities=found.authorities.values,
         )
 
     def _with(self, is_kept: NDArray[np.bool_]) -> "_Left":

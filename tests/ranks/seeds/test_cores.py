@@ -1,13 +1,14 @@
 """Who joins a core, in which order, and when it is complete: each rule by hand, then by sets."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicrawl.errors import UsageError
 from minicrawl.ranks.seeds.cores import Core, Kind, Ranked, Rule, grown
 from tests.graph.test_csr import Link, graph_of
 
@@ -148,6 +149,23 @@ def test_a_core_takes_no_more_hubs_than_it_may(rule: Rule) -> None:
     web = ranked([(hub, 5) for hub in range(5)], hubs=[1] * 5 + [0], authorities=[0] * 5 + [1])
     assert grown(web, Rule(kind=rule.kind, most_hubs=3)).hubs == (0, 1, 2)
     assert grown(web, rule).hubs == (0, 1, 2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"size": 1},
+        {"at_once": 0},
+        {"density": 0.0},
+        {"density": 100.5},
+        {"density": float("nan")},
+        {"most_hubs": 0},
+    ],
+)
+def test_a_rule_that_no_core_could_keep_is_refused(wrong: dict[str, Any]) -> None:
+    (value,) = wrong.values()
+    with pytest.raises(UsageError, match=f"not {value}"):
+        Rule(**wrong)
 
 
 # ---------------------------------------------------------------- the best of a core

@@ -1,6 +1,5 @@
 """One core from each community: links inside hosts count for nothing, and no page is in two."""
 
-import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +10,6 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import copying_web
 from minicrawl.ranks.seeds.cores import Core, Kind, Rule
 from minicrawl.ranks.seeds.extraction import between_hosts, extracted
-from minicrawl.ranks.seeds.rounds import hits
 from tests.graph.test_csr import Link, graph_of, links_of, nodes_and_links
 
 MAXIMAL = Rule(kind=Kind.MAXIMAL)
@@ -109,31 +107,6 @@ def test_no_page_is_in_two_cores_and_no_link_between_hosts_is_left(
 def test_the_same_graph_gives_the_same_cores(case: tuple[int, list[Link]]) -> None:
     graph = graph_of(*case)
     assert extracted(graph, alone(graph), 5) == extracted(graph, alone(graph), 5)
-
-
-# ---------------------------------------------------------------- the scores it goes by
-
-
-@given(nodes_and_links())
-def test_sixty_rounds_agree_with_sixty_steps_of_networkx_matrices(
-    case: tuple[int, list[Link]],
-) -> None:
-    nodes, links = case
-    if not links:
-        return
-    oracle = networkx.DiGraph()
-    oracle.add_nodes_from(range(nodes))
-    oracle.add_edges_from(links)
-    matrix = networkx.to_numpy_array(oracle)
-    hubs = np.ones(nodes)
-    for _ in range(60):
-        authorities = matrix.T @ hubs
-        hubs = matrix @ authorities
-        hubs /= hubs.max()
-    graph = graph_of(nodes, links)
-    found_authorities, found_hubs = hits(graph, graph.reversed(), 60)
-    np.testing.assert_allclose(found_authorities, authorities / authorities.max(), rtol=1e-9)
-    np.testing.assert_allclose(found_hubs, hubs, rtol=1e-9)
 
 
 # ---------------------------------------------------------------- webs

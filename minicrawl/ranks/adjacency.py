@@ -1,4 +1,4 @@
-"""The link matrix A of a graph, and what it does to a vector.
+"""The adjacency matrix A of a graph, and what it does to a vector.
 
 A[i, j] is the weight of the link from node i to node j, 1 where links have none, 0 without a link.
 
@@ -23,7 +23,7 @@ Weights = NDArray[np.float32]
 _LINKS_AT_ONCE = 1 << 17  # the block and what is made of it stay in the processor's cache
 
 
-class Links:
+class Adjacency:
     """The matrix of a graph; `weights` lie as its targets do."""
 
     def __init__(self, graph: Csr, weights: Weights | None = None) -> None:

@@ -1,0 +1,139 @@
+"""`minicrawl rank communities`: groups of hubs and authorities, one after the other."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+import click
+import numpy as np
+
+from minicrawl.analysis.source import Source, Tell
+from minicrawl.cli.rank.guarding import guard_options
+from minicrawl.cli.sources import source_options
+from minicrawl.cli.stores import count_option, json_option, percent
+from minicrawl.cli.tables import show_json, show_list
+from minicrawl.graph.named import NamedGraph
+from minicrawl.ranks.communities import Community, by_deflation, by_destroying
+from minicrawl.ranks.guards import Guards
+from minicrawl.ranks.scores import Scores
+from minicrawl.report.ranks import richest
+
+_SEED = 1
+_HEADINGS = ("community", "as", "score", "node")
+
+WAYS = ("deflation", "destroying")
+
+
+@click.command()
+@click.option(
+    "--count",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    help="How many; from the second on, deflation finds two for each, one of either sign.",
+)
+@click.option(
+    "--by",
+    "way",
+    type=click.Choice(WAYS),
+    default=WAYS[0],
+    show_default=True,
+    help="The n-th eigenvectors, or HITS again after all links to the largest authorities are "
+    "taken away.",
+)
+@click.option(
+    "--largest",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="How many authorities of a community destroying takes the links from.",
+)
+@count_option(10)
+@json_option
+@source_options
+@guard_options
+def communities(
+    source: Source,
+    guards: Guards,
+    count: int,
+    way: str,
+    largest: int,
+    n: int,
+    as_json: bool,
+) -> None:
+    """Find communities: hubs and authorities that HITS leaves in the shadow of the largest.
+
+    The scores of a community sum to 1. --n is how many hubs and authorities of each are shown.
+    Nothing is kept.
+    """
+    named = guards.guarded(source.graph)
+    with source.progress("communities") as tell:
+        found = list(_found(named, way, count=count, largest=largest, tell=tell))
+    best = partial(_best, named, count=n)
+    if as_json:
+        show_json(_document(named, way, found, best))
+        return
+    show_list(_HEADINGS, _lines(found, best), texts=1)
+    click.echo(f"{len(found):,} communities by {way}{_doubts(found)}")
+
+
+def _found(
+    named: NamedGraph, way: str, *, count: int, largest: int, tell: Tell
+) -> Iterator[Community]:
+    graph, weights = named.graph, named.weights
+    if way == "destroying":
+        return by_destroying(graph, weights, count=count, largest=largest, tell=tell)
+    rng = np.random.default_rng(_SEED)
+    return by_deflation(graph, weights, count=count, rng=rng, tell=tell)
+
+
+def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:
+    """The members that have the most; a node that has nothing is no member."""
+    nodes = richest(scores.values, count)
+    nodes = nodes[scores.values[nodes] > 0]
+    return list(zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True))
+
+
+def _document(
+    named: NamedGraph,
+    way: str,
+    found: Iterable[Community],
+    best: Callable[[Scores], list[tuple[str, float]]],
+) -> dict[str, object]:
+    return {
+        "rank": "communities",
+        "by": way,
+        "nodes": named.graph.nodes,
+        "edges": named.graph.edges,
+        "communities": [
+            {
+                "number": each.number,
+                "sign": each.sign,
+                "iterations": each.hits.authorities.iterations,
+                "error_bound": max(each.hits.authorities.error_bound, each.hits.hubs.error_bound),
+                "converged": each.hits.converged,
+                "authorities": _members(best(each.hits.authorities)),
+                "hubs": _members(best(each.hits.hubs)),
+            }
+            for each in found
+        ],
+    }
+
+
+def _members(best: Iterable[tuple[str, float]]) -> list[dict[str, object]]:
+    return [{"node": node, "score": score} for node, score in best]
+
+
+def _lines(
+    found: Iterable[Community], best: Callable[[Scores], list[tuple[str, float]]]
+) -> Iterator[tuple[str, ...]]:
+    for each in found:
+        for role, scores in (("authority", each.hits.authorities), ("hub", each.hits.hubs)):
+            for node, score in best(scores):
+                yield f"{each.number}{each.sign}", role, percent(score), node
+
+
+def _doubts(found: Iterable[Community]) -> str:
+    doubtful = [f"{each.number}{each.sign}" for each in found if not each.hits.converged]
+    return f"; not converged: {', '.join(doubtful)}" if doubtful else ""

@@ -1,0 +1,49 @@
+"""`minicrawl rank sites`: registrable domains by the links between them."""
+
+import click
+
+from minicrawl.analysis.source import Source
+from minicrawl.cli.rank.guarding import guard_options
+from minicrawl.cli.rank.running import show_ranks
+from minicrawl.cli.sources import source_options
+from minicrawl.cli.stores import count_option, json_option
+from minicrawl.errors import UsageError
+from minicrawl.ranks.guards import Guards
+from minicrawl.ranks.sites import importance, site_graph
+
+
+@click.command()
+@click.option(
+    "--count",
+    "counted",
+    type=click.Choice(["links", "pages"]),
+    default="links",
+    show_default=True,
+    help="What a link between two sites weighs: the links it is made of, or the pages that these "
+    "leave from.",
+)
+@click.option(
+    "--random",
+    "anew",
+    metavar="E",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.15,
+    show_default=True,
+    help="The surfer starts anew at any site with this probability.",
+)
+@count_option(100)
+@json_option
+@source_options
+@guard_options
+def sites(source: Source, guards: Guards, counted: str, anew: float, n: int, as_json: bool) -> None:
+    """Rank registrable domains by the links between them: PageRank, every site a node.
+
+    A site counts by who links to it, however often its own pages link to each other; `top --sites`
+    tells another thing: what cash flowed to a site while the crawl was reading. Nothing is kept.
+    """
+    linked = site_graph(guards.guarded(source.graph), by_page=counted == "pages")
+    if not linked.graph.edges:
+        raise UsageError("no site links to another one: there is nothing to rank sites by")
+    with source.progress("sites") as tell:
+        found = importance(linked, anew=anew, tell=tell)
+    show_ranks(linked, {"sites": found}, n, as_json)

@@ -1,0 +1,163 @@
+"""Graphs as files for programs that draw and analyse them: GraphML, GEXF and DOT.
+
+Laws: nodes and links are written block by block, and nothing of them is kept; text of strangers
+steers neither the file nor who reads it: characters that XML forbids, and all others that are no
+signs, are written by name, such as \\x1b. A link without a weight has the weight 1.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, BinaryIO, NamedTuple
+from xml.sax.saxutils import escape
+
+from minicrawl.export.cells import visible
+from minicrawl.export.rows import Block
+
+
+class Drawing(NamedTuple):
+    """A directed graph."""
+
+    attributes: Mapping[str, type]
+    """What is known of nodes beside id and label: text, or numbers that may be None."""
+    nodes: Iterable[Block]
+    """The columns id, label and the attributes; an id is a number."""
+    links: Iterable[Block]
+    """The columns source, target and weight; nodes are called by their ids."""
+
+
+Writer = Callable[[Drawing, BinaryIO], None]
+
+_TYPES = {float: "double", int: "long", str: "string"}
+
+
+def write_graphml(drawing: Drawing, file: BinaryIO) -> None:
+    """For networkx, igraph, yEd and Cytoscape."""
+    columns = {"label": str, **drawing.attributes}
+    keys = [_graphml_key("node", name, kind) for name, kind in columns.items()]
+    _write(
+        file,
+        '<?xml version="1.0" encoding="UTF-8"?>\n',
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n',
+        *keys,
+        _graphml_key("edge", "weight", int),
+        '<graph edgedefault="directed">\n',
+    )
+    for block in drawing.nodes:
+        told = zip(*(_graphml_told(name, block[name]) for name in columns), strict=True)
+        nodes = zip(block["id"], told, strict=True)
+        _write(file, *(f'<node id="{node}">{"".join(texts)}</node>\n' for node, texts in nodes))
+    for block in drawing.links:
+        _write(file, *map(_graphml_link, *_ends(block)))
+    _write(file, "</graph>\n</graphml>\n")
+
+
+def write_gexf(drawing: Drawing, file: BinaryIO) -> None:
+    """For Gephi; GEXF 1.3."""
+    _write(
+        file,
+        '<?xml version="1.0" encoding="UTF-8"?>\n',
+        '<gexf xmlns="http://gexf.net/1.3" version="1.3">\n',
+        '<graph defaultedgetype="directed" mode="static">\n',
+        '<attributes class="node" mode="static">\n',
+        *(
+            f'<attribute id="{_xml(name)}" title="{_xml(name)}" type="{_TYPES[kind]}"/>\n'
+            for name, kind in drawing.attributes.items()
+        ),
+        "</attributes>\n<nodes>\n",
+    )
+    for block in drawing.nodes:
+        _write(file, *_gexf_nodes(block, list(drawing.attributes)))
+    _write(file, "</nodes>\n<edges>\n")
+    numbers = count()
+    for block in drawing.links:
+        _write(file, *map(_gexf_link, numbers, *_ends(block)))
+    _write(file, "</edges>\n</graph>\n</gexf>\n")
+
+
+def write_dot(drawing: Drawing, file: BinaryIO) -> None:
+    """For Graphviz."""
+    _write(file, "digraph web {\n")
+    for block in drawing.nodes:
+        _write(file, *_dot_nodes(block, ["label", *drawing.attributes]))
+    for block in drawing.links:
+        _write(file, *map(_dot_link, *_ends(block)))
+    _write(file, "}\n")
+
+
+DRAWINGS: dict[str, Writer] = {"graphml": write_graphml, "gexf": write_gexf, "dot": write_dot}
+"""By the suffix of the file."""
+
+
+def _write(file: BinaryIO, *lines: str) -> None:
+    file.write("".join(lines).encode())
+
+
+def _ends(block: Block) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+    return block["source"], block["target"], block["weight"]
+
+
+def _xml(value: object) -> str:
+    return escape(visible(str(value)), {'"': "&quot;"})
+
+
+# ---------------------------------------------------------------- GraphML
+
+
+def _graphml_key(of: str, name: str, kind: type) -> str:
+    told = f'attr.name="{_xml(name)}" attr.type="{_TYPES[kind]}"'
+    return f'<key id="{_xml(name)}" for="{of}" {told}/>\n'
+
+
+def _graphml_told(name: str, values: Sequence[Any]) -> Iterator[str]:
+    opening = f'<data key="{_xml(name)}">'
+    return ("" if value is None else f"{opening}{_xml(value)}</data>" for value in values)
+
+
+def _graphml_link(source: int, target: int, weight: int) -> str:
+    told = "" if weight == 1 else f'<data key="weight">{weight}</data>'
+    return f'<edge source="{source}" target="{target}">{told}</edge>\n'
+
+
+# ---------------------------------------------------------------- GEXF
+
+
+def _gexf_nodes(block: Block, attributes: Sequence[str]) -> Iterator[str]:
+    columns = [_gexf_told(name, block[name]) for name in attributes]
+    for node, label, *told in zip(block["id"], block["label"], *columns, strict=True):
+        values = f"<attvalues>{''.join(told)}</attvalues>"
+        yield f'<node id="{node}" label="{_xml(label)}">{values}</node>\n'
+
+
+def _gexf_told(name: str, values: Sequence[Any]) -> Iterator[str]:
+    opening = f'<attvalue for="{_xml(name)}" value="'
+    return ("" if value is None else f'{opening}{_xml(value)}"/>' for value in values)
+
+
+def _gexf_link(number: int, source: int, target: int, weight: int) -> str:
+    told = "" if weight == 1 else f' weight="{weight}"'
+    return f'<edge id="{number}" source="{source}" target="{target}"{told}/>\n'
+
+
+# ---------------------------------------------------------------- DOT
+
+
+def _dot_nodes(block: Block, attributes: Sequence[str]) -> Iterator[str]:
+    columns = [_dot_told(name, block[name]) for name in attributes]
+    for node, *told in zip(block["id"], *columns, strict=True):
+        yield f"{node} [{', '.join(filter(None, told))}];\n"
+
+
+def _dot_told(name: str, values: Sequence[Any]) -> Iterator[str]:
+    opening = f"{_dot_text(name)}="
+    return ("" if value is None else f"{opening}{_dot_text(value)}" for value in values)
+
+
+def _dot_text(value: object) -> str:
+    """In a label a backslash begins an escape, so each stands for itself."""
+    text = visible(str(value)).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
+def _dot_link(source: int, target: int, weight: int) -> str:
+    told = "" if weight == 1 else f" [weight={weight}]"
+    return f"{source} -> {target}{told};\n"

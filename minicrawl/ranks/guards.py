@@ -1,0 +1,93 @@
+"""Guards against collusion: pages that link to each other for the sake of rank.
+
+Laws: the nodes stay as they are, and of links only weights change, or they are left out. The same
+graph is guarded in the same way.
+
+capped     At most so many links of one site count towards a page: those of the pages that come
+           first in the graph, in a store the ones that were known first. The others are left out
+           and not made lighter: a rank by which a page shares all it has among its links, however
+           light, would not notice.
+weighed    A link inside a site and one between two sites count differently; what counts nothing
+           is left out.
+
+A site is a registrable domain; of nodes that are no URLs, each is its own.
+"""
+
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.parts import with_links
+from minicrawl.ranks.sites import sites_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guards:
+    """What is asked for; without any the graph is left alone."""
+
+    most_of_site: int | None = None
+    internal: float = 1.0
+    transverse: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.most_of_site is not None and self.most_of_site < 0:
+            raise UsageError(f"no fewer than 0 links of a site can count, not {self.most_of_site}")
+        for name in ("internal", "transverse"):
+            weight = getattr(self, name)
+            if not 0 <= weight < np.inf:
+                raise UsageError(f"the weight of {name} links is 0 or more, not {weight}")
+
+    def asked_for(self) -> dict[str, float]:
+        """Those that are not as usual, by their names."""
+        usual = asdict(Guards())
+        return {name: value for name, value in asdict(self).items() if value != usual[name]}
+
+    def guarded(self, named: NamedGraph) -> NamedGraph:
+        """The graph as the guards let it pass."""
+        if self == Guards():
+            return named
+        site_of = sites_of(named.names).of_node
+        if self.internal != self.transverse or self.internal != 1:
+            named = weighed(named, site_of, internal=self.internal, transverse=self.transverse)
+        return named if self.most_of_site is None else capped(named, site_of, self.most_of_site)
+
+
+def capped(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGraph:
+    """At most so many links of one site towards a page."""
+    targets = named.graph.targets.astype(np.int64)
+    sites = int(site_of.max(initial=0)) + 1
+    return kept(named, first_of_each(targets * sites + site_of[named.graph.sources()], most))
+
+
+def weighed(
+    named: NamedGraph, site_of: NDArray[np.int32], *, internal: float, transverse: float
+) -> NamedGraph:
+    """Links inside a site count `internal`, those between sites `transverse`."""
+    graph = named.graph
+    is_inside = site_of[graph.sources()] == site_of[graph.targets]
+    weights = np.where(is_inside, np.float32(internal), np.float32(transverse))
+    if named.weights is not None:
+        weights *= named.weights
+    return kept(replace(named, weights=weights), weights > 0)
+
+
+def kept(named: NamedGraph, is_kept: NDArray[np.bool_]) -> NamedGraph:
+    """All nodes, and these of the links."""
+    weights = None if named.weights is None else named.weights[is_kept]
+    return replace(named, graph=with_links(named.graph, is_kept), weights=weights)
+
+
+def first_of_each(keys: NDArray[np.int64], most: int) -> NDArray[np.bool_]:
+    """Whether each place is among the first `most` that have its key."""
+    order = np.argsort(keys, kind="stable")
+    in_order = keys[order]
+    is_first = np.ones(len(keys), dtype=np.bool_)
+    np.not_equal(in_order[1:], in_order[:-1], out=is_first[1:])
+    firsts = np.flatnonzero(is_first)
+    ranks = np.arange(len(keys)) - np.repeat(firsts, np.diff(firsts, append=len(keys)))
+    is_early = np.empty(len(keys), dtype=np.bool_)
+    is_early[order] = ranks < most
+    return is_early

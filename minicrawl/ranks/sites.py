@@ -1,0 +1,96 @@
+"""Sites: the graph of registrable domains, and which node is of which.
+
+Law: two sites are linked if a page of the one links to a page of the other; a link inside a site
+says nothing of it. Such a link weighs as much as the links it is made of together, or as many pages
+as they leave from: then a page that repeats itself counts once.
+
+The importance of a site is how often a surfer is there (`surfer`) who goes from site to site.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.named import Hosts, NamedGraph, Names
+from minicrawl.ranks.adjacency import Adjacency
+from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.singular import FURTHEST, share_done
+from minicrawl.ranks.surfer import check_anew, move
+from minicrawl.web.sites import site
+
+
+def sites_of(names: Names) -> Hosts:
+    """The site of each node, in the way of hosts."""
+    hosts, numbers = names.hosts(), dict[str, int]()
+    of_host = [numbers.setdefault(site(host), len(numbers)) for host in hosts.names]
+    return Hosts(np.array(of_host, dtype=np.int32)[hosts.of_node], list(numbers))
+
+
+class SiteNames:
+    """Sites as nodes, each a host of its own."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._numbers = {name: number for number, name in enumerate(names)}
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        return [self._names[node] for node in nodes]
+
+    def find(self, names: Sequence[str]) -> list[int | None]:
+        return [self._numbers.get(name) for name in names]
+
+    def hosts(self) -> Hosts:
+        return Hosts(np.arange(len(self), dtype=np.int32), self._names)
+
+
+def site_graph(named: NamedGraph, *, by_page: bool = False) -> NamedGraph:
+    """The links between sites; `by_page` counts the pages they leave from, not the links."""
+    of_node, names = sites_of(named.names)
+    graph, weights = named.graph, named.weights
+    givers, takers = graph.sources(), of_node[graph.targets]
+    is_abroad = of_node[givers] != takers
+    keys = givers[is_abroad].astype(np.int64) * len(names) + takers[is_abroad]
+    amounts = None if weights is None else weights[is_abroad].astype(np.float64)
+    if by_page:
+        keys, amounts = np.unique(keys), None
+    pages, linked = np.divmod(keys, max(len(names), 1))
+    return _summed(SiteNames(names), of_node[pages], linked, amounts)
+
+
+def importance(
+    sites: NamedGraph,
+    *,
+    anew: float = 0.15,
+    tolerance: float = 1e-8,
+    most_moves: int = 10_000,
+    tell: Callable[[float], None] = lambda _share: None,
+) -> Scores:
+    """Where the surfer is in the long run, with a bound that is proven."""
+    check_anew(anew)
+    links, count = Adjacency(sites.graph, sites.weights), sites.graph.nodes
+    forward = move(links.pushed, links.pulled(np.ones(count)), anew)
+    values, bound, moves = np.full(count, 1 / max(count, 1)), FURTHEST if count else 0.0, 0
+    while bound > tolerance and moves < most_moves:
+        before, values = values, forward(values)
+        bound = float(np.abs(values - before).sum()) * (1 - anew) / anew
+        moves += 1
+        tell(share_done(bound, tolerance))
+    return Scores(values=values, iterations=moves, error_bound=bound, converged=bound <= tolerance)
+
+
+def _summed(
+    names: SiteNames,
+    sources: NDArray[np.int32],
+    targets: NDArray[np.int64],
+    amounts: NDArray[np.float64] | None,
+) -> NamedGraph:
+    """The graph of these links; those between the same two become one."""
+    keys, which = np.unique(sources.astype(np.int64) * len(names) + targets, return_inverse=True)
+    ends = np.divmod(keys, max(len(names), 1))
+    weights = np.bincount(which, amounts, minlength=len(keys)).astype(np.float32)
+    return NamedGraph(Csr.from_edges(len(names), *ends), names, weights)

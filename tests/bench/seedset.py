@@ -1,0 +1,58 @@
+"""What seeds cost: ten cores of each kind out of a web of a million links.
+
+`python -m tests.bench.seedset` prints the seconds (medians of the rounds, the kinds in turn) by the
+clock and of the processor, once with the hosts of the web, inside which links are dropped, and once
+with every page on a host of its own, so that all links count.
+"""
+
+import statistics
+import time
+from collections.abc import Iterator
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.synthetic import copying_web
+from minicrawl.ranks.seeds.cores import Kind, Rule
+from minicrawl.ranks.seeds.extraction import between_hosts, extracted
+from tests.bench.notes import head, machine, row, today
+
+Hosts = NDArray[np.int32]
+
+
+def measure(graph: Csr, hosts: Hosts, count: int, rounds: int) -> Iterator[str]:
+    """A row for each kind of core."""
+    clock: dict[Kind, list[float]] = {kind: [] for kind in Kind}
+    processor: dict[Kind, list[float]] = {kind: [] for kind in Kind}
+    pages: dict[Kind, int] = {}
+    for _ in range(rounds):
+        for kind in Kind:
+            began, began_cpu = time.perf_counter(), time.process_time()
+            cores = extracted(graph, hosts, count, Rule(kind=kind))
+            clock[kind].append(time.perf_counter() - began)
+            processor[kind].append(time.process_time() - began_cpu)
+            pages[kind] = sum(core.size for core in cores)
+    links = f"{between_hosts(graph, hosts).edges:,}"
+    for kind in Kind:
+        spent = (f"{statistics.median(times[kind]):.2f}" for times in (clock, processor))
+        yield row(kind, links, f"{pages[kind]:,}", *spent)
+
+
+@click.command()
+@click.option("--pages", default=92_000, show_default=True, help="Of the web; 11 links each.")
+@click.option("--count", default=10, show_default=True, help="Seeds.")
+@click.option("--rounds", default=3, show_default=True)
+def main(pages: int, count: int, rounds: int) -> None:
+    web = copying_web(pages, np.random.default_rng(1))
+    click.echo(f"{today()}: {web.graph.nodes:,} pages, {web.graph.edges:,} links. {machine()}")
+    for line in head("core", "links that count", "pages in cores", "seconds", "CPU seconds"):
+        click.echo(line)
+    for hosts in (web.host, np.arange(web.graph.nodes, dtype=np.int32)):
+        for line in measure(web.graph, hosts, count, rounds):
+            click.echo(line)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,298 @@
+"""`minicrawl rank hits`, `communities`, `harmonic` and `sites`, and the guards of all ranks."""
+
+import io
+import json
+import math
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.opic.money import PARTS
+from minicrawl.store import ranks
+from minicrawl.store.beside import beside, reading_beside
+from minicrawl.store.reader import reading
+from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
+
+Captured = pytest.CaptureFixture[str]
+
+# Kleinberg's worked example: q1, q2, q3 link to p1 and p2.
+EXAMPLE = "1 10\n1 20\n2 10\n3 10\n3 20\n10 1\n"
+URLS = (
+    "source,target\n"
+    "http://a.org/1,http://b.org/\n"
+    "http://a.org/2,http://b.org/\n"
+    "http://www.a.org/,http://b.org/\n"
+    "http://a.org/1,http://a.org/2\n"
+    "http://b.org/,http://c.org/\n"
+    "http://d.org/,http://c.org/\n"
+)
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Path:
+    path = tmp_path / "example.txt"
+    path.write_text(EXAMPLE)
+    return path
+
+
+@pytest.fixture
+def urls(tmp_path: Path) -> Path:
+    path = tmp_path / "urls.csv"
+    path.write_text(URLS)
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+def ranked(capsys: Captured, *arguments: str | Path) -> Any:
+    assert main(["rank", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refusal(capsys: Captured, *arguments: str | Path) -> str:
+    assert main(["rank", *map(str, arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err
+
+
+def scores(document: Any) -> dict[str, float]:
+    return {score["node"]: score["score"] for score in document["scores"]}
+
+
+def lengths_one(document: Any) -> dict[str, float]:
+    found = scores(document)
+    length = math.sqrt(sum(score**2 for score in found.values()))
+    return {node: score / length for node, score in found.items()}
+
+
+class TestHits:
+    def test_rounds_come_to_the_worked_numbers(self, example: Path, capsys: Captured) -> None:
+        found = ranked(capsys, "hits", "--rounds", "2", "--graph", example)
+        assert (found["rank"], found["iterations"]) == ("hits-authorities", 2)
+        authorities, hubs = lengths_one(found), lengths_one(found["others"][0])
+        assert authorities["10"] == pytest.approx(0.791155, abs=5e-7)
+        assert authorities["20"] == pytest.approx(0.608581, abs=5e-7)
+        assert hubs["1"] == pytest.approx(0.656340, abs=5e-7)
+
+    def test_without_rounds_it_is_the_limit(self, example: Path, capsys: Captured) -> None:
+        found = ranked(capsys, "hits", "--graph", example)
+        assert found["error_bound"] <= 1e-8
+        assert sum(scores(found).values()) == pytest.approx(1)
+        assert lengths_one(found)["10"] == pytest.approx(0.788205, abs=5e-7)
+
+    @pytest.mark.parametrize("form", [("--random", "0.2"), ("--subspace", "2")])
+    def test_stable_forms_rank_all(
+        self, example: Path, capsys: Captured, form: tuple[str, str]
+    ) -> None:
+        found = ranked(capsys, "hits", *form, "--graph", example)
+        assert len(found["scores"]) == 5
+        assert sum(scores(found).values()) == pytest.approx(1)
+        assert found["error_bound"] <= 1e-8
+
+    def test_three_forms_are_not_one(self, example: Path, capsys: Captured) -> None:
+        found = refusal(capsys, "hits", "--rounds=3", "--random=0.1", "--graph", example)
+        assert "choose one" in found
+
+    def test_both_ranks_of_a_store_are_kept(self, store: Path, capsys: Captured) -> None:
+        ranked(capsys, "hits", "--store", store)
+        with reading(store) as connection, reading_beside(store, connection) as derived:
+            kept = [row.name for row in ranks.kept(derived)]
+        assert kept == ["hits-authorities", "hits-hubs"]
+
+
+class TestBaseSet:
+    def test_it_grows_from_a_list_and_tells_what_is_unknown(
+        self, urls: Path, tmp_path: Path, capsys: Captured
+    ) -> None:
+        roots = tmp_path / "roots.txt"
+        roots.write_text("# roots\nhttp://c.org/\nhttp://nowhere.org/\x1b[31m\n")
+        assert main(["rank", "hits", f"--root={roots}", f"--graph={urls}", "--json"]) == 0
+        out, err = capsys.readouterr()
+        assert err == (
+            "not in the graph: http://nowhere.org/\\x1b[31m\n"
+            "base set: 3 nodes and 2 links, grown from 1 roots\n"
+        )
+        found = scores(json.loads(out))
+        assert found.pop("http://c.org/") == pytest.approx(1)
+        assert {*found.values()} == {0.0}
+        assert len(found) == 5
+
+    def test_many_unknown_are_counted(
+        self, urls: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        unknown = "".join(f"http://nowhere{number}.org/\n" for number in range(13))
+        monkeypatch.setattr("sys.stdin", io.StringIO(f"http://c.org/\n{unknown}"))
+        assert main(["rank", "hits", "--root=-", f"--graph={urls}"]) == 0
+        assert "and 3 more that are not in the graph" in capsys.readouterr().err
+
+    def test_it_takes_only_so_many_that_link_to_a_root(
+        self, urls: Path, tmp_path: Path, capsys: Captured
+    ) -> None:
+        roots = tmp_path / "roots.txt"
+        roots.write_text("http://b.org/\n")
+        options = (f"--root={roots}", "--linking=1", f"--graph={urls}")
+        assert main(["rank", "hits", *options]) == 0
+        assert "base set: 3 nodes and 2 links" in capsys.readouterr().err
+
+    def test_it_grows_from_a_search_of_titles_and_urls(self, store: Path, capsys: Captured) -> None:
+        found = ranked(capsys, "hits", "--query", "deep", "--store", store)
+        assert scores(found)[DEEP] > 0
+        assert sum(scores(found).values()) == pytest.approx(1)
+
+    def test_of_many_answers_the_most_important_are_the_roots(
+        self, store: Path, capsys: Captured
+    ) -> None:
+        options = ("--query", "http", "--roots", "1", "--store", str(store))
+        assert main(["rank", "hits", *options]) == 0
+        assert "grown from 1 roots" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("words", ["nowhere", "", "http nowhere"])
+    def test_a_search_that_finds_nothing_is_refused(
+        self, store: Path, capsys: Captured, words: str
+    ) -> None:
+        assert "fewer words" in refusal(capsys, "hits", "--query", words, "--store", store)
+        assert not beside(store).exists()
+
+    def test_a_graph_file_cannot_be_searched(self, urls: Path, capsys: Captured) -> None:
+        assert "use --root" in refusal(capsys, "hits", "--query", "b", "--graph", urls)
+
+    def test_a_list_without_a_known_node_is_refused(
+        self, urls: Path, tmp_path: Path, capsys: Captured
+    ) -> None:
+        roots = tmp_path / "roots.txt"
+        roots.write_text("http://nowhere.org/\n")
+        found = refusal(capsys, "hits", "--root", roots, "--graph", urls)
+        assert "no root of 1 is in the graph" in found
+
+    def test_two_root_sets_are_refused(self, urls: Path, capsys: Captured) -> None:
+        found = refusal(capsys, "hits", f"--root={urls}", "--query=b", "--graph", urls)
+        assert "leave out one" in found
+
+
+class TestWords:
+    def test_a_link_counts_by_what_its_words_were_worth(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [B, C], weights=[PARTS, 3 * PARTS])
+        found = ranked(capsys, "hits", "--words", "--store", crawl.path)
+        assert scores(found)[C] == pytest.approx(0.75)
+        assert scores(found)[B] == pytest.approx(0.25)
+
+    def test_links_that_got_alike_are_refused(self, store: Path, capsys: Captured) -> None:
+        assert "--focus-words" in refusal(capsys, "hits", "--words", "--store", store)
+
+    def test_a_graph_file_has_no_words(self, urls: Path, capsys: Captured) -> None:
+        assert "needs a store" in refusal(capsys, "hits", "--words", "--graph", urls)
+
+
+class TestGuards:
+    def test_internal_links_can_be_dropped(self, urls: Path, capsys: Captured) -> None:
+        found = ranked(capsys, "degree", "--weight", "internal=0", "--graph", urls)
+        assert found["edges"] == 5
+        assert scores(found)["http://a.org/2"] == 0
+
+    def test_a_site_counts_only_so_often(self, urls: Path, capsys: Captured) -> None:
+        found = ranked(capsys, "degree", "--intra-cap", "1", "--graph", urls)
+        assert scores(found)["http://b.org/"] == pytest.approx(1 / 4)
+
+    def test_transverse_links_can_count_more(self, urls: Path, capsys: Captured) -> None:
+        found = ranked(
+            capsys, "degree", "--weight=transverse=2", "--weight=internal=5", "--graph", urls
+        )
+        assert scores(found)["http://a.org/2"] == pytest.approx(5 / 15)
+
+    def test_what_was_asked_for_is_kept_with_the_rank(self, store: Path, capsys: Captured) -> None:
+        ranked(capsys, "degree", "--intra-cap", "7", "--store", store)
+        with reading(store) as connection, reading_beside(store, connection) as derived:
+            (row,) = ranks.kept(derived)
+        assert json.loads(row.options) == {"direction": "in", "most_of_site": 7}
+
+    @pytest.mark.parametrize("weight", ["internal", "internal=x", "other=1", "=1", ""])
+    def test_what_is_no_weight_is_refused(self, urls: Path, capsys: Captured, weight: str) -> None:
+        found = refusal(capsys, "degree", f"--weight={weight}", "--graph", urls)
+        assert "use internal=W or transverse=W" in found
+
+    def test_a_weight_below_nothing_is_refused(self, urls: Path, capsys: Captured) -> None:
+        found = refusal(capsys, "degree", "--weight=internal=-1", "--graph", urls)
+        assert "0 or more, not -1" in found
+
+
+class TestCommunities:
+    @pytest.mark.parametrize("way", ["deflation", "destroying"])
+    def test_each_has_its_hubs_and_authorities(
+        self, tmp_path: Path, capsys: Captured, way: str
+    ) -> None:
+        path = tmp_path / "stars.txt"
+        path.write_text("1 11\n1 12\n1 13\n2 21\n2 22\n")
+        found = ranked(capsys, "communities", "--by", way, "--graph", path)
+        assert (found["rank"], found["by"], found["edges"]) == ("communities", way, 5)
+        assert [
+            {member["node"] for member in community["hubs"] if member["score"] > 1e-6}
+            for community in found["communities"]
+        ] == [{"1"}, {"2"}]
+        assert all(community["converged"] for community in found["communities"])
+
+    def test_people_get_a_table(self, example: Path, capsys: Captured) -> None:
+        assert main(["rank", "communities", "--count=1", "--n=1", f"--graph={example}"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0].split() == ["community", "as", "score", "node"]
+        assert lines[1].split()[:2] == ["1+", "authority"]
+        assert lines[-1] == "1 communities by deflation"
+
+    def test_what_has_not_converged_is_named(
+        self, example: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("minicrawl.ranks.communities._MOST_STEPS", 1)
+        assert main(["rank", "communities", "--count=1", f"--graph={example}"]) == 0
+        assert "; not converged: 1+" in capsys.readouterr().out
+
+
+class TestHarmonic:
+    def test_exact_walks(self, tmp_path: Path, capsys: Captured) -> None:
+        path = tmp_path / "chain.txt"
+        path.write_text("1 2\n2 3\n")
+        found = scores(ranked(capsys, "harmonic", "--exact", "--graph", path))
+        assert found == pytest.approx({"3": 0.6, "2": 0.4, "1": 0})
+
+    def test_counters_say_how_they_err(self, example: Path, capsys: Captured) -> None:
+        found = ranked(capsys, "harmonic", "--precision", "8", "--graph", example)
+        assert found["error_bound"] == pytest.approx(0.065)
+        assert sum(scores(found).values()) == pytest.approx(1)
+
+    def test_too_many_counters_are_refused(self, tmp_path: Path, capsys: Captured) -> None:
+        path = tmp_path / "long.txt"
+        path.write_text("".join(f"{node} {node + 1}\n" for node in range(100)))
+        found = refusal(capsys, "harmonic", "--precision=16", "--memory=1", "--graph", path)
+        assert "lower the precision or allow more memory" in found
+
+
+class TestSites:
+    def test_sites_are_ranked_by_links_between_them(self, urls: Path, capsys: Captured) -> None:
+        found = ranked(capsys, "sites", "--graph", urls)
+        assert (found["rank"], found["nodes"], found["edges"]) == ("sites", 4, 3)
+        assert found["scores"][0]["node"] == "c.org"
+        assert sum(scores(found).values()) == pytest.approx(1)
+
+    def test_pages_can_be_counted_instead_of_links(self, urls: Path, capsys: Captured) -> None:
+        assert ranked(capsys, "sites", "--count", "pages", "--graph", urls)["edges"] == 3
+
+    def test_nothing_is_kept_of_a_store(self, store: Path, capsys: Captured) -> None:
+        ranked(capsys, "sites", "--store", store)
+        assert not beside(store).exists()
+
+    def test_one_site_alone_has_nothing_to_be_ranked_by(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = tmp_path / "one.csv"
+        path.write_text("source,target\nhttp://a.org/1,http://a.org/2\n")
+        assert "no site links to another" in refusal(capsys, "sites", "--graph", path)

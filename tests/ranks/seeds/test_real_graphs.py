@@ -1,0 +1,77 @@
+"""Cores of real webs: what they are, that they are as dense as asked, and that seeds lie apart."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.graph.named import NamedGraph
+from minicrawl.graphfiles.reading import read
+from minicrawl.ranks.seeds.cores import Core, Kind, Rule
+from minicrawl.ranks.seeds.evaluation import between_cores, compared
+from minicrawl.ranks.seeds.extraction import between_hosts, extracted
+
+HOLLINS, CALIFORNIA = "hollins.dat.gz", "california.txt.gz"
+
+
+@pytest.fixture(params=[HOLLINS, CALIFORNIA])
+def web(request: pytest.FixtureRequest, shared_graph: Callable[[str], Path]) -> NamedGraph:
+    return read(shared_graph(request.param))
+
+
+def cores_of(web: NamedGraph, count: int, rule: Rule) -> list[Core]:
+    return extracted(web.graph, web.names.hosts().of_node, count, rule)
+
+
+# Found by sets and scipy, without any of this code.
+SHAPES = {
+    (HOLLINS, Kind.DENSITY): [(15, 10), (1, 2), (28, 1), (6, 4), (3, 4)],
+    (HOLLINS, Kind.MAXIMAL): [(15, 10), (1, 3), (28, 1), (6, 4), (3, 6)],
+    (CALIFORNIA, Kind.DENSITY): [(2, 2), (10, 10), (1, 2), (1, 2), (1, 2)],
+    (CALIFORNIA, Kind.MAXIMAL): [(7, 4), (11, 13), (11, 3), (6, 2), (4, 4)],
+}
+
+
+@pytest.mark.parametrize(("name", "kind"), SHAPES)
+def test_the_first_cores_are_those_of_another_hand(
+    name: str, kind: Kind, shared_graph: Callable[[str], Path]
+) -> None:
+    cores = cores_of(read(shared_graph(name)), 5, Rule(kind=kind))
+    assert [(len(core.hubs), len(core.authorities)) for core in cores] == SHAPES[name, kind]
+
+
+@pytest.mark.parametrize("kind", [Kind.DENSITY, Kind.MAXIMAL])
+@pytest.mark.parametrize("density", [60.0, 100.0])
+def test_every_core_has_the_links_that_it_counts_and_is_as_dense_as_asked(
+    web: NamedGraph, kind: Kind, density: float
+) -> None:
+    graph = between_hosts(web.graph, web.names.hosts().of_node)
+    links = set(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
+    for core in cores_of(web, 20, Rule(kind=kind, density=density)):
+        found = {(hub, page) for hub in core.hubs for page in core.authorities} & links
+        assert core.links == len(found)
+        assert core.density >= density
+
+
+@pytest.mark.parametrize("size", [5, 50])
+def test_a_core_of_a_size_has_it_or_nobody_is_left_to_join(web: NamedGraph, size: int) -> None:
+    graph = between_hosts(web.graph, web.names.hosts().of_node)
+    first, *_ = cores_of(web, 10, Rule(kind=Kind.SIZE, size=size))
+    links = list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
+    hubs = {hub for hub, page in links if page in first.authorities}
+    authorities = {page for hub, page in links if hub in first.hubs}
+    is_closed = hubs == set(first.hubs) and authorities == set(first.authorities)
+    assert size <= first.size <= size + 1 or is_closed
+
+
+def test_seeds_read_more_of_a_web_than_random_pages_do(web: NamedGraph) -> None:
+    cores = cores_of(web, 10, Rule())
+    seeds, rng = [core.best_hub for core in cores], np.random.default_rng(1)
+    even = np.full(web.graph.nodes, 1 / web.graph.nodes)
+    depths = compared(web.graph, even, seeds, rng, draws=20)
+    near = depths[:4]
+    assert sum(one.seeds.pages for one in near) > sum(one.random.pages for one in near)
+    distances = between_cores(web.graph, cores)
+    assert (distances.diagonal() == 0).all()
+    assert (distances[~np.eye(len(cores), dtype=bool)] != 0).all()

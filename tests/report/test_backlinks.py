@@ -1,0 +1,198 @@
+"""Whoever asks is told all links of this moment, whatever the index knows of."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from minicrawl.errors import UsageError
+from minicrawl.model import State
+from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.report import backlinks as report
+from minicrawl.report.backlinks import Linked, LinkedPage, backlinks, links
+from minicrawl.report.flows import flows
+from minicrawl.report.snapshot import snapshot
+from minicrawl.store import backlinks as index
+from minicrawl.store.beside import beside, reading_beside
+from minicrawl.store.reader import reading
+from minicrawl.store.records import Terms
+from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+def back(path: Path, url: str, count: int = 0) -> Linked:
+    with snapshot(path) as seen:
+        return backlinks(seen, url, count)
+
+
+def forth(path: Path, url: str) -> Linked:
+    with snapshot(path) as seen:
+        return links(seen, url)
+
+
+def urls(found: Linked) -> set[str]:
+    assert found.count == len(found.pages)
+    return {page.url for page in found.pages}
+
+
+def indexed(path: Path) -> int | None:
+    with reading(path) as connection, reading_beside(path, connection) as derived:
+        return index.step_of(derived)
+
+
+class TestBacklinks:
+    def test_those_that_link_to_the_page_or_to_what_stands_for_it(self, store: Path) -> None:
+        assert urls(back(store, A)) == {B, MOVED}
+        assert urls(back(store, B)) == {A}
+        assert urls(back(store, C)) == {B}
+
+    def test_a_page_that_stands_for_another_answers_for_that(self, store: Path) -> None:
+        found = back(store, MOVED)
+        assert (found.url, found.stands_for) == (MOVED, A)
+        assert urls(found) == {B, MOVED}
+
+    def test_the_best_come_first_and_all_are_counted(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B, C])
+            crawl.seeds([DEEP], endowment=10)
+            for page in (A, B, DEEP):
+                crawl.read(page, [C])
+        found = back(crawl.path, C, 2)
+        assert found.count == 3
+        assert len(found.pages) == 2
+        with snapshot(crawl.path) as seen:
+            share = float(seen.importance[crawl.page(DEEP)])
+        assert found.pages[0] == LinkedPage(DEEP, share, "fetched")
+
+    def test_the_index_is_made_once_and_told_of(self, store: Path) -> None:
+        told: list[float] = []
+        with snapshot(store) as seen:
+            last = seen.frontier.last_seq
+            backlinks(seen, A, tell=told.append)
+        assert (told[-1], indexed(store)) == (1, last)
+        with snapshot(store) as seen:
+            assert urls(backlinks(seen, A, tell=_never)) == {B, MOVED}
+
+    def test_where_it_cannot_be_kept_the_answer_comes_without(
+        self, store: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(index, "_SCHEMA", "CREATE TABLE no such thing")
+        assert urls(back(store, A)) == {B, MOVED}
+        assert indexed(store) is None
+
+    def test_a_page_without_links_to_it_has_none(self, store: Path) -> None:
+        assert urls(back(filled_store(store.with_name("other.db")), DEEP)) == {A}
+        with closing(HandCrawl(store.with_name("lone.db"))) as crawl:
+            crawl.seeds([A])
+        assert back(crawl.path, A) == Linked(url=A, stands_for=None, count=0, pages=[])
+
+
+class TestLinks:
+    def test_those_that_the_page_links_to_led_on(self, store: Path) -> None:
+        assert urls(forth(store, A)) == {B, DEEP}
+        assert urls(forth(store, B)) == {A, C, GONE}
+        assert urls(forth(store, MOVED)) == {A}
+        assert forth(store, MOVED).stands_for == A
+        assert urls(forth(store, GONE)) == set()
+
+
+@pytest.mark.parametrize("ask", [back, forth])
+class TestRefusals:
+    def test_a_page_that_is_not_known(self, store: Path, ask: type) -> None:
+        with pytest.raises(UsageError, match="known on its host"):
+            ask(store, f"{A}none")
+        assert not beside(store).exists()
+
+    def test_a_store_without_links(self, tmp_path: Path, ask: type) -> None:
+        path = filled_store(tmp_path / "crawl.db", Terms(links=False))
+        with pytest.raises(UsageError, match="--no-links"):
+            ask(path, A)
+
+
+# ---------------------------------------------------------------- a crawl that goes on
+
+
+def _never(_share: float) -> None:
+    raise AssertionError("nothing should be made anew")
+
+
+def _as_the_flows_have_it(path: Path) -> dict[str, set[str]]:
+    """Of every page the pages that give to it."""
+    with snapshot(path) as seen:
+        names = [seen.url(page) for page in range(len(seen))]
+        found: dict[str, set[str]] = {name: set() for name in names}
+        for givers, ends, _ in flows(seen):
+            for giver, end in zip(givers.tolist(), ends.tolist(), strict=True):
+                found[names[end]].add(names[giver])
+        stands_for = seen.frontier.books.stands_for
+        return {name: found[names[stands_for(page)]] for page, name in enumerate(names)}
+
+
+def _going_on(path: Path, rounds: int) -> Iterator[HandCrawl]:
+    """A crawl after each of these rounds: pages are read, move, fail, are read again."""
+    dice = Random(1)
+    names = [f"http://h{number % 3}.example/{number}" for number in range(30)]
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds(names[:12])
+        for _ in range(rounds):
+            for _ in range(4):
+                _anything(crawl, dice, names)
+            crawl.commit()
+            yield crawl
+
+
+def _anything(crawl: HandCrawl, dice: Random, names: list[str]) -> None:
+    known = [name for name in names if crawl.frontier.find(name) is not None]
+    page = dice.choice(known)
+    match dice.randrange(6):
+        case 0:
+            target = dice.choice(known)
+            if crawl.frontier.books.stands_for(crawl.page(target)) != crawl.page(page):
+                crawl.moved(page, target)
+        case 1:
+            crawl.ended(page, State.NOT_FOUND)
+        case 2 if crawl.frontier.state[crawl.page(page)] == State.FETCHED:
+            crawl._do(Step(Kind.REOPEN, spending=Spending([crawl.page(page)])))
+        case _:
+            crawl.read(page, dice.sample(names, dice.randrange(6)))
+
+
+def test_what_an_old_index_says_and_what_came_since_are_all_links_there_are(
+    tmp_path: Path,
+) -> None:
+    first = None
+    for crawl in _going_on(tmp_path / "crawl.db", 40):
+        wanted = _as_the_flows_have_it(crawl.path)
+        for url, givers in wanted.items():
+            assert urls(back(crawl.path, url)) == givers, url
+        first = first or indexed(crawl.path)
+        assert indexed(crawl.path) == first
+
+
+def test_an_index_that_is_much_too_old_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "_FEW_STEPS", 0)
+    steps = []
+    for crawl in _going_on(tmp_path / "crawl.db", 20):
+        assert (
+            urls(back(crawl.path, "http://h0.example/0"))
+            == (_as_the_flows_have_it(crawl.path)["http://h0.example/0"])
+        )
+        steps.append(indexed(crawl.path))
+    assert 2 < len(set(steps)) < 20
+
+
+def test_an_index_of_a_later_moment_is_not_asked(store: Path) -> None:
+    with snapshot(store) as seen:
+        with closing(HandCrawl(store)) as crawl:
+            crawl.frontier = crawl.loaded()
+            crawl.read(C, [A, "http://new.example/"])
+        assert urls(back(store, A)) == {B, C, MOVED}
+        assert urls(backlinks(seen, A)) == {B, MOVED}

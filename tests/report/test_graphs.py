@@ -1,0 +1,189 @@
+"""The graph of a store: what was chosen of it, led on; hosts with the number of their links."""
+
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minicrawl.errors import UsageError
+from minicrawl.export.rows import Block
+from minicrawl.report import graphs
+from minicrawl.report.graphs import HostGraph, PageGraph
+from minicrawl.report.ranks import Choice
+from minicrawl.report.snapshot import snapshot
+from minicrawl.store import ranks
+from minicrawl.store.ranks import RankRow
+from minicrawl.store.records import Terms
+from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl, filled_store
+
+ALL = Choice()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+def rows(blocks: Iterable[Block]) -> list[tuple[Any, ...]]:
+    return [row for block in blocks for row in zip(*block.values(), strict=True)]
+
+
+def named(
+    kind: type[PageGraph] | type[HostGraph], store: Path, choice: Choice = ALL
+) -> set[object]:
+    with snapshot(store) as seen:
+        found = rows(kind(seen, choice).named_links())
+    assert len(set(found)) == len(found)
+    return set(found)
+
+
+class TestPages:
+    def test_links_lead_where_redirects_lead_and_never_back_to_their_page(
+        self, store: Path
+    ) -> None:
+        assert named(PageGraph, store) == {
+            (A, B, 1),
+            (A, DEEP, 1),
+            (B, A, 1),
+            (B, C, 1),
+            (B, GONE, 1),
+            (MOVED, A, 1),
+        }
+
+    def test_two_links_that_meet_behind_a_redirect_are_one(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B, MOVED])
+            crawl.moved(MOVED, A)
+            crawl.read(B, [A, MOVED, C], weights=[3, 5, 1])
+        assert named(PageGraph, crawl.path) == {(MOVED, A, 1), (B, A, 3), (B, C, 1)}
+
+    def test_weights_are_those_of_the_spendings(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B, C])
+            crawl.read(A, [B, C], weights=[3, 5])
+            crawl.read(B, [A, C], focus=[1, 2])
+            crawl.read(C, [A])
+        assert named(PageGraph, crawl.path) == {
+            (A, B, 3),
+            (A, C, 5),
+            (B, A, 1),
+            (B, C, 1),
+            (C, A, 1),
+        }
+
+    def test_only_links_between_pages_that_were_chosen(self, store: Path) -> None:
+        assert named(PageGraph, store, Choice(fetched=True)) == {(A, B, 1), (B, A, 1)}
+        assert named(PageGraph, store, Choice(host="a.example")) == {(A, DEEP, 1), (MOVED, A, 1)}
+        assert named(PageGraph, store, Choice(count=1)) == set()
+
+    def test_pages_that_ask_not_to_be_indexed_are_left_out_where_that_is_asked(
+        self, store: Path
+    ) -> None:
+        shown = named(PageGraph, store, Choice(noindex=False))
+        assert shown == {(A, DEEP, 1), (MOVED, A, 1)}
+        with snapshot(store) as seen:
+            best = rows(PageGraph(seen, Choice(noindex=False, count=2)).drawing().nodes)
+        assert len(best) == 2
+        assert B not in {row[1] for row in best}
+
+    def test_nodes_come_in_the_order_of_their_importance(self, store: Path) -> None:
+        with snapshot(store) as seen:
+            drawing = PageGraph(seen, ALL).drawing()
+            found = rows(drawing.nodes)
+            importance = seen.importance
+        assert drawing.attributes == {"importance": float, "host": str, "state": str}
+        assert [row[0] for row in found] == np.argsort(-importance, kind="stable").tolist()
+        labels = {row[1]: row[2:] for row in found}
+        assert labels[A] == (importance[0], "a.example", "fetched")
+        assert labels[GONE][2] == "not-found"
+
+    def test_links_of_a_drawing_are_between_the_ids_of_its_nodes(self, store: Path) -> None:
+        with snapshot(store) as seen:
+            graph = PageGraph(seen, ALL)
+            drawing = graph.drawing()
+            label = {row[0]: row[1] for row in rows(drawing.nodes)}
+            links = {
+                (label[one], label[other], weight) for one, other, weight in rows(drawing.links)
+            }
+            assert links == set(rows(graph.named_links()))
+
+    def test_ranks_that_are_kept_are_attributes(self, store: Path) -> None:
+        row = RankRow(
+            name="hubs",
+            options="{}",
+            made_at=NOON,
+            step=1,
+            nodes=5,
+            edges=6,
+            iterations=0,
+            error_bound=0.0,
+            converged=True,
+        )
+        with snapshot(store) as seen:
+            ranks.keep(store, seen.connection, [(row, np.array([0.5, 0.25, 0.25, 0, 0]))])
+            drawing = PageGraph(seen, ALL, ["hubs"]).drawing()
+            assert drawing.attributes["rank_hubs"] is float
+            scores = {node[0]: node[-1] for node in rows(drawing.nodes)}
+            assert scores == {0: 0.5, 1: 0.25, 2: 0.25, 3: 0, 4: 0, 5: None}
+            hosts = HostGraph(seen, ALL, ["hubs"]).drawing()
+            assert sum(node[-1] for node in rows(hosts.nodes)) == 1
+
+    def test_it_is_the_same_in_blocks_of_one(
+        self, store: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole = named(PageGraph, store), named(HostGraph, store)
+        monkeypatch.setattr(graphs, "_ROWS_AT_ONCE", 1)
+        monkeypatch.setattr(graphs, "_PAIRS_AT_ONCE", 0)
+        assert (named(PageGraph, store), named(HostGraph, store)) == whole
+
+
+class TestHosts:
+    def test_a_link_weighs_as_many_as_there_are_between_their_pages(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, DEEP])
+            crawl.read(A, [B, C, DEEP])
+            crawl.read(DEEP, [B, GONE, "https://c.example:8443/"])
+        assert named(HostGraph, crawl.path) == {
+            ("a.example", "b.example", 3),
+            ("a.example", "c.example", 2),
+        }
+
+    def test_nodes_are_hosts_with_what_their_pages_have_together(self, store: Path) -> None:
+        with snapshot(store) as seen:
+            drawing = HostGraph(seen, ALL).drawing()
+            found = {label: told for _, label, *told in rows(drawing.nodes)}
+            importance = seen.importance
+        assert drawing.attributes == {"importance": float, "pages": int}
+        assert {host: pages for host, (_, pages) in found.items()} == {
+            "a.example": 3,
+            "b.example": 2,
+            "c.example": 1,
+        }
+        assert sum(told[0] for told in found.values()) == pytest.approx(importance.sum())
+
+    def test_hosts_of_which_no_page_was_chosen_are_left_out(self, store: Path) -> None:
+        with snapshot(store) as seen:
+            nodes = rows(HostGraph(seen, Choice(fetched=True)).drawing().nodes)
+        assert {label for _, label, *_ in nodes} == {"a.example", "b.example"}
+
+
+@pytest.mark.parametrize("kind", [PageGraph, HostGraph])
+class TestBoth:
+    def test_a_store_without_pages_is_a_graph_of_nothing(
+        self, tmp_path: Path, kind: type[PageGraph] | type[HostGraph]
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "new.db")) as crawl:
+            pass
+        with snapshot(crawl.path) as seen:
+            drawing = kind(seen, ALL).drawing()
+            assert rows(drawing.nodes) == rows(drawing.links) == []
+
+    def test_a_store_without_links_is_refused(
+        self, tmp_path: Path, kind: Callable[..., object]
+    ) -> None:
+        path = filled_store(tmp_path / "crawl.db", Terms(links=False))
+        with snapshot(path) as seen, pytest.raises(UsageError, match="--no-links"):
+            kind(seen, ALL)

@@ -1,0 +1,81 @@
+"""The index of links says who links to a page, as it was kept last."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.store import backlinks, ranks
+from minicrawl.store.beside import reading_beside
+from minicrawl.store.reader import reading
+from tests.graph.test_csr import Link, graph_of
+from tests.stores import filled_store
+
+INLINKS = [(0, 3), (0, 4), (2, 0), (4, 1), (4, 2), (4, 3)]
+"""Page 0 is linked to by 3 and 4, and so on."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+def keep(store: Path, step: int, inlinks: list[Link], nodes: int = 6) -> None:
+    with reading(store) as connection:
+        backlinks.keep(store, connection, step, graph_of(nodes, inlinks))
+
+
+def givers(store: Path, *pages: int) -> list[int]:
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        assert derived is not None
+        return list(map(int, backlinks.givers(derived, pages)))
+
+
+def step_of(store: Path) -> int | None:
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        return backlinks.step_of(derived)
+
+
+def test_who_links_to_a_page_is_found(store: Path) -> None:
+    keep(store, 7, INLINKS)
+    assert [givers(store, page) for page in range(6)] == [[3, 4], [], [0], [], [1, 2, 3], []]
+    assert givers(store, 4, 0) == [3, 4, 1, 2, 3]
+    assert step_of(store) == 7
+
+
+def test_pages_that_it_does_not_know_have_no_links(store: Path) -> None:
+    keep(store, 7, INLINKS)
+    assert givers(store, 6, 4095, 4096, 1 << 20) == []
+
+
+def test_it_is_the_same_in_many_blocks(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backlinks, "_PAGES_A_BLOCK", 2)
+    keep(store, 7, INLINKS)
+    assert [givers(store, page) for page in range(6)] == [[3, 4], [], [0], [], [1, 2, 3], []]
+    assert givers(store, 0, 2, 4, 6) == [3, 4, 0, 1, 2, 3]
+
+
+def test_it_takes_the_place_of_the_former_one(store: Path) -> None:
+    keep(store, 7, INLINKS)
+    keep(store, 9, [(1, 0)], nodes=2)
+    assert step_of(store) == 9
+    assert (givers(store, 1), givers(store, 4)) == ([0], [])
+
+
+def test_there_may_be_none(store: Path) -> None:
+    assert step_of(store) is None
+    row = ranks.RankRow("r", "{}", 1.8e9, 7, 2, 1, 0, 0.0, converged=True)
+    with reading(store) as connection:
+        ranks.keep(store, connection, [(row, np.ones(2))])
+    assert step_of(store) is None
+
+
+def test_ranks_and_index_leave_each_other_alone(store: Path) -> None:
+    keep(store, 7, INLINKS)
+    row = ranks.RankRow("r", "{}", 1.8e9, 7, 2, 1, 0, 0.0, converged=True)
+    with reading(store) as connection:
+        ranks.keep(store, connection, [(row, np.ones(2))])
+    assert givers(store, 2) == [0]
+    keep(store, 8, INLINKS)
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        assert ranks.kept(derived) == [row]
