@@ -32,7 +32,8 @@ from minicrawl.ranks.scores import Scores
 from minicrawl.report.flows import flows
 from minicrawl.report.snapshot import Snapshot
 
-_RESERVE = 3 * MEGA  # for the small things on the way
+_SMALL = 3 * MEGA  # the small things on the way
+_RESERVE = 2 * _SMALL  # these, and what a first reading leaves behind
 _USUAL_FREE = 256 * MEGA
 _READ_ONCE, _READ_TWICE = 0.2, 0.4  # of all that is done, about
 
@@ -80,8 +81,10 @@ def pagerank_in_blocks(
     """PageRank as `ranks.blocks` defines it, and the `shown` best nodes."""
     keep_large_arrays_apart()
     with _folder(limits.temp) as folder:
-        graph = opened(room_in(_free(limits)), folder, _part(tell, 0, _READ_ONCE))
-        files = BlockFiles(len(graph.names), _room(limits, len(graph.names)), folder)
+        free = _free(limits, _RESERVE)
+        graph = opened(room_in(free), folder, _part(tell, 0, _READ_ONCE))
+        room = _room(limits, min(free, _free(limits, _SMALL)), len(graph.names))
+        files = BlockFiles(len(graph.names), room, folder)
         files.fill(graph.links(_part(tell, _READ_ONCE, _READ_TWICE)))
         found = pagerank(
             files, damping=damping, tolerance=tolerance, tell=_part(tell, _READ_TWICE, 1)
@@ -145,18 +148,18 @@ def _folder(parent: Path | None) -> Iterator[Path]:
         raise UsageError(f"{place}: {error.strerror}; choose one with --temp") from error
 
 
-def _free(limits: Limits) -> int:
+def _free(limits: Limits, reserve: int) -> int:
     """How much may be taken besides what is taken."""
     if limits.memory is None:
         return _USUAL_FREE
-    free = limits.memory - resident() - _RESERVE
+    free = limits.memory - resident() - reserve
     if free < LEAST_FREE:
         raise _too_little(limits.memory, LEAST_FREE)
     return free
 
 
-def _room(limits: Limits, nodes: int) -> Room:
-    free, count = _free(limits), limits.blocks
+def _room(limits: Limits, free: int, nodes: int) -> Room:
+    count = limits.blocks
     if count is None:
         return room_in(free)
     wanted = -(-nodes // count)
