@@ -1,4 +1,4 @@
-"""Memory that a large array took is given back when it is."""
+"""Memory that a large array or a circle of objects took is given back when it is."""
 
 import subprocess
 import sys
@@ -29,3 +29,25 @@ def test_large_arrays_leave_no_holes() -> None:
         [sys.executable, "-c", RESIDENT], capture_output=True, text=True, check=True
     )
     assert int(done.stdout) < 5_000_000
+
+
+CIRCLES = """
+import gc
+from minicrawl.crawl.memory import look_for_cycles_among_what_comes
+
+look_for_cycles_among_what_comes()
+there = len(gc.get_objects())
+for _ in range(500_000):
+    circle = []
+    circle.append(circle)
+print(there, len(gc.get_objects()))
+"""
+
+
+def test_circles_are_found_and_nobody_looks_at_what_was_there_before() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CIRCLES], capture_output=True, text=True, check=True
+    )
+    there, left = map(int, done.stdout.split())
+    assert there < 100
+    assert left < 3_000
