@@ -6,7 +6,7 @@ from math import sin
 import pytest
 
 from tests.soak.samples import Sample
-from tests.soak.verdict import after, cpu_ms, ends, findings, pace, slope, table, told
+from tests.soak.verdict import after, cpu_ms, ends, findings, limits, pace, slope, table
 
 MB = 1_000_000
 Series = Callable[[float], float]  # over the seconds
@@ -101,8 +101,9 @@ def test_a_process_that_ended_takes_its_time_with_it() -> None:
 
 
 def test_findings_are_told_with_their_limits() -> None:
-    lines = [*table(samples()), *map(told, findings(samples(files=lambda s: s)))]
-    assert lines[1] == "pages/s                           50.0          50.0"
-    assert lines[3] == "RSS, MB                          100.0         100.0"
-    assert lines[8] == "memory grows by               0.00 MB/h          < 1     ok"
-    assert lines[9].endswith("<= 4    NOT KEPT")
+    lines = [*table(samples()), *limits(findings(samples(files=lambda s: s)))]
+    assert lines[2] == "| pages/s | 50.0 | 50.0 |"
+    assert lines[4] == "| RSS, MB | 100.0 | 100.0 |"
+    assert lines[6] == "| of that the crawl's process | 60.0 | 60.0 |"
+    assert lines[12] == "| memory grows by | 0.00 MB/h | < 1 | kept |"
+    assert lines[13].endswith("| <= 4 | NOT KEPT |")

@@ -9,11 +9,12 @@ slope    least squares, of the floor over the time
 fifth    a fifth of the time after the warm-up; the last is compared with the first
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from statistics import linear_regression, median
 from typing import NamedTuple
 
+from tests.bench.notes import head, kept, row
 from tests.soak.samples import Sample
 
 MOST_MB_AN_HOUR = 1.0
@@ -102,21 +103,27 @@ def cpu_ms(samples: Sequence[Sample]) -> float:
 
 def table(samples: Sequence[Sample]) -> Iterator[str]:
     """The ends of the crawl side by side."""
-    yield f"{'':<24}{'first fifth':>14}{'last fifth':>14}"
+    yield from head("", "first fifth", "last fifth")
     for title, read, form in (
         ("pages/s", pace, ",.1f"),
         ("CPU ms a page", cpu_ms, ".2f"),
         ("RSS, MB", lambda part: median(one.memory_mb for one in part), ",.1f"),
         ("at least, MB", lambda part: median(one.memory_mb for one in floor(part)), ",.1f"),
+        ("of that the crawl's process", lambda part: median(map(_own_mb, floor(part))), ",.1f"),
         ("URLs known", lambda part: median(one.known for one in part), ",.0f"),
         ("open files", lambda part: median(one.files for one in part), ",.0f"),
         ("processes", lambda part: median(len(one.rss_bytes) for one in part), ",.0f"),
     ):
         first, last = (read(part) for part in ends(samples))
-        yield f"{title:<24}{first:>14{form}}{last:>14{form}}"
+        yield row(title, f"{first:{form}}", f"{last:{form}}")
 
 
-def told(found: Finding) -> str:
-    """A line for people."""
-    verdict = "ok" if found.holds else "NOT KEPT"
-    return f"{found.what:<24}{found.found:>10,.2f} {found.unit:<14}{found.limit:<8}{verdict}"
+def limits(found: Iterable[Finding]) -> Iterator[str]:
+    """What was found beside what may be."""
+    yield from head("", "found", "limit", "")
+    for one in found:
+        yield row(one.what, f"{one.found:,.2f} {one.unit}".rstrip(), one.limit, kept(one.holds))
+
+
+def _own_mb(sample: Sample) -> float:
+    return sample.rss_bytes[0] / _MB
