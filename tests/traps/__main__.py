@@ -8,21 +8,20 @@ from tempfile import TemporaryDirectory
 import click
 
 from tests.bench.notes import circumstances, head, into_document, kept, row, tell
-from tests.traps.crawl import OFF, SMALL, Outcome, crawl
+from tests.traps.crawl import OFF, Outcome, crawl
 from tests.traps.web import KINDS
 
 LEAST_HEALTHY, MOST_TRAPPED = 0.9, 0.1
 _RUNS: Mapping[str, Mapping[str, object]] = {
     "without limits": OFF,
     "all defaults": {},
-    "`--host-pages 100`": SMALL,
 }
 
 
 @click.command()
 @into_document
 def main(into: Path | None) -> None:
-    """Crawl the web of traps without limits, with those of everybody, and with a small one."""
+    """Crawl the web of traps without limits, and with those of everybody."""
     with TemporaryDirectory(prefix="traps-") as folder:
         outcomes = {
             title: crawl(Path(folder, f"{number}.db"), **limits)

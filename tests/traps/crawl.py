@@ -18,8 +18,6 @@ OFF: Mapping[str, str] = dict.fromkeys(
     "none",
 )
 """Settings that let every trap have its way."""
-SMALL: Mapping[str, int] = {"host_pages": 100}
-"""Those for a web of a few thousand pages; all others are as they are for everybody."""
 
 
 class Outcome(NamedTuple):
