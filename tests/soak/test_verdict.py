@@ -84,6 +84,9 @@ def test_a_slope_is_that_of_the_line_nearest_to_all() -> None:
     assert slope([0, 1, 2, 3], [1, 3, 5, 7]) == 2
     assert slope([0, 1, 2], [0, 3, 0]) == 0
     assert slope([5], [7]) == 0
+    assert slope(range(1000), [at >= 500 for at in range(1000)]) == pytest.approx(
+        1.5 / 1000, rel=0.01
+    )
 
 
 def test_the_first_fifth_is_compared_with_the_last() -> None:

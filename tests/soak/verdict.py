@@ -1,7 +1,8 @@
 """What the samples of a crawl prove: four limits, each kept or not.
 
 Pure: samples in, findings out. What is left out at the beginning is the warm-up, in which pages
-become known and caches fill: the store's takes 16 MB, that is some 200,000 pages.
+become known and caches fill: the store's takes 16 MB, that is some 200,000 pages. Behind it there
+should be an hour or more: one step of s MB in the midst of T hours is a slope of 1.5 s/T.
 
 floor    the least memory of a minute. Large pages come and go by tens of MB; what nobody gives
          back lifts the floor
