@@ -29,6 +29,7 @@ from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.ports import Outside
 from minicrawl.store import tables
+from minicrawl.store.beside import SUFFIX
 from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import Terms
 from minicrawl.store.trouble import told, understood
@@ -209,6 +210,11 @@ def _demo_settings(loaded: Loaded, pages: int, address: str) -> Settings:
 # ---------------------------------------------------------------- stores
 
 
+_WHILE_READ = ("", "-wal", "-shm")
+"""The last two are there while somebody reads."""
+_FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ))
+
+
 def set_aside(path: Path) -> Path | None:
     """Give the store another name, which is the answer; None if there is no store."""
     if not path.exists():
@@ -218,7 +224,7 @@ def set_aside(path: Path) -> Path | None:
     stamp = time.strftime(f"{path.name}.%Y-%m-%dT%H-%M-%S")
     names = chain((stamp,), (f"{stamp}-{number}" for number in count(2)))
     aside = next(free for name in names if not (free := path.with_name(name)).exists())
-    for suffix in ("", "-wal", "-shm"):  # the last two are there while somebody reads
+    for suffix in _FILES:
         if (file := path.with_name(path.name + suffix)).exists():
             file.rename(aside.with_name(aside.name + suffix))
     return aside

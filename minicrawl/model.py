@@ -27,7 +27,7 @@ class Request:
     etag: str | None = None
     last_modified: str | None = None
     spelled: str | None = None  # with the marks of a visit that the server insists on
-    with_text: bool = False  # what the page says is to be compared with what others say
+    suspicious: int = 0  # titles of which pages are to be compared by what they say, as bits
 
 
 class FailureKind(StrEnum):

@@ -42,6 +42,8 @@ def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
         yield "title", found.title
     yield "state", found.state
     yield "importance", f"{percent(found.importance)}, rank {found.rank:,}"
+    for standing in found.ranks:
+        yield f"by {standing.name}", _standing(standing)
     yield "cash", f"{units(found.cash)} units"
     yield "history", f"{units(found.history)} units"
     yield "depth", str(found.depth)
@@ -52,6 +54,12 @@ def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
         yield "on its host", f"{place.of_host:,} of {place.host_waiting:,}"
     for reason in found.reasons:
         yield "why", reason
+
+
+def _standing(found: reasons.Standing) -> str:
+    if found.score is None:
+        return "it became known later"
+    return f"{percent(found.score)}, rank {found.rank:,}"
 
 
 def _giver_line(giver: reasons.Giver) -> tuple[str, str, str]:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 import click
 
 from minicrawl.cli.progress import progress
+from minicrawl.cli.sources import graph_option
 from minicrawl.cli.tables import show_json, show_table
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.graph.synthetic import Web
@@ -133,11 +134,7 @@ def on_a_web(model: webs.Model) -> Callable[[Command], Command]:
             show_default=True,
             help="The kind of synthetic web.",
         ),
-        click.option(
-            "--graph",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="A real graph instead: two page ids a line, # comments, plain or .gz.",
-        ),
+        graph_option,
         click.option(
             "--seed",
             metavar="N",

@@ -1,5 +1,7 @@
 """Numbers for people: a table on stdout, and the same as JSON for programs.
 
+A command whose stdout is for something else shows its tables on stderr, by `err`.
+
 Law: what a page says of itself is shown, and never obeyed: no control character of it, no mark
 that turns the direction of text and no markup reaches the terminal.
 """
@@ -21,7 +23,12 @@ _FIRST_OF_TWO = 2 / 3
 
 
 def show_table(
-    title: str, headings: Sequence[str], rows: Iterable[Sequence[str]], caption: str
+    title: str,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    caption: str,
+    *,
+    err: bool = False,
 ) -> None:
     """The first column names a row, the others are numbers."""
     from rich.console import Console
@@ -33,22 +40,26 @@ def show_table(
         table.add_column(Text(heading), justify="right" if column else "left", no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))
-    Console().print(Text(title, style="bold"), table, Text(caption, style="dim"), sep="\n")
+    console = Console(stderr=err)
+    console.print(Text(title, style="bold"), table, Text(caption, style="dim"), sep="\n")
 
 
-def show_list(headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int) -> None:
+def show_list(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int, err: bool = False
+) -> None:
     """Columns of numbers, then one or two of text, which are cut to the width of a terminal.
 
     Elsewhere nothing is cut, and text is not filled up to the longest one.
     """
+    stream = sys.stderr if err else sys.stdout
     lines = [list(headings), *([visible(cell) for cell in row] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     numbers = widths[:-texts]
     room = shutil.get_terminal_size().columns - sum(numbers) - len(_GAP) * len(numbers)
-    cut = partial(_cut_to, _fitted(widths[-texts:], room)) if sys.stdout.isatty() else iter
+    cut = partial(_cut_to, _fitted(widths[-texts:], room)) if stream.isatty() else iter
     for line in lines:
         cells = [cell.rjust(width) for cell, width in zip(line, numbers, strict=False)]
-        click.echo(_GAP.join((*cells, *cut(line[-texts:]))).rstrip())
+        click.echo(_GAP.join((*cells, *cut(line[-texts:]))).rstrip(), err=err)
 
 
 def show_facts(facts: Iterable[tuple[str, str]]) -> None:

@@ -1,11 +1,20 @@
 """`minicrawl top`: the pages, or the sites, that matter most."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from minicrawl.cli.stores import choice_options, json_option, percent, store_option, units
+from minicrawl.cli.stores import (
+    choice_options,
+    json_option,
+    percent,
+    say_what_is_unranked,
+    store_option,
+    units,
+)
 from minicrawl.cli.tables import show_json, show_list
+from minicrawl.report.kept import OWN
 from minicrawl.report.ranks import Choice, RankedPage
 from minicrawl.report.ranks import top as top_pages
 from minicrawl.report.sites import RankedSite, top_sites
@@ -17,23 +26,39 @@ SITE_HEADINGS = ("rank", "importance", "of its pages", "pages", "fetched", "site
 
 @click.command()
 @choice_options(count=100)
+@click.option(
+    "--by", metavar="NAME", default=OWN, show_default=True, help="The rank that orders them."
+)
 @click.option("--sites", is_flag=True, help="Sites, by the links that other sites give them.")
 @json_option
 @store_option
-def top(store: Path, choice: Choice, sites: bool, as_json: bool) -> None:
+def top(store: Path, choice: Choice, by: str, sites: bool, as_json: bool) -> None:
     """Show the pages that matter most, read or not.
 
     Importance is a page's share of all the cash that ever flowed; cash and history are in units.
     """
-    if sites and not choice.is_all:
-        raise click.UsageError("--sites ranks all sites: leave out --host, --unread, --fetched")
+    if sites and not (choice.is_all and by == OWN):
+        raise click.UsageError(
+            "--sites ranks all sites: leave out --host, --unread, --fetched and --by"
+        )
     with snapshot(store) as seen:
         if sites:
             _show_sites(top_sites(seen, choice.count), as_json)
-        elif as_json:
-            show_json([page._asdict() for page in top_pages(seen, choice)])
+            return
+        say_what_is_unranked(seen, [by])
+        found = top_pages(seen, replace(choice, by=by))
+        if as_json:
+            show_json([page._asdict() for page in found])
+        elif by == OWN:
+            show_list(PAGE_HEADINGS, map(_page_line, found), texts=2)
         else:
-            show_list(PAGE_HEADINGS, map(_page_line, top_pages(seen, choice)), texts=2)
+            first, *others = PAGE_HEADINGS
+            show_list((first, by, *others), map(_line_with_score, found), texts=2)
+
+
+def _line_with_score(page: RankedPage) -> tuple[str, ...]:
+    place, *others = _page_line(page)
+    return (place, "-" if page.score is None else percent(page.score), *others)
 
 
 def _page_line(page: RankedPage) -> tuple[str, ...]:

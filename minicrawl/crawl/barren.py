@@ -10,20 +10,21 @@ barren     a page with its gist: the same text but for numbers; each copy is bar
 group      the pages of one shape on one host: what is left of it is put aside for its copies
 suspect    a page that only barren ones link to: they are put aside for those that were barren too
 patience   what is left of the limit: a page that says nothing new takes one, another gives four
-watched    a host of which two pages had one title but for numbers: from then on its pages are
-           compared by what they say, which costs too much to be done for all. The pages with that
-           title that came before there was anything to compare them with are taken for barren
-           as far as their links are concerned
+suspicious a title that two pages of a host had, but for numbers: from then on the pages with it
+           are compared by what they say, which costs too much to be done for all. Those that came
+           before there was anything to compare them with are taken for barren as far as their
+           links are concerned
 """
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from minicrawl.model import Reading
-from minicrawl.web.traps import shape
+from minicrawl.web.traps import shape, title_bit, title_code
 from minicrawl.web.urls import split
 
 MOST_HOSTS = 1 << 14
@@ -32,7 +33,6 @@ MOST_GROUPS = 1 << 7
 MOST_SUSPECTS = 1 << 18
 _WORTH = 4
 _SEEN_BITS = 18
-_NO_DIGITS = str.maketrans("", "", "0123456789")
 _SUSPECTS = ""  # a shape that no URL has
 
 Patience = dict[str, int]
@@ -51,20 +51,29 @@ class Verdict(NamedTuple):
 _NEW = Verdict(None, True, False)
 
 
+@dataclass(slots=True)
+class Watched:
+    """What is known of a host that has repeated something."""
+
+    patience: Patience = field(default_factory=dict)
+    titles: int = 0
+    """The suspicious ones, as bits."""
+
+
 class Barren:
     """Counts what comes of requests."""
 
     def __init__(self, limit: int | None) -> None:
         self._limit = limit
-        self._hosts: OrderedDict[int, Patience] = OrderedDict()
+        self._hosts: OrderedDict[int, Watched] = OrderedDict()
         self._seen = Seen()
         self._young: set[int] = set()
         self._old: set[int] = set()
 
     def refusal(self, page: int, host: int, url: str) -> str | None:
         """Why this page need not be asked for."""
-        patience = self._hosts.get(host)
-        if not patience:
+        watched = self._hosts.get(host)
+        if not watched or not (patience := watched.patience):
             return None
         if not patience.get(_SUSPECTS, 1) and self._is_suspect(page):
             return self._told("only pages that say nothing new link to it")
@@ -75,18 +84,19 @@ class Barren:
             else self._told(f"pages like it, {form}, repeat themselves")
         )
 
-    def watches(self, host: int) -> bool:
-        """Whether its pages are compared by what they say."""
-        return host in self._hosts
+    def suspicious(self, host: int) -> int:
+        """The titles, as bits, of which its pages are compared by what they say."""
+        watched = self._hosts.get(host)
+        return watched.titles if watched else 0
 
     def read(self, page: int, host: int, url: str, reading: Reading, first: int | None) -> Verdict:
         """What to think of a page; `first` is one with the same body."""
         if self._limit is None:
             return Verdict(first, first is None, False)
-        title = hash(reading.title.translate(_NO_DIGITS))
+        title = title_code(reading.title)
         had_title = self._seen.first(host, "title", title, page) is not None
         if had_title:
-            self._watch(host)
+            self._watch(host).titles |= title_bit(reading.title)
         elif host not in self._hosts and first is None:
             return _NEW
         is_incomparable = had_title and (
@@ -121,8 +131,9 @@ class Barren:
 
     def _count(self, page: int, host: int, url: str, *, is_copy: bool, is_barren: bool) -> None:
         """Of most hosts there is nothing to be kept."""
-        if is_barren or self._hosts.get(host):
-            patience = self._watch(host)
+        watched = self._hosts.get(host)
+        if is_barren or (watched and watched.patience):
+            patience = self._watch(host).patience
             self._take(patience, shape(split(url)[1]), is_copy)
             if self._is_suspect(page):
                 self._take(patience, _SUSPECTS, is_barren)
@@ -140,12 +151,12 @@ class Barren:
         if len(patience) > MOST_GROUPS:
             del patience[next(filter(None, patience))]
 
-    def _watch(self, host: int) -> Patience:
-        patience = self._hosts.setdefault(host, {})
+    def _watch(self, host: int) -> Watched:
+        watched = self._hosts.setdefault(host, Watched())
         self._hosts.move_to_end(host)
         if len(self._hosts) > MOST_HOSTS:
             self._hosts.popitem(last=False)
-        return patience
+        return watched
 
     def _told(self, why: str) -> str:
         return f"{why}: --barren-pages {self._limit}"

@@ -382,7 +382,7 @@ class Crawler:
             etag=known.etag if known is not None and has_links else None,
             last_modified=known.last_modified if known is not None and has_links else None,
             spelled=self._spelled.get(lease.page),
-            with_text=self._traps.compares(lease.host),
+            suspicious=self._traps.suspicious(lease.host),
         )
 
     def _settle(self, lease: Lease, fetched: Fetched, reading: Reading | None) -> None:

@@ -65,10 +65,10 @@ class Reader:
         return len(page.body) > self._small
 
     def later(
-        self, page: Page, url: str, *, with_text: bool = False
+        self, page: Page, url: str, *, suspicious: int = 0
     ) -> Callable[[], Awaitable[Reading | Failed]]:
         """Reads the page when it is called; a large one need not be held for that."""
-        wishes = replace(self._wishes, with_text=True) if with_text else self._wishes
+        wishes = replace(self._wishes, suspicious=suspicious) if suspicious else self._wishes
         task = partial(read, url=url, headers=dict(page.headers), wishes=wishes)
         return partial(self._done, task, aside(page.body) if self.is_large(page) else page.body)
 

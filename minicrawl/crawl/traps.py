@@ -100,9 +100,9 @@ class Traps:
             return f"a segment of its path is there {found:,} times: --max-repeats {repeats:,}"
         return None
 
-    def compares(self, host: int) -> bool:
-        """Whether the text of the host's pages is to be looked at."""
-        return self._barren.watches(host)
+    def suspicious(self, host: int) -> int:
+        """The titles, as bits, of which the host's pages are to be compared by their text."""
+        return self._barren.suspicious(host)
 
     def asks(self, host: int, *, again: bool) -> None:
         """A page of the host is asked for; what is read again was paid for."""

@@ -68,7 +68,7 @@ class Visitor:
         fetched = await self._fetcher.fetch(request)
         if not isinstance(fetched, Page):
             return Visit(fetched)
-        read = self._reader.later(fetched, request.url, with_text=request.with_text)
+        read = self._reader.later(fetched, request.url, suspicious=request.suspicious)
         return Visit(replace(fetched, body=b""), read, is_large=self._reader.is_large(fetched))
 
     async def rules(self, page: Page) -> Rules | Failed:

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -12,7 +12,8 @@ from minicrawl.export.parquet import write_parquet
 from minicrawl.export.rows import Block
 from minicrawl.export.text import write_csv, write_jsonl, write_tsv
 
-Writer = Callable[[Iterable[Block], BinaryIO], None]
+Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], None]
+"""Is also told which columns the blocks have."""
 
 WRITERS: dict[str, Writer] = {
     "csv": write_csv,

@@ -6,7 +6,7 @@ so the file is made in a folder of its own and copied.
 
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,10 +27,12 @@ _TYPES = {
     "first_fetched": "TIMESTAMP",
     "last_fetched": "TIMESTAMP",
 }
-"""All others are text."""
+"""All others of COLUMNS are text."""
 
 
-def write_parquet(blocks: Iterable[Block], file: BinaryIO) -> None:
+def write_parquet(
+    blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS
+) -> None:
     """One block after the other; the times are timestamps in UTC."""
     try:
         import duckdb
@@ -43,8 +45,8 @@ def write_parquet(blocks: Iterable[Block], file: BinaryIO) -> None:
         with duckdb.connect(
             Path(folder, "pages.duckdb"), config={"memory_limit": _MEMORY}
         ) as database:
-            columns = ", ".join(f"{name} {_TYPES.get(name, 'VARCHAR')}" for name in COLUMNS)
-            database.execute(f"CREATE TABLE pages ({columns})")
+            typed = ", ".join(f'"{name}" {_type(name)}' for name in columns)
+            database.execute(f"CREATE TABLE pages ({typed})")
             for block in blocks:
                 database.register("block", _as_arrays(block))
                 database.execute("INSERT INTO pages SELECT * FROM block")
@@ -53,12 +55,17 @@ def write_parquet(blocks: Iterable[Block], file: BinaryIO) -> None:
             shutil.copyfileobj(made, file)
 
 
+def _type(name: str) -> str:
+    """A column that is none of COLUMNS has scores."""
+    return _TYPES.get(name, "VARCHAR") if name in COLUMNS else "DOUBLE"
+
+
 def _as_arrays(block: Block) -> dict[str, np.ndarray]:
     return {name: np.array(values, dtype=_numpy_type(name)) for name, values in block.items()}
 
 
 def _numpy_type(name: str) -> type:
-    """Objects may be absent, so a status is one."""
+    """Objects may be absent, so a status is one, and a score."""
     if _TYPES.get(name) == "DOUBLE":
         return np.float64
     return np.int64 if name in {"rank", "inlinks", "depth"} else object

@@ -29,9 +29,10 @@ class ExportRow(NamedTuple):
 COLUMNS = ExportRow._fields
 
 Block = dict[str, Sequence[Any]]
-"""The columns of some rows by their names, in the order of COLUMNS; all have the same length."""
+"""The columns of some rows by their names, all of the same length: COLUMNS in their order, then the
+scores of ranks that were asked for, numbers or None."""
 
 
 def rows_of(block: Block) -> Iterator[ExportRow]:
-    """A block row by row."""
-    return map(ExportRow._make, zip(*block.values(), strict=True))
+    """A block row by row, without the scores."""
+    return map(ExportRow._make, zip(*map(block.__getitem__, COLUMNS), strict=True))

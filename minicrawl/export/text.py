@@ -15,22 +15,22 @@ _STRANGE = frozenset(("url", "host", "title"))
 """The columns that are text of strangers."""
 
 
-def write_csv(blocks: Iterable[Block], file: BinaryIO) -> None:
+def write_csv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
     """RFC 4180 but for the line ends, which are those of the system's own tools."""
-    _write_cells(blocks, file, ",")
+    _write_cells(blocks, file, columns, ",")
 
 
-def write_tsv(blocks: Iterable[Block], file: BinaryIO) -> None:
+def write_tsv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
     """The same with tabs between; no cell holds one."""
-    _write_cells(blocks, file, "\t")
+    _write_cells(blocks, file, columns, "\t")
 
 
-def write_jsonl(blocks: Iterable[Block], file: BinaryIO) -> None:
+def write_jsonl(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
     """An object a line, in ASCII without control characters."""
-    line = "{" + ", ".join(f'"{name}": %s' for name in COLUMNS) + "}\n"
+    line = "{" + ", ".join(f'"{name}": %s' for name in columns) + "}\n"
     for block in blocks:
-        columns = map(_as_json, block.values())
-        lines = "".join(map(line.__mod__, zip(*columns, strict=True)))
+        values = map(_as_json, block.values())
+        lines = "".join(map(line.__mod__, zip(*values, strict=True)))
         file.write(lines.replace("\x7f", r"\u007f").encode("ascii"))
 
 
@@ -40,14 +40,16 @@ def _as_json(values: Sequence[Any]) -> list[str]:
     return encode(values)[1:-1].split("\n") if values else []
 
 
-def _write_cells(blocks: Iterable[Block], file: BinaryIO, delimiter: str) -> None:
-    file.write(f"{delimiter.join(COLUMNS)}\n".encode())
+def _write_cells(
+    blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str], delimiter: str
+) -> None:
+    file.write(f"{delimiter.join(columns)}\n".encode())
     for block in blocks:
-        columns = (
+        cells = (
             _quoted(all_harmless(values), delimiter) if name in _STRANGE else _cells(values)
             for name, values in block.items()
         )
-        lines = map(delimiter.join, zip(*columns, strict=True))
+        lines = map(delimiter.join, zip(*cells, strict=True))
         file.write("".join([f"{line}\n" for line in lines]).encode())
 
 

@@ -30,7 +30,7 @@ class Csr:
     ) -> "Csr":
         """The graph with a link from `sources[k]` to `targets[k]` for every k, in any order."""
         _check_ends(nodes, sources, targets)
-        keys = _distinct_keys(nodes, sources, targets)
+        keys = distinct_keys(nodes, sources, targets)
         starts = np.searchsorted(keys, np.arange(nodes + 1, dtype=np.int64) * nodes)
         # In place: with 50 million links every copy of the keys is 400 MB.
         np.remainder(keys, max(nodes, 1), out=keys)
@@ -81,7 +81,7 @@ def _check_ends(nodes: int, sources: NDArray[np.integer], targets: NDArray[np.in
             raise ValueError(f"{name} {outside[0]} is no page of a graph of {nodes}")
 
 
-def _distinct_keys(
+def distinct_keys(
     nodes: int, sources: NDArray[np.integer], targets: NDArray[np.integer]
 ) -> NDArray[np.int64]:
     """source * nodes + target of every link, ascending, each once.

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
@@ -70,28 +71,41 @@ def draw_all(
 
     The estimates are watched on `graph`, the orders of reading on `crawled`.
     """
-    pyplot = _pyplot()
+    pyplot()
     _prepare(out)
     written = []
     for figure in _figures(graph, crawled, settings, progress):
         numbers, picture = out / f"{figure.name}.csv", out / f"{figure.name}.png"
         with _replacing(numbers) as draft:
             _write_csv(draft, figure)
-        with _replacing(picture) as draft:
-            _draw(pyplot, draft, figure)
+        draw(picture, [figure])
         written += [numbers, picture]
     return written
 
 
-def _pyplot() -> ModuleType:
+def draw(picture: Path, figures: Sequence[Figure]) -> None:
+    """The figures side by side in one PNG."""
+    plot = pyplot()
+    canvas, axes = plot.subplots(
+        1, len(figures), figsize=(8 * len(figures), 5.5), layout="constrained", squeeze=False
+    )
+    for place, figure in zip(axes.flat, figures, strict=True):
+        _draw(plot, place, figure)
+    with _replacing(picture) as draft:
+        canvas.savefig(draft, format="png", dpi=120)
+    plot.close(canvas)
+
+
+def pyplot() -> ModuleType:
+    """What draws; asked for before there is anything to draw, its absence costs nobody time."""
     try:
         import matplotlib as mpl
     except ImportError as error:
         raise UsageError("figures need matplotlib: pip install 'minicrawl[lab]'") from error
     mpl.use("agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot as found
 
-    return pyplot
+    return found
 
 
 def _prepare(out: Path) -> None:
@@ -208,8 +222,7 @@ def _write_csv(path: Path, figure: Figure) -> None:
             rows.writerows((line.label, x, y) for x, y in zip(line.x, line.y, strict=True))
 
 
-def _draw(pyplot: ModuleType, path: Path, figure: Figure) -> None:
-    canvas, axes = pyplot.subplots(figsize=(8, 5.5), layout="constrained")
+def _draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
     for line in figure.lines:
         axes.plot(line.x, line.y, marker="." if len(line.x) <= _MARKED else None, label=line.label)
     axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
@@ -217,9 +230,7 @@ def _draw(pyplot: ModuleType, path: Path, figure: Figure) -> None:
     axes.set_yscale("log" if figure.log_y else "linear")
     for axis, is_log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
         if is_log:
-            axis.set_major_formatter(pyplot.LogFormatter())
-            axis.set_minor_formatter(pyplot.LogFormatter())
+            axis.set_major_formatter(plot.LogFormatter())
+            axis.set_minor_formatter(plot.LogFormatter())
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
-    canvas.savefig(path, format="png", dpi=120)
-    pyplot.close(canvas)

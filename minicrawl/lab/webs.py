@@ -1,16 +1,15 @@
 """The graph that an experiment runs on: synthetic, or read from a file."""
 
-import gzip
-import zlib
 from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph import edgelist, synthetic
+from minicrawl.graph import synthetic
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import Web
+from minicrawl.graphfiles.reading import read
 
 
 class Model(StrEnum):
@@ -34,13 +33,11 @@ def synthetic_web(model: Model, nodes: int, seed: int) -> Web:
 
 
 def web_from_file(path: Path) -> Web:
-    """The web in an edge list, plain or .gz."""
-    opened = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opened(path, "rb") as lines:
-            return without_hosts(edgelist.parse(lines, str(path)).graph)
-    except (OSError, EOFError, zlib.error) as error:
-        raise GraphFileError(f"cannot read graph file {path}: {error}") from error
+    """The web in a graph file."""
+    found = read(path)
+    if found.graph.nodes == 1:
+        raise GraphFileError(f"{path}: only one page in it; expected links between at least two")
+    return Web(graph=found.graph, host=found.names.hosts().of_node)
 
 
 def without_hosts(graph: Csr) -> Web:

@@ -6,8 +6,6 @@ part     what the link gets of all that its giver hands on
 """
 
 from collections.abc import Iterator
-from itertools import compress, islice
-from operator import not_
 from typing import NamedTuple
 
 import numpy as np
@@ -18,13 +16,12 @@ from minicrawl.opic.money import PARTS
 from minicrawl.report.snapshot import Snapshot, spent
 from minicrawl.store import questions
 from minicrawl.store.blobs import is_plain, unpack, unpack_plain
+from minicrawl.store.questions import Spendings
 from minicrawl.store.trouble import understood
-
-_SPENDINGS_AT_ONCE = 2_000
 
 
 class Flows(NamedTuple):
-    """Links, one a place."""
+    """Links, one a place; those of a giver are side by side, and in no other block."""
 
     givers: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -36,19 +33,18 @@ def flows(snapshot: Snapshot) -> Iterator[Flows]:
     ends = _ends(snapshot)
     with understood(snapshot.path):
         last = spent(snapshot.connection, snapshot.frontier)
-        rows = questions.spendings(snapshot.connection)
-        current = (row for row in rows if last[row.page] == row.seq)
-        while block := list(islice(current, _SPENDINGS_AT_ONCE)):
-            for found in _unpacked(block, snapshot.frontier.terms.small_edge):
+        for block in questions.spendings(snapshot.connection):
+            current = block.only(last[block.pages] == block.seqs)
+            for found in _unpacked(current, snapshot.frontier.terms.small_edge):
                 yield _led_on(found, ends)
 
 
-def _unpacked(block: list[questions.SpendingRow], edge: float) -> Iterator[Flows]:
-    alike = [is_plain(row.blob) for row in block]
-    if plain := list(compress(block, alike)):
-        yield _plain(plain, edge)
-    if others := list(compress(block, map(not_, alike))):
-        yield _others(others, edge)
+def _unpacked(block: Spendings, edge: float) -> Iterator[Flows]:
+    alike = np.fromiter(map(is_plain, block.blobs), dtype=np.bool_, count=len(block.blobs))
+    if alike.any():
+        yield _plain(block.only(alike), edge)
+    if not alike.all():
+        yield _others(block.only(~alike), edge)
 
 
 def _ends(snapshot: Snapshot) -> NDArray[np.int64]:
@@ -67,17 +63,16 @@ def _led_on(found: Flows, ends: NDArray[np.int64]) -> Flows:
     return Flows(*(column[abroad] for column in led))
 
 
-def _plain(rows: list[questions.SpendingRow], edge: float) -> Flows:
-    counts, targets = unpack_plain([row.blob for row in rows])
-    pot = np.array([1.0 if row.kind == Kind.FORWARD else 1 - edge for row in rows])
-    givers = np.repeat([row.page for row in rows], counts)
-    return Flows(givers, targets, np.repeat(pot / counts, counts))
+def _plain(block: Spendings, edge: float) -> Flows:
+    counts, targets = unpack_plain(block.blobs)
+    pot = np.where(block.kinds == Kind.FORWARD, 1.0, 1 - edge)
+    return Flows(np.repeat(block.pages, counts), targets, np.repeat(pot / counts, counts))
 
 
-def _others(rows: list[questions.SpendingRow], edge: float) -> Flows:
-    spendings = [unpack(row.blob) for row in rows]
+def _others(block: Spendings, edge: float) -> Flows:
+    spendings = list(map(unpack, block.blobs))
     return Flows(
-        np.repeat([row.page for row in rows], [len(spending.links) for spending in spendings]),
+        np.repeat(block.pages, [len(spending.links) for spending in spendings]),
         np.array([link for spending in spendings for link in spending.links]),
         np.array([part for spending in spendings for part in _parts(spending, edge)]),
     )

@@ -4,11 +4,12 @@ Law: the rank of a page is its place among all pages known, whatever part of the
 equals the one that became known first comes first.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.export.rows import Block, ExportRow, rows_of
 from minicrawl.model import READ_STATES, State
+from minicrawl.report.kept import OWN, Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host
 from minicrawl.store import questions
 from minicrawl.store.records import DocumentRow
@@ -29,9 +31,10 @@ _ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Which pages are asked for. `count` 0 means all."""
+    """Which pages are asked for, and by which rank. `count` 0 means all."""
 
     count: int = 0
+    by: str = OWN
     host: str | None = None
     unread: bool = False
     fetched: bool = False
@@ -44,7 +47,7 @@ class Choice:
 
 
 class RankedPage(NamedTuple):
-    """A page in `top`."""
+    """A page in `top`; the score is that of the rank that was asked for."""
 
     rank: int
     url: str
@@ -56,12 +59,16 @@ class RankedPage(NamedTuple):
     status: int | None
     title: str
     host: str
+    score: float | None
 
 
 def top(snapshot: Snapshot, choice: Choice) -> Iterator[RankedPage]:
-    """The most important pages."""
+    """The best pages."""
     read = {state.label for state in READ_STATES}
-    for row in rows(snapshot, choice):
+    score = score_column(choice.by)
+    found = blocks(snapshot, choice, (choice.by,))
+    pairs = chain.from_iterable(zip(rows_of(one), one[score], strict=True) for one in found)
+    for row, value in pairs:
         yield RankedPage(
             rank=row.rank,
             url=row.url,
@@ -73,22 +80,29 @@ def top(snapshot: Snapshot, choice: Choice) -> Iterator[RankedPage]:
             status=row.status,
             title=row.title,
             host=row.host,
+            score=value,
         )
 
 
 def rows(snapshot: Snapshot, choice: Choice) -> Iterator[ExportRow]:
-    """All that is known of the pages chosen, the most important first."""
+    """All that is known of the pages chosen, the best first."""
     return chain.from_iterable(map(rows_of, blocks(snapshot, choice)))
 
 
-def blocks(snapshot: Snapshot, choice: Choice) -> Iterator[Block]:
-    """The same column by column, with memory for one block at a time."""
+def blocks(snapshot: Snapshot, choice: Choice, others: Sequence[str] = ()) -> Iterator[Block]:
+    """The same column by column, with memory for one block at a time.
+
+    Behind them comes a column for each of the other ranks that are named.
+    """
+    columns = {score_column(name): scores(snapshot, name) for name in others}
     pages, ranks = _in_order(snapshot, choice)
     wanted, start = choice.count or len(pages), 0
     while wanted and start < len(pages):
         stop = start + min(wanted, _ROWS_AT_ONCE)
         with understood(snapshot.path):
-            block = _block(snapshot, pages[start:stop], ranks[start:stop], noindex=choice.noindex)
+            block = _block(
+                snapshot, pages[start:stop], ranks[start:stop], columns, noindex=choice.noindex
+            )
         yield block
         wanted -= len(block["rank"])
         start = stop
@@ -102,7 +116,7 @@ def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
     )
 
 
-def richest(values: NDArray[np.float64] | NDArray[np.int64], count: int) -> Pages:
+def richest(values: NDArray[np.floating | np.int64], count: int) -> Pages:
     """The places of the largest so many values, in order; all are not sorted for a few."""
     if not 0 < count < len(values):
         return np.argsort(-values, kind="stable")
@@ -112,12 +126,25 @@ def richest(values: NDArray[np.float64] | NDArray[np.int64], count: int) -> Page
     return np.concatenate((best, equal[: count - len(best)]))
 
 
+def score_column(name: str) -> str:
+    """What the column of a rank is called."""
+    return f"rank_{name}"
+
+
+def _or_none(values: Floats) -> list[float | None]:
+    """What is not known is None, for files and for people."""
+    return [None if isnan(value) else value for value in values.tolist()]
+
+
 def _in_order(snapshot: Snapshot, choice: Choice) -> tuple[Pages, Pages]:
-    """The pages chosen and their ranks."""
+    """The pages chosen and their ranks; those without a score are the last."""
+    values = scores(snapshot, choice.by)
+    if choice.by != OWN:  # in which every page has a score
+        np.nan_to_num(values, copy=False, nan=-1.0)
     if choice.is_all:
-        pages = richest(snapshot.importance, choice.count)
+        pages = richest(values, choice.count)
         return pages, np.arange(1, len(pages) + 1)
-    order = richest(snapshot.importance, 0)
+    order = richest(values, 0)
     places = np.flatnonzero(_is_chosen(snapshot, choice)[order])
     return order[places], places + 1
 
@@ -142,7 +169,9 @@ def hosts_named(snapshot: Snapshot, name: str) -> list[int]:
     return found
 
 
-def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, *, noindex: bool) -> Block:
+def _block(
+    snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, Floats], *, noindex: bool
+) -> Block:
     documents = list(questions.documents(snapshot.connection, pages.tolist()))
     if not noindex:
         hidden = [document.page for document in documents if document.noindex]
@@ -165,7 +194,7 @@ def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, *, noindex: bool) -> 
         "title": said.titles,
         "first_fetched": said.first_at,
         "last_fetched": said.last_at,
-    }
+    } | {name: _or_none(values[pages]) for name, values in others.items()}
 
 
 class _Said(NamedTuple):
@@ -187,7 +216,7 @@ def _said(snapshot: Snapshot, pages: Pages, documents: Iterable[DocumentRow]) ->
         said.first_at[place] = iso(document.first_at)
         said.last_at[place] = iso(document.last_at)
         if snapshot.was_read[document.page]:
-            said.statuses[place] = document.status
+            said.statuses[place] = document.status or None
     _add_other_statuses(snapshot, pages, said.statuses)
     return said
 

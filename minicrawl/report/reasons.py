@@ -2,25 +2,24 @@
 
 from dataclasses import asdict, dataclass
 from heapq import nlargest
-from itertools import takewhile
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import FailureKind, State
+from minicrawl.report.finding import page_of
 from minicrawl.report.flows import flows
+from minicrawl.report.kept import kept, scores
 from minicrawl.report.ranks import iso, rank_of
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.waiting import Place, place
 from minicrawl.store import questions, tables
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from minicrawl.web.robots import Rules
-from minicrawl.web.urls import host, seed, split
 
 _GIVERS_SHOWN = 10
 _FETCHES_SHOWN = 5
-_NEAREST_SHOWN = 3
 
 _ENDED = {
     State.FETCHED: "it was read",
@@ -56,6 +55,14 @@ class Fetch(NamedTuple):
     detail: str
 
 
+class Standing(NamedTuple):
+    """What a rank says of the page; nothing if it became known later."""
+
+    name: str
+    score: float | None
+    rank: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """All that the store knows of a page."""
@@ -75,6 +82,7 @@ class Explanation:
     last_fetched: str | None
     stands_for: str | None
     place: Place | None
+    ranks: list[Standing]
     reasons: list[str]
     fetches: list[Fetch]
     givers: list[Giver]
@@ -83,6 +91,7 @@ class Explanation:
         """Its values by their names."""
         return asdict(self) | {
             "place": self.place and self.place._asdict(),
+            "ranks": [standing._asdict() for standing in self.ranks],
             "fetches": [fetch._asdict() for fetch in self.fetches],
             "givers": [giver._asdict() for giver in self.givers],
         }
@@ -90,7 +99,7 @@ class Explanation:
 
 def explain(snapshot: Snapshot, text: str) -> Explanation:
     """The page that a person means by this URL."""
-    page = _found(snapshot, text)
+    page = page_of(snapshot, text)
     (found_url,), _, (depth,) = questions.places(snapshot.connection, [page])
     document = tables.document(snapshot.connection, page)
     alone = np.array([page])
@@ -108,15 +117,28 @@ def explain(snapshot: Snapshot, text: str) -> Explanation:
         depth=depth,
         inlinks=int(snapshot.inlinks[page]),
         title=document.title if document else "",
-        status=document.status if document else None,
+        status=document.status or None if document else None,
         first_fetched=iso(document.first_at) if document else None,
         last_fetched=iso(document.last_at) if document else None,
         stands_for=None if target == page else snapshot.url(target),
         place=standing,
+        ranks=_standings(snapshot, page),
         reasons=_reasons(snapshot, page, state, standing),
         fetches=[_fetch(row) for row in _last_fetches(snapshot, page)],
         givers=_givers(snapshot, page),
     )
+
+
+def _standings(snapshot: Snapshot, page: int) -> list[Standing]:
+    names = [one.row.name for one in kept(snapshot.path, snapshot.connection)]
+    return [_standing(snapshot, name, page) for name in names]
+
+
+def _standing(snapshot: Snapshot, name: str, page: int) -> Standing:
+    values = scores(snapshot, name)
+    if isnan(values[page]):
+        return Standing(name, None, None)
+    return Standing(name, float(values[page]), rank_of(values, page))
 
 
 def _fetch(row: FetchRow) -> Fetch:
@@ -125,38 +147,6 @@ def _fetch(row: FetchRow) -> Fetch:
 
 def _last_fetches(snapshot: Snapshot, page: int) -> list[FetchRow]:
     return tables.last_fetches(snapshot.connection, page, _FETCHES_SHOWN)
-
-
-# ---------------------------------------------------------------- which page
-
-
-def _found(snapshot: Snapshot, text: str) -> int:
-    url = seed(text, strip_marks=snapshot.frontier.terms.strip_marks)
-    if url is None:
-        raise UsageError(f"{text!r} is no URL of a page: write it as https://example.org/path")
-    page = questions.find(snapshot.connection, *split(url))
-    if page is None:
-        raise MinicrawlError(f"{url} is not known; {_nearest(snapshot, url)}")
-    return page
-
-
-def _nearest(snapshot: Snapshot, url: str) -> str:
-    """The pages of the same host that begin most like it."""
-    path = split(url)[1]
-    known = [
-        (_common(path, other), snapshot.origins[number] + other)
-        for number, name in enumerate(snapshot.hosts)
-        if name == host(url)
-        for other in questions.paths_of(snapshot.connection, number)
-    ]
-    if not known:
-        return f"no page of {host(url)} is"
-    return "known on its host: " + ", ".join(near for _, near in nlargest(_NEAREST_SHOWN, known))
-
-
-def _common(one: str, other: str) -> int:
-    """How many characters two paths begin with alike."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 # ---------------------------------------------------------------- why

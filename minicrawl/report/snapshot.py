@@ -21,7 +21,7 @@ from minicrawl.store import columns, questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Terms
 from minicrawl.store.trouble import understood
-from minicrawl.web import urls
+from minicrawl.web import homes
 
 LABELS = {state.value: state.label for state in State}
 
@@ -95,8 +95,8 @@ class Snapshot:
 
 @lru_cache(1 << 16)
 def host(origin: str) -> str:
-    """The name of an origin's host."""
-    return urls.host(f"{origin}/")
+    """The name of an origin's host; of a node that is no URL, its own."""
+    return homes.host(origin)
 
 
 @contextmanager

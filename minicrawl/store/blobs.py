@@ -20,6 +20,7 @@ Numbers = NDArray[np.int64]
 
 _WEIGHTS, _FOCUS, _NONE_SAID = 1, 2, 4
 _MORE, _SEVEN_BITS = 0x80, 0x7F
+_FIRST_MORE = bytes([_MORE])
 
 
 def pack(spending: Spending) -> bytes:
@@ -48,6 +49,8 @@ def unpack(blob: bytes) -> Spending:
 
 def is_plain(blob: bytes) -> bool:
     """Whether all links are alike."""
+    if blob[:1] < _FIRST_MORE:  # of most pages
+        return blob[1:2] == b"\0"
     extras = next((place for place, byte in enumerate(blob) if byte < _MORE), 0) + 1
     return blob[extras : extras + 1] == b"\0"
 

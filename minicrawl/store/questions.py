@@ -5,16 +5,20 @@ Law: a question costs memory for what it answers, never for all that is in the s
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.opic.journal import Kind
 from minicrawl.store.records import NOT_ASKED, DocumentRow, FetchRow
 from minicrawl.store.tables import Connection
+
+_SPENDINGS_AT_ONCE = 2_000
 
 
 class Places(NamedTuple):
@@ -32,6 +36,20 @@ class SpendingRow(NamedTuple):
     kind: int
     page: int
     blob: bytes
+
+
+class Spendings(NamedTuple):
+    """The same of many steps: a column each."""
+
+    seqs: NDArray[np.int64]
+    kinds: NDArray[np.int64]
+    pages: NDArray[np.int64]
+    blobs: Sequence[bytes]
+
+    def only(self, chosen: NDArray[np.bool_]) -> Spendings:
+        """Some of them."""
+        blobs = list(compress(self.blobs, chosen.tolist()))
+        return Spendings(self.seqs[chosen], self.kinds[chosen], self.pages[chosen], blobs)
 
 
 def places(connection: Connection, ids: Sequence[int]) -> Places:
@@ -108,6 +126,18 @@ def find(connection: Connection, origin: str, path: str) -> int | None:
     return None if row is None else int(row[0])
 
 
+def find_all(connection: Connection, wanted: Sequence[tuple[str, str]]) -> list[int | None]:
+    """The same for many, each an origin and a path, with one look at every page."""
+    cursor = connection.execute(
+        "WITH wanted AS MATERIALIZED (SELECT key AS place, hosts.id AS host, value ->> 1 AS path "
+        "FROM json_each(?) CROSS JOIN hosts ON origin = value ->> 0) "
+        "SELECT place, urls.id FROM urls CROSS JOIN wanted USING (host, path)",
+        (json.dumps(wanted),),
+    )
+    found = dict(cursor.fetchall())
+    return [found.get(place) for place in range(len(wanted))]
+
+
 def paths_of(connection: Connection, host: int) -> Iterator[str]:
     """The paths of all pages of a host."""
     cursor = connection.execute("SELECT path FROM urls WHERE host = ?", (host,))
@@ -138,13 +168,15 @@ def pages_read_by_host(connection: Connection) -> dict[int, int]:
     return dict(cursor.fetchall())
 
 
-def spendings(connection: Connection) -> Iterator[SpendingRow]:
-    """Where the pages' cash went, by every turn that is still in the log."""
+def spendings(connection: Connection) -> Iterator[Spendings]:
+    """Where the pages' cash went, by every turn that is still in the log, block by block."""
     cursor = connection.execute(
         "SELECT seq, kind, page, spending FROM steps WHERE kind IN (?, ?) AND spending IS NOT NULL",
         (Kind.VISIT, Kind.FORWARD),
     )
-    return map(SpendingRow._make, cursor)
+    while rows := cursor.fetchmany(_SPENDINGS_AT_ONCE):
+        seqs, kinds, pages, blobs = zip(*rows, strict=True)
+        yield Spendings(np.array(seqs), np.array(kinds), np.array(pages), blobs)
 
 
 # ---------------------------------------------------------------- for the audit

@@ -153,3 +153,5 @@ class Terms:
     width: float = 8.0
     links: bool = True
     strip_marks: bool = True
+    imported: bool = False
+    """It holds a graph that was given whole: nobody crawls from there."""

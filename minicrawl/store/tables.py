@@ -44,6 +44,16 @@ def meta(connection: Connection, name: str) -> str | None:
     return None if row is None else str(row[0])
 
 
+def birth(connection: Connection) -> str:
+    """What tells the store from one that was begun anew: its first page and its first request."""
+    (page,) = connection.execute(
+        "SELECT origin || path FROM urls JOIN hosts ON hosts.id = host WHERE urls.id = 0 "
+        "UNION ALL SELECT '' LIMIT 1"
+    ).fetchone()
+    (at,) = connection.execute("SELECT min(at) FROM fetches WHERE id = 1").fetchone()
+    return f"{page} {at or 0}"
+
+
 def terms(connection: Connection) -> Terms | None:
     """What the store was begun with; None while it is new."""
     text = meta(connection, "terms")

@@ -93,6 +93,11 @@ class Store:
             with self._transaction():
                 self._set_meta("terms", json.dumps(wanted))
             return
+        if found.imported:
+            raise UsageError(
+                f"{self.path} holds an imported graph, which is not crawled: "
+                "name another --store, or begin anew with --fresh"
+            )
         for name, value in wanted.items():
             if (kept := getattr(found, name)) != value:
                 raise UsageError(

@@ -25,7 +25,7 @@ class Wishes:
     max_links: int = 10_000
     with_words: bool = False
     strip_marks: bool = True
-    with_text: bool = False
+    suspicious: int = 0
 
 
 AS_USUAL = Wishes()
@@ -48,7 +48,8 @@ def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_
     main = said.other_page(markup.canonical or link_canonical(headers.get("link")))
     refresh = said.other_page(markup.refresh)
     named = chain(links.items(), filter(None, (main, refresh)))
-    compared = traps.said(body) if wishes.with_text else traps.Said()
+    is_suspicious = wishes.suspicious & traps.title_bit(markup.title)
+    compared = traps.said(body) if is_suspicious else traps.Said()
     return Reading(
         title=markup.title,
         links=tuple(links),

@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from tldextract import TLDExtract
 
 
+_ENDS_OF_ADDRESSES = frozenset("0123456789]")
+"""A name that ends so is an address: no list has to be loaded to tell."""
+
+
 @lru_cache(maxsize=1 << 13)
 def site(host: str) -> str:
     """The site of a host as canonical URLs spell it."""
+    if host[-1:] in _ENDS_OF_ADDRESSES:
+        return host
     found = _extract().extract_str(host)
     if not found.suffix and found.subdomain:
         # Under an ending that is on no list, each name of two labels is registrable.

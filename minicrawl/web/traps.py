@@ -107,6 +107,8 @@ _PIECE = re.compile(
     rb">\s*+([^<\"'\s][^<\"']*+)"
 )  # up to a quote: what scripts assign differs with each visit
 _NUMERALS = b"0123456789"
+_NO_DIGITS = str.maketrans("", "", _NUMERALS.decode())
+_TITLE_BITS = 1024
 
 
 class Said(NamedTuple):
@@ -115,6 +117,16 @@ class Said(NamedTuple):
     text: int = 0
     gist: int = 0
     """The same for pages that differ in numbers alone, as the months of a calendar do."""
+
+
+def title_code(title: str) -> int:
+    """A hash of the title but for its numbers; 0 for none."""
+    return crc32(title.translate(_NO_DIGITS).encode(errors="surrogatepass"))
+
+
+def title_bit(title: str) -> int:
+    """One bit for the title, out of a few: pages of one bit may be worth comparing."""
+    return 1 << title_code(title) % _TITLE_BITS
 
 
 def said(body: bytes) -> Said:

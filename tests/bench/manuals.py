@@ -6,6 +6,7 @@ that all crawlers are counted alike, by what they fetched and not by what they s
 
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ INSTALL = (
 )
 
 _HOME = "index.html"
+_POLL_S = 0.01
+_PATIENCE = 500  # polls
 _TICKS = os.sysconf("SC_CLK_TCK")
 _USER, _SYSTEM = 11, 12  # among the fields of /proc/PID/stat that follow the name
 
@@ -135,6 +138,14 @@ def _warm(root: Path) -> None:
 
 
 def _worker_of(folder: Path) -> int:
-    master = (folder / "pid").read_text().strip()
-    (worker,) = Path(f"/proc/{master}/task/{master}/children").read_text().split()
-    return int(worker)
+    """The master listens a little before it says who it is and starts the one that serves."""
+    for _ in range(_PATIENCE):
+        for master in _said_in(folder / "pid"):
+            for worker in _said_in(Path(f"/proc/{master}/task/{master}/children")):
+                return int(worker)
+        time.sleep(_POLL_S)
+    raise click.ClickException("nginx started no worker")
+
+
+def _said_in(file: Path) -> list[str]:
+    return file.read_text().split() if file.exists() else []

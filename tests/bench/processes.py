@@ -16,6 +16,7 @@ from typing import NamedTuple
 _POLL_S = 0.02
 _LAST_WORDS = 2000  # bytes
 _KIB = 1024
+_UNCOMPILED = "PYTHONDONTWRITEBYTECODE"  # users have modules compiled once, not with each start
 
 
 class Cost(NamedTuple):
@@ -67,6 +68,7 @@ def _started(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=its,
+            env={name: value for name, value in os.environ.items() if name != _UNCOMPILED},
             start_new_session=True,
         ) as process,
     ):

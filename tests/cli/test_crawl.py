@@ -199,6 +199,14 @@ class TestFresh:
             *("crawl.db.then", "crawl.db.then-2", "crawl.db.then-3")
         }
 
+    def test_ranks_go_with_the_store_that_they_were_made_of(self, server: DemoServer) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "1", "-q", *of(server)]) == 0
+        assert main(["rank", "degree"]) == 0
+        assert main(["crawl", "seeds.txt", "--pages", "1", "-q", "--fresh", *of(server)]) == 0
+        (aside,) = Path("data").glob("crawl.db.*-ranks")
+        assert Path("data", aside.name.removesuffix("-ranks")).exists()
+        assert not Path("data/crawl.db-ranks").exists()
+
     def test_without_a_seed_nothing_is_set_aside(
         self, server: DemoServer, capsys: Captured
     ) -> None:

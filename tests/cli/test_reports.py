@@ -122,7 +122,7 @@ class TestTop:
         assert len(found) == 6
         assert list(found[0]) == [
             *("rank", "url", "importance", "cash", "history"),
-            *("inlinks", "fetched", "status", "title", "host"),
+            *("inlinks", "fetched", "status", "title", "host", "score"),
         ]
 
     def test_so_many_of_a_kind_are_shown(self, capsys: Captured) -> None:
@@ -250,8 +250,8 @@ class TestExplain:
     def test_a_page_that_waits_has_a_place(self, capsys: Captured) -> None:
         assert "in the queue" in printed(capsys, "explain", DEEP)
 
-    def test_an_unknown_url_is_one_line_and_exit_1(self, capsys: Captured) -> None:
-        assert main(["explain", "http://a.example/none"]) == 1
+    def test_an_unknown_url_is_one_line_and_exit_2(self, capsys: Captured) -> None:
+        assert main(["explain", "http://a.example/none"]) == 2
         assert capsys.readouterr().err.startswith("minicrawl: http://a.example/none is not known")
 
 

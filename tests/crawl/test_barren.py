@@ -7,6 +7,7 @@ import pytest
 from minicrawl.crawl import barren as module
 from minicrawl.crawl.barren import Barren, Verdict
 from minicrawl.model import Reading
+from minicrawl.web.traps import title_bit
 
 HOST, OTHER = 1, 2
 LIMIT = 5
@@ -31,8 +32,8 @@ class Site:
     ) -> Verdict:
         self.pages += 1
         number = self.pages if page is None else page
-        is_watched = self.barren.watches(host)
-        text, gist = (says, says // 100) if is_watched else (0, 0)
+        is_suspicious = self.barren.suspicious(host) & title_bit(title)
+        text, gist = (says, says // 100) if is_suspicious else (0, 0)
         reading = Reading(title=title, text=text, gist=gist)
         return self.barren.read(number, host, f"http://a.example{target}", reading, first)
 
@@ -40,9 +41,9 @@ class Site:
         return self.barren.refusal(page, HOST, f"http://a.example{target}") is not None
 
     def watched(self) -> "Site":
-        """From here on pages are compared: three with one title have been read."""
-        for says in (101, 102, 103):
-            self.read("/first", says, title="Page 1")
+        """From here on pages with the usual title are compared: three of them have been read."""
+        for says in (101_101, 202_202, 303_303):
+            self.read("/first", says)
         return self
 
     def copies(self, target: str, count: int) -> None:
@@ -56,20 +57,25 @@ def site() -> Site:
     return Site().watched()
 
 
-def test_a_host_is_watched_when_a_title_comes_again_but_for_its_numbers() -> None:
+def test_a_title_is_suspicious_when_it_comes_again_but_for_its_numbers() -> None:
     site = Site()
     site.read("/1", title="May 2003")
     site.read("/2", title="June 2003")
-    assert not site.barren.watches(HOST)
+    assert not site.barren.suspicious(HOST)
     site.read("/3", title="May 2004")
-    assert site.barren.watches(HOST)
+    assert site.barren.suspicious(HOST) == title_bit("May 2005")
+    assert not site.barren.suspicious(OTHER)
+
+
+def test_what_a_page_says_counts_though_it_is_the_only_one_with_its_title(site: Site) -> None:
+    assert site.read("/x", 101, title="Another") == Verdict(None, True, False)
 
 
 def test_pages_without_a_title_are_not_alike_for_that() -> None:
     site = Site()
     for number in range(9):
         site.read(f"/{number}", title="")
-    assert not site.barren.watches(HOST)
+    assert not site.barren.suspicious(HOST)
 
 
 def test_pages_that_cannot_be_compared_yet_are_neither_new_nor_counted() -> None:
@@ -171,13 +177,13 @@ def test_redirects_that_lead_on_and_on_count_as_copies(site: Site) -> None:
 # ---------------------------------------------------------------- bounds
 
 
-def test_without_a_limit_nothing_is_counted_and_no_host_watched() -> None:
+def test_without_a_limit_nothing_is_counted_and_no_title_suspicious() -> None:
     site = Site(limit=None).watched()
     assert site.read("/x", first=1) == Verdict(1, False, False)
     for number in range(99):
         site.copies("/s/{}", 1)
         site.barren.led_on(0, HOST, f"http://a.example/door/{number}")
-    assert not site.barren.watches(HOST)
+    assert not site.barren.suspicious(HOST)
     assert not site.refuses("/s/1")
 
 
@@ -188,7 +194,7 @@ def test_hosts_that_were_not_met_lately_are_forgotten(
     site.copies("/s/{}", LIMIT)
     for host in (7, 8):
         site.read("/", first=1, host=host)
-    assert not site.barren.watches(HOST)
+    assert not site.barren.suspicious(HOST)
     assert not site.refuses("/s/1")
 
 

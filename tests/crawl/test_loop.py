@@ -148,9 +148,9 @@ def test_a_page_that_is_too_much_for_the_reader_fails_alone(
         return Failed(kind=FailureKind.TOO_LARGE)
 
     def fail_once(
-        self: Reader, page: Page, url: str, *, with_text: bool
+        self: Reader, page: Page, url: str, *, suspicious: int
     ) -> Callable[[], Awaitable[Reading | Failed]]:
-        return fail if url.endswith("/0") else later(self, page, url, with_text=with_text)
+        return fail if url.endswith("/0") else later(self, page, url, suspicious=suspicious)
 
     monkeypatch.setattr(Reader, "later", fail_once)
     run = crawl(star(A, 2), path, f"{A}/")

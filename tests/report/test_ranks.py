@@ -142,7 +142,7 @@ def test_top_says_of_a_page_whether_it_was_fetched(store: Path) -> None:
     assert [url for url, page in found.items() if page.fetched] == urls(store, fetched=True)
     assert list(found[A]._asdict()) == [
         *("rank", "url", "importance", "cash", "history"),
-        *("inlinks", "fetched", "status", "title", "host"),
+        *("inlinks", "fetched", "status", "title", "host", "score"),
     ]
 
 

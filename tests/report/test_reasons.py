@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind, Refusal, State
 from minicrawl.report.reasons import Explanation, Fetch, explain
 from minicrawl.report.snapshot import snapshot
@@ -189,12 +189,12 @@ def test_what_is_no_url_is_refused(store: Path) -> None:
 
 
 def test_an_unknown_url_is_answered_with_the_nearest_of_its_host(store: Path) -> None:
-    with pytest.raises(MinicrawlError, match="known on its host: ") as caught:
+    with pytest.raises(UsageError, match="known on its host: ") as caught:
         explained(store, "http://a.example/older")
-    assert caught.value.exit_code == 1
+    assert caught.value.exit_code == 2
     assert str(caught.value).partition("known on its host: ")[2].split(", ")[0] == MOVED
 
 
 def test_an_unknown_host_is_said_to_be_one(store: Path) -> None:
-    with pytest.raises(MinicrawlError, match=r"not known; no page of d\.example is"):
+    with pytest.raises(UsageError, match=r"not known; no page of d\.example is"):
         explained(store, "http://d.example/")

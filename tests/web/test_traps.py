@@ -13,6 +13,8 @@ from minicrawl.web.traps import (
     said,
     segments,
     shape,
+    title_bit,
+    title_code,
     values,
     without,
 )
@@ -133,6 +135,16 @@ def test_pages_that_differ_in_numbers_have_the_same_gist_but_another_text() -> N
 
 def test_pages_of_other_words_have_another_gist() -> None:
     assert said(page("One")).gist != said(page("Two")).gist
+
+
+def test_titles_that_differ_in_numbers_are_one() -> None:
+    assert title_code("May 2003") == title_code("May 2004") != title_code("June 2003")
+    assert title_bit("May 2003") == title_bit("May 2004")
+    assert title_bit("May").bit_count() == 1
+
+
+def test_no_title_has_no_code() -> None:
+    assert title_code("") == title_code("2003") == 0
 
 
 def test_a_page_without_words_says_nothing() -> None:

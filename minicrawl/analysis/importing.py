@@ -1,0 +1,212 @@
+"""A graph as a store: what a crawl would have left that read every page with links, each once.
+
+Laws: the store gets its name when it is whole, and none is overwritten. Names that are spelled in
+two ways and are one URL become one page. A page without links is one that was not read. A link of
+a page to itself is none, as in a crawl.
+
+home    where a node is in the store: an origin and a path
+weight  A store keeps whole numbers. Weights that are whole stay as they are, others are scaled so
+        that the largest is 2^31; where all are alike there are none.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.export.cells import visible
+from minicrawl.frontier.gathering import gathered
+from minicrawl.frontier.pages import Frontier
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.named import NamedGraph
+from minicrawl.model import State
+from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.store import tables
+from minicrawl.store.records import (
+    NOT_ASKED,
+    Batch,
+    DocumentRow,
+    FetchRow,
+    HostRow,
+    StepRow,
+    Terms,
+    UrlRow,
+)
+from minicrawl.store.writer import Store
+from minicrawl.web.homes import Home, home
+
+TERMS = Terms(strip_marks=False, imported=True)
+
+_NAMES_AT_ONCE = 10_000
+_BIRTHS_AT_ONCE = 50_000
+_VISITS_AT_ONCE = 5_000
+_CHANGES_A_CHECKPOINT = 1_000_000
+_LARGEST_WEIGHT = 2**31
+_LARGEST_WHOLE = 2**53
+
+Tell = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What came of it."""
+
+    pages: int
+    links: int
+    read: int
+    merged: int
+    """Names that are one URL with another."""
+    self_links: int
+    """Links that were left out."""
+    store: Path
+
+
+class Web(NamedTuple):
+    """What goes into the store: homes all differ, weights are those of the links if they differ."""
+
+    homes: Sequence[Home]
+    graph: Csr
+    weights: NDArray[np.int64] | None
+
+
+def import_graph(
+    named: NamedGraph, store: Path, label: str, now: float, tell: Tell = lambda _share: None
+) -> Imported:
+    """Make the store; `label` says in it where the graph is from."""
+    refuse_to_overwrite(store)
+    web = _web_of(named)
+    store.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix=f".{store.name}-", dir=store.parent) as folder:
+        beside = Path(folder, store.name)
+        with closing(Store.open(beside)) as opened:
+            opened.agree(TERMS)
+            _Reader(opened, web, label, now).read_all(tell)
+        refuse_to_overwrite(store)
+        beside.rename(store)
+    return Imported(
+        pages=web.graph.nodes,
+        links=web.graph.edges,
+        read=int(np.count_nonzero(web.graph.out_degrees())),
+        merged=named.graph.nodes - web.graph.nodes,
+        self_links=int(np.count_nonzero(named.graph.sources() == named.graph.targets)),
+        store=store,
+    )
+
+
+def refuse_to_overwrite(store: Path) -> None:
+    """A store is imported into a new file."""
+    if store.exists():
+        raise UsageError(f"{store} exists: an import makes a new store and overwrites none")
+
+
+# ---------------------------------------------------------------- what goes into the store
+
+
+def _web_of(named: NamedGraph) -> Web:
+    graph, weights = named.graph, named.weights
+    pages: dict[Home, int] = {}
+    page_of = np.fromiter(
+        (pages.setdefault(home, len(pages)) for home in _homes(named)),
+        dtype=np.int64,
+        count=graph.nodes,
+    )
+    sources, targets = page_of[graph.sources()], page_of[graph.targets]
+    abroad = sources != targets
+    sources, targets = sources[abroad], targets[abroad]
+    linked = Csr.from_edges(len(pages), sources, targets)
+    if weights is None:
+        return Web(list(pages), linked, None)
+    _, link = np.unique(sources * len(pages) + targets, return_inverse=True)
+    summed = np.bincount(link, weights=weights[abroad]).astype(np.float64, copy=False)
+    return Web(list(pages), linked, _whole(summed))
+
+
+def _homes(named: NamedGraph) -> Iterator[Home]:
+    for first in range(0, len(named.names), _NAMES_AT_ONCE):
+        nodes = range(first, min(first + _NAMES_AT_ONCE, len(named.names)))
+        yield from map(home, map(visible, named.names.of(nodes)))
+
+
+def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
+    """The weights as whole numbers above 0; nothing where all are alike."""
+    if not weights.size or (weights == weights[0]).all():
+        return None
+    largest = float(weights.max())
+    if largest > _LARGEST_WHOLE or (weights != np.rint(weights)).any():
+        weights = weights * (_LARGEST_WEIGHT / largest)
+    found: NDArray[np.int64] = np.maximum(np.rint(weights), 1).astype(np.int64)
+    return found
+
+
+# ---------------------------------------------------------------- how it gets there
+
+
+class _Reader:
+    """Reads all pages that have links, one after the other, and writes down what happened."""
+
+    def __init__(self, store: Store, web: Web, label: str, now: float) -> None:
+        self._store, self._web = store, web
+        self._label, self._now = f"imported from {label}", now
+        self._frontier = Frontier(TERMS, _nothing_is_spent_twice)
+        self._fetches = 0
+
+    def read_all(self, tell: Tell) -> None:
+        self._bear_all()
+        reads = np.flatnonzero(self._web.graph.out_degrees())
+        for first in range(0, len(reads), _VISITS_AT_ONCE):
+            self._visit(reads[first : first + _VISITS_AT_ONCE].tolist())
+            tell(min(first + _VISITS_AT_ONCE, len(reads)) / len(reads))
+        self._commit(Batch(), {tables.GATHERED: gathered(self._frontier)})
+        self._store.checkpoint(self._frontier.checkpoint())
+
+    def _bear_all(self) -> None:
+        homes, hosts = self._web.homes, dict[str, int]()
+        for first in range(0, len(homes), _BIRTHS_AT_ONCE):
+            born, batch = homes[first : first + _BIRTHS_AT_ONCE], Batch()
+            for page, (origin, path) in enumerate(born, start=first):
+                if origin not in hosts:
+                    hosts[origin] = len(hosts)
+                    batch.hosts.append(HostRow(hosts[origin], origin))
+                batch.urls.append(UrlRow(page, hosts[origin], path, 0))
+            batch.steps.append(self._do(Step(Kind.BORN, born=len(born)), State.UNREAD))
+            self._commit(batch)
+
+    def _visit(self, pages: list[int]) -> None:
+        batch = Batch()
+        for page in pages:
+            step = Step(Kind.VISIT, page, spending=self._spending(page))
+            batch.steps.append(self._do(step, State.FETCHED))
+            batch.fetches.append(FetchRow(page, self._now, NOT_ASKED, None, 0, 0.0, self._label))
+            batch.documents.append(
+                DocumentRow(page, "", 0, None, None, 0, False, self._now, self._now, 0, 0)
+            )
+        self._fetches += len(pages)
+        self._commit(batch)
+        if self._frontier.changes > _CHANGES_A_CHECKPOINT:
+            self._store.checkpoint(self._frontier.checkpoint())
+
+    def _spending(self, page: int) -> Spending:
+        graph, weights = self._web.graph, self._web.weights
+        row = slice(graph.starts[page], graph.starts[page + 1])
+        links = graph.targets[row].tolist()
+        return Spending(links) if weights is None else Spending(links, weights[row].tolist())
+
+    def _do(self, step: Step, state: State) -> StepRow:
+        row = StepRow(self._frontier.last_seq + 1, state, step)
+        self._frontier.apply(row)
+        return row
+
+    def _commit(self, batch: Batch, others: Mapping[str, object] | None = None) -> None:
+        counted = {tables.FETCHES: self._fetches, **(others or {})}
+        batch.counters = self._frontier.tally() | counted
+        self._store.commit(batch)
+
+
+def _nothing_is_spent_twice(seq: int) -> Spending:
+    raise LookupError(f"every page is read once, so nobody asks for step {seq}")

@@ -1,0 +1,120 @@
+"""Seeds from the communities of a graph: found, carried over to a newer graph, and tried.
+
+Law: whatever is drawn is drawn from the seed of the dice; the same graph gives the same seeds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from minicrawl.analysis.source import Progress, Source
+from minicrawl.errors import UsageError
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.diameter import Extent, exact, exact_work, sampled
+from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.outline import MOST_WORK
+from minicrawl.opic.offline import LinkMatrix
+from minicrawl.ranks.scores import Floats
+from minicrawl.ranks.seeds.cores import Core, Rule
+from minicrawl.ranks.seeds.evaluation import Depth, between_cores, compared
+from minicrawl.ranks.seeds.extraction import extracted
+from minicrawl.ranks.seeds.succession import Heir, most_similar, still_there
+
+
+class Take(StrEnum):
+    """Which page of a core is the seed."""
+
+    HUB = "hub"
+    AUTHORITY = "authority"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SeedSet:
+    """Seeds and the cores that they were taken from, one from each."""
+
+    named: NamedGraph
+    cores: Sequence[Core]
+    seeds: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sown:
+    """Seeds in the graph that is crawled; in a newer one they are what the heirs say."""
+
+    named: NamedGraph
+    seeds: Sequence[int]
+    heirs: Sequence[Heir] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trial:
+    """How far apart the cores are, in a graph so wide, and what crawls read on each depth."""
+
+    between_cores: NDArray[np.int32]
+    extent: Extent
+    depths: Sequence[Depth]
+
+
+def seed_set(source: Source, count: int, rule: Rule, take: Take) -> SeedSet:
+    """So many seeds, or as many as there are communities."""
+    named = source.graph
+    hosts = named.names.hosts().of_node
+    with source.progress("cores") as tell:
+        cores = extracted(named.graph, hosts, count, rule, tell=tell)
+    if not cores:
+        raise UsageError(_poverty(named.graph))
+    hubs = take is Take.HUB
+    seeds = [core.best_hub if hubs else core.best_authority for core in cores]
+    return SeedSet(named=named, cores=cores, seeds=seeds)
+
+
+def sown(found: SeedSet) -> Sown:
+    """The seeds where they were found."""
+    return Sown(named=found.named, seeds=found.seeds)
+
+
+def sown_anew(found: SeedSet, newer: NamedGraph, *, similar: bool) -> Sown:
+    """The seeds in a newer graph; where `similar`, pages like them stand in for who vanished."""
+    inherit = most_similar if similar else still_there
+    heirs = inherit(found.named, newer, found.seeds)
+    nodes = [heir.node for heir in heirs if heir.node is not None]
+    if not nodes:
+        raise UsageError(f"none of the {len(heirs)} seeds is in the newer graph: is it of one web?")
+    return Sown(named=newer, seeds=list(dict.fromkeys(nodes)), heirs=heirs)
+
+
+def trial(
+    found: SeedSet, crawled: Sown, *, draws: int, dice: Generator, progress: Progress
+) -> Trial:
+    """The cores are tried where they were found, the seeds where they are crawled from."""
+    graph = found.named.graph
+    with progress("distances") as tell:
+        extent = _extent(graph, dice)
+        distances = between_cores(graph, found.cores, tell)
+    graph = crawled.named.graph
+    with progress("crawls") as tell:
+        worth = _importance(graph)
+        depths = compared(graph, worth, crawled.seeds, dice, draws=draws, tell=tell)
+    return Trial(between_cores=distances, extent=extent, depths=depths)
+
+
+def _extent(graph: Csr, dice: Generator) -> Extent:
+    return exact(graph) if exact_work(graph) <= MOST_WORK else sampled(graph, dice)
+
+
+def _importance(graph: Csr) -> Floats:
+    matrix = LinkMatrix(nodes=graph.nodes, sources=graph.sources(), targets=graph.targets)
+    return matrix.fixpoint(tolerance=1e-9).importance
+
+
+def _poverty(graph: Csr) -> str:
+    if not graph.edges:
+        return "the graph has no links: there is no community in it to take a seed from"
+    return (
+        f"all {graph.edges:,} links stay inside their hosts: "
+        "the communities that seeds are taken from are made of links between hosts"
+    )

@@ -1,0 +1,106 @@
+"""Where the graph of an analysis comes from: the links of a store, or a graph file.
+
+Laws: page i of the store is node i, whether it was read or not; a link to a page that stands for
+another one leads to that. Links are loaded when they are asked for, and once.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.named import Hosts, NamedGraph
+from minicrawl.graph.rows import Rows
+from minicrawl.graphfiles.reading import read
+from minicrawl.report.flows import flows
+from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.store import questions
+from minicrawl.store.trouble import understood
+from minicrawl.web import urls
+
+Tell = Callable[[float], None]
+"""Is told the share done, between 0 and 1."""
+Progress = Callable[[str], AbstractContextManager[Tell]]
+"""Gives a `Tell` for what goes by this name."""
+
+_PAGES_AT_ONCE = 10_000
+
+
+class Source:
+    """A graph to be analysed; `snapshot` is None where it is that of a file."""
+
+    def __init__(
+        self, read: Callable[[Tell], NamedGraph], progress: Progress, seen: Snapshot | None = None
+    ) -> None:
+        self.snapshot = seen
+        self.progress = progress
+        self._read = read
+
+    @cached_property
+    def graph(self) -> NamedGraph:
+        """The whole of it."""
+        with self.progress("links") as tell:
+            return self._read(tell)
+
+
+def unseen(_label: str) -> AbstractContextManager[Tell]:
+    """Progress that nobody is shown."""
+    return nullcontext(lambda _share: None)
+
+
+@contextmanager
+def opened(store: Path, graph: Path | None, progress: Progress = unseen) -> Iterator[Source]:
+    """The graph file, or without one the store."""
+    if graph is not None:
+        yield Source(partial(read, graph), progress)
+        return
+    with snapshot(store) as seen:
+        yield Source(partial(_links, seen), progress, seen)
+
+
+class Urls:
+    """The pages of a store by their URLs, which are asked of it."""
+
+    def __init__(self, seen: Snapshot) -> None:
+        self._seen = seen
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        found: list[str] = []
+        with understood(self._seen.path):
+            for first in range(0, len(nodes), _PAGES_AT_ONCE):
+                block = nodes[first : first + _PAGES_AT_ONCE]
+                found += questions.places(self._seen.connection, block).urls
+        return found
+
+    def find(self, names: Sequence[str]) -> list[int | None]:
+        strip_marks = self._seen.frontier.terms.strip_marks
+        seeds = [urls.seed(name, strip_marks=strip_marks) for name in names]
+        wanted = [urls.split(url) for url in seeds if url is not None]
+        found = iter(questions.find_all(self._seen.connection, wanted))
+        return [None if url is None else next(found) for url in seeds]
+
+    def hosts(self) -> Hosts:
+        numbers: dict[str, int] = {}
+        of_origin = [numbers.setdefault(host, len(numbers)) for host in self._seen.hosts]
+        of_node = np.array(of_origin, dtype=np.int32)[self._seen.host_of]
+        return Hosts(of_node, list(numbers))
+
+
+def _links(seen: Snapshot, tell: Tell) -> NamedGraph:
+    if not seen.frontier.terms.links:
+        raise UsageError(f"{seen.path} was crawled with --no-links: it has no links to rank by")
+    if not len(seen):
+        raise UsageError(f"{seen.path} has no page yet: there is nothing to rank")
+    rows, given = Rows(len(seen)), 0
+    spent = len(seen.frontier.books.forwards) + int(np.count_nonzero(seen.was_read))
+    for givers, ends, _ in flows(seen):
+        rows.add(givers, ends)
+        given += int(np.count_nonzero(np.diff(givers, prepend=-1)))
+        tell(min(given / max(spent, 1), 1.0))
+    return NamedGraph(graph=rows.graph(), names=Urls(seen))

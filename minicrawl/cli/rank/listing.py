@@ -1,0 +1,74 @@
+"""`minicrawl rank list`: the ranks that are kept."""
+
+import json
+import math
+from pathlib import Path
+
+import click
+
+from minicrawl.cli.stores import json_option, store_option
+from minicrawl.cli.tables import show_json, show_list
+from minicrawl.report.kept import Kept, kept
+from minicrawl.report.ranks import iso
+from minicrawl.store.reader import reading
+
+HEADINGS = (
+    *("nodes", "links", "iterations", "error", "made at", "name"),
+    "made with, and what has happened since",
+)
+NOTHING = "no ranks are kept: `minicrawl rank` makes some"
+
+
+@click.command("list")
+@json_option
+@store_option
+def list_ranks(store: Path, as_json: bool) -> None:
+    """List the ranks that are kept, what each was made with, and if the crawl went on since."""
+    with reading(store) as connection:
+        found = kept(store, connection)
+    if as_json:
+        show_json([_document(one) for one in found])
+    elif found:
+        show_list(HEADINGS, map(_line, found), texts=2)
+    else:
+        click.echo(NOTHING)
+
+
+def _document(kept: Kept) -> dict[str, object]:
+    row = kept.row
+    return {
+        "name": row.name,
+        "options": json.loads(row.options),
+        "made_at": iso(row.made_at),
+        "nodes": row.nodes,
+        "edges": row.edges,
+        "iterations": row.iterations,
+        "error_bound": row.error_bound if math.isfinite(row.error_bound) else None,
+        "converged": row.converged,
+        "current": kept.is_current,
+        "unranked": kept.unranked,
+    }
+
+
+def _line(kept: Kept) -> tuple[str, ...]:
+    row = kept.row
+    return (
+        f"{row.nodes:,}",
+        f"{row.edges:,}",
+        f"{row.iterations:,}",
+        f"{row.error_bound:.1e}",
+        iso(row.made_at),
+        row.name,
+        "; ".join((*_made_with(json.loads(row.options)), *_caveats(kept))),
+    )
+
+
+def _made_with(options: dict[str, object]) -> list[str]:
+    return [f"{name} {value}" for name, value in options.items() if value not in (None, False)]
+
+
+def _caveats(kept: Kept) -> list[str]:
+    said = [] if kept.row.converged else ["not converged"]
+    if not kept.is_current:
+        said.append(f"the crawl went on: {kept.unranked:,} pages have no score")
+    return said

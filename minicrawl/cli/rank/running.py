@@ -1,0 +1,104 @@
+"""What all ranks have in common: their options, what is kept of them, how they are shown.
+
+A command decorated by `ranking` gets the graph and a function to tell how far it has come, besides
+its own options, and answers with scores; or with several by their names, the main one first: these
+are kept and shown as RANK-NAME.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import click
+
+from minicrawl.analysis.keeping import checked_name, keep
+from minicrawl.analysis.source import Source
+from minicrawl.cli.sources import source_options
+from minicrawl.cli.stores import count_option, json_option, percent
+from minicrawl.cli.tables import show_json, show_list
+from minicrawl.graph.named import NamedGraph
+from minicrawl.ranks.scores import Scores
+from minicrawl.report.ranks import richest
+
+Command = Callable[..., Any]
+
+HEADINGS = ("rank", "score", "node")
+
+
+class Shown(NamedTuple):
+    """A rank and its best nodes."""
+
+    name: str
+    graph: NamedGraph
+    scores: Scores
+    best: list[tuple[str, float]]
+
+
+def ranking(command: Command) -> Command:
+    """Hands the command `named`, the graph, and `tell`; keeps and shows what it answers."""
+
+    @functools.wraps(command)
+    def with_graph(source: Source, name: str | None, n: int, as_json: bool, **options: Any) -> None:
+        usual = str(click.get_current_context().command.name)
+        name = checked_name(usual if name is None else name)
+        graph = source.graph
+        with source.progress(name) as tell:
+            found = _by_name(name, command(named=graph, tell=tell, **options))
+        try:
+            keep(source, found, options)
+        finally:
+            shown = [_shown(name, graph, scores, n) for name, scores in found.items()]
+            show_json(_as_json(shown)) if as_json else _show(shown)
+
+    as_option = click.option(
+        "--as", "name", metavar="NAME", help="The name to keep it by.  [default: the command's]"
+    )
+    return source_options(json_option(count_option(100)(as_option(with_graph))))
+
+
+def _by_name(name: str, answer: Scores | Mapping[str, Scores]) -> dict[str, Scores]:
+    if isinstance(answer, Scores):
+        return {name: answer}
+    return {f"{name}-{suffix}": scores for suffix, scores in answer.items()}
+
+
+def _shown(name: str, named: NamedGraph, scores: Scores, count: int) -> Shown:
+    nodes = richest(scores.values, count)
+    best = zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True)
+    return Shown(name, named, scores, list(best))
+
+
+def _as_json(shown: list[Shown]) -> dict[str, object]:
+    """The main rank; what else came of the same run is beside it."""
+    first, *others = map(_document, shown)
+    return first | ({"others": others} if others else {})
+
+
+def _document(shown: Shown) -> dict[str, object]:
+    bound = shown.scores.error_bound
+    return {
+        "rank": shown.name,
+        "nodes": shown.graph.graph.nodes,
+        "edges": shown.graph.graph.edges,
+        "iterations": shown.scores.iterations,
+        "error_bound": bound if math.isfinite(bound) else None,
+        "scores": [{"node": node, "score": score} for node, score in shown.best],
+    }
+
+
+def _show(shown: list[Shown]) -> None:
+    for one in shown:
+        rows = enumerate(one.best, start=1)
+        lines = ((f"{place:,}", percent(score), node) for place, (node, score) in rows)
+        show_list(HEADINGS, lines, texts=1)
+        click.echo("; ".join(_caption(one)))
+
+
+def _caption(shown: Shown) -> Iterator[str]:
+    graph, scores = shown.graph.graph, shown.scores
+    yield f"{shown.name} of {graph.nodes:,} nodes, {graph.edges:,} links"
+    if scores.iterations:
+        yield f"{scores.iterations:,} iterations, error {scores.error_bound:.1e} at most"
+    if not scores.converged:
+        yield "not converged"

@@ -1,0 +1,105 @@
+"""Ranks that are kept, by their names: what each was made with, and the scores of its pages.
+
+Laws: a rank takes the place of its former self whole; to write it and to read it costs memory for
+a block of scores at a time. A page that became known later has no score, and reads as NaN.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.store.beside import writing_beside
+from minicrawl.store.tables import Connection
+
+_SCORES_AT_ONCE = 1 << 16
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS ranks (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    options TEXT NOT NULL,      -- as JSON
+    made_at REAL NOT NULL,
+    step INTEGER NOT NULL,      -- the last one that it knows of
+    nodes INTEGER NOT NULL,     -- the pages that the store knew
+    edges INTEGER NOT NULL,
+    iterations INTEGER NOT NULL,
+    error_bound REAL NOT NULL,
+    converged INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS scores (
+    rank INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    scores BLOB NOT NULL,       -- a float for each page of the block
+    PRIMARY KEY (rank, block)
+)
+"""
+
+
+class RankRow(NamedTuple):
+    """What a rank was made with, and what came of it."""
+
+    name: str
+    options: str
+    made_at: float
+    step: int
+    nodes: int
+    edges: int
+    iterations: int
+    error_bound: float
+    converged: bool
+
+
+Floats = NDArray[np.float64] | NDArray[np.float32]
+
+
+def keep(store: Path, connection: Connection, found: Iterable[tuple[RankRow, Floats]]) -> None:
+    """Keep these ranks of the store that `connection` reads, all of them or none."""
+    with writing_beside(store, connection, _SCHEMA) as derived:
+        for row, values in found:
+            _replace(derived, row, values)
+
+
+def kept(derived: Connection | None) -> list[RankRow]:
+    """The ranks that are there, by their names."""
+    if derived is None or not _has_ranks(derived):
+        return []
+    columns = ", ".join(RankRow._fields)
+    rows = derived.execute(f"SELECT {columns} FROM ranks ORDER BY name")
+    return [RankRow._make(row)._replace(converged=bool(row[-1])) for row in rows]
+
+
+def scores(derived: Connection, name: str, pages: int) -> NDArray[np.float64]:
+    """The scores that this rank gives to the pages that the store knows now."""
+    found = np.full(pages, np.nan)
+    cursor = derived.execute(
+        "SELECT block, scores FROM scores JOIN ranks ON ranks.id = rank WHERE name = ?", (name,)
+    )
+    for block, blob in cursor:
+        first = block * _SCORES_AT_ONCE
+        values = np.frombuffer(blob)[: max(pages - first, 0)]
+        found[first : first + len(values)] = values
+    return found
+
+
+def _has_ranks(derived: Connection) -> bool:
+    """The file may hold other things only."""
+    found = derived.execute("SELECT 1 FROM sqlite_master WHERE name = 'ranks'").fetchone()
+    return found is not None
+
+
+def _replace(derived: Connection, row: RankRow, values: Floats) -> None:
+    derived.execute(
+        "DELETE FROM scores WHERE rank = (SELECT id FROM ranks WHERE name = ?)", (row.name,)
+    )
+    derived.execute("DELETE FROM ranks WHERE name = ?", (row.name,))
+    cursor = derived.execute("INSERT INTO ranks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    for number, blob in zip(count(), _blobs(values), strict=False):
+        derived.execute("INSERT INTO scores VALUES (?, ?, ?)", (cursor.lastrowid, number, blob))
+
+
+def _blobs(values: Floats) -> Iterator[bytes]:
+    for first in range(0, len(values), _SCORES_AT_ONCE):
+        yield values[first : first + _SCORES_AT_ONCE].astype(np.float64).tobytes()

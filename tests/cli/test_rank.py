@@ -1,0 +1,207 @@
+"""`minicrawl rank`: what all ranks print, keep and refuse."""
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+
+from minicrawl.analysis.source import Tell
+from minicrawl.cli import main
+from minicrawl.cli import rank as group
+from minicrawl.cli.rank.running import ranking
+from minicrawl.graph.named import NamedGraph
+from minicrawl.ranks.scores import Scores
+from minicrawl.store import ranks
+from minicrawl.store.beside import beside, reading_beside
+from minicrawl.store.ranks import RankRow
+from minicrawl.store.reader import reading
+from minicrawl.store.records import Terms
+from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    path = tmp_path / "web.txt"
+    path.write_text("10 20\n10 30\n20 30\n40 30\n")
+    return path
+
+
+def document(capsys: Captured, *arguments: str | Path) -> Any:
+    assert main(["rank", *map(str, arguments), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
+
+
+def refusal(capsys: Captured, *arguments: str | Path) -> str:
+    assert main(["rank", *map(str, arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("minicrawl: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def kept(store: Path) -> list[RankRow]:
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        return ranks.kept(derived)
+
+
+class TestDegree:
+    def test_a_graph_file_is_ranked_by_its_ids(self, graph: Path, capsys: Captured) -> None:
+        assert document(capsys, "degree", "--graph", graph) == {
+            "rank": "degree",
+            "nodes": 4,
+            "edges": 4,
+            "iterations": 0,
+            "error_bound": 0.0,
+            "scores": [
+                {"node": "30", "score": 0.75},
+                {"node": "20", "score": 0.25},
+                {"node": "10", "score": 0.0},
+                {"node": "40", "score": 0.0},
+            ],
+        }
+
+    def test_links_from_a_page_count_when_they_are_asked_for(
+        self, graph: Path, capsys: Captured
+    ) -> None:
+        found = document(capsys, "degree", "--direction", "out", "--n", "1", "--graph", graph)
+        assert found["scores"] == [{"node": "10", "score": 0.5}]
+
+    def test_a_store_is_ranked_by_its_urls(self, store: Path, capsys: Captured) -> None:
+        found = document(capsys, "degree", "--store", store)
+        assert (found["nodes"], found["edges"]) == (6, 6)
+        assert found["scores"][0] == {"node": A, "score": 2 / 6}
+        assert {score["node"] for score in found["scores"]} == {A, B, C, DEEP, GONE, MOVED}
+
+    def test_people_get_a_table_and_a_line_about_it(self, graph: Path, capsys: Captured) -> None:
+        assert main(["rank", "degree", "--n", "1", "--graph", str(graph)]) == 0
+        assert capsys.readouterr().out == (
+            "rank      score  node\n   1  75.0000 %  30\ndegree of 4 nodes, 4 links\n"
+        )
+
+
+class TestKeeping:
+    def test_a_rank_is_kept_by_its_name_with_what_it_was_made_with(
+        self, store: Path, capsys: Captured
+    ) -> None:
+        document(capsys, "degree", "--store", store)
+        document(capsys, "degree", "--direction", "out", "--as", "hubs", "--store", store)
+        assert [(row.name, row.options, row.nodes, row.edges) for row in kept(store)] == [
+            ("degree", '{"direction": "in"}', 6, 6),
+            ("hubs", '{"direction": "out"}', 6, 6),
+        ]
+
+    def test_nothing_is_kept_of_a_graph_file(self, graph: Path, capsys: Captured) -> None:
+        document(capsys, "degree", "--graph", graph)
+        assert [path.name for path in graph.parent.iterdir()] == ["web.txt"]
+
+    def test_it_works_while_a_crawl_is_writing(self, tmp_path: Path, capsys: Captured) -> None:
+        with closing(HandCrawl(tmp_path / "busy.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [B])
+            crawl.commit()
+            assert document(capsys, "degree", "--store", crawl.path)["edges"] == 1
+            crawl.read(B, [C])
+        assert document(capsys, "degree", "--store", crawl.path)["edges"] == 2
+
+    def test_what_cannot_be_kept_is_shown_all_the_same(self, store: Path, capsys: Captured) -> None:
+        beside(store).write_bytes(b"something else" * 100)
+        assert main(["rank", "degree", "--store", str(store), "--json"]) == 1
+        out, err = capsys.readouterr()
+        assert json.loads(out)["nodes"] == 6
+        assert "delete it" in err
+
+
+class TestRefusals:
+    def test_a_store_without_links(self, tmp_path: Path, capsys: Captured) -> None:
+        path = filled_store(tmp_path / "crawl.db", Terms(links=False))
+        assert "--no-links" in refusal(capsys, "degree", "--store", path)
+
+    def test_a_store_without_pages(self, tmp_path: Path, capsys: Captured) -> None:
+        with closing(HandCrawl(tmp_path / "new.db")) as crawl:
+            pass
+        assert "nothing to rank" in refusal(capsys, "degree", "--store", crawl.path)
+
+    def test_an_empty_graph_file(self, tmp_path: Path, capsys: Captured) -> None:
+        path = tmp_path / "web.txt"
+        path.write_text("# nothing\n")
+        assert "no link in it" in refusal(capsys, "degree", "--graph", path)
+
+    def test_an_absent_graph_file(self, capsys: Captured) -> None:
+        assert "absent.txt" in refusal(capsys, "degree", "--graph", "absent.txt")
+
+    def test_two_graphs(self, store: Path, graph: Path, capsys: Captured) -> None:
+        found = refusal(capsys, "degree", "--graph", graph, "--store", store)
+        assert "leave out one" in found
+
+    @pytest.mark.parametrize("name", ["opic", "a,b", "", "-x", "ä", "A", "a b", "x" * 65])
+    def test_a_name_that_no_rank_may_have(self, store: Path, capsys: Captured, name: str) -> None:
+        refusal(capsys, "degree", f"--as={name}", "--store", store)
+        assert not beside(store).exists()
+
+    def test_a_rank_that_there_is_none_of(self, capsys: Captured) -> None:
+        assert "No such command 'degre'" in refusal(capsys, "degre")
+
+
+class TestEveryRank:
+    """By a command that is there for the test alone."""
+
+    @pytest.fixture(autouse=True)
+    def _command(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        @click.command("twin")
+        @click.option("--fail", is_flag=True)
+        @ranking
+        def twin(named: NamedGraph, tell: Tell, fail: bool) -> Mapping[str, Scores]:
+            tell(0.5)
+            if fail:
+                raise KeyboardInterrupt
+            nodes = named.graph.nodes
+            values = np.arange(nodes, dtype=np.float32)
+            return {
+                "up": Scores(values=values, iterations=7, error_bound=0.25, converged=False),
+                "down": Scores(
+                    values=-values, iterations=7, error_bound=float("inf"), converged=False
+                ),
+            }
+
+        monkeypatch.setitem(group.rank.commands, "twin", twin)
+
+    def test_several_of_one_run_are_kept_and_shown(self, store: Path, capsys: Captured) -> None:
+        found = document(capsys, "twin", "--n", "1", "--as", "two", "--store", store)
+        (other,) = found.pop("others")
+        assert list(found) == ["rank", "nodes", "edges", "iterations", "error_bound", "scores"]
+        assert (found["rank"], other["rank"]) == ("two-up", "two-down")
+        assert (found["error_bound"], other["error_bound"]) == (0.25, None)
+        assert other["scores"] == [{"node": A, "score": 0.0}]
+        assert [row.name for row in kept(store)] == ["two-down", "two-up"]
+        assert not any(row.converged for row in kept(store))
+
+    def test_a_rank_that_has_not_converged_says_so(self, graph: Path, capsys: Captured) -> None:
+        assert main(["rank", "twin", "--n", "1", "--graph", str(graph)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[2] == (
+            "twin-up of 4 nodes, 4 links; 7 iterations, error 2.5e-01 at most; not converged"
+        )
+
+    def test_what_is_broken_off_leaves_the_last_good_result(
+        self, store: Path, capsys: Captured
+    ) -> None:
+        document(capsys, "twin", "--store", store)
+        before = kept(store)
+        assert main(["rank", "twin", "--fail", "--store", str(store)]) == 130
+        assert capsys.readouterr() == ("", "minicrawl: interrupted\n")
+        assert kept(store) == before

@@ -1,0 +1,101 @@
+"""The diameter is the longest of all shortest paths; only pairs that a path joins count."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.graph import diameter
+from minicrawl.graph.diameter import Extent, exact, exact_work, sampled
+from tests.graph.test_csr import Link, graph_of, nodes_and_links
+from tests.real_graphs import graph_in
+
+# 0 -> 1 -> 2 -> 3, a way round 0 -> 2, and 4 which nobody links to
+LINKS = [(0, 1), (1, 2), (2, 3), (0, 2), (4, 0)]
+
+
+def dice() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def test_the_longest_of_the_shortest_paths_and_their_mean() -> None:
+    # From 4: 1, 2, 2, 3; from 0: 1, 1, 2; from 1: 1, 2; from 2: 1.
+    assert exact(graph_of(5, LINKS)) == Extent(3, 16 / 10, 10, is_exact=True)
+
+
+@pytest.mark.parametrize(("nodes", "links"), [(0, []), (1, []), (3, []), (2, [(0, 0), (1, 1)])])
+def test_where_no_page_reaches_another_there_is_no_mean(nodes: int, links: list[Link]) -> None:
+    graph = graph_of(nodes, links)
+    assert exact(graph) == Extent(0, None, 0, is_exact=True)
+    assert sampled(graph, dice()) == Extent(0, None, 0, is_exact=False)
+
+
+@given(nodes_and_links())
+def test_it_agrees_with_networkx(case: tuple[int, list[Link]]) -> None:
+    nodes, links = case
+    oracle = networkx.DiGraph(links)
+    oracle.add_nodes_from(range(nodes))
+    paths = networkx.all_pairs_shortest_path_length(oracle)
+    lengths = [length for _, ends in paths for length in ends.values() if length]
+    found = exact(graph_of(nodes, links))
+    assert (found.diameter, found.pairs) == (max(lengths, default=0), len(lengths))
+    assert found.mean_distance == (pytest.approx(np.mean(lengths)) if lengths else None)
+
+
+@given(nodes_and_links(), st.integers(1, 3))
+def test_a_sample_is_never_above_and_all_pages_are_no_sample(
+    case: tuple[int, list[Link]], sources: int
+) -> None:
+    graph = graph_of(*case)
+    whole = exact(graph)
+    assert sampled(graph, dice(), sources).diameter <= whole.diameter
+    assert sampled(graph, dice(), graph.nodes + 1)[:3] == whole[:3]
+
+
+def test_walks_to_and_fro_find_an_end_that_no_source_of_the_sample_has_seen() -> None:
+    # The sample starts in the middle of a path that goes both ways, or elsewhere on it.
+    path = [(page, page + 1) for page in range(200)] + [(page + 1, page) for page in range(200)]
+    assert sampled(graph_of(201, path), dice(), 1).diameter == 200
+
+
+def test_more_pages_than_are_searched_from_at_once_are_all_searched_from() -> None:
+    chain = graph_of(1200, [(page, page + 1) for page in range(1199)])
+    found = exact(chain)
+    assert (found.diameter, found.pairs) == (1199, 1200 * 1199 // 2)
+    assert found.mean_distance == pytest.approx(1201 / 3)
+    assert exact_work(chain) == 3 * 1199
+
+
+def test_links_that_are_looked_at_in_several_pieces_are_all_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(diameter, "_LINKS_AT_ONCE", 2)
+    assert exact(graph_of(5, LINKS)) == Extent(3, 16 / 10, 10, is_exact=True)
+
+
+def test_the_share_done_is_told_to_the_end() -> None:
+    told: list[float] = []
+    exact(graph_of(5, LINKS), told.append)
+    sampled(graph_of(5, LINKS), dice(), 2, told.append)
+    assert told == [1, 0.5, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "longest"),
+    [
+        ("hollins.dat.gz", 23),
+        ("california.txt.gz", 15),
+        ("wikispeedia-links.tsv.gz", 9),
+        ("wiki-Vote.txt.gz", 10),
+    ],
+)
+def test_the_diameters_of_real_graphs(
+    shared_graph: Callable[[str], Path], name: str, longest: int
+) -> None:
+    graph = graph_in(shared_graph(name))
+    assert exact(graph).diameter == longest
+    assert sampled(graph, dice()).diameter == longest

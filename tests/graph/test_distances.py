@@ -1,0 +1,69 @@
+"""The level of a page is the length of the shortest path to it from the nearest source."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import networkx
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.graph.distances import UNREACHED, levels, linked_from
+from minicrawl.graphfiles.reading import read
+from tests.graph.test_csr import Link, graph_of, nodes_and_links
+
+# 0 -> 1 -> 2 -> 3, 0 -> 2, and 4 which links to 0 and is linked to by nobody
+LINKS = [(0, 1), (1, 2), (2, 3), (0, 2), (4, 0)]
+
+
+def test_a_level_is_the_number_of_links_of_the_shortest_path() -> None:
+    assert levels(graph_of(5, LINKS), [0]).tolist() == [0, 1, 1, 2, UNREACHED]
+
+
+def test_of_several_sources_the_nearest_counts() -> None:
+    assert levels(graph_of(5, LINKS), [4, 2]).tolist() == [1, 2, 0, 1, 0]
+
+
+def test_a_source_that_is_named_twice_is_one() -> None:
+    assert levels(graph_of(5, LINKS), [1, 1]).tolist() == [UNREACHED, 0, 1, 2, UNREACHED]
+
+
+def test_nothing_is_reached_from_no_source() -> None:
+    assert levels(graph_of(2, [(0, 1)]), []).tolist() == [UNREACHED, UNREACHED]
+    assert levels(graph_of(0, []), []).tolist() == []
+
+
+def test_links_to_oneself_and_circles_end() -> None:
+    assert levels(graph_of(3, [(0, 0), (0, 1), (1, 2), (2, 0)]), [0]).tolist() == [0, 1, 2]
+
+
+def test_links_of_several_pages_come_page_after_page() -> None:
+    graph = graph_of(5, LINKS)
+    assert linked_from(graph, np.array([2, 3, 0])).tolist() == [3, 1, 2]
+    assert linked_from(graph, np.array([], dtype=np.int64)).tolist() == []
+
+
+def test_a_chain_as_long_as_the_graph_is_walked_to_its_end() -> None:
+    chain = graph_of(1000, [(page, page + 1) for page in range(999)])
+    assert levels(chain, [0]).tolist() == list(range(1000))
+
+
+@given(nodes_and_links(), st.data())
+def test_it_agrees_with_networkx(case: tuple[int, list[Link]], data: st.DataObject) -> None:
+    nodes, links = case
+    page = st.integers(0, nodes - 1) if nodes else st.nothing()
+    sources = data.draw(st.lists(page, max_size=4)) if nodes else []
+    oracle = networkx.DiGraph()
+    oracle.add_nodes_from(range(nodes))
+    oracle.add_edges_from(links)
+    paths = [networkx.single_source_shortest_path_length(oracle, source) for source in sources]
+    expected = [
+        min((path[page] for path in paths if page in path), default=UNREACHED)
+        for page in range(nodes)
+    ]
+    assert levels(graph_of(nodes, links), sources).tolist() == expected
+
+
+def test_a_real_graph_is_as_wide_as_it_is_known_to_be(shared_graph: Callable[[str], Path]) -> None:
+    graph = read(shared_graph("wiki-Vote.txt.gz")).graph
+    assert max(int(levels(graph, [page]).max()) for page in range(graph.nodes)) == 10

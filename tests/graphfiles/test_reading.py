@@ -1,0 +1,98 @@
+"""A graph file is a graph with names, or refused in one line."""
+
+import gzip
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from minicrawl.errors import GraphFileError
+from minicrawl.graphfiles.reading import blocks, read
+
+TEXT = b"# a web\n10 20\n20 10\n20 30\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "web"
+
+
+@pytest.mark.parametrize("content", [TEXT, gzip.compress(TEXT), TEXT.replace(b"\n", b"\r\n")])
+def test_nodes_are_called_as_in_the_file_plain_or_packed(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    named = read(file)
+    assert named.graph.adjacency() == [[1], [0, 2], []]
+    assert named.names.of([0, 1, 2]) == ["10", "20", "30"]
+    assert named.weights is None
+
+
+def test_names_and_weights_are_read(file: Path) -> None:
+    file.write_bytes(b"a\tb\t2\nb\ta\t1\n")
+    named = read(file)
+    assert named.names.of([0, 1]) == ["a", "b"]
+    assert named.weights is not None
+    assert named.weights.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_mark_of_the_encoding_and_a_missing_line_end_do_not_count(
+    file: Path, mark: bytes
+) -> None:
+    file.write_bytes(mark + b"source,target\na,b\nb,c")
+    assert read(file).names.of([0, 1, 2]) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 8, 1000])
+def test_blocks_are_whole_lines_and_know_how_many_came_before(file: Path, at_once: int) -> None:
+    file.write_bytes(b"1 2\r\n3 4\n\n5 6")
+    found = list(blocks(file, at_once=at_once))
+    assert b"".join(block.text for block in found) == b"1 2\n3 4\n\n5 6\n"
+    lines = [block.height for block in found]
+    assert [block.before for block in found] == [sum(lines[:place]) for place in range(len(lines))]
+    assert all(block.text.endswith(b"\n") for block in found)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_the_share_that_is_read_is_told(file: Path, pack: type[bytes]) -> None:
+    file.write_bytes(pack(b"1 2\n" * 1000))
+    shares: list[float] = []
+    assert read(file, shares.append).graph.nodes == 2
+    assert 0 < shares[-1] <= 1
+
+
+@pytest.mark.parametrize("content", [TEXT, gzip.compress(TEXT)])
+def test_a_dash_is_what_comes_in_by_a_pipe(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    end, other_end = os.pipe()
+    os.write(other_end, content)
+    os.close(other_end)
+    told: list[float] = []
+    with os.fdopen(end) as pipe:
+        monkeypatch.setattr(sys, "stdin", pipe)
+        assert read(Path("-"), told.append).graph.edges == 3
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"1 2\nhello\n", gzip.compress(TEXT)[:-9], gzip.compress(TEXT)[:30] + bytes(30), b""],
+)
+def test_a_file_that_is_no_graph_is_named_in_one_line(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    with pytest.raises(GraphFileError) as refused:
+        read(file)
+    assert str(file) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for absent in (tmp_path / "absent.txt", tmp_path):
+        with pytest.raises(GraphFileError, match="cannot read graph file"):
+            read(absent)
+
+
+def test_a_line_without_end_is_refused_before_it_fills_the_memory(file: Path) -> None:
+    with gzip.open(file, "wb") as packed:
+        packed.write(b"1 2\n" + bytes(3 << 20))
+    with pytest.raises(GraphFileError, match="line 2: longer than 1,048,576 bytes"):
+        read(file)

@@ -1,0 +1,43 @@
+"""Small graphs that the tests of ranks share."""
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from minicrawl.graph.csr import Csr
+
+Pairs = list[tuple[int, int]]
+Matrix = NDArray[np.float64]
+
+NODES = 7
+
+a_node = st.integers(0, NODES - 1)
+some_links = st.sets(st.tuples(a_node, a_node), max_size=25).map(sorted)
+some_weights = st.lists(st.integers(1, 9), min_size=25, max_size=25)
+
+DEGENERATE = {
+    "empty": (0, []),
+    "a single node": (1, []),
+    "all dangling": (4, []),
+    "a link to itself": (1, [(0, 0)]),
+    "disconnected": (6, [(0, 1), (2, 3), (4, 4)]),
+    "a cycle": (3, [(0, 1), (1, 2), (2, 0)]),
+}
+"""By name: how many nodes, and the links."""
+
+
+def graph_of(nodes: int, pairs: Pairs) -> Csr:
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Csr.from_edges(nodes, ends[:, 0], ends[:, 1])
+
+
+def dense(graph: Csr, weights: NDArray[np.float32] | None = None) -> Matrix:
+    """The link matrix."""
+    matrix = np.zeros((graph.nodes, graph.nodes))
+    matrix[graph.sources(), graph.targets] = 1.0 if weights is None else weights
+    return matrix
+
+
+def random_graph(nodes: int, links: int, seed: int = 1) -> Csr:
+    ends = np.random.default_rng(seed).integers(0, nodes, size=(2, links))
+    return Csr.from_edges(nodes, *ends)

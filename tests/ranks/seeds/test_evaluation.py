@@ -1,0 +1,162 @@
+"""How far apart cores are, and what crawls from seeds read on which depth."""
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.ranks.seeds.cores import Core
+from minicrawl.ranks.seeds.evaluation import (
+    Depth,
+    Read,
+    between_cores,
+    compared,
+    mean_distance,
+)
+from tests.graph.test_csr import Link, graph_of, nodes_and_links
+
+
+def core(hub: int, authority: int) -> Core:
+    return Core(hubs=(hub,), authorities=(authority,), links=1, best_hub=hub)
+
+
+# 0 -> 1 -> 2 -> 3 -> 4 -> 5, and 6 -> 7 apart
+CHAIN = [(page, page + 1) for page in range(5)]
+APART = [*CHAIN, (6, 7)]
+
+
+# ---------------------------------------------------------------- between cores
+
+
+def test_cores_are_as_far_apart_as_their_nearest_pages_along_links() -> None:
+    cores = [core(0, 1), core(4, 5), core(6, 7)]
+    assert between_cores(graph_of(8, APART), cores).tolist() == [
+        [0, 3, -1],
+        [-1, 0, -1],
+        [-1, -1, 0],
+    ]
+
+
+def test_the_mean_is_that_of_the_paths_there_are() -> None:
+    distances = between_cores(graph_of(8, APART), [core(0, 1), core(2, 3), core(5, 4), core(6, 7)])
+    assert mean_distance(distances) == pytest.approx((1 + 3 + 1) / 3)
+
+
+@pytest.mark.parametrize("cores", [[], [core(0, 1)], [core(0, 1), core(6, 7)]])
+def test_where_no_path_leads_there_is_no_mean(cores: list[Core]) -> None:
+    assert mean_distance(between_cores(graph_of(8, APART), cores)) is None
+
+
+def test_cores_that_were_looked_at_are_told_as_progress() -> None:
+    told: list[float] = []
+    between_cores(graph_of(8, APART), [core(0, 1), core(6, 7)], told.append)
+    assert told == [0.5, 1.0]
+
+
+@given(nodes_and_links(), st.data())
+def test_distances_agree_with_networkx(case: tuple[int, list[Link]], data: st.DataObject) -> None:
+    nodes, links = case
+    if not nodes:
+        return
+    page = st.integers(0, nodes - 1)
+    cores = data.draw(st.lists(st.builds(core, page, page), max_size=4))
+    oracle = networkx.DiGraph()
+    oracle.add_nodes_from(range(nodes))
+    oracle.add_edges_from(links)
+    lengths = dict(networkx.all_pairs_shortest_path_length(oracle))
+    found = between_cores(graph_of(nodes, links), cores)
+    for i, one in enumerate(cores):
+        for j, other in enumerate(cores):
+            paths = [
+                lengths[source][target]
+                for source in one.hubs + one.authorities
+                for target in other.hubs + other.authorities
+                if target in lengths[source]
+            ]
+            assert found[i, j] == min(paths, default=-1)
+
+
+# ---------------------------------------------------------------- crawls
+
+STAR = [(0, 1), (0, 2), (1, 3), (2, 3)]
+WORTH = np.array([0.1, 0.2, 0.3, 0.4])
+
+
+def dice() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+def test_a_crawl_reads_a_page_on_the_depth_of_its_distance() -> None:
+    depths = compared(graph_of(4, STAR), WORTH, [0], dice(), draws=1)
+    assert [depth.seeds for depth in depths] == [
+        Read(1, 0.1),
+        (2, pytest.approx(0.25)),
+        (1, pytest.approx(0.4)),
+    ]
+
+
+def test_random_crawls_count_as_their_mean() -> None:
+    # Without links a crawl reads its seeds; drawn three of four times, in whichever order.
+    (depth,) = compared(graph_of(4, []), WORTH, [0, 3], dice(), draws=500)
+    assert depth.seeds == pytest.approx((2, 0.25))
+    assert depth.random.pages == 2
+    assert depth.random.importance == pytest.approx(WORTH.mean(), abs=0.01)
+
+
+def test_as_many_pages_are_drawn_as_there_are_seeds_and_none_twice() -> None:
+    (depth,) = compared(graph_of(4, []), WORTH, [0, 1, 2, 3], dice(), draws=3)
+    assert depth.random == pytest.approx((4, 0.25))
+
+
+def test_the_deeper_crawl_is_told_to_its_end() -> None:
+    chain = graph_of(6, CHAIN)
+    depths = compared(chain, np.full(6, 1 / 6), [5], dice(), draws=20)
+    assert depths[0].seeds == pytest.approx((1, 1 / 6))
+    assert [depth.seeds for depth in depths[1:]] == [Read()] * (len(depths) - 1)
+    assert len(depths) == 6
+    depths = compared(chain, np.full(6, 1 / 6), [0], dice(), draws=1)
+    assert len(depths) == 6
+    assert depths[5].random == Read()
+
+
+def test_pages_on_a_depth_are_the_mean_of_crawls_that_read_any_or_none() -> None:
+    depths = compared(graph_of(2, [(0, 1)]), np.array([0.25, 0.75]), [0], dice(), draws=400)
+    assert depths[1].random.pages == pytest.approx(0.5, abs=0.06)
+    assert depths[1].random.importance == pytest.approx(0.75)
+
+
+def test_the_same_dice_give_the_same_numbers() -> None:
+    graph = graph_of(6, CHAIN)
+    worth = np.arange(6) / 15
+    assert compared(graph, worth, [1], dice(), draws=4) == compared(
+        graph, worth, [1], dice(), draws=4
+    )
+
+
+def test_nothing_is_read_where_there_is_no_seed() -> None:
+    assert compared(graph_of(3, []), np.full(3, 1 / 3), [], dice(), draws=2) == []
+
+
+def test_crawls_are_told_as_progress() -> None:
+    told: list[float] = []
+    compared(graph_of(4, STAR), WORTH, [0], dice(), draws=3, tell=told.append)
+    assert told == [0.25, 0.5, 0.75, 1.0]
+
+
+@given(nodes_and_links(), st.data())
+def test_no_page_is_read_twice_and_what_is_read_is_worth_no_more_than_all(
+    case: tuple[int, list[Link]], data: st.DataObject
+) -> None:
+    nodes, links = case
+    if not nodes:
+        return
+    seeds = data.draw(st.sets(st.integers(0, nodes - 1), min_size=1, max_size=3))
+    worth = np.full(nodes, 1 / nodes)
+    depths: list[Depth] = compared(graph_of(nodes, links), worth, sorted(seeds), dice(), draws=3)
+    for crawl in ([depth.seeds for depth in depths], [depth.random for depth in depths]):
+        assert crawl[0].pages == len(seeds)
+        assert sum(read.pages for read in crawl) <= nodes + 1e-9
+        assert all(
+            read.importance is None or read.importance == pytest.approx(1 / nodes) for read in crawl
+        )

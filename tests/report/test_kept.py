@@ -1,0 +1,76 @@
+"""Ranks that are kept beside a store, as the reports see them."""
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.errors import UsageError
+from minicrawl.report.kept import kept, kept_scores, scores
+from minicrawl.report.snapshot import snapshot
+from minicrawl.store import ranks
+from minicrawl.store.ranks import RankRow
+from minicrawl.store.reader import reading
+from tests.stores import A, B, C, HandCrawl
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Three pages with a rank, and then one more page, or none."""
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B])
+        crawl.read(A, [C])
+    row = RankRow("pagerank", "{}", 1.8e9, crawl.frontier.last_seq, 3, 1, 52, 1e-9, True)
+    with reading(crawl.path) as connection:
+        ranks.keep(crawl.path, connection, [(row, np.array([0.25, 0.25, 0.5]))])
+    return crawl.path
+
+
+def go_on(store: Path, *links: str) -> None:
+    with closing(HandCrawl(store)) as crawl:
+        crawl.frontier = crawl.loaded()
+        crawl.read(B, links)
+
+
+def state(store: Path) -> list[tuple[str, int, bool]]:
+    with reading(store) as connection:
+        return [(one.row.name, one.unranked, one.is_current) for one in kept(store, connection)]
+
+
+def test_a_rank_is_current_until_a_step_is_taken(store: Path) -> None:
+    assert state(store) == [("pagerank", 0, True)]
+    go_on(store, A)
+    assert state(store) == [("pagerank", 0, False)]
+
+
+def test_pages_that_became_known_since_are_counted_and_have_no_score(store: Path) -> None:
+    go_on(store, "http://new.example/")
+    assert state(store) == [("pagerank", 1, False)]
+    with snapshot(store) as seen:
+        found = scores(seen, "pagerank")
+    assert found[:3].tolist() == [0.25, 0.25, 0.5]
+    assert np.isnan(found[3])
+
+
+def test_the_rank_of_the_crawl_itself_is_always_there(store: Path) -> None:
+    with snapshot(store) as seen:
+        assert scores(seen, "opic") is seen.importance
+
+
+def test_a_rank_that_is_not_there_is_refused_with_those_that_are(store: Path) -> None:
+    with snapshot(store) as seen:
+        assert kept_scores(seen, "trust") is None
+        with pytest.raises(UsageError, match=r"no rank trust of .*; there are opic, pagerank: "):
+            scores(seen, "trust")
+
+
+def test_without_any_there_is_the_crawls_own(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+    assert state(crawl.path) == []
+    with (
+        snapshot(crawl.path) as seen,
+        pytest.raises(UsageError, match="there are opic: `minicrawl rank` makes more"),
+    ):
+        scores(seen, "pagerank")

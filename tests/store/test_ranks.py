@@ -1,0 +1,77 @@
+"""Ranks are kept by name, and read back as they were."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.store import ranks
+from minicrawl.store.beside import reading_beside, writing_beside
+from minicrawl.store.ranks import RankRow
+from minicrawl.store.reader import reading
+from tests.stores import filled_store
+
+ROW = RankRow("pagerank", '{"damping": 0.85}', 1.8e9, 12, 6, 9, 52, 1e-9, True)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+def keep(store: Path, row: RankRow, values: np.ndarray) -> None:
+    with reading(store) as connection:
+        ranks.keep(store, connection, [(row, values)])
+
+
+def kept(store: Path) -> list[RankRow]:
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        return ranks.kept(derived)
+
+
+def scores(store: Path, name: str, pages: int) -> np.ndarray:
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        assert derived is not None
+        return ranks.scores(derived, name, pages)
+
+
+def test_a_rank_is_read_back_as_it_was(store: Path) -> None:
+    values = np.array([0.5, 0.25, 0.25, 0, 0, 0])
+    keep(store, ROW, values)
+    assert kept(store) == [ROW]
+    assert scores(store, "pagerank", 6).tolist() == values.tolist()
+
+
+def test_more_scores_than_a_block_holds_come_back_in_their_order(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranks, "_SCORES_AT_ONCE", 4)
+    values = np.arange(10, dtype=np.float32)
+    keep(store, ROW, values)
+    assert scores(store, "pagerank", 10).tolist() == values.tolist()
+    assert scores(store, "pagerank", 7).tolist() == values[:7].tolist()
+
+
+def test_pages_that_became_known_later_have_no_score(store: Path) -> None:
+    keep(store, ROW, np.array([0.75, 0.25]))
+    found = scores(store, "pagerank", 4)
+    assert found[:2].tolist() == [0.75, 0.25]
+    assert np.isnan(found[2:]).all()
+
+
+def test_a_rank_takes_the_place_of_its_former_self(store: Path) -> None:
+    keep(store, ROW, np.arange(6.0))
+    keep(store, ROW._replace(name="other"), np.ones(6))
+    keep(store, ROW._replace(iterations=3), np.arange(6.0) * 2)
+    assert [(row.name, row.iterations) for row in kept(store)] == [("other", 52), ("pagerank", 3)]
+    assert scores(store, "pagerank", 6).tolist() == [0, 2, 4, 6, 8, 10]
+    assert scores(store, "other", 6).tolist() == [1] * 6
+
+
+def test_without_any_the_list_is_empty(store: Path) -> None:
+    assert kept(store) == []
+    with reading(store) as connection:
+        writing = writing_beside(store, connection, "CREATE TABLE IF NOT EXISTS other (x)")
+        with writing:
+            pass
+    assert kept(store) == []

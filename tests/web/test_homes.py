@@ -1,0 +1,50 @@
+"""Every node of a graph has a home: a URL its own, any other name one of its own."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.web.homes import home, host
+from minicrawl.web.urls import canonical
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("http://a.example/x?y", ("http://a.example", "/x?y")),
+        ("HTTP://A.example:80", ("http://a.example", "/")),
+        ("https://a.example/?utm_source=b", ("https://a.example", "/?utm_source=b")),
+        ("www.a.example", ("www.a.example", "")),
+        ("Åland Islands", ("Åland Islands", "")),
+        ("17", ("17", "")),
+        ("mailto:me@a.example", ("mailto:me@a.example", "")),
+        ("http://", ("http://", "")),
+        ("", ("", "")),
+    ],
+)
+def test_a_url_is_split_and_any_other_name_is_an_origin(name: str, found: tuple[str, str]) -> None:
+    assert home(name) == found
+
+
+@pytest.mark.parametrize(
+    ("origin", "found"),
+    [
+        ("https://a.example:8080", "a.example"),
+        ("www.a.example", "www.a.example"),
+        ("a:b", "a:b"),
+        ("http://", ""),
+        ("", ""),
+    ],
+)
+def test_a_name_is_its_own_host(origin: str, found: str) -> None:
+    assert host(origin) == found
+
+
+@given(st.text() | st.text(alphabet="htps:/a.[]@%1 ").map("http://".__add__))
+def test_origin_and_path_are_the_name_and_no_origin_of_a_url_is_a_name(name: str) -> None:
+    origin, path = home(name)
+    url = canonical(name, strip_marks=False)
+    assert origin + path == (name if url is None else url)
+    assert home(origin + path) == (origin, path)
+    assert (path == "") == (url is None)
+    assert isinstance(host(origin), str)
