@@ -140,9 +140,9 @@ class Allowances:
         """A page of the host led to pages that nobody knew."""
         own = [self._host_of[page] for page in new].count(host)
         if own > 1:
-            more = min(own, MOST_A_PAGE) - 1
+            number, more = self._site(host), min(own, MOST_A_PAGE) - 1
+            self._sites.spent[number] += more
             self._hosts.spent[host] += more
-            self._sites.spent[self._site(host)] += more
 
     def _price_of_host(self, host: int) -> int:
         """The first page of a host costs its site more."""

@@ -75,8 +75,8 @@ def test_where_each_page_leads_to_one_more_they_count_as_what_they_are() -> None
 
 def test_no_page_counts_for_more_than_ten() -> None:
     books = allowances(host_pages=MOST_A_PAGE + 1)
-    books.spend(BLOG)
     books.led_to(BLOG, [BLOG] * 1000)
+    books.spend(BLOG)
     assert books.refusal(BLOG) is None
     spend(books, BLOG, 1)
     assert books.refusal(BLOG) is not None
