@@ -1,21 +1,15 @@
 """What each trap takes, and by which limit it ends: `python -m tests.traps`."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
 
 from tests.bench.notes import circumstances, head, into_document, kept, row, tell
-from tests.traps.crawl import OFF, Outcome, crawl
+from tests.traps.crawl import LEAST_HEALTHY, MOST_TRAPPED, OFF, Outcome, crawl
 from tests.traps.web import KINDS
-
-LEAST_HEALTHY, MOST_TRAPPED = 0.9, 0.1
-_RUNS: Mapping[str, Mapping[str, object]] = {
-    "without limits": OFF,
-    "all defaults": {},
-}
 
 
 @click.command()
@@ -23,59 +17,37 @@ _RUNS: Mapping[str, Mapping[str, object]] = {
 def main(into: Path | None) -> None:
     """Crawl the web of traps without limits, and with those of everybody."""
     with TemporaryDirectory(prefix="traps-") as folder:
-        outcomes = {
-            title: crawl(Path(folder, f"{number}.db"), **limits)
-            for number, (title, limits) in enumerate(_RUNS.items())
-        }
-    lines = [
-        circumstances(),
-        "",
-        *_requests(outcomes),
-        "",
-        *_limits(outcomes),
-        "",
-        *_ends(outcomes),
-    ]
+        off = crawl(Path(folder, "off.db"), **OFF)
+        usual = crawl(Path(folder, "on.db"))
+    lines = [circumstances(), "", *_by_kind(off, usual), "", *_limits(off, usual)]
     tell(lines, "traps", into)
 
 
-def _requests(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
-    yield from head("requests", *outcomes)
+def _by_kind(off: Outcome, usual: Outcome) -> Iterator[str]:
+    yield from head("requests", "without limits", "all defaults", "put aside then, by")
     for kind in ("healthy", *KINDS):
-        yield row(kind, *(_share(one, kind) for one in outcomes.values()))
-    yield row("all", *(f"{one.requests.total():,}" for one in outcomes.values()))
+        ends = _told(usual.aside.get(kind, Counter()))
+        yield row(kind, _requests(off, kind), _requests(usual, kind), ends)
+    yield row("all", *(f"{one.requests.total():,}" for one in (off, usual)), "")
 
 
-def _share(outcome: Outcome, kind: str) -> str:
+def _requests(outcome: Outcome, kind: str) -> str:
     asked = outcome.requests[kind]
     return f"{asked:,} ({asked / outcome.requests.total():.1%})"
 
 
-def _limits(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
-    yield from head(
-        "", "healthy pages", f">= {LEAST_HEALTHY:.0%}", "traps", f"<= {MOST_TRAPPED:.0%}"
-    )
-    for title, one in outcomes.items():
-        healthy, trapped = one.healthy_share, one.trapped_share
-        yield row(
-            title,
-            f"{healthy:.1%}",
-            kept(healthy >= LEAST_HEALTHY),
-            f"{trapped:.1%}",
-            kept(trapped <= MOST_TRAPPED),
-        )
-
-
-def _ends(outcomes: Mapping[str, Outcome]) -> Iterator[str]:
-    """By which limits pages were put aside."""
-    yield row("put aside", *outcomes)
-    yield row(*["---"] * (len(outcomes) + 1))
-    for kind in sorted({kind for one in outcomes.values() for kind in one.aside}):
-        yield row(kind, *(_told(one.aside.get(kind, Counter())) for one in outcomes.values()))
-
-
 def _told(aside: Counter[str]) -> str:
     return ", ".join(f"`{limit}` {count:,}" for limit, count in aside.most_common())
+
+
+def _limits(off: Outcome, usual: Outcome) -> Iterator[str]:
+    healthy, trapped = usual.healthy_share, usual.trapped_share
+    yield from head("", "without limits", "all defaults", "limit", "")
+    for what, before, found, limit, holds in (
+        ("healthy pages read", off.healthy_share, healthy, ">= 90%", healthy >= LEAST_HEALTHY),
+        ("requests for traps", off.trapped_share, trapped, "<= 10%", trapped <= MOST_TRAPPED),
+    ):
+        yield row(what, f"{before:.1%}", f"{found:.1%}", limit, kept(holds))
 
 
 if __name__ == "__main__":

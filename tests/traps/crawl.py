@@ -18,6 +18,8 @@ OFF: Mapping[str, str] = dict.fromkeys(
     "none",
 )
 """Settings that let every trap have its way."""
+LEAST_HEALTHY, MOST_TRAPPED = 0.9, 0.1
+"""Of the healthy pages, and of all requests."""
 
 
 class Outcome(NamedTuple):

@@ -11,7 +11,7 @@ import pytest
 from minicrawl.report.audit import audit
 from minicrawl.report.reasons import explain
 from minicrawl.report.snapshot import snapshot
-from tests.traps.crawl import Outcome, crawl
+from tests.traps.crawl import LEAST_HEALTHY, MOST_TRAPPED, Outcome, crawl
 from tests.traps.web import KINDS
 
 
@@ -26,11 +26,11 @@ def outcome(store: Path) -> Outcome:
 
 
 def test_healthy_pages_are_read(outcome: Outcome) -> None:
-    assert outcome.healthy_share >= 0.9
+    assert outcome.healthy_share >= LEAST_HEALTHY
 
 
 def test_traps_get_few_of_the_requests(outcome: Outcome) -> None:
-    assert outcome.trapped_share <= 0.1
+    assert outcome.trapped_share <= MOST_TRAPPED
 
 
 def test_the_crawl_went_into_every_trap(outcome: Outcome) -> None:
