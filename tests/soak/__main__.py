@@ -89,7 +89,7 @@ def _line(one: Sample) -> str:
         f"{one.at_s:,.0f} s",
         f"{one.known:,} known",
         f"{one.pages:,} pages",
-        f"{one.memory_mb:.1f} MB in {len(one.rss_bytes)} processes",
+        f"{one.rss_mb:.1f} MB in {len(one.rss_bytes)} processes",
         f"{one.files} files",
         f"{one.wal_bytes / 1e6:.1f} MB of log",
         f"{one.cpu_s:,.0f} s of CPU",

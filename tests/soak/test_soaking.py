@@ -18,8 +18,8 @@ def test_a_soak_of_seconds_tells_what_it_saw(tmp_path: Path) -> None:
     assert by_name["the crawl ended with"]["holds"]
     assert by_name["the log takes up to"]["holds"]
     assert done.exit_code == (not all(found["holds"] for found in told["findings"]))
-    assert "memory grows by" in done.stderr
-    assert "| memory grows by |" in document.read_text()
+    assert "RSS grows by" in done.stderr
+    assert "| RSS grows by |" in document.read_text()
     last = told["samples"][-1]
     assert last["pages"] > 100
     assert last["files"] > len(last["rss_bytes"]) > 0
