@@ -370,7 +370,8 @@ TABLE = (
         "host_pages",
         "host-pages",
         kinds.optional(kinds.whole(1)),
-        "Pages of a host that no seed and no other host vouches for; links to it let it have more.",
+        "Pages of a host that no seed and no other host vouches for, each counted as the new ones "
+        "it leads to, up to ten; links to it let it have more.",
     ),
     Setting(
         TRAPS,

@@ -174,10 +174,14 @@ def serve(questions: BinaryIO, answers: BinaryIO) -> None:
     """The other process: do what is asked, until nobody asks or listens any more."""
     with suppress(BrokenPipeError, EOFError):
         while question := _next_frame(questions):
-            task: Callable[[bytes], Any] = pickle.loads(question)
-            body = b"".join(iter(partial(_next_frame, questions), b""))
-            answers.write(_framed(pickle.dumps(task(body))))
+            answers.write(_framed(_answer(question, questions)))
             answers.flush()
+
+
+def _answer(question: bytes, questions: BinaryIO) -> bytes:
+    """By itself, so that nothing of a body is held while nobody asks."""
+    task: Callable[[bytes], Any] = pickle.loads(question)
+    return pickle.dumps(task(b"".join(iter(partial(_next_frame, questions), b""))))
 
 
 def _framed(frame: bytes) -> bytes:

@@ -141,7 +141,7 @@ class Settler:
         depth = self._frontier.depth[page] + 1
         meeting = self._keeper.meet(list(reading.links), depth, reading.originals)
         new = [row.id for row in meeting.urls]
-        self._traps.found(meeting.pages, new, is_barren=is_barren)
+        self._traps.found(page, meeting.pages, new, is_barren=is_barren)
         return meeting.pages, new
 
     def _keep_as_it_is(self, page: int, today: float) -> State:

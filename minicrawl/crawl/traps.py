@@ -140,9 +140,13 @@ class Traps:
         if hops >= SHORT_CHAIN:
             self._barren.found((), new, is_barren=True)
 
-    def found(self, pages: Sequence[int], new: Sequence[int], *, is_barren: bool) -> None:
-        """The links of a page that was read."""
+    def found(
+        self, page: int, pages: Sequence[int], new: Sequence[int], *, is_barren: bool
+    ) -> None:
+        """The links of a page that was read; what they cost is paid once."""
         self._barren.found(pages, new, is_barren=is_barren)
+        if new and self._frontier.state[page] == State.UNREAD:
+            self._allowances.led_to(self._frontier.host_of[page], new)
 
     def paid(self, page: int, plans: Iterable[Plan]) -> None:
         """The page handed on its cash for the first time."""

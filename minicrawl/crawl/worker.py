@@ -18,7 +18,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple, assert_never
 
 from minicrawl.crawl.line import Line, first_message
-from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
+from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
 from minicrawl.crawl.visiting import Charge, Visitor, visiting
 from minicrawl.model import Failed, Fetched, Page, Reading, Request
 
@@ -113,6 +113,6 @@ def main() -> None:
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as connection:
         charge = first_message(connection)
         keep_large_arrays_apart()
-        look_for_cycles_seldom()
+        look_for_cycles_among_what_comes()
         if charge is not None:
             asyncio.run(serve(connection, charge))

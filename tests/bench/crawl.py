@@ -20,7 +20,7 @@ from typing import NamedTuple
 import click
 
 from tests.bench.manuals import Manuals, manuals
-from tests.bench.notes import head, machine, row, today, write_into
+from tests.bench.notes import head, into_document, machine, row, tell, today
 from tests.bench.peers import Crawler, Task, minicrawl, scrapy, scrapy_installed, wget2
 from tests.bench.processes import machine_cpu_s, run
 
@@ -157,11 +157,7 @@ def _crawlers(python: Path | None, options: str, folder: Path) -> list[Crawler]:
     help="A Python that has Scrapy; unless told, Scrapy is installed for this run.",
 )
 @click.option("--minicrawl", "options", default="", help="More options for minicrawl, quoted.")
-@click.option(
-    "--into",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A document that gets the tables, such as docs/speed.md.",
-)
+@into_document
 def main(
     pages: int, count: int, per_host: int, python: Path | None, options: str, into: Path | None
 ) -> None:
@@ -175,9 +171,7 @@ def main(
             laps = rounds(crawlers, task, server, count)
             told = circumstances(crawlers, task, server, count)
             lines = [*told, *medians(laps), *ratios(laps)]
-    click.echo("\n".join(lines))
-    if into:
-        write_into(into, "crawl", lines)
+    tell(lines, "crawl", into)
 
 
 if __name__ == "__main__":

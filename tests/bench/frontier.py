@@ -49,7 +49,7 @@ from minicrawl.store.records import FetchRow, Terms
 from minicrawl.store.writer import Store
 from minicrawl.web.urls import Name
 from tests.bench.endless import LINKS, EndlessWeb
-from tests.bench.notes import head, machine, row, today, write_into
+from tests.bench.notes import head, into_document, machine, row, tell, today
 
 SEEDS = 1000
 UNDER_WAY = 80
@@ -314,11 +314,7 @@ def decades(urls: int) -> list[int]:
     help="A store that stays; if it is there, the crawl in it goes on.",
 )
 @click.option("--go-on", type=click.Path(exists=True, dir_okay=False, path_type=Path), hidden=True)
-@click.option(
-    "--into",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A document that gets the tables, such as docs/speed.md.",
-)
+@into_document
 def main(
     urls: float,
     folder: Path | None,
@@ -331,9 +327,7 @@ def main(
         return
     with TemporaryDirectory(prefix="minicrawl-bench-", dir=folder) as name:
         lines = list(report(store or Path(name, "crawl.db"), decades(int(urls))))
-    click.echo("\n".join(lines))
-    if into:
-        write_into(into, "frontier", lines)
+    tell(lines, "frontier", into)
 
 
 _go_on = go_on

@@ -41,7 +41,7 @@ from minicrawl.web.sitemaps import Sitemap
 from minicrawl.web.urls import Name
 from tests.bench.endless import EndlessWeb
 from tests.bench.frontier import opened
-from tests.bench.notes import head, machine, row, today, write_into
+from tests.bench.notes import head, into_document, machine, row, tell, today
 
 WINDOW = 1000
 """Pages over which the pace is taken."""
@@ -220,20 +220,14 @@ async def scheduling(path: Path, hosts: int) -> str:
 @click.command()
 @click.option("--urls", type=float, default=1e6, show_default=True)
 @click.option("--hosts", type=float, default=1e6, show_default=True)
-@click.option(
-    "--into",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A document that gets the tables, such as docs/speed.md.",
-)
+@into_document
 def main(urls: float, hosts: float, into: Path | None) -> None:
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
         folder = Path(name)
         lines = [f"{today()}: {machine()}.", "", *growth(folder / "growth.db", int(urls)), ""]
         lines += [asyncio.run(busy(folder / "busy.db")), ""]
         lines += [asyncio.run(scheduling(folder / "hosts.db", int(hosts)))]
-    click.echo("\n".join(lines))
-    if into:
-        write_into(into, "growth", lines)
+    tell(lines, "growth", into)
 
 
 if __name__ == "__main__":

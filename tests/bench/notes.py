@@ -1,15 +1,25 @@
-"""Where the results of a benchmark stand: a part of a document that only the benchmark writes.
+"""Where the results of a command stand: a part of a document that only the command writes.
 
 Law: what others wrote in the document stays as it is.
 """
 
 import os
 import platform
+import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
+
+from minicrawl.version import __version__
+
+into_document = click.option(
+    "--into",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A document that gets what was found, such as docs/speed.md.",
+)
+"""The option of whoever writes into a document."""
 
 
 def row(*cells: str) -> str:
@@ -34,6 +44,23 @@ def machine() -> str:
 
 def today() -> str:
     return time.strftime("%Y-%m-%d")
+
+
+def circumstances() -> str:
+    """When, what and where."""
+    return f"{today()}: minicrawl {__version__}, SQLite {sqlite3.sqlite_version}. {machine()}."
+
+
+def kept(holds: bool) -> str:
+    """What is said of a limit."""
+    return "kept" if holds else "NOT KEPT"
+
+
+def tell(lines: Sequence[str], part: str, document: Path | None) -> None:
+    """To whoever looks on, and into the document if there is one."""
+    click.echo("\n".join(lines))
+    if document:
+        write_into(document, part, lines)
 
 
 def write_into(document: Path, part: str, lines: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from minicrawl import __version__
 from minicrawl.model import State
-from tests.bench.notes import head, machine, row, today, write_into
+from tests.bench.notes import head, into_document, machine, row, tell, today
 from tests.bench.processes import Cost, machine_cpu_s, run
 from tests.stores import HandCrawl
 
@@ -169,11 +169,7 @@ def _limit(number: float | None) -> str:
 @click.command()
 @click.option("--pages", default="1e6", show_default=True)
 @click.option("--rounds", "count", default=5, show_default=True)
-@click.option(
-    "--into",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A document that gets the table, such as docs/speed.md.",
-)
+@into_document
 def main(pages: str, count: int, into: Path | None) -> None:
     number = int(float(pages))
     with TemporaryDirectory(prefix="minicrawl-bench-") as folder:
@@ -182,9 +178,7 @@ def main(pages: str, count: int, into: Path | None) -> None:
         before_s = machine_cpu_s()
         costs = rounds(store, count)
         lines = [*circumstances(number, store, costs, machine_cpu_s() - before_s), *table(costs)]
-    click.echo("\n".join(lines))
-    if into:
-        write_into(into, "reports", lines)
+    tell(lines, "reports", into)
 
 
 if __name__ == "__main__":

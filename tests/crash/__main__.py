@@ -1,16 +1,19 @@
 """Kill a crawl a thousand times, and damage ten thousand write-ahead logs:
 
-python -m tests.crash --kills 1000 --cuts 10000 --seed 1
+python -m tests.crash --kills 1000 --cuts 10000 --seed 1 --into docs/hostile.md
 """
 
 import sys
 import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
+from tests.bench.notes import circumstances, head, into_document, row, write_into
 from tests.crash.cutting import FINE, cut_often
-from tests.crash.killing import kill_often
+from tests.crash.killing import Report, kill_often
 from tests.crash.memory import folder_in_memory
 from tests.crash.web import serving
 
@@ -19,7 +22,8 @@ from tests.crash.web import serving
 @click.option("--kills", type=click.IntRange(min=0), default=0, help="Kills of a crawl.")
 @click.option("--cuts", type=click.IntRange(min=0), default=0, help="Logs that are damaged.")
 @click.option("--seed", type=int, default=0, help="What is drawn is drawn from this.")
-def crash(kills: int, cuts: int, seed: int) -> None:
+@into_document
+def crash(kills: int, cuts: int, seed: int, into: Path | None) -> None:
     """Kill crawls and damage stores; exit code 1 if anything was lost, or passed that is wrong."""
     began = time.monotonic()
     with folder_in_memory() as folder, serving() as web:
@@ -28,10 +32,34 @@ def crash(kills: int, cuts: int, seed: int) -> None:
         found = cut_often(web, _made(folder, "cuts"), cuts, seed)
         for outcome, number in found.most_common():
             click.echo(f"{number:,} cuts: {outcome}")
-    wrong = [*killed.wrong, *(outcome for outcome in found if outcome not in FINE)]
-    click.echo("\n".join(wrong) or "nothing is wrong")
+    ill = [outcome for outcome in found if outcome not in FINE]
+    click.echo("\n".join([*killed.wrong, *ill]) or "nothing is wrong")
     click.echo(f"{time.monotonic() - began:.0f} s")
-    sys.exit(bool(wrong))
+    if into and kills:
+        write_into(into, "kills", [_circumstances(seed), "", *_kills(killed)])
+    if into and cuts:
+        write_into(into, "cuts", [_circumstances(seed), "", *_cuts(found, ill)])
+    sys.exit(bool(killed.wrong or ill))
+
+
+def _circumstances(seed: int) -> str:
+    return f"{circumstances()} `--seed {seed}`."
+
+
+def _kills(killed: Report) -> Iterator[str]:
+    yield from head("", "found")
+    yield row("kills", f"{killed.kills:,}")
+    yield row("after which something was wrong", f"{len(killed.wrong):,}")
+    yield row("crawls that came to their end between them", f"{killed.ended:,}")
+    yield row("pages asked for again after a kill, on average", f"{killed.mean_lost:.1f}")
+    yield row("at most", f"{max(killed.lost, default=0):,}")
+
+
+def _cuts(found: Counter[str], ill: Sequence[str]) -> Iterator[str]:
+    yield from head("what came of it", "logs")
+    for outcome in (*FINE, *ill):
+        yield row(outcome, f"{found[outcome]:,}")
+    yield row("all", f"{found.total():,}")
 
 
 def _made(folder: Path, name: str) -> Path:

@@ -55,11 +55,15 @@ class Report:
     """Answers that were not in the store, after each kill."""
     wrong: list[str] = field(default_factory=list)
 
+    @property
+    def mean_lost(self) -> float:
+        return sum(self.lost) / max(len(self.lost), 1)
+
     def __str__(self) -> str:
-        mean = sum(self.lost) / max(len(self.lost), 1)
+        most = max(self.lost, default=0)
         return (
             f"{self.kills:,} kills, {self.ended:,} crawls came to their end between them, "
-            f"asked for again after a kill: {mean:.1f} pages, {max(self.lost, default=0)} at most"
+            f"asked for again after a kill: {self.mean_lost:.1f} pages, {most} at most"
         )
 
 

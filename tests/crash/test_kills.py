@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 KILLS, CUTS, SEED = 25, 300, 8
 
 
@@ -16,13 +18,26 @@ def crash(*flags: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_crawl_that_is_killed_loses_nothing_and_does_little_twice() -> None:
-    killed, *_, verdict, _ = crash("--kills", str(KILLS))
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    path = tmp_path / "found.md"
+    path.write_text(
+        "".join(f"<!-- {part} -->\n<!-- end of {part} -->\n" for part in ("kills", "cuts"))
+    )
+    return path
+
+
+def test_a_crawl_that_is_killed_loses_nothing_and_does_little_twice(document: Path) -> None:
+    killed, *_, verdict, _ = crash("--kills", str(KILLS), "--into", str(document))
     assert killed.startswith(f"{KILLS} kills")
     assert verdict == "nothing is wrong"
+    assert f"| kills | {KILLS} |" in document.read_text()
 
 
-def test_a_write_ahead_log_that_is_damaged_passes_for_no_more_than_was_committed() -> None:
-    _, *cuts, verdict, _ = crash("--cuts", str(CUTS))
+def test_a_write_ahead_log_that_is_damaged_passes_for_no_more_than_was_committed(
+    document: Path,
+) -> None:
+    _, *cuts, verdict, _ = crash("--cuts", str(CUTS), "--into", str(document))
     assert sum(int(line.partition(" ")[0]) for line in cuts) == CUTS
     assert verdict == "nothing is wrong"
+    assert f"| all | {CUTS} |" in document.read_text()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minicrawl.config import Traps
-from minicrawl.crawl.allowances import A_HOST, PAGES_A_UNIT, Allowances
+from minicrawl.crawl.allowances import A_HOST, MOST_A_PAGE, PAGES_A_UNIT, Allowances
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.steps import Plan
 
@@ -44,8 +44,42 @@ def test_a_host_that_nobody_links_to_has_what_all_begin_with() -> None:
     assert books.refusal(BLOG) is None
     spend(books, BLOG, 1)
     assert books.refusal(BLOG) == (
-        "its host has had 3 pages, 0 of them for what others gave it: --host-pages 3"
+        "its host has had 3 pages, 0 of them for what others gave it, "
+        "each as many as it led to, up to 10: --host-pages 3"
     )
+
+
+def test_a_page_counts_as_the_new_ones_of_its_host_that_it_leads_to() -> None:
+    books = allowances(host_pages=4)
+    books.spend(BLOG)
+    books.led_to(BLOG, [BLOG, BLOG + 4, BLOG + 8, GOOD, FARM_1])
+    assert books.refusal(BLOG) is None
+    spend(books, BLOG, 1)
+    assert books.refusal(BLOG) is not None
+
+
+def test_so_it_does_for_its_site() -> None:
+    books = allowances(host_pages=99, site_pages=A_HOST + 3)
+    books.spend(BLOG)
+    books.led_to(BLOG, [BLOG, BLOG + 4, BLOG + 8])
+    assert books.refusal(BLOG) is not None
+
+
+def test_where_each_page_leads_to_one_more_they_count_as_what_they_are() -> None:
+    books = allowances(host_pages=3)
+    for _ in range(2):
+        books.spend(BLOG)
+        books.led_to(BLOG, [BLOG + 4])
+    assert books.refusal(BLOG) is None
+
+
+def test_no_page_counts_for_more_than_ten() -> None:
+    books = allowances(host_pages=MOST_A_PAGE + 1)
+    books.led_to(BLOG, [BLOG] * 1000)
+    books.spend(BLOG)
+    assert books.refusal(BLOG) is None
+    spend(books, BLOG, 1)
+    assert books.refusal(BLOG) is not None
 
 
 def test_links_from_other_sites_let_a_host_have_more() -> None:

@@ -1,4 +1,4 @@
-"""Memory that a large array took is given back when it is, and what is taken is known."""
+"""Memory that a large array or a circle of objects took is given back, and what is taken is known."""
 
 import subprocess
 import sys
@@ -40,3 +40,25 @@ def test_where_that_is_not_told_it_is_the_most_that_was_taken(
     now = memory.resident()
     monkeypatch.setattr(memory, "_STATM", tmp_path / "absent")
     assert memory.resident() > 0.9 * now
+
+
+CIRCLES = """
+import gc
+from minicrawl.crawl.memory import look_for_cycles_among_what_comes
+
+look_for_cycles_among_what_comes()
+there = len(gc.get_objects())
+for _ in range(500_000):
+    circle = []
+    circle.append(circle)
+print(there, len(gc.get_objects()))
+"""
+
+
+def test_circles_are_found_and_nobody_looks_at_what_was_there_before() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CIRCLES], capture_output=True, text=True, check=True
+    )
+    there, left = map(int, done.stdout.split())
+    assert there < 100
+    assert left < 3_000

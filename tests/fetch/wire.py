@@ -84,6 +84,10 @@ class Wire:
             writer.close()
             self.left += 1
 
+    def next(self) -> Answer:
+        """What is said to the last of all that was asked."""
+        return self.answers[min(len(self.asked), len(self.answers)) - 1]
+
     async def until_left(self, connections: int) -> None:
         """Until so many connections ended."""
         async with asyncio.timeout(_PATIENCE_S):
@@ -92,7 +96,7 @@ class Wire:
 
     async def _turn(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Then:
         self.asked.append(await _request(reader))
-        pieces, then = self.answers[min(len(self.asked), len(self.answers)) - 1]
+        pieces, then = self.next()
         for piece in pieces:
             await self._send(writer, piece)
         while then in (Then.REPEAT, Then.DRIP):
@@ -131,7 +135,15 @@ async def wire(
     port: int = 0,
 ) -> AsyncIterator[Wire]:
     """Serve these answers, on a free port unless one is named."""
-    served = Wire(answers)
+    async with serving(Wire(answers), tls, address, port) as served:
+        yield served
+
+
+@asynccontextmanager
+async def serving(
+    served: Wire, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1", port: int = 0
+) -> AsyncIterator[Wire]:
+    """Let it speak; it is told its port."""
     turns: set[asyncio.Task[None]] = set()
 
     async def turn(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -36,6 +36,7 @@ from tests.hostile.fault import (
     says,
     shows,
 )
+from tests.hostile.sheets import SHEETS
 
 # ---------------------------------------------------------------- slow, endless
 
@@ -289,6 +290,7 @@ FAMILIES = {
     "heads": _HEADS,
     "connections": _CONNECTIONS,
     "codings": CODINGS,
+    "sheets": SHEETS,
     "redirects": _REDIRECTS,
     "TLS": _TLS,
     "names": _NAMES,

@@ -9,10 +9,8 @@ from tests.hostile.fault import DEADLINE_S, Fault
 from tests.hostile.faults import CATALOGUE, ON_THE_WIRE, UNREADABLE
 from tests.hostile.sites import serving
 from tests.hostile.trial import Figures, planned, run
-from tests.hostile.verdict import complaints, judge
+from tests.hostile.verdict import GROWTH_BYTES, LAG_S, complaints, judge
 
-LAG_S = 0.25
-GROWTH_BYTES = 64 << 20
 WHOLE_S = 4 * (DEADLINE_S + 1) + 8  # what is tried again has pauses between
 
 

@@ -13,6 +13,10 @@ from tests.hostile.fault import DEADLINE_S, Fault
 from tests.hostile.faults import INSIDE
 from tests.hostile.sites import HEALTHY_PAGES, Sites
 
+LAG_S = 0.25
+"""The loop may be so late, 99 times of 100."""
+GROWTH_BYTES = 64 << 20
+
 
 class Row(NamedTuple):
     """A request for a page."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.errors import MinicrawlError
-from tests.soak.hostile import DOMAIN, HostileServer, hosts
+from tests.soak.hostile import DOMAIN, faults, hostile
 from tests.soak.samples import Sample, sample
 
 _PARTING_S = 60
@@ -26,12 +26,12 @@ _DEAD_PORT = 1
 def served(pages: int, share: float) -> Iterator[tuple[list[str], list[str]]]:
     """The seeds of a web with this share of hostile hosts, and the options that lead there."""
     web = DemoWeb(pages)
-    hostile = hosts(max(round(len(web.hosts) * share / (1 - share)), 1))
-    with DemoServer(web) as friendly, HostileServer() as unfriendly:
-        seeds = [*web.seeds, *(f"http://{host}/" for host in (*hostile, _NOWHERE))]
+    count = max(round(len(web.hosts) * share / (1 - share)), 1)
+    with DemoServer(web) as friendly, hostile(count, faults()) as unfriendly:
+        seeds = [*web.seeds, *(f"http://{host}/" for host in (*unfriendly, _NOWHERE))]
         rules = [
             f"{_NOWHERE}=127.0.0.1:{_DEAD_PORT}",
-            f"*.{DOMAIN}={unfriendly.address}",
+            *(f"{name}=127.0.0.1:{host.port}" for name, host in unfriendly.items()),
             f"*={friendly.address}",
         ]
         yield seeds, [part for rule in rules for part in ("--resolve", rule)]

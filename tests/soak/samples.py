@@ -1,6 +1,9 @@
 """What a crawl is like at one moment: its memory, its files, its log, its pages.
 
 Law: looking changes nothing, and a process that ends meanwhile is no mistake.
+
+own    memory that is no part of a mapped file: of those the system takes back what it likes, and a
+       leak could hide behind that
 """
 
 import os
@@ -14,7 +17,8 @@ from minicrawl.store.reader import reading
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_TIMES, _RSS = slice(11, 13), 21  # fields of /proc/PID/stat, counted behind the name
+_TIMES = slice(11, 13)  # fields of /proc/PID/stat, counted behind the name
+_RESIDENT, _OF_FILES = 1, 2  # fields of /proc/PID/statm
 _PROC = Path("/proc")
 
 
@@ -22,7 +26,8 @@ class Sample(NamedTuple):
     """A crawl, with all the processes that it started."""
 
     at_s: float
-    rss_bytes: tuple[int, ...]  # of each process, the crawl's own first
+    rss_bytes: tuple[int, ...]  # of each process, the crawl's first
+    own_bytes: tuple[int, ...]
     files: int
     wal_bytes: int
     known: int  # URLs
@@ -30,13 +35,19 @@ class Sample(NamedTuple):
     cpu_s: float
 
     @property
-    def memory_mb(self) -> float:
+    def rss_mb(self) -> float:
         """Of all its processes."""
         return sum(self.rss_bytes) / 1e6
+
+    @property
+    def own_mb(self) -> float:
+        """Of all its processes."""
+        return sum(self.own_bytes) / 1e6
 
 
 class _Process(NamedTuple):
     rss_bytes: int
+    own_bytes: int
     files: int
     cpu_s: float
 
@@ -48,6 +59,7 @@ def sample(at_s: float, pid: int, store: Path) -> Sample:
     return Sample(
         at_s=at_s,
         rss_bytes=tuple(process.rss_bytes for process in family),
+        own_bytes=tuple(process.own_bytes for process in family),
         files=sum(process.files for process in family),
         wal_bytes=_size(store.with_name(f"{store.name}-wal")),
         known=known,
@@ -61,8 +73,11 @@ def _family(pid: int) -> Iterator[_Process]:
     with suppress(FileNotFoundError, ProcessLookupError):
         stat = (place / "stat").read_text().rpartition(")")[2].split()
         cpu_s = sum(map(int, stat[_TIMES])) / _TICKS
+        pages = [int(field) for field in (place / "statm").read_text().split()]
+        rss_bytes = pages[_RESIDENT] * _PAGE_BYTES
+        own_bytes = rss_bytes - pages[_OF_FILES] * _PAGE_BYTES
         files = sum(1 for _ in (place / "fd").iterdir())
-        yield _Process(int(stat[_RSS]) * _PAGE_BYTES, files, cpu_s)
+        yield _Process(rss_bytes, own_bytes, files, cpu_s)
         for child in (place / "task" / str(pid) / "children").read_text().split():
             yield from _family(int(child))
 

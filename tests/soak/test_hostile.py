@@ -1,69 +1,42 @@
-"""Hostile hosts keep to their turns, and let go of everything in the end."""
+"""Hostile hosts keep to their turns."""
 
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from tests.fetch.wire import Answer, Then
+from tests.soak.hostile import FAULT_EVERY, PAGES, Host, faults, hostile
 
-import pytest
-
-from tests.soak.hostile import FAULTS, PAGES, HostileServer, hosts
+ONE, OTHER = Answer((b"what?",), Then.CLOSE), Answer((b"no",), Then.RESET)
 
 
-@pytest.fixture
-def server() -> Iterator[HostileServer]:
-    with HostileServer() as server:
-        yield server
+def said(host: Host, path: str = "/1") -> Answer:
+    """The answer to one more question."""
+    host.asked.append(f"GET {path} HTTP/1.1\r\nHost: host0\r\n\r\n".encode())
+    return host.next()
 
 
-def asked(server: HostileServer, path: str = "/1", host: str = "host0") -> socket.socket:
-    """A connection on which something was asked."""
-    address, port = server.address.split(":")
-    client = socket.create_connection((address, int(port)), timeout=10)
-    client.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-    return client
+def test_a_good_answer_is_a_page_that_leads_to_all_the_others() -> None:
+    (piece,), then = said(Host([ONE]))
+    assert piece.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"<title>/1</title>" in piece
+    assert piece.count(b"<a href=") == PAGES
+    assert then is Then.KEEP
 
 
-def said(server: HostileServer, path: str = "/1", host: str = "host0") -> bytes:
-    """The beginning of what it says."""
-    with closing(asked(server, path, host)) as client:
-        return client.recv(4096)
+def test_nothing_is_forbidden() -> None:
+    (piece,), _ = said(Host([ONE]), "/robots.txt")
+    assert piece.startswith(b"HTTP/1.1 404 ")
 
 
-def test_a_good_answer_is_a_page_that_leads_to_all_the_others(server: HostileServer) -> None:
-    answer = said(server)
-    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert answer.count(b"<a href=") == PAGES
-    assert said(server, "/robots.txt").startswith(b"HTTP/1.1 404 ")
+def test_every_third_answer_of_a_host_is_the_next_fault() -> None:
+    host = Host([ONE, OTHER])
+    answers = [said(host) for _ in range(4 * FAULT_EVERY)]
+    assert answers[FAULT_EVERY - 1 :: FAULT_EVERY] == [ONE, OTHER, ONE, OTHER]
+    assert [one for one in answers if one in (ONE, OTHER)] == [ONE, OTHER, ONE, OTHER]
 
 
-def test_every_third_answer_of_a_host_is_a_fault_and_other_hosts_do_not_count(
-    server: HostileServer,
-) -> None:
-    for number in range(len(FAULTS)):
-        assert b"<title>host0/1</title>" in said(server)
-        assert said(server, host=f"another{number}").startswith(b"HTTP/1.1 200 OK")
-        assert b"<title>host0/1</title>" in said(server)
-        with closing(asked(server)) as client:
-            client.shutdown(socket.SHUT_WR)
-            with suppress(ConnectionResetError):
-                while client.recv(1 << 20):
-                    pass
-        assert server.faults == number + 1
+def test_each_host_has_a_name_and_a_port_of_its_own() -> None:
+    with hostile(2, [ONE]) as hosts:
+        assert list(hosts) == ["host0.hostile.example", "host1.hostile.example"]
+        assert len({host.port for host in hosts.values()} - {0}) == 2
 
 
-def test_no_thread_is_left_behind() -> None:
-    before = threading.active_count()
-    with HostileServer() as server:
-        for _ in range(2):
-            said(server)
-        hung = asked(server)
-        while not server.faults:
-            pass
-    with closing(hung):
-        assert hung.recv(1) == b""
-    assert threading.active_count() == before
-
-
-def test_hosts_have_names_of_their_own() -> None:
-    assert hosts(2) == ["host0.hostile.example", "host1.hostile.example"]
+def test_the_catalogue_gives_more_than_a_hundred_faults() -> None:
+    assert len(faults()) > 100

@@ -1,20 +1,25 @@
 """A few seconds of a soak: the harness works. What it finds is left to longer runs."""
 
 import json
+from pathlib import Path
 
 from click.testing import CliRunner
 
 from tests.soak.__main__ import main
 
 
-def test_a_soak_of_seconds_tells_what_it_saw() -> None:
-    done = CliRunner().invoke(main, ["--minutes", "0.25", "--delay", "0.1", "--json"])
+def test_a_soak_of_seconds_tells_what_it_saw(tmp_path: Path) -> None:
+    document = tmp_path / "found.md"
+    document.write_text("<!-- soak -->\n<!-- end of soak -->\n")
+    flags = ["--minutes", "0.25", "--delay", "0.1", "--json", "--into", str(document)]
+    done = CliRunner().invoke(main, flags)
     told = json.loads(done.stdout)
     by_name = {found["what"]: found for found in told["findings"]}
     assert by_name["the crawl ended with"]["holds"]
     assert by_name["the log takes up to"]["holds"]
     assert done.exit_code == (not all(found["holds"] for found in told["findings"]))
-    assert "memory grows by" in done.stderr
+    assert "RSS grows by" in done.stderr
+    assert "| RSS grows by |" in document.read_text()
     last = told["samples"][-1]
     assert last["pages"] > 100
     assert last["files"] > len(last["rss_bytes"]) > 0

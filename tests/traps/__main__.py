@@ -1,27 +1,53 @@
-"""`python -m tests.traps`: a table of the traps, with the limits and without."""
+"""What each trap takes, and by which limit it ends: `python -m tests.traps`."""
 
-import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.traps.crawl import OFF, SMALL, Outcome, crawl
+import click
+
+from tests.bench.notes import circumstances, head, into_document, kept, row, tell
+from tests.traps.crawl import LEAST_HEALTHY, MOST_TRAPPED, OFF, Outcome, crawl
+from tests.traps.web import KINDS
 
 
-def main() -> None:
+@click.command()
+@into_document
+def main(into: Path | None) -> None:
+    """Crawl the web of traps without limits, and with those of everybody."""
     with TemporaryDirectory(prefix="traps-") as folder:
-        _show("without limits", crawl(Path(folder, "off.db"), **OFF))
-        _show("with limits", crawl(Path(folder, "on.db"), **SMALL))
+        off = crawl(Path(folder, "off.db"), **OFF)
+        usual = crawl(Path(folder, "on.db"))
+    lines = [circumstances(), "", *_by_kind(off, usual), "", *_limits(off, usual)]
+    tell(lines, "traps", into)
 
 
-def _show(title: str, outcome: Outcome) -> None:
-    say = sys.stdout.write
-    say(f"{title}: {outcome.healthy_share:.1%} of the healthy pages, ")
-    say(f"{outcome.trapped_share:.1%} of {outcome.requests.total():,} requests in traps\n")
-    for kind in sorted({*outcome.requests, *outcome.aside}):
-        asked, aside = outcome.requests[kind], outcome.aside.get(kind, Counter())
-        limits = ", ".join(f"{limit} ({count:,})" for limit, count in aside.most_common())
-        say(f"  {kind:14}{asked:7,}{asked / outcome.requests.total():8.1%}  {limits}\n")
+def _by_kind(off: Outcome, usual: Outcome) -> Iterator[str]:
+    yield from head("requests", "without limits", "all defaults", "put aside then, by")
+    for kind in ("healthy", *KINDS):
+        ends = _told(usual.aside.get(kind, Counter()))
+        yield row(kind, _requests(off, kind), _requests(usual, kind), ends)
+    yield row("all", *(f"{one.requests.total():,}" for one in (off, usual)), "")
+
+
+def _requests(outcome: Outcome, kind: str) -> str:
+    asked = outcome.requests[kind]
+    return f"{asked:,} ({asked / outcome.requests.total():.1%})"
+
+
+def _told(aside: Counter[str]) -> str:
+    return ", ".join(f"`{limit}` {count:,}" for limit, count in aside.most_common())
+
+
+def _limits(off: Outcome, usual: Outcome) -> Iterator[str]:
+    healthy, trapped = usual.healthy_share, usual.trapped_share
+    yield from head("", "without limits", "all defaults", "limit", "")
+    for what, before, found, limit, holds in (
+        ("healthy pages read", off.healthy_share, healthy, ">= 90%", healthy >= LEAST_HEALTHY),
+        ("requests for traps", off.trapped_share, trapped, "<= 10%", trapped <= MOST_TRAPPED),
+    ):
+        yield row(what, f"{before:.1%}", f"{found:.1%}", limit, kept(holds))
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ OFF: Mapping[str, str] = dict.fromkeys(
     "none",
 )
 """Settings that let every trap have its way."""
-SMALL: Mapping[str, int] = {"host_pages": 100}
-"""Those for a web of a few thousand pages; all others are as they are for everybody."""
+LEAST_HEALTHY, MOST_TRAPPED = 0.9, 0.1
+"""Of the healthy pages, and of all requests."""
 
 
 class Outcome(NamedTuple):
