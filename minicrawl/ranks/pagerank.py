@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.adjacency import AnyFloats, Weights
-from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.singular import share_done
+from minicrawl.ranks.scores import Scores, share_done
 from minicrawl.ranks.walk import Dangling, Walk, walk_of
 
 Tell = Callable[[float], None]

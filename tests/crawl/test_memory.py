@@ -1,4 +1,4 @@
-"""Memory that a large array or a circle of objects took is given back, and what is taken is known."""
+"""Memory of a large array or a circle of objects is given back, and what is taken is known."""
 
 import subprocess
 import sys
