@@ -109,7 +109,7 @@ class TestCompare:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["degree", "trust"], "no rank trust is known; there are opic, degree"),
+            (["degree", "beauty"], "no rank beauty is known; there are opic, degree"),
             (["opic", "degree", "--graph", "web.txt"], "no rank opic is known; there are degree"),
             (["degree", "degree", "--k", "0"], "no list of sizes"),
             (["degree", "degree", "--k", "x,1"], "no list of sizes"),
