@@ -24,11 +24,16 @@ def checked_name(name: str) -> str:
     return name
 
 
-def keep(source: Source, found: Mapping[str, Scores], options: Mapping[str, object]) -> None:
-    """Keep the ranks of a store, all of them or none; those of a graph file are not kept."""
+def keep(
+    source: Source, found: Mapping[str, Scores], edges: int, options: Mapping[str, object]
+) -> None:
+    """Keep the ranks of a store, all of them or none; those of a graph file are not kept.
+
+    `edges` are the links that they were made of.
+    """
     if (seen := source.snapshot) is None:
         return
-    graph, step = source.graph.graph, tables.last_step(seen.connection)
+    step = tables.last_step(seen.connection)
     text, now = json.dumps(options, default=str), time.time()
     rows = (
         (
@@ -37,8 +42,8 @@ def keep(source: Source, found: Mapping[str, Scores], options: Mapping[str, obje
                 options=text,
                 made_at=now,
                 step=step,
-                nodes=graph.nodes,
-                edges=graph.edges,
+                nodes=len(seen),
+                edges=edges,
                 iterations=scores.iterations,
                 error_bound=scores.error_bound,
                 converged=scores.converged,

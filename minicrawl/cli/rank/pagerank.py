@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from minicrawl.analysis.source import Tell
+from minicrawl.cli.rank.in_blocks import or_in_blocks
 from minicrawl.cli.rank.running import ranking
 from minicrawl.cli.rank.walking import NAMES_FILE, lines_of, nodes_of, terms_options
 from minicrawl.errors import UsageError
@@ -24,6 +25,7 @@ from minicrawl.ranks.scores import Scores
     help="A rank for each topic: lines of a topic, a tab and a node.",
 )
 @click.option("--mix", metavar="A=PART,...", help="One rank of the --topics, each by its part.")
+@or_in_blocks
 @ranking
 @terms_options
 def pagerank(

@@ -32,7 +32,7 @@ class Shown(NamedTuple):
     """A rank and its best nodes."""
 
     name: str
-    graph: NamedGraph
+    edges: int
     scores: Scores
     best: list[tuple[str, float]]
 
@@ -44,13 +44,12 @@ def ranking(command: Command) -> Command:
     def with_graph(
         source: Source, guards: Guards, name: str | None, n: int, as_json: bool, **options: Any
     ) -> None:
-        usual = str(click.get_current_context().command.name)
-        name = checked_name(usual if name is None else name)
+        name = rank_name(name)
         graph = guards.guarded(source.graph)
         with source.progress(name) as tell:
             found = _by_name(name, command(named=graph, tell=tell, **options))
         try:
-            keep(source, found, options | guards.asked_for())
+            keep(source, found, graph.graph.edges, options | guards.asked_for())
         finally:
             show_ranks(graph, found, n, as_json)
 
@@ -60,9 +59,19 @@ def ranking(command: Command) -> Command:
     return source_options(json_option(count_option(100)(as_option(guard_options(with_graph)))))
 
 
+def rank_name(chosen: str | None) -> str:
+    """The one that the user chose, or else the command's."""
+    usual = str(click.get_current_context().command.name)
+    return checked_name(usual if chosen is None else chosen)
+
+
 def show_ranks(graph: NamedGraph, found: Mapping[str, Scores], count: int, as_json: bool) -> None:
     """The best of each, for people or as JSON."""
-    shown = [_shown(name, graph, scores, count) for name, scores in found.items()]
+    show_all([_shown(name, graph, scores, count) for name, scores in found.items()], as_json)
+
+
+def show_all(shown: list[Shown], as_json: bool) -> None:
+    """What came of one run, the main rank first."""
     show_json(_as_json(shown)) if as_json else _show(shown)
 
 
@@ -75,7 +84,7 @@ def _by_name(name: str, answer: Scores | Mapping[str, Scores]) -> dict[str, Scor
 def _shown(name: str, named: NamedGraph, scores: Scores, count: int) -> Shown:
     nodes = richest(scores.values, count)
     best = zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True)
-    return Shown(name, named, scores, list(best))
+    return Shown(name, named.graph.edges, scores, list(best))
 
 
 def _as_json(shown: list[Shown]) -> dict[str, object]:
@@ -88,8 +97,8 @@ def _document(shown: Shown) -> dict[str, object]:
     bound = shown.scores.error_bound
     return {
         "rank": shown.name,
-        "nodes": shown.graph.graph.nodes,
-        "edges": shown.graph.graph.edges,
+        "nodes": len(shown.scores.values),
+        "edges": shown.edges,
         "iterations": shown.scores.iterations,
         "error_bound": bound if math.isfinite(bound) else None,
         "scores": [{"node": node, "score": score} for node, score in shown.best],
@@ -105,8 +114,8 @@ def _show(shown: list[Shown]) -> None:
 
 
 def _caption(shown: Shown) -> Iterator[str]:
-    graph, scores = shown.graph.graph, shown.scores
-    yield f"{shown.name} of {graph.nodes:,} nodes, {graph.edges:,} links"
+    scores = shown.scores
+    yield f"{shown.name} of {len(scores.values):,} nodes, {shown.edges:,} links"
     if scores.iterations:
         yield f"{scores.iterations:,} iterations, error {scores.error_bound:.1e} at most"
     if not scores.converged:

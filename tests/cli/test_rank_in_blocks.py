@@ -1,0 +1,79 @@
+"""PageRank in blocks is PageRank, and says what it cannot do."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.report.snapshot import snapshot
+from minicrawl.store.beside import reading_beside
+from minicrawl.store.ranks import kept
+from tests.stores import HandCrawl
+
+Captured = pytest.CaptureFixture[str]
+A, B, C = "http://a.example/", "http://b.example/", "http://c.example/"
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> str:
+    path = tmp_path / "graph.txt"
+    path.write_text("1 2\n2 3\n3 1\n3 2\n4 2\n2 5\n")
+    return str(path)
+
+
+def pageranks(capsys: Captured, *arguments: str) -> dict[str, float]:
+    assert main(["rank", "pagerank", *arguments, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    return {each["node"]: each["score"] for each in document["scores"]}
+
+
+@pytest.mark.parametrize(
+    "options", [["--blocks", "2"], ["--memory", "1GB"], ["--blocks", "3", "--memory", "1GB"]]
+)
+def test_blocks_come_to_what_memory_comes_to(
+    capsys: Captured, graph: str, options: list[str]
+) -> None:
+    whole = pageranks(capsys, "--graph", graph, "--damping", "0.5")
+    blocks = pageranks(capsys, "--graph", graph, "--damping", "0.5", "--n", "0", *options)
+    assert blocks == pytest.approx(whole, abs=1e-8)
+
+
+def test_files_of_blocks_go_where_they_are_wanted_and_away(
+    capsys: Captured, graph: str, tmp_path: Path
+) -> None:
+    (folder := tmp_path / "temp").mkdir()
+    pageranks(capsys, "--graph", graph, "--blocks", "2", "--temp", str(folder))
+    assert list(folder.iterdir()) == []
+
+
+def test_a_store_is_ranked_in_blocks_and_the_rank_is_kept(capsys: Captured, tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    crawl = HandCrawl(path)
+    crawl.seeds([A])
+    crawl.read(A, [B, C])
+    crawl.read(B, [A])
+    crawl.commit()
+    whole = pageranks(capsys, "--store", str(path), "--as", "whole")
+    assert pageranks(capsys, "--store", str(path), "--blocks", "2") == pytest.approx(whole)
+    with snapshot(path) as seen, reading_beside(path, seen.connection) as beside:
+        rows = {row.name: row for row in kept(beside)}
+    assert rows["pagerank"].edges == rows["whole"].edges == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--temp", "."], "--temp is for --blocks and --memory"),
+        (["--memory", "much"], "no size such as 64MB"),
+        (["--memory", "1MB"], "1 MB are too little"),
+        (["--blocks", "2", "--method", "sweeping"], "--method is not possible in blocks"),
+    ],
+)
+def test_what_is_not_possible_is_refused_in_one_line(
+    capsys: Captured, graph: str, options: list[str], said: str
+) -> None:
+    assert main(["rank", "pagerank", "--graph", graph, *options]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert said in err
