@@ -17,8 +17,7 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.diameter import Extent, exact, exact_work, sampled
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graph.outline import MOST_WORK
-from minicrawl.opic.offline import LinkMatrix
-from minicrawl.ranks.scores import Floats
+from minicrawl.ranks.pagerank import pagerank
 from minicrawl.ranks.seeds.cores import Core, Rule
 from minicrawl.ranks.seeds.evaluation import Depth, between_cores, compared
 from minicrawl.ranks.seeds.extraction import extracted
@@ -98,19 +97,15 @@ def trial(
         distances = between_cores(graph, found.cores, tell)
     graph = crawled.named.graph
     with progress("crawls") as tell:
-        worth = _importance(graph)
-        depths = compared(graph, worth, crawled.seeds, dice, draws=draws, tell=tell)
+        depths = compared(
+            graph, pagerank(graph).values, crawled.seeds, dice, draws=draws, tell=tell
+        )
     return Trial(between_cores=distances, extent=extent, depths=depths)
 
 
 def _extent(graph: Csr, dice: Generator, tell: Tell) -> Extent:
     is_small = exact_work(graph) <= MOST_WORK
     return exact(graph, tell) if is_small else sampled(graph, dice, tell=tell)
-
-
-def _importance(graph: Csr) -> Floats:
-    matrix = LinkMatrix(nodes=graph.nodes, sources=graph.sources(), targets=graph.targets)
-    return matrix.fixpoint(tolerance=1e-9).importance
 
 
 def _poverty(graph: Csr) -> str:

@@ -148,7 +148,7 @@ class TestCompare:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["degree", "trusted"], "no rank trusted is known; there are opic, degree"),
+            (["degree", "beauty"], "no rank beauty is known; there are opic, degree"),
             (["opic", "degree", "--graph", "web.txt"], "no rank opic is known; there are degree"),
             (["degree", "degree", "--k", "0"], "no list of numbers"),
             (["degree", "degree", "--k", "x,1"], "no list of numbers"),
@@ -338,7 +338,7 @@ class TestAgree:
 
     def test_a_rank_that_there_is_none_of_is_refused(self, capsys: Captured) -> None:
         Path("labels.csv").write_text(f"{A},4\n")
-        assert "no rank trusted is known" in refusal(capsys, "agree", "trusted", "labels.csv")
+        assert "no rank beauty is known" in refusal(capsys, "agree", "beauty", "labels.csv")
 
     def test_its_help_names_the_point_of_reference(self, capsys: Captured) -> None:
         assert "librarians" in printed(capsys, "agree", "--help")
