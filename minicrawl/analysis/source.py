@@ -48,7 +48,7 @@ class Source:
 
     @property
     def names(self) -> Names:
-        """What its nodes are called; a store need not load its links to say so."""
+        """What its nodes are called; for that the links of a store are not loaded."""
         return self.graph.names if self.snapshot is None else Urls(self.snapshot)
 
 

@@ -19,10 +19,14 @@ def with_links(graph: Csr, is_kept: Mask) -> Csr:
     return Csr(starts=kept_before[graph.starts], targets=graph.targets[is_kept])
 
 
+def links_between(graph: Csr, is_kept: Mask) -> Mask:
+    """Of each link, whether both its ends are kept."""
+    return np.repeat(is_kept, graph.out_degrees()) & is_kept[graph.targets]
+
+
 def with_pages(graph: Csr, is_kept: Mask) -> Csr:
     """The pages that `is_kept` tells, renumbered, and the links that neither end of them lost."""
-    from_kept = np.repeat(is_kept, graph.out_degrees())
-    between = with_links(graph, from_kept & is_kept[graph.targets])
+    between = with_links(graph, links_between(graph, is_kept))
     number = np.cumsum(is_kept, dtype=np.int32) - np.int32(1)
     starts = np.append(between.starts[:-1][is_kept], between.edges)
     return Csr(starts=starts, targets=number[between.targets])

@@ -1,21 +1,19 @@
-"""How far two ranks of the same nodes agree, and a rank with what people think.
+"""How far two ranks of the same nodes agree.
 
-n          nodes; n (n - 1) / 2 pairs of them, of which some are tied in one rank or in both
-kendall    tau-b: (concordant - discordant) / sqrt(pairs untied in one * pairs untied in the other)
-spearman   the correlation of the places; equals share the mean of theirs
-overlap    the share of the best k of one that are among the best k of the other; of equals the
-           first node comes first
-error      |score - truth| / truth, both as shares: its mean over the nodes of which truth > 0, and
-           over the tenth of all nodes that truth says is best
+n           nodes that have a score in both; one without, which is NaN there, is left out. There are
+            n (n - 1) / 2 pairs of them, some tied in one rank or in both
+kendall     tau-b: (concordant - discordant) / sqrt(pairs untied in one * pairs untied in the other)
+spearman    the correlation of the places; equals share the mean of theirs
+overlap     the share of the best k that both have; of equals the first node comes first
+error       |score - reference| / reference, both as shares of the nodes that are left; its mean
+            over those whose reference is not 0, and over the tenth that the reference says is best
 
-Law: a correlation is nan where all scores of a rank are equal, for then it orders nothing; an
-error is nan where there is no truth.
+Law: there is never a NaN in what comes out; what has no number is None, and a remark says why.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,152 +22,149 @@ from minicrawl.opic.estimate import shares
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Tell = Callable[[float], None]
+
+_FEWEST = 2
+"""Fewer have no order."""
+_NOTHING = 1e-100
+"""A share that is not greater came of rounding: an error in proportion to it says nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """One rank beside another, which is taken for the truth."""
+    """One rank beside another, the reference."""
 
     nodes: int
-    kendall: float
-    spearman: float
-    overlap: dict[int, float]
-    """By k, as far as there are more nodes than that."""
-    error_all: float
-    error_top10: float
+    left_out: int
+    kendall: float | None
+    spearman: float | None
+    overlap: dict[int, float | None]
+    """By k; None where there are fewer nodes."""
+    error_all: float | None
+    error_top10: float | None
+    remarks: tuple[str, ...]
 
 
-def compare(scores: Floats, truth: Floats, ks: Sequence[int]) -> Comparison:
-    """Both have a score of 0 or more for each node."""
-    best, true_best = _in_order(scores), _in_order(truth)
-    error = _relative_errors(scores, truth)
+def compare(
+    scores: NDArray[np.floating],
+    reference: NDArray[np.floating],
+    ks: Sequence[int],
+    *,
+    tell: Tell = lambda _share: None,
+) -> Comparison:
+    """Both have a place for every node, and a score of 0 or more or NaN there."""
+    in_both = ~(np.isnan(scores) | np.isnan(reference))
+    first, second = (values[in_both].astype(np.float64) for values in (scores, reference))
+    error_all, error_top10 = _errors(first, second)
     return Comparison(
-        nodes=len(truth),
-        kendall=kendall(scores, truth),
-        spearman=spearman(scores, truth),
-        overlap={k: len(np.intersect1d(best[:k], true_best[:k])) / k for k in ks if k < len(truth)},
-        error_all=_mean(error),
-        error_top10=_mean(error[true_best[: max(1, len(truth) // 10)]]),
+        nodes=len(first),
+        left_out=len(in_both) - len(first),
+        kendall=kendall(first, second, tell=tell),
+        spearman=spearman(first, second),
+        overlap=_overlaps(first, second, ks),
+        error_all=error_all,
+        error_top10=error_top10,
+        remarks=tuple(_remarks(first, second, ks)),
     )
-
-
-def mean_of(runs: Sequence[Comparison]) -> Comparison:
-    """Of each measure over all runs; they have the same number of nodes."""
-    return Comparison(
-        nodes=runs[0].nodes,
-        kendall=fmean(run.kendall for run in runs),
-        spearman=fmean(run.spearman for run in runs),
-        overlap={k: fmean(run.overlap[k] for run in runs) for k in runs[0].overlap},
-        error_all=fmean(run.error_all for run in runs),
-        error_top10=fmean(run.error_top10 for run in runs),
-    )
-
-
-def kendall(one: Floats, other: Floats) -> float:
-    """tau-b; what takes longest is to sort."""
-    first, second = _levels(one), _levels(other)
-    order = np.lexsort((second, first))
-    pairs = len(one) * (len(one) - 1) // 2
-    ties, other_ties = _tied(first), _tied(second)
-    in_both = _tied(first * (len(one) + 1) + second)
-    untied = pairs - ties - other_ties + in_both
-    scale = math.sqrt((pairs - ties) * (pairs - other_ties))
-    return (untied - 2 * _inversions(second[order])) / scale if scale else math.nan
-
-
-def spearman(one: Floats, other: Floats) -> float:
-    """The correlation of the places."""
-    first, second = (places(scores) - (len(scores) + 1) / 2 for scores in (one, other))
-    scale = math.sqrt(float((first**2).sum()) * float((second**2).sum()))
-    return float((first * second).sum()) / scale if scale else math.nan
 
 
 def places(scores: Floats) -> Floats:
     """The place of each score, the least being 1; equals share the mean of their places."""
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    _, levels, counts = np.unique(scores, return_inverse=True, return_counts=True)
     middle: Floats = np.cumsum(counts) - (counts - 1) / 2
-    return middle[inverse]
+    return middle[levels]
 
 
-def _in_order(scores: Floats) -> Ints:
-    return np.argsort(-scores, kind="stable")
+def spearman(one: Floats, other: Floats) -> float | None:
+    """The correlation of the places; None where all of a rank are equal."""
+    first, second = (places(scores) - (len(scores) + 1) / 2 for scores in (one, other))
+    scale = math.sqrt(float(first @ first) * float(second @ second))
+    return max(-1.0, min(float(first @ second) / scale, 1.0)) if scale else None
 
 
-def _levels(scores: Floats) -> Ints:
-    """The scores as whole numbers in the same order."""
-    return np.unique(scores, return_inverse=True)[1].astype(np.int64, copy=False)
+def kendall(one: Floats, other: Floats, *, tell: Tell = lambda _share: None) -> float | None:
+    """tau-b in n log n; None where all of a rank are equal.
+
+    In the order of the one, of equals by the other, the pairs that the other has the wrong way
+    round are discordant; those tied nowhere and not discordant are concordant.
+    """
+    first, second = _levels(one), _levels(other)
+    both = first * len(one) + second
+    pairs = len(one) * (len(one) - 1) // 2
+    untied, other_untied = pairs - _ties(first), pairs - _ties(second)
+    scale = math.sqrt(untied * other_untied)  # of whole numbers: a rank beside itself is at 1
+    if not scale:
+        return None
+    untied_in_both = untied + other_untied - pairs + _ties(_levels(both))
+    discordant = _inversions(second[np.argsort(both, kind="stable")], tell)
+    return (untied_in_both - 2 * discordant) / scale
 
 
-def _tied(levels: Ints) -> int:
+def _levels(values: NDArray[np.floating | np.int64]) -> Ints:
+    """The values as whole numbers from 0 on, without a gap, in the same order."""
+    levels: Ints = np.unique(values, return_inverse=True)[1].astype(np.int64, copy=False)
+    return levels
+
+
+def _ties(levels: Ints) -> int:
     """Pairs of equals."""
-    counts = np.unique(levels, return_counts=True)[1]
+    counts = np.bincount(levels)
     return int((counts * (counts - 1) // 2).sum())
 
 
-def _inversions(levels: Ints) -> int:
-    """Pairs of which the greater comes first: a merge sort that counts, all blocks at a time."""
-    width, most = 1, len(levels)
-    blocks = np.full(1 << max(most - 1, 0).bit_length(), most, dtype=np.int64)
-    blocks[:most] = levels
-    found = 0
-    while width < len(blocks):
-        pairs = blocks.reshape(-1, 2 * width)
-        apart = (np.arange(len(pairs)) * (most + 1))[:, np.newaxis]
-        left, right = pairs[:, :width] + apart, pairs[:, width:] + apart
-        # What is not greater, of the own block and of all blocks before it.
-        lesser = np.searchsorted(left.ravel(), right.ravel(), side="right")
-        found += width * width * len(pairs) * (len(pairs) + 1) // 2 - int(lesser.sum())
-        pairs.sort(axis=1, kind="stable")
-        width *= 2
+def _inversions(levels: Ints, tell: Tell) -> int:
+    """Pairs of which the greater comes first.
+
+    The highest bit in which the two differ tells which is greater. So the levels are sorted bit by
+    bit from the highest, in groups of those that are alike so far, and before each 0 the 1s of its
+    group are counted.
+    """
+    less = np.concatenate(([0], np.cumsum(np.bincount(levels)))).astype(np.int32)  # than each
+    rest, here = levels.astype(np.int32), np.arange(len(levels), dtype=np.int32)
+    bits, found = int(levels.max()).bit_length(), 0
+    for bit in reversed(range(bits)):
+        high = rest >> bit
+        is_one = (high & 1).astype(np.bool_)
+        ones = np.cumsum(is_one, dtype=np.int32) - is_one
+        ones -= ones[less[high >> 1 << (bit + 1)]]  # those before the group
+        found += int(ones.sum(where=~is_one, dtype=np.int64))
+        moved = np.empty_like(rest)
+        moved[np.where(is_one, less[high << bit] + ones, here - ones)] = rest
+        rest = moved
+        tell(1 - bit / bits)
     return found
 
 
-def _relative_errors(scores: Floats, truth: Floats) -> Floats:
-    """nan where the truth is 0."""
-    estimate, true = shares(scores), shares(truth)
-    errors = np.full(len(true), np.nan)
-    np.divide(np.abs(estimate - true), true, out=errors, where=true > 0)
-    return errors
+def _overlaps(scores: Floats, reference: Floats, ks: Sequence[int]) -> dict[int, float | None]:
+    best, true_best = _in_order(scores), _in_order(reference)
+    return {
+        k: len(np.intersect1d(best[:k], true_best[:k])) / k if k <= len(best) else None for k in ks
+    }
 
 
-def _mean(errors: Floats) -> float:
-    known = errors[~np.isnan(errors)]
-    return float(known.mean()) if len(known) else math.nan
+def _in_order(scores: Floats) -> Ints:
+    """The nodes, the best first."""
+    return np.argsort(-scores, kind="stable")
 
 
-# ---------------------------------------------------------------- what people think
+def _errors(scores: Floats, reference: Floats) -> tuple[float | None, float | None]:
+    """Of all, and of the tenth that the reference says is best."""
+    estimate, truth = shares(scores), shares(reference)
+    order = _in_order(truth)[: np.count_nonzero(truth > _NOTHING)]
+    errors = np.abs(estimate[order] - truth[order]) / truth[order]
+    top = errors[: max(1, len(truth) // 10)]
+    return (float(errors.mean()), float(top.mean())) if len(errors) else (None, None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """A rank beside grades that people gave; shares of all that was graded."""
-
-    judged: int
-    equal: float
-    within_one: float
-    by_chance: float
-    """What would be equal if the same grades were dealt blindly."""
-    spearman: float
-
-
-def agreement(scores: Floats, grades: Ints) -> Agreement:
-    """`grades[i]` is what somebody gave to the node of `scores[i]`; the more, the better."""
-    apart = np.abs(graded(scores, grades) - grades)
-    dealt = np.unique(grades, return_counts=True)[1] / len(grades)
-    return Agreement(
-        judged=len(grades),
-        equal=float((apart == 0).mean()),
-        within_one=float((apart <= 1).mean()),
-        by_chance=float((dealt**2).sum()),
-        spearman=spearman(scores, grades.astype(np.float64)),
-    )
-
-
-def graded(scores: Floats, grades: Ints) -> Ints:
-    """The scores cut into grades, as many of each as people gave: the best get the best.
-
-    So a rank is judged by its order alone, not by how strictly people grade. Equals get the same,
-    that of the lower middle of their places.
-    """
-    middle = np.floor(places(scores)).astype(np.int64) - 1
-    return np.sort(grades)[middle]
+def _remarks(scores: Floats, reference: Floats, ks: Sequence[int]) -> Iterator[str]:
+    nodes = len(scores)
+    if nodes < _FEWEST:
+        yield f"nodes with a score in both: {nodes}, which is no order"
+    else:
+        for name, values in (("first", scores), ("second", reference)):
+            if (values == values[0]).all():
+                yield f"all scores of the {name} are equal: it has no order"
+    if any(k > nodes for k in ks):
+        yield f"there is no overlap of more than {nodes:,} nodes"
+    if zeros := np.count_nonzero(shares(reference) <= _NOTHING):
+        yield f"nodes with a score of 0 in the second, and so in no error: {zeros:,}"

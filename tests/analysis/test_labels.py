@@ -1,44 +1,61 @@
 """Grades that people gave are read whole, or refused with the line."""
 
-from pathlib import Path
+from io import BytesIO, TextIOWrapper
 
 import pytest
 
-from minicrawl.analysis import labels
-from minicrawl.analysis.labels import Label
+from minicrawl.analysis.labels import Label, read
 from minicrawl.errors import UsageError
 
 
-def read(folder: Path, text: str) -> list[Label]:
-    path = folder / "labels.csv"
-    path.write_text(text, encoding="utf-8")
-    return labels.read(path)
+def labels(text: str) -> list[Label]:
+    return read(text.splitlines(keepends=True), "labels.csv")
 
 
-@pytest.mark.parametrize("head", ["", "url,grade\n", "\ufeffurl,grade\n", "\n"])
-def test_a_line_is_a_page_and_its_grade(tmp_path: Path, head: str) -> None:
-    found = read(tmp_path, f'{head}http://a.example/,4\n\n"http://b.example/x,y", 1\n')
-    assert found == [Label("http://a.example/", 4), Label("http://b.example/x,y", 1)]
+def refusal(text: str) -> str:
+    with pytest.raises(UsageError) as refused:
+        labels(text)
+    return str(refused.value)
 
 
-@pytest.mark.parametrize("bad", ["b,5", "b,0", "b,-1", "b,2.5", "b,", "b", "b,1,2", "b,four"])
-def test_what_is_no_grade_is_refused_with_its_line(tmp_path: Path, bad: str) -> None:
-    with pytest.raises(UsageError, match=r"labels\.csv, line 2: expected a page and a grade"):
-        read(tmp_path, f"a,1\n{bad}\n")
+def test_a_line_is_a_page_and_its_grade() -> None:
+    assert labels('http://a.example/,4\n\n"http://b.example/x,y", 1\r\n,\n') == [
+        Label("http://a.example/", 4, 1),
+        Label("http://b.example/x,y", 1, 3),
+    ]
 
 
-def test_a_first_line_with_a_number_names_no_columns(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="line 1"):
-        read(tmp_path, "a,5\nb,1\n")
+@pytest.mark.parametrize("head", ["url,grade", "URL, Grade", "page,grade"])
+def test_the_first_line_may_name_the_columns(head: str) -> None:
+    assert labels(f"{head}\na,1\n") == [Label("a", 1, 2)]
 
 
-def test_without_grades_it_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no page is graded"):
-        read(tmp_path, "url,grade\n")
+@pytest.mark.parametrize(
+    "bad", ["b,5", "b,0", "b,-1", "b,2.5", "b,", ",2", "b", "b,1,2", "b,four", "url,grade", "b,²"]
+)
+def test_what_is_no_grade_is_refused_with_its_line(bad: str) -> None:
+    expected = "labels.csv, line 2: expected a URL and a grade from 1 to 4, found "
+    assert refusal(f"a,1\n{bad}\n") == f"{expected}{bad!r}"
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UsageError, match=r"labels\.csv cannot be read"):
-        labels.read(path)
+def test_the_first_line_is_not_passed_over_for_a_bad_grade() -> None:
+    assert "line 1" in refusal("a,best\nb,1\n")
+
+
+def test_a_long_line_is_not_quoted_whole() -> None:
+    assert len(refusal("x" * 1000)) < 150
+
+
+def test_quotes_that_do_not_end_are_refused_with_their_line() -> None:
+    assert refusal('a,1\n"b,2\nc,3\n').startswith("labels.csv, line 3: unexpected end of data")
+
+
+@pytest.mark.parametrize("text", ["", "url,grade\n", "\n\n"])
+def test_without_grades_it_is_refused(text: str) -> None:
+    assert "nothing is graded" in refusal(text)
+
+
+def test_what_is_no_text_is_refused() -> None:
+    lines = TextIOWrapper(BytesIO(b"a,1\n\xff\xfe,2\n"), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"^labels\.csv is not UTF-8: "):
+        read(lines, "labels.csv")

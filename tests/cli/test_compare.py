@@ -1,6 +1,8 @@
 """`minicrawl compare`, `stability` and `agree`: what they say of ranks, and what they refuse."""
 
 import json
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,29 +11,42 @@ import numpy as np
 import pytest
 
 from minicrawl.analysis.ranks import RANKS
+from minicrawl.analysis.source import Tell
 from minicrawl.cli import main
+from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.scores import Scores
-from tests.stores import A, B, C, HandCrawl, filled_store
+from minicrawl.store.beside import beside
+from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
 
 NEW = "http://new.example/"
 
 
+def by_number(named: NamedGraph, tell: Tell) -> Scores:
+    """The later a node, the better."""
+    tell(1.0)
+    nodes = named.graph.nodes
+    values = np.arange(1, nodes + 1) / (nodes * (nodes + 1) / 2)
+    return Scores(values=values, iterations=1, error_bound=0.0, converged=True)
+
+
+def alike(named: NamedGraph, _tell: Tell) -> Scores:
+    """No order at all, and it says that it has not converged."""
+    nodes = named.graph.nodes
+    return Scores(values=np.full(nodes, 1 / nodes), iterations=1, error_bound=1.0, converged=False)
+
+
 @pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Beside it is a graph file, in which 3 has all links but one, and that leads to 2."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MINICRAWL_CONFIG", raising=False)
     monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    monkeypatch.setitem(RANKS, "by-number", lambda named, _tell: numbered(named.graph.nodes))
+    monkeypatch.setitem(RANKS, "by-number", by_number)
+    monkeypatch.setitem(RANKS, "alike", alike)
     Path("web.txt").write_text("1 2\n1 3\n2 3\n4 3\n")
     return filled_store(tmp_path / "crawl.db")
-
-
-def numbered(nodes: int) -> Scores:
-    """The later a node, the better."""
-    values = np.arange(1, nodes + 1) / (nodes * (nodes + 1) / 2)
-    return Scores(values=values, iterations=1, error_bound=0.0, converged=True)
 
 
 def go_on(store: Path) -> None:
@@ -64,55 +79,79 @@ class TestCompare:
         assert as_json(capsys, "compare", "degree", "degree", "--k", "2,1,99") == {
             "a": "degree",
             "b": "degree",
+            "origins": ["with its usual options"] * 2,
             "nodes": 6,
+            "left_out": 0,
             "kendall_tau": 1.0,
-            "spearman": pytest.approx(1.0),
-            "overlap": {"1": 1.0, "2": 1.0},
+            "spearman": 1.0,
+            "overlap": {"1": 1.0, "2": 1.0, "99": None},
             "mean_relative_error": {"all": 0.0, "top10": 0.0},
+            "remarks": [
+                "there is no overlap of more than 6 nodes",
+                "nodes with a score of 0 in the second, and so in no error: 1",
+            ],
         }
 
     def test_the_crawls_own_rank_is_measured_by_another(self, capsys: Captured) -> None:
         found = as_json(capsys, "compare", "opic", "degree")
+        assert found["origins"] == ["the crawl's own", "with its usual options"]
         assert 0 < found["kendall_tau"] <= 1
         assert found["mean_relative_error"]["all"] > 0
 
     def test_a_rank_that_is_kept_is_taken_as_it_is(self, store: Path, capsys: Captured) -> None:
-        assert main(["rank", "degree"]) == 0
+        assert main(["rank", "degree", "--direction", "out", "--as", "mine"]) == 0
         capsys.readouterr()
         go_on(store)
-        said = "degree was made before 1 of the pages became known: these have no score\n"
-        assert as_json(capsys, "compare", "degree", "opic", said=said)["nodes"] == 6
+        said = "mine was made before 1 of the pages became known: these have no score\n"
+        found = as_json(capsys, "compare", "mine", "opic", said=said)
+        assert (found["nodes"], found["left_out"]) == (6, 1)
+        assert found["origins"] == ["kept", "the crawl's own"]
         assert as_json(capsys, "compare", "by-number", "opic")["nodes"] == 7
+
+    def test_what_is_compared_is_not_kept(self, store: Path, capsys: Captured) -> None:
+        as_json(capsys, "compare", "degree", "opic")
+        assert not beside(store).exists()
 
     def test_a_graph_file_is_ranked_anew(self, capsys: Captured) -> None:
         found = as_json(capsys, "compare", "by-number", "degree", "--graph", "web.txt", "--k", "1")
         assert (found["nodes"], found["overlap"]) == (4, {"1": 0.0})
 
     def test_people_get_a_line_for_each_measure(self, capsys: Captured) -> None:
-        arguments = ("compare", "degree", "by-number", "--graph", "web.txt", "--k", "2")
-        names = [line.split("  ")[0] for line in printed(capsys, *arguments).splitlines()]
-        assert names == [
-            *("ranks", "Kendall tau", "Spearman"),
-            *("top 2", "error of all", "of the top 10 %"),
-        ]
+        arguments = ("compare", "degree", "by-number", "--graph", "web.txt", "--k", "1,2")
+        assert printed(capsys, *arguments) == (
+            "a                 degree, with its usual options\n"
+            "b                 by-number, with its usual options\n"
+            "nodes             4; without a score in both 0\n"
+            "Kendall's tau-b   0.1826\n"
+            "Spearman          0.1054\n"
+            "of the best 1     0.00% in both\n"
+            "of the best 2     50.00% in both\n"
+            "mean error        93.75%\n"
+            "of b's best 10 %  100.00%\n"
+        )
 
-    def test_what_is_undefined_is_null_and_said(
-        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        alike = Scores(values=np.full(4, 0.25), iterations=0, error_bound=0, converged=True)
-        monkeypatch.setitem(RANKS, "alike", lambda _named, _tell: alike)
+    def test_what_has_no_number_is_null_and_said(self, capsys: Captured) -> None:
         arguments = ("compare", "alike", "degree", "--graph", "web.txt")
         found = as_json(capsys, *arguments)
-        assert found["kendall_tau"] is found["spearman"] is None
-        assert "undefined: all are alike" in printed(capsys, *arguments)
+        assert found["kendall_tau"] is found["spearman"] is found["overlap"]["10"] is None
+        shown = printed(capsys, *arguments).splitlines()
+        assert "alike, with its usual options, not converged" in shown[0]
+        assert "none" in shown[3]
+        assert "all scores of the first are equal: it has no order" in shown
+
+    def test_so_it_is_with_a_single_page(self, tmp_path: Path, capsys: Captured) -> None:
+        with closing(HandCrawl(tmp_path / "one.db")) as crawl:
+            crawl.seeds([A])
+        found = as_json(capsys, "compare", "opic", "degree", "--store", "one.db")
+        assert (found["nodes"], found["kendall_tau"]) == (1, None)
 
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
             (["degree", "beauty"], "no rank beauty is known; there are opic, degree"),
             (["opic", "degree", "--graph", "web.txt"], "no rank opic is known; there are degree"),
-            (["degree", "degree", "--k", "0"], "no list of sizes"),
-            (["degree", "degree", "--k", "x,1"], "no list of sizes"),
+            (["degree", "degree", "--k", "0"], "no list of numbers"),
+            (["degree", "degree", "--k", "x,1"], "no list of numbers"),
             (["degree", "degree", "--graph", "absent.txt"], "absent.txt"),
         ],
     )
@@ -121,46 +160,70 @@ class TestCompare:
     ) -> None:
         assert said in refusal(capsys, "compare", *arguments)
 
-    def test_fewer_than_two_nodes_in_common_are_refused(
-        self, tmp_path: Path, capsys: Captured
-    ) -> None:
-        with closing(HandCrawl(tmp_path / "one.db")) as crawl:
-            crawl.seeds([A])
-        found = refusal(capsys, "compare", "opic", "opic", "--store", "one.db")
-        assert "fewer than two nodes" in found
-
 
 class TestStability:
     def test_a_rank_that_asks_for_no_link_bears_any_loss(self, capsys: Captured) -> None:
-        found = as_json(
-            capsys, "stability", "by-number", "--drop", "0.5", "--times", "3", "--k", "1"
-        )
-        runs = found.pop("runs")
-        assert [run["nodes"] for run in runs] == [3, 3, 3]
-        assert found["kendall_tau"] == found["overlap"]["1"] == 1.0
-        assert (found["rank"], found["drop"], found["times"], found["seed"]) == (
-            *("by-number", 0.5),
-            *(3, 1),
-        )
+        perfect = {"mean": 1.0, "least": 1.0}
+        assert as_json(
+            capsys, "stability", "by-number", "--drop", "0.5", "--times", "3", "--k", "1,9"
+        ) == {
+            "rank": "by-number",
+            "drop": 0.5,
+            "times": 3,
+            "seed": 1,
+            "nodes": 6,
+            "edges": 6,
+            "stay": 3,
+            "kendall_tau": perfect,
+            "spearman": perfect,
+            "overlap": {"1": perfect, "9": {"mean": None, "least": None}},
+            "remarks": ["there is no overlap of more than 3 nodes"],
+        }
 
-    def test_the_numbers_are_means_and_the_same_for_the_same_seed(self, capsys: Captured) -> None:
-        arguments = ("stability", "by-number", "--times", "4", "--graph", "web.txt")
+    def test_the_least_is_told_and_the_same_for_the_same_seed(self, capsys: Captured) -> None:
+        arguments = ("stability", "degree", "--times", "5", "--k", "1")
         found = as_json(capsys, *arguments, "--seed", "5")
-        errors = [run["mean_relative_error"]["all"] for run in found["runs"]]
-        assert found["mean_relative_error"]["all"] == pytest.approx(sum(errors) / 4)
+        assert -1 <= found["kendall_tau"]["least"] < found["kendall_tau"]["mean"] < 1
         assert found == as_json(capsys, *arguments, "--seed", "5")
-        assert found["runs"] != as_json(capsys, *arguments, "--seed", "6")["runs"]
+        assert found["spearman"] != as_json(capsys, *arguments, "--seed", "6")["spearman"]
 
-    def test_people_get_a_line_for_each_measure(self, capsys: Captured) -> None:
-        found = printed(capsys, "stability", "degree", "--times", "2")
-        assert "degree without 30% of the nodes, mean of 2, 4 left" in found
+    def test_people_get_a_table(self, capsys: Captured) -> None:
+        arguments = ("--times", "2", "--k", "2", "--graph", "web.txt")
+        found = printed(capsys, "stability", "by-number", *arguments)
+        assert [line.split() for line in found.splitlines()] == [
+            ["Among", "the", "pages", "that", "stay"],
+            ["mean", "least"],
+            ["Kendall's", "tau-b", "1.0000", "1.0000"],
+            ["Spearman", "1.0000", "1.0000"],
+            ["of", "the", "best", "2", "100.00%", "100.00%"],
+            ["by-number", "of", "4", "nodes,", "4", "links;", "3", "stay,", "2", "times"],
+        ]
+
+    def test_where_there_is_no_order_it_says_so(self, capsys: Captured) -> None:
+        found = as_json(capsys, "stability", "alike", "--times", "2", "--k", "1")
+        assert found["kendall_tau"] == found["spearman"] == {"mean": None, "least": None}
+        assert found["remarks"] == [
+            "2 of 2 times all scores of a rank were equal: there is no order"
+        ]
+
+    def test_it_can_be_broken_off(self, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+        def interrupted(named: NamedGraph, tell: Tell) -> Scores:
+            if named.graph.nodes < 6:
+                raise KeyboardInterrupt
+            return by_number(named, tell)
+
+        monkeypatch.setitem(RANKS, "by-number", interrupted)
+        assert main(["stability", "by-number"]) == 130
+        assert capsys.readouterr() == ("", "minicrawl: interrupted\n")
 
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (["opic"], "no rank opic can be computed; those that can are degree"),
-            (["degree", "--drop", "0.99"], "--drop 0.99 leaves 0 of 6 nodes"),
+            (["opic"], "no rank opic can be computed anew; there are degree"),
+            (["degree", "--drop", "0.99"], "--drop 0.99 leaves 0 of 6 nodes: take fewer"),
+            (["degree", "--drop", "0.01"], "--drop 0.01 takes none of 6 nodes away: take more"),
             (["degree", "--drop", "1"], "--drop"),
+            (["degree", "--drop", "nan"], "--drop"),
             (["degree", "--times", "0"], "--times"),
         ],
     )
@@ -172,46 +235,116 @@ class TestStability:
 
 class TestAgree:
     def test_a_rank_is_held_against_grades(self, capsys: Captured) -> None:
-        Path("labels.csv").write_text(f"url,grade\n{A},4\n{B},2\nhttp://a.example/old,1\n")
+        Path("labels.csv").write_text(f"url,grade\n{A},4\n{B},2\n{MOVED},1\n")
         assert as_json(capsys, "agree", "degree", "labels.csv") == {
             "rank": "degree",
+            "origin": "with its usual options",
             "judged": 3,
             "equal": 1.0,
             "within_one": 1.0,
             "by_chance": pytest.approx(1 / 3),
-            "spearman": pytest.approx(1.0),
+            "spearman": 1.0,
+            "table": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]],
             "unknown": [],
+            "unscored": [],
+            "remarks": [],
         }
 
     def test_one_may_be_the_best_grade(self, capsys: Captured) -> None:
-        Path("labels.csv").write_text(f"{A},1\n{B},3\nhttp://a.example/old,4\n")
+        Path("labels.csv").write_text(f"{A},1\n{B},3\n{MOVED},4\n")
         assert as_json(capsys, "agree", "degree", "labels.csv", "--best", "1")["equal"] == 1.0
-        assert as_json(capsys, "agree", "degree", "labels.csv")["spearman"] == pytest.approx(-1)
+        assert as_json(capsys, "agree", "degree", "labels.csv")["spearman"] == -1
 
     def test_pages_that_are_not_known_are_listed_and_the_others_used(
         self, capsys: Captured
     ) -> None:
-        Path("labels.csv").write_text(f"{A},4\n{NEW},2\nno url,2\n{B},1\n{NEW},3\n")
+        Path("labels.csv").write_text(f"{A},4\n{NEW},2\nno url,2\n{B},1\n{NEW},2\n")
         said = "".join(
-            f"{name} is not known to degree: it is left out\n" for name in (NEW, "no url")
+            f"minicrawl: {name} is not known: it is left out\n" for name in (NEW, "no url")
         )
         found = as_json(capsys, "agree", "degree", "labels.csv", said=said)
         assert (found["judged"], found["unknown"]) == (2, [NEW, "no url"])
 
-    def test_people_get_a_line_for_each_measure(self, capsys: Captured) -> None:
-        Path("labels.csv").write_text("3,4\n2,1\n")
+    def test_so_are_pages_without_a_score(self, store: Path, capsys: Captured) -> None:
+        assert main(["rank", "degree"]) == 0
+        capsys.readouterr()
+        go_on(store)
+        Path("labels.csv").write_text(f"{A},4\n{NEW},2\n")
+        said = f"minicrawl: {NEW} became known after degree was made: it is left out\n"
+        found = as_json(capsys, "agree", "degree", "labels.csv", said=said)
+        assert (found["origin"], found["judged"], found["unscored"]) == ("kept", 1, [NEW])
+        Path("labels.csv").write_text(f"{NEW},2\n")
+        found = refusal(capsys, "agree", "degree", "labels.csv")
+        assert "degree was made before any page of labels.csv became known" in found
+
+    def test_a_page_that_is_graded_twice_counts_once(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text(f"{A},4\n{B},1\n{A}#top,4\n")
+        assert as_json(capsys, "agree", "degree", "labels.csv")["judged"] == 2
+
+    def test_two_grades_of_a_page_are_refused(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text(f"{A},4\n{B},1\n{A}#top,3\n")
+        found = refusal(capsys, "agree", "degree", "labels.csv")
+        assert f"labels.csv, line 3: {A}#top has the grade 3, and 4 on line 1" in found
+
+    def test_people_get_a_table_of_the_grades(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text("3,4\n2,1\n1,2\n4,2\n")
         found = printed(capsys, "agree", "degree", "labels.csv", "--graph", "web.txt")
-        assert found == (
-            "rank        degree beside 2 grades\n"
-            "equal       100.0%, by chance 50.0%\n"
-            "within one  100.0%\n"
-            "Spearman    1.0000\n"
+        assert found.splitlines() == [
+            "rank               degree, with its usual options",
+            "pages              4",
+            "same grade         50.00%; by chance 37.50%",
+            "one apart at most  100.00%",
+            "Spearman           0.3333",
+            "Pages by grade",
+            "people  rank 1  rank 2  rank 3  rank 4",
+            "1            0       1       0       0",
+            "2            1       1       0       0",
+            "3            0       0       0       0",
+            "4            0       0       0       1",
+            "a row for each grade of people",
+            "nodes that share a score and not a grade, the first being the better: 2",
+        ]
+
+    def test_the_links_of_a_store_are_not_loaded_for_a_rank_that_is_kept(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("minicrawl.analysis.source.flows", None)
+        Path("labels.csv").write_text(f"{A},4\n{B},1\n")
+        assert as_json(capsys, "agree", "opic", "labels.csv")["judged"] == 2
+
+    @pytest.mark.parametrize(
+        ("labels", "said"),
+        [
+            (f"{A},4\n{B},5\n", "labels.csv, line 2: expected a URL and a grade from 1 to 4"),
+            (f"{NEW},4\n", "labels.csv: none of its 1 pages is known"),
+            ("", "labels.csv: nothing is graded in it"),
+        ],
+    )
+    def test_what_says_nothing_is_refused(self, capsys: Captured, labels: str, said: str) -> None:
+        Path("labels.csv").write_text(labels)
+        assert said in refusal(capsys, "agree", "degree", "labels.csv")
+
+    def test_a_list_may_come_by_a_pipe(self) -> None:
+        found = subprocess.run(
+            [sys.executable, "-m", "minicrawl", "agree", "opic", "-", "--json"],
+            input=f"{A},4\n{B},1\n".encode(),
+            capture_output=True,
+            check=True,
         )
+        assert json.loads(found.stdout)["judged"] == 2
 
-    def test_grades_out_of_scale_are_refused_with_their_line(self, capsys: Captured) -> None:
-        Path("labels.csv").write_text(f"{A},4\n{B},5\n")
-        assert "labels.csv, line 2:" in refusal(capsys, "agree", "degree", "labels.csv")
+    def test_a_list_that_is_not_there_is_refused(self, capsys: Captured) -> None:
+        assert "absent.csv" in refusal(capsys, "agree", "degree", "absent.csv")
 
-    def test_where_no_page_is_known_it_is_refused(self, capsys: Captured) -> None:
-        Path("labels.csv").write_text(f"{NEW},4\n")
-        assert "knows none of the 1 pages" in refusal(capsys, "agree", "degree", "labels.csv")
+    def test_a_rank_that_there_is_none_of_is_refused(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text(f"{A},4\n")
+        assert "no rank beauty is known" in refusal(capsys, "agree", "beauty", "labels.csv")
+
+    def test_its_help_names_the_point_of_reference(self, capsys: Captured) -> None:
+        assert "librarians" in printed(capsys, "agree", "--help")
+
+
+@pytest.mark.parametrize("name", RANKS)
+def test_every_rank_bears_it_that_no_link_is_left(name: str, capsys: Captured) -> None:
+    arguments = ("--graph", "web.txt", "--drop", "0.5", "--times", "5", "--k", "1")
+    assert as_json(capsys, "stability", name, *arguments)["stay"] == 2

@@ -1,7 +1,8 @@
 """How far two ranks agree."""
 
-import math
 from collections.abc import Callable
+from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -11,19 +12,14 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
 from minicrawl.graphfiles.reading import read
-from minicrawl.ranks.compare import (
-    Floats,
-    agreement,
-    compare,
-    graded,
-    kendall,
-    mean_of,
-    places,
-    spearman,
-)
+from minicrawl.ranks.compare import Floats, compare, kendall, places, spearman
 from minicrawl.ranks.degree import Direction, degree
 
-SCORES = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=40)
+NAN = float("nan")
+
+a_score = st.integers(0, 7)
+two_ranks = st.lists(st.tuples(a_score, a_score), min_size=2, max_size=40)
+any_score = st.one_of(st.just(NAN), st.floats(0, 1), st.integers(0, 2).map(float))
 
 
 def array(*scores: float) -> Floats:
@@ -32,29 +28,43 @@ def array(*scores: float) -> Floats:
 
 class TestCorrelations:
     def test_a_rank_agrees_with_itself_and_disagrees_with_its_reverse(self) -> None:
-        scores = array(4, 1, 3, 2)
+        scores = array(4, 1, 3, 2, 2)
         assert kendall(scores, scores) == spearman(scores, scores) == 1
         assert kendall(scores, -scores) == spearman(scores, -scores) == -1
 
     def test_kendall_by_hand(self) -> None:
-        """Of six pairs two are in another order; with a tie of one and a tie of the other."""
+        """Of six pairs two are the wrong way round; then a tie in the one, and one in the other."""
         assert kendall(array(1, 2, 3, 4), array(2, 1, 4, 3)) == pytest.approx((4 - 2) / 6)
         assert kendall(array(1, 1, 2), array(1, 2, 2)) == pytest.approx(1 / 2)
 
     def test_spearman_by_hand(self) -> None:
         assert spearman(array(1, 2, 3), array(1, 3, 2)) == pytest.approx(1 - 6 * 2 / (3 * 8))
 
-    def test_a_rank_without_order_agrees_with_nothing(self) -> None:
+    @pytest.mark.parametrize("scores", [array(), array(1), array(1, 1, 1)])
+    def test_a_rank_without_order_agrees_with_nothing(self, scores: Floats) -> None:
+        others = np.arange(len(scores), dtype=np.float64)
         for measure in (kendall, spearman):
-            assert math.isnan(measure(array(1, 1, 1), array(1, 2, 3)))
-            assert math.isnan(measure(array(1), array(1)))
+            assert measure(scores, others) is None
+            assert measure(others, scores) is None
 
-    @given(SCORES)
+    @given(two_ranks)
     def test_they_are_those_of_scipy(self, pairs: list[tuple[int, int]]) -> None:
         one, other = np.array(pairs, dtype=np.float64).T
         if len(set(one)) > 1 and len(set(other)) > 1:
             assert kendall(one, other) == pytest.approx(kendalltau(one, other).statistic)
             assert spearman(one, other) == pytest.approx(spearmanr(one, other).statistic)
+
+    @given(two_ranks)
+    def test_they_stay_within_their_bounds(self, pairs: list[tuple[int, int]]) -> None:
+        one, other = np.array(pairs, dtype=np.float64).T
+        for measure in (kendall, spearman):
+            assert -1 <= (measure(one, other) or 0) <= 1
+
+    @pytest.mark.parametrize("nodes", [2, 3, 64, 65, 10_000])
+    def test_many_nodes_are_as_exact_as_few(self, nodes: int) -> None:
+        dice = np.random.default_rng(nodes)
+        one, other = dice.random((2, nodes))
+        assert kendall(one, other) == pytest.approx(kendalltau(one, other).statistic, abs=1e-12)
 
     def test_so_they_are_on_a_real_graph(self, shared_graph: Callable[[str], Path]) -> None:
         graph = read(shared_graph("wiki-Vote.txt.gz")).graph
@@ -62,70 +72,85 @@ class TestCorrelations:
         assert kendall(one, other) == pytest.approx(kendalltau(one, other).statistic)
         assert spearman(one, other) == pytest.approx(spearmanr(one, other).statistic)
 
+    def test_it_is_told_how_far_it_has_come(self) -> None:
+        told: list[float] = []
+        kendall(np.arange(5.0), np.arange(5.0), tell=told.append)
+        assert told == pytest.approx([1 / 3, 2 / 3, 1])
+
 
 def test_equals_share_the_mean_of_their_places() -> None:
     assert places(array(7, 5, 7, 9)).tolist() == [2.5, 1, 2.5, 4]
 
 
-class TestCompare:
-    def test_overlap_is_the_share_of_the_best_that_are_the_same(self) -> None:
-        found = compare(array(5, 4, 3, 2, 1), array(5, 1, 4, 3, 2), [1, 2, 4, 5, 9])
-        assert found.overlap == {1: 1.0, 2: 0.5, 4: 3 / 4}
+class TestOverlap:
+    def test_it_is_the_share_of_the_best_that_both_have(self) -> None:
+        found = compare(array(5, 4, 3, 2, 1), array(5, 1, 4, 3, 2), [1, 2, 4, 5])
+        assert found.overlap == {1: 1.0, 2: 0.5, 4: 3 / 4, 5: 1.0}
 
     def test_of_equals_the_first_is_the_best(self) -> None:
         assert compare(array(1, 1, 1), array(1, 2, 3), [1, 2]).overlap == {1: 0.0, 2: 0.5}
 
-    def test_errors_are_relative_to_the_truth_whatever_the_factors(self) -> None:
+    def test_there_is_none_of_more_nodes_than_there_are(self) -> None:
+        found = compare(array(1, 2), array(1, 2), [1, 2, 3])
+        assert found.overlap == {1: 1.0, 2: 1.0, 3: None}
+        assert found.remarks == ("there is no overlap of more than 2 nodes",)
+
+
+class TestErrors:
+    def test_they_are_relative_to_the_reference_whatever_the_factors(self) -> None:
         found = compare(array(2, 3, 2, 3), array(8, 6, 4, 2), [])
         assert found.error_all == pytest.approx((0.5 + 0 + 0 + 2) / 4)
         assert found.error_top10 == pytest.approx(0.5)
         assert found.nodes == 4
 
-    def test_the_top_tenth_is_that_of_the_truth(self) -> None:
-        truth = np.arange(1.0, 21)
-        wrong = truth.copy()
+    def test_the_best_tenth_is_that_of_the_reference(self) -> None:
+        reference = np.arange(1.0, 21)
+        wrong = reference.copy()
         wrong[[18, 19]] = 20, 19
-        found = compare(wrong, truth, [])
+        found = compare(wrong, reference, [])
         assert found.error_top10 == pytest.approx((1 / 19 + 1 / 20) / 2)
-        assert found.error_all == pytest.approx(found.error_top10 / 10)
+        assert found.error_all == pytest.approx((1 / 19 + 1 / 20) / 20)
 
-    def test_where_the_truth_is_nothing_there_is_no_error(self) -> None:
-        assert compare(array(1, 3), array(0, 1), []).error_all == pytest.approx(0.25)
-        all_alike_for_lack_of_any = compare(array(1, 1), array(0, 0), [])
-        assert all_alike_for_lack_of_any.error_all == 0
+    def test_where_the_reference_is_0_there_is_none(self) -> None:
+        found = compare(array(1, 3), array(0, 1), [])
+        assert found.error_all == found.error_top10 == pytest.approx(0.25)
+        assert found.remarks == ("nodes with a score of 0 in the second, and so in no error: 1",)
 
-    def test_the_mean_is_that_of_each_measure(self) -> None:
-        one = compare(array(1, 2, 3), array(1, 2, 3), [1])
-        other = compare(array(3, 2, 1), array(1, 2, 3), [1])
-        mean = mean_of([one, other])
-        assert (mean.nodes, mean.kendall, mean.spearman, mean.overlap) == (3, 0, 0, {1: 0.5})
-        assert mean.error_all == pytest.approx(other.error_all / 2)
-        assert mean.error_top10 == pytest.approx(other.error_top10 / 2)
+    def test_what_came_of_rounding_counts_as_0(self) -> None:
+        found = compare(array(0.5, 0.5), array(5e-324, 1), [])
+        assert found.error_all == pytest.approx(0.5)
+
+    def test_a_reference_of_zeros_says_that_all_are_alike(self) -> None:
+        assert compare(array(1, 3), array(0, 0), []).error_all == pytest.approx(0.5)
 
 
-class TestGrades:
-    def test_scores_get_as_many_of_each_grade_as_people_gave(self) -> None:
-        grades = np.array([4, 1, 1, 2])
-        assert graded(array(0.1, 0.5, 0.2, 0.4), grades).tolist() == [1, 4, 1, 2]
+class TestWhatIsMissing:
+    def test_nodes_without_a_score_in_both_are_left_out_and_counted(self) -> None:
+        found = compare(array(1, NAN, 2, 3), array(1, 7, 2, NAN), [1])
+        assert (found.nodes, found.left_out, found.kendall, found.error_all) == (2, 2, 1, 0)
 
-    def test_equals_get_the_same_grade(self) -> None:
-        assert graded(array(5, 5, 5, 5), np.array([1, 2, 3, 4])).tolist() == [2, 2, 2, 2]
+    def test_what_has_no_number_has_a_word(self) -> None:
+        found = compare(array(1, 1, 1), array(2, 2, 2), [])
+        assert found.kendall is found.spearman is None
+        assert found.remarks == (
+            "all scores of the first are equal: it has no order",
+            "all scores of the second are equal: it has no order",
+        )
 
-    def test_what_agrees_agrees_in_all(self) -> None:
-        grades = np.array([1, 2, 3, 4, 4])
-        found = agreement(array(0.1, 0.2, 0.3, 0.4, 0.5), grades)
-        assert (found.judged, found.equal, found.within_one) == (5, 1, 1)
-        assert found.by_chance == pytest.approx((1 + 1 + 1 + 4) / 25)
-        assert found.spearman == pytest.approx(spearmanr([1, 2, 3, 4, 5], grades).statistic)
+    @pytest.mark.parametrize("nodes", [0, 1])
+    def test_so_it_is_with_too_few_nodes(self, nodes: int) -> None:
+        found = compare(np.ones(nodes), np.ones(nodes), [])
+        assert found.kendall is found.spearman is None
+        assert found.error_all == (0 if nodes else None)
+        assert found.remarks == (f"nodes with a score in both: {nodes}, which is no order",)
 
-    def test_what_is_the_other_way_round_does_not(self) -> None:
-        found = agreement(array(4, 3, 2, 1), np.array([1, 2, 3, 4]))
-        assert (found.equal, found.within_one, found.spearman) == (0, 0.5, -1)
+    @given(st.lists(st.tuples(any_score, any_score), max_size=12))
+    def test_there_is_never_a_nan(self, pairs: list[tuple[float, float]]) -> None:
+        one, other = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+        found = asdict(compare(one, other, [1, 10]))
+        numbers = [*found.pop("overlap").values(), *found.values()]
+        assert all(isfinite(number) for number in numbers if isinstance(number, float))
 
-    @given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 4)), min_size=1))
-    def test_shares_are_shares(self, rows: list[tuple[float, int]]) -> None:
-        scores, grades = np.array([s for s, _ in rows]), np.array([g for _, g in rows])
-        found = agreement(scores, grades)
-        assert 0 <= found.equal <= found.within_one <= 1
-        if len(set(scores)) == len(scores):
-            assert sorted(graded(scores, grades)) == sorted(grades)
+    def test_single_precision_will_do(self) -> None:
+        scores = array(0.5, 0.3, 0.2)
+        assert compare(scores.astype(np.float32), scores, [2]).kendall == 1

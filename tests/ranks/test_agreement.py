@@ -1,0 +1,92 @@
+"""How far a rank agrees with the grades that people gave."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from minicrawl.ranks.agreement import GRADES, agreement, graded
+from minicrawl.ranks.compare import Floats, Ints
+
+judgements = st.lists(st.tuples(st.integers(0, 9), st.integers(1, GRADES)), min_size=1)
+
+
+def scored(*scores: float) -> Floats:
+    return np.array(scores, dtype=np.float64)
+
+
+def judged(*grades: int) -> Ints:
+    return np.array(grades)
+
+
+def test_as_many_get_each_grade_as_people_gave() -> None:
+    assert graded(scored(0.1, 0.5, 0.2, 0.4), judged(4, 1, 1, 2)).tolist() == [1, 4, 1, 2]
+
+
+def test_of_equals_the_first_is_the_better_whatever_people_say() -> None:
+    for grades in (judged(1, 2, 3, 4), judged(4, 3, 2, 1)):
+        assert graded(scored(5, 5, 5, 5), grades).tolist() == [4, 3, 2, 1]
+
+
+def test_what_agrees_agrees_in_all() -> None:
+    grades = judged(1, 2, 3, 4, 4)
+    found = agreement(scored(0.1, 0.2, 0.3, 0.4, 0.5), grades)
+    assert (found.judged, found.equal, found.within_one, found.remarks) == (5, 1, 1, ())
+    assert found.by_chance == pytest.approx((1 + 1 + 1 + 4) / 25)
+    assert found.spearman == pytest.approx(spearmanr([1, 2, 3, 4, 5], grades).statistic)
+
+
+def test_what_is_the_other_way_round_does_not() -> None:
+    found = agreement(scored(4, 3, 2, 1), judged(1, 2, 3, 4))
+    assert (found.equal, found.within_one, found.spearman) == (0, 0.5, -1)
+
+
+def test_the_table_has_a_row_for_each_grade_of_people() -> None:
+    found = agreement(scored(9, 8, 7, 6, 5), judged(4, 1, 3, 3, 1))
+    assert found.table == (
+        *((1, 0, 1, 0), (0, 0, 0, 0)),
+        *((1, 0, 1, 0), (0, 0, 0, 1)),
+    )
+    assert found.equal == 3 / 5
+
+
+def test_one_may_be_the_best_grade() -> None:
+    found = agreement(scored(9, 8, 7), judged(1, 1, 4), best=1)
+    assert (found.equal, found.table[0][0], found.table[3][3]) == (1, 2, 1)
+    assert found.spearman == pytest.approx(spearmanr([9, 8, 7], [4, 4, 1]).statistic)
+
+
+def test_nodes_whom_a_tie_parts_are_counted() -> None:
+    found = agreement(scored(3, 2, 2, 2, 1, 1), judged(4, 4, 3, 3, 1, 1))
+    assert found.remarks == (
+        "nodes that share a score and not a grade, the first being the better: 3",
+    )
+
+
+@pytest.mark.parametrize("nodes", [1, 3])
+def test_equal_scores_have_no_order(nodes: int) -> None:
+    found = agreement(np.ones(nodes), np.full(nodes, 2))
+    assert found.spearman is None
+    assert found.remarks == ("all scores are equal: they have no order",)
+
+
+@given(judgements)
+def test_it_is_a_cut_in_the_order_of_the_scores(rows: list[tuple[int, int]]) -> None:
+    scores, grades = np.array(rows).T
+    cut = graded(scores.astype(np.float64), grades)
+    assert sorted(cut) == sorted(grades)
+    for one in range(len(rows)):
+        assert all(cut[scores < scores[one]] <= cut[one])
+
+
+@given(judgements, st.sampled_from([1, GRADES]))
+def test_the_table_tells_the_shares(rows: list[tuple[int, int]], best: int) -> None:
+    scores, grades = np.array(rows).T
+    found = agreement(scores.astype(np.float64), grades, best=best)
+    table = np.array(found.table)
+    assert table.sum(axis=0).tolist() == table.sum(axis=1).tolist()
+    assert table.sum() == found.judged == len(rows)
+    assert np.trace(table) / len(rows) == pytest.approx(found.equal)
+    near = sum(np.trace(table, offset) for offset in (-1, 0, 1))
+    assert near / len(rows) == pytest.approx(found.within_one)
