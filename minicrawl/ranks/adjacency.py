@@ -11,7 +11,7 @@ of the graph, of the vectors and of one block of links.
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,14 @@ Weights = NDArray[np.float32]
 AnyFloats = NDArray[np.floating[Any]]
 
 _LINKS_AT_ONCE = 1 << 17  # the block and what is made of it stay in the processor's cache
+
+
+class Block(NamedTuple):
+    """Nodes, their links, and where in these the links of each begin and the last ends."""
+
+    nodes: slice
+    links: slice
+    starts: NDArray[np.int64]
 
 
 class Adjacency:
@@ -38,7 +46,7 @@ class Adjacency:
     def pulled(self, x: Vector) -> Vector:
         """A x."""
         sums = np.zeros(self.graph.nodes)
-        for rows, links, starts in self._blocks():
+        for rows, links, starts in self.blocks():
             # One place more than links: there the nodes begin that have none, at the end.
             found = np.zeros(links.stop - links.start + 1)
             # All targets are nodes: the mode only spares a second look at them.
@@ -57,19 +65,23 @@ class Adjacency:
     def pushed_all(self, xs: AnyFloats) -> AnyFloats:
         """Aᵀ x of every row x, in one pass over the links."""
         sums = np.zeros_like(xs)
-        for rows, links, starts in self._blocks():
-            # Places as wide as an address are added to twice as fast.
-            targets, counts = self.graph.targets[links].astype(np.intp), np.diff(starts)
-            for x, to in zip(xs, sums, strict=True):
-                given = np.repeat(x[rows], counts)
-                if self.weights is not None:
-                    given *= self.weights[links]
-                np.add.at(to, targets, given)
+        for block in self.blocks():
+            self.push(block, xs[:, block.nodes], sums)
         return sums
 
-    def _blocks(self) -> Iterator[tuple[slice, slice, NDArray[np.int64]]]:
-        """Nodes, their links, and where in these the links of each begin and the last ends."""
+    def push(self, block: Block, xs: AnyFloats, to: AnyFloats) -> None:
+        """What the nodes of a block hand on of every row x, which is theirs, is added to `to`."""
+        # Places as wide as an address are added to twice as fast.
+        targets, counts = self.graph.targets[block.links].astype(np.intp), np.diff(block.starts)
+        for x, sums in zip(xs, to, strict=True):
+            given = np.repeat(x, counts)
+            if self.weights is not None:
+                given *= self.weights[block.links]
+            np.add.at(sums, targets, given)
+
+    def blocks(self) -> Iterator[Block]:
+        """All nodes, some at a time."""
         starts = self.graph.starts
         for first, last in pairwise(self._cuts):
             links = slice(int(starts[first]), int(starts[last]))
-            yield slice(first, last), links, starts[first : last + 1] - links.start
+            yield Block(slice(first, last), links, starts[first : last + 1] - links.start)

@@ -10,8 +10,9 @@ gauss-seidel  x' += r, r = G x - x, block after block; what a block hands to lat
 sweeping      The same, but in each round only nodes hand on whose |r|, measured by their links, is
               above the average.
 
-The last two keep r instead of computing it; at the end it is computed afresh, and they go on if it
-is not what they took it for. The bound is |r| / ((1 - κ) |x|), as r sums to 0.
+Of the last two a lazy walk hands on half of what waits. They keep r instead of computing it; at
+the end it is computed afresh, and they go on if it is not what they took it for. The bound is
+|r| / ((1 - κ) |x|), as r sums to 0.
 
 Rounding is allowed for with 64 ε of what is handed on, far more than was ever seen but not a proof:
 no bound is below 64 ε / (1 - κ), and scores say that an error below that was not reached.
@@ -35,6 +36,9 @@ Tell = Callable[[float], None]
 DAMPING = 0.85
 TOLERANCE = 1e-8
 """The error that will do, summed over all nodes."""
+
+_Round = Callable[[Walk, AnyFloats, AnyFloats, float], tuple[float, float]]
+"""Changes x and r; answers with what jumps and what goes to all alike."""
 
 _ROUNDINGS = 64
 _LINKS_AT_ONCE = 1 << 17
@@ -60,15 +64,14 @@ class Terms:
 
     damping: float | None = DAMPING
     dangling: Dangling = Dangling.UNIFORM
-    method: Method = Method.POWER
+    method: Method | None = None
+    """Unless told, Gauss-Seidel for one rank, and power for several at once."""
     lazy: bool = False
     tolerance: float = TOLERANCE
     most_rounds: int = 1000
     precision: str = "double"
 
     def __post_init__(self) -> None:
-        if self.lazy and self.method is not Method.POWER:
-            raise UsageError(f"a lazy walk is for the method power, not {self.method}")
         if not self.tolerance > 0:
             raise UsageError(f"an error is above 0, not {self.tolerance}")
         if self.most_rounds < 1:
@@ -109,9 +112,10 @@ def pageranks(
         return [_without_nodes() for _ in teleports]
     walk = walk_of(graph, weights, terms.damping, terms.dangling, PRECISIONS[terms.precision])
     jumps = _shares_of(teleports, walk.shares.dtype)
-    if terms.method is Method.POWER:
+    method = terms.method or (Method.GAUSS_SEIDEL if len(jumps) == 1 else Method.POWER)
+    if method is Method.POWER:
         return _by_power(walk, jumps, terms, tell)
-    return [_by_residual(walk, jump, terms, tell) for jump in jumps]
+    return [_by_residual(walk, jump, terms, _ROUNDS[method], tell) for jump in jumps]
 
 
 def _without_nodes() -> Scores:
@@ -166,17 +170,22 @@ def _is_done(bounds: NDArray[np.float64], floor: float, tolerance: float) -> boo
 # ---------------------------------------------------------------- those that have something to say
 
 
-def _by_residual(walk: Walk, teleport: AnyFloats, terms: Terms, tell: Tell) -> Scores:
+def _by_residual(
+    walk: Walk, teleport: AnyFloats, terms: Terms, hand_on: _Round, tell: Tell
+) -> Scores:
+    part = 0.5 if terms.lazy else 1.0
     x, rounds, floor = teleport.copy(), 0, _floor(walk)
-    choose = _CHOICES[terms.method]
     while True:
         r = walk.step(x[np.newaxis], teleport[np.newaxis])[0] - x
         bound = _bound(walk, x, r) + floor
+        tell(share_done(bound, terms.tolerance))
         if rounds >= terms.most_rounds or _is_done(np.array([bound]), floor, terms.tolerance):
             return _scores(x, rounds, bound, terms.tolerance)
         goal = max(terms.tolerance - floor, 0.5 * floor)
         while rounds < terms.most_rounds and (left := _bound(walk, x, r)) > goal:
-            _hand_on(walk, x, r, teleport, choose(walk.links.graph, r))
+            jumping, to_all = hand_on(walk, x, r, part)
+            r += teleport * r.dtype.type(jumping)
+            r += r.dtype.type(to_all / len(r))
             rounds += 1
             tell(share_done(left, terms.tolerance))
 
@@ -194,27 +203,36 @@ def _above_average(graph: Csr, r: AnyFloats) -> NDArray[np.intp]:
     return np.flatnonzero(waiting >= 0.999 * waiting.sum(dtype=np.float64) / costs.sum() * costs)
 
 
-_CHOICES: dict[Method, Callable[[Csr, AnyFloats], NDArray[np.intp]]] = {
-    Method.GAUSS_SEIDEL: lambda graph, _r: np.arange(graph.nodes),
-    Method.SWEEPING: _above_average,
-}
-"""Which nodes hand on in a round."""
-
-
-def _hand_on(
-    walk: Walk, x: AnyFloats, r: AnyFloats, teleport: AnyFloats, nodes: NDArray[np.intp]
-) -> None:
-    """Each of the nodes takes in what waits for it, and hands that on."""
+def _all_hand_on(walk: Walk, x: AnyFloats, r: AnyFloats, part: float) -> tuple[float, float]:
     jumping = to_all = 0.0
-    for block in _blocks(walk.links.graph, nodes):
-        taken = r[block]
+    for block in walk.links.blocks():
+        taken = r[block.nodes] * r.dtype.type(part)
+        x[block.nodes] += taken
+        r[block.nodes] -= taken
+        given = taken * walk.per_weight[block.nodes]
+        walk.links.push(block, given[np.newaxis], r[np.newaxis])
+        jumps, spread = walk.jumps(taken, block.nodes)
+        jumping, to_all = jumping + jumps, to_all + spread
+    return jumping, to_all
+
+
+def _some_hand_on(walk: Walk, x: AnyFloats, r: AnyFloats, part: float) -> tuple[float, float]:
+    jumping = to_all = 0.0
+    for block in _blocks(walk.links.graph, _above_average(walk.links.graph, r)):
+        taken = r[block] * r.dtype.type(part)
         x[block] += taken
-        r[block] = 0
+        r[block] -= taken
         _along_links(walk, r, block, taken)
         jumps, spread = walk.jumps(taken, block)
         jumping, to_all = jumping + jumps, to_all + spread
-    r += teleport * r.dtype.type(jumping)
-    r += r.dtype.type(to_all / len(r))
+    return jumping, to_all
+
+
+_ROUNDS: dict[Method, _Round] = {
+    Method.GAUSS_SEIDEL: _all_hand_on,
+    Method.SWEEPING: _some_hand_on,
+}
+"""Nodes take in a part of what waits for them, and hand that on."""
 
 
 def _blocks(graph: Csr, nodes: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:

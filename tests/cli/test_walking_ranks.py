@@ -120,7 +120,6 @@ def test_seeds_of_trust_may_be_chosen(graph: Path, capsys: Captured, by: str) ->
         (["--topics", "good", "--mix", "a"], "--mix is like news=0.3,sport=0.7"),
         (["--topics", "good", "--mix", "c=1"], "no topic 'c'"),
         (["--topic", "binary"], "is no text in UTF-8"),
-        (["--lazy", "--method", "sweeping"], "lazy walk is for the method power"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(

@@ -47,8 +47,8 @@ def terms_options(command: Command) -> Command:
         click.option(
             "--method",
             type=click.Choice([method.value for method in Method]),
-            default=Method.POWER.value,
-            show_default=True,
+            help="All pages at once; all, block after block; or those that have much to hand on.  "
+            "[default: gauss-seidel, or power for several topics at once]",
         ),
         click.option("--lazy", is_flag=True, help="The walk rests half of the time (L + I)."),
         click.option(
@@ -81,7 +81,7 @@ def terms_options(command: Command) -> Command:
         damping: float,
         dangling: str,
         one_more_link: bool,
-        method: str,
+        method: str | None,
         lazy: bool,
         tolerance: float,
         most_rounds: int,
@@ -91,7 +91,7 @@ def terms_options(command: Command) -> Command:
         terms = Terms(
             damping=None if one_more_link else damping,
             dangling=Dangling(dangling),
-            method=Method(method),
+            method=None if method is None else Method(method),
             lazy=lazy,
             tolerance=tolerance,
             most_rounds=most_rounds,

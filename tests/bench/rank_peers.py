@@ -1,0 +1,107 @@
+"""PageRank by those who are compared, each a process of its own that is told a folder and an error.
+
+The folder holds a graph as two arrays, `starts` and `targets` of compressed rows. Each says in one
+line of JSON what it took from these arrays to the scores, its own structures included, how much
+memory it held beyond what it held before it loaded them, and the best node with its score.
+
+They stop where the error of what they have is no more than asked for, as far as they let themselves
+be told: scipy and minicrawl by the bound |change| d / (1 - d), networkit by the length of the last
+change, igraph (PRPACK) always at its own 1e-10 and rustworkx by the change of all nodes together.
+"""
+
+COMMON = """
+import json, sys, time
+import numpy as np
+folder, error = sys.argv[1], float(sys.argv[2])
+DAMPING = 0.85
+
+def peak():
+    # Not what getrusage says: that begins with the peak of whoever started the process.
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024
+
+def pairs(starts, targets):
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts)), targets
+
+def told(work):
+    before = peak()
+    starts, targets = np.load(folder + "/starts.npy"), np.load(folder + "/targets.npy")
+    began, began_cpu = time.perf_counter(), time.process_time()
+    scores = np.asarray(work(starts, targets))
+    wall_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
+    best = int(scores.argmax())
+    document = dict(wall_s=wall_s, cpu_s=cpu_s, bytes=peak() - before, best=best)
+    print(json.dumps(document | dict(score=float(scores[best] / scores.sum()))))
+"""
+
+MINICRAWL = """
+from minicrawl.graph.csr import Csr
+from minicrawl.ranks.pagerank import Terms, pagerank
+
+def work(starts, targets):
+    found = pagerank(Csr(starts=starts, targets=targets), terms=Terms(tolerance=error))
+    assert found.converged
+    return found.values
+told(work)
+"""
+
+SCIPY = """
+from scipy.sparse import csr_array, diags_array
+
+def work(starts, targets):
+    nodes = len(starts) - 1
+    links = csr_array((np.ones(len(targets)), targets, starts), shape=(nodes, nodes))
+    out = np.diff(starts)
+    share = np.divide(1.0, out, where=out > 0, out=np.zeros(nodes))
+    step, dangling = (diags_array(share) @ links).T.tocsr(), out == 0
+    x, change = np.full(nodes, 1 / nodes), np.inf
+    while change * DAMPING / (1 - DAMPING) > error:
+        y = DAMPING * (step @ x + x[dangling].sum() / nodes) + (1 - DAMPING) / nodes
+        change, x = np.abs(y - x).sum(), y
+    return x
+told(work)
+"""
+
+NETWORKIT = """
+import networkit
+
+def work(starts, targets):
+    graph = networkit.graph.Graph(len(starts) - 1, directed=True)
+    graph.addEdges(tuple(np.asarray(ends, dtype=np.uint64) for ends in pairs(starts, targets)))
+    ranked = networkit.centrality.PageRank(
+        graph, DAMPING, error, distributeSinks=networkit.centrality.SinkHandling.DistributeSinks
+    )
+    return ranked.run().scores()
+told(work)
+"""
+
+IGRAPH = """
+import igraph
+
+def work(starts, targets):
+    edges = np.column_stack(pairs(starts, targets))
+    return igraph.Graph(len(starts) - 1, edges, directed=True).pagerank(damping=DAMPING)
+told(work)
+"""
+
+RUSTWORKX = """
+import rustworkx
+
+def work(starts, targets):
+    graph = rustworkx.PyDiGraph()
+    graph.add_nodes_from(range(len(starts) - 1))
+    graph.extend_from_edge_list(list(zip(*(ends.tolist() for ends in pairs(starts, targets)))))
+    scores = rustworkx.pagerank(graph, alpha=DAMPING, tol=error, max_iter=10_000)
+    return [scores[node] for node in range(len(starts) - 1)]
+told(work)
+"""
+
+WANT_OBJECTS = {"igraph", "rustworkx"}
+"""These take links as objects of Python: hundreds of bytes each."""
+
+PEERS = {
+    "scipy.sparse": SCIPY,
+    "networkit": NETWORKIT,
+    "igraph": IGRAPH,
+    "rustworkx": RUSTWORKX,
+}

@@ -1,0 +1,151 @@
+"""PageRank beside scipy.sparse, networkit, igraph and rustworkx: the same graphs, the same error.
+
+`python -m tests.bench.ranks --peers PYTHON` runs each of them as a process of its own, in turn and
+round after round, on a real graph (cnr-2000, where it is found) and on a synthetic one, whose
+in-degrees follow a power law. PYTHON is one that has them; those that it has not are left out, and
+so are those that take links as objects of Python where there are more than 10,000,000.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import click
+import numpy as np
+
+from minicrawl.graph.csr import Csr
+from minicrawl.graphfiles.reading import read
+from tests.bench.notes import circumstances, head, into_document, row, tell
+from tests.bench.rank_peers import COMMON, MINICRAWL, PEERS, WANT_OBJECTS
+from tests.shared import Absent, find
+
+REAL = "cnr-2000.edges.txt.gz"
+OURS = "minicrawl"
+ERROR = 1e-8
+_STEEPNESS = 3.0
+_AT_ONCE = 1 << 22
+_MOST_OBJECTS = 10_000_000
+
+
+class Lap(NamedTuple):
+    """What one of them took."""
+
+    wall_s: float
+    cpu_s: float
+    bytes: float
+    best: float
+    score: float
+
+
+def real() -> Csr | None:
+    try:
+        return read(find("graphs", REAL, os.environ)).graph
+    except Absent as absence:
+        click.echo(str(absence), err=True)
+        return None
+
+
+def synthetic(nodes: int, links: int) -> Csr:
+    """Who is linked to how often falls off by a power law; who links is drawn evenly."""
+    dice = np.random.default_rng(1)
+    names = dice.permutation(nodes)
+    keys = np.empty(links, dtype=np.int64)
+    for first in range(0, links, _AT_ONCE):
+        some = keys[first : first + _AT_ONCE]
+        some[:] = dice.integers(0, nodes, len(some)) << 32
+        some |= names[(nodes * dice.random(len(some)) ** _STEEPNESS).astype(np.int64)]
+    keys.sort()
+    keys = keys[np.append(True, keys[1:] != keys[:-1])]
+    starts = np.searchsorted(keys, np.arange(nodes + 1) << 32)
+    return Csr(starts=starts, targets=(keys & 0xFFFFFFFF).astype(np.int32))
+
+
+def lap(python: Path, code: str, folder: Path) -> Lap | None:
+    """None: it is not there, or could not do it."""
+    command: list[str | Path] = [python, "-c", COMMON + code, folder, str(ERROR)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        click.echo(done.stderr[-200:], err=True)
+        return None
+    return Lap(**json.loads(done.stdout))
+
+
+def laps(
+    contenders: dict[str, tuple[Path, str]], folder: Path, rounds: int
+) -> dict[str, list[Lap]]:
+    """Of each that could do it; who cannot is asked no more."""
+    found: dict[str, list[Lap]] = {name: [] for name in contenders}
+    for number in range(rounds):
+        for name in list(found):
+            python, code = contenders[name]
+            one = lap(python, code, folder)
+            click.echo(f"round {number + 1}  {name:<12} {one}", err=True)
+            if one is None:
+                del found[name]
+            else:
+                found[name].append(one)
+    return found
+
+
+def table(graph: Csr, found: dict[str, list[Lap]]) -> Iterator[str]:
+    yield ""
+    yield from head(
+        f"{graph.nodes:,} nodes, {graph.edges:,} links",
+        "seconds",
+        "CPU seconds",
+        f"of {OURS}'s",
+        "bytes a link",
+        "the best has",
+    )
+    ours = statistics.median(one.wall_s for one in found[OURS])
+    for name, theirs in found.items():
+        wall, cpu, size, _, score = map(statistics.median, zip(*theirs, strict=True))
+        yield row(
+            name,
+            f"{wall:.2f}",
+            f"{cpu:.2f}",
+            f"{wall / ours:.2f} ×",
+            f"{size / graph.edges:.1f}",
+            f"{score:.9f}",
+        )
+
+
+@click.command()
+@click.option("--peers", type=click.Path(exists=True, path_type=Path), help="A Python with them.")
+@click.option("--nodes", type=float, default=5e6, show_default=True, help="Of the synthetic graph.")
+@click.option("--links", type=float, default=5e7, show_default=True)
+@click.option("--rounds", default=3, show_default=True)
+@into_document
+def main(
+    peers: Path | None,
+    nodes: float,
+    links: float,
+    rounds: int,
+    into: Path | None,
+) -> None:
+    contenders = {OURS: (Path(sys.executable), MINICRAWL)}
+    for name, code in PEERS.items():
+        contenders[name] = (peers or Path(sys.executable), code)
+    lines = [f"{circumstances()} Error {ERROR:g}, median of {rounds}."]
+    for graph in (real(), synthetic(int(nodes), int(links))):
+        if graph is None:
+            continue
+        with TemporaryDirectory(prefix="minicrawl-bench-") as name:
+            for part in ("starts", "targets"):
+                np.save(Path(name, part), getattr(graph, part))
+            is_small = graph.edges <= _MOST_OBJECTS
+            able = {
+                who: it for who, it in contenders.items() if is_small or who not in WANT_OBJECTS
+            }
+            lines += table(graph, laps(able, Path(name), rounds))
+    tell(lines, "ranks", into)
+
+
+if __name__ == "__main__":
+    main()
