@@ -80,13 +80,15 @@ def test_on_a_real_web_opic_is_what_it_is_expected_to_be(
     shared_graph: Callable[[str], Path],
 ) -> None:
     web = web_from_file(shared_graph("cnr-2000.edges.txt.gz"))
-    baselines = ["breadth-first", "backlink-count", "pagerank"]
-    found = masses(web, ["opic", *baselines], draws=6, endowment=1000)
     expected = np.array([0.180, 0.273, 0.345, 0.463, 0.569, 0.741])
+    found = masses(web, ["opic"], draws=6, endowment=1000)
     assert found["opic"] == pytest.approx(expected, abs=0.02)
+    # The others from the same seeds, though fewer: they take most of the time of all tests.
+    baselines = ["breadth-first", "backlink-count", "pagerank"]
+    found = masses(web, ["opic", *baselines], draws=2, endowment=1000)
     for name in baselines:
         assert (found["opic"] >= found[name]).all(), name
-    unendowed = masses(web, ["opic"], draws=6)
+    unendowed = masses(web, ["opic"], draws=2)
     assert (found["opic"] > unendowed["opic"] + 0.04).all()
 
 
