@@ -201,10 +201,17 @@ class Manners:
             return False
         now, clock = self._clock.now(), self._hosts[host]
         self._hosts.strike(host, now, *struck)
-        if clock.ready_at - now > LONG_PAUSE_S:
+        if self._hosts.trouble(host, now) or clock.ready_at - now > LONG_PAUSE_S:
             wait_until = self._clock.today() + clock.ready_at - now
-            self._remember(host, wait_until, trouble=in_words(answer))
+            self._remember(host, wait_until, trouble=self._trouble(clock.strikes, answer))
         return True
+
+    def _trouble(self, strikes: int, answer: Fetched) -> str:
+        polite = self._settings.politeness
+        if strikes < polite.max_strikes:
+            return in_words(answer)
+        rest = f"{strikes} strikes (--max-strikes): no request for {polite.max_pause_s:g} s"
+        return f"{in_words(answer)}; {rest}"
 
     def _remember(
         self, host: int, wait_until: float | None = None, *, trouble: str | None = None

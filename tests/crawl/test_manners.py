@@ -518,6 +518,14 @@ def test_a_host_that_is_down_is_tried_again_after_an_hour(path: Path) -> None:
     learning(path, failed(FailureKind.RESET), task)
 
 
+def test_a_host_that_is_let_be_says_after_how_many_strikes(path: Path) -> None:
+    web = FakeWeb(web_of({f"{A}/": ["/1", "/2"]}))
+    web.answers[f"{A}/1"] = web.answers[f"{A}/2"] = failed(FailureKind.SERVER_ERROR)
+    run = crawl(web, path, f"{A}/", max_strikes=2, max_pause="20s", max_tries=1)
+    assert sorted(run.states.values()) == [State.FETCHED, *[State.SERVER_ERROR] * 2]
+    assert trouble_of(path) == "server-error; 2 strikes (--max-strikes): no request for 20 s"
+
+
 def test_an_answer_that_nobody_can_give_is_a_mistake_of_ours(path: Path) -> None:
     async def task(manners: Manners, *_: object) -> None:
         with pytest.raises(TypeError, match=r"robots\.txt is unchanged"):
