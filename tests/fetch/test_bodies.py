@@ -108,7 +108,7 @@ def test_a_coding_that_breaks_off_gives_what_came_of_it() -> None:
     assert body.content
 
 
-@pytest.mark.parametrize("coded", [b"no gzip", gzip.compress(b"abc")[:9]])
+@pytest.mark.parametrize("coded", [b"no gzip", gzip.compress(b"abc", mtime=0)[:9]])
 def test_a_coding_of_which_nothing_came_is_a_failure(coded: bytes) -> None:
     failed = read(Chunks(coded), coding="gzip")
     assert isinstance(failed, Failed)
