@@ -11,12 +11,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from minicrawl.errors import StoreError, UsageError
+from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import Kind
 from minicrawl.store import bulk, tables
 from minicrawl.store.blobs import pack
@@ -119,6 +119,7 @@ class Store:
                 batch.mirrors,
             )
             self._set_meta("counters", json.dumps(batch.counters))
+        self._spare_the_disk()
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
         """Write the rows that changed; `forget_links` drops what only the steps before need."""
@@ -155,6 +156,14 @@ class Store:
         """Fold the write-ahead log into the file."""
         with told(self.path, SAFE):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def _spare_the_disk(self) -> None:
+        """Where there is little room the log does not take all: what is folded needs less."""
+        place = self.path.resolve()
+        log, disk = place.with_name(f"{place.name}-wal"), os.statvfs(place.parent)
+        if log.exists() and 2 * log.stat().st_size > disk.f_bavail * disk.f_frsize:
+            with suppress(NoRoom):  # the batch is safe; who needs room next will say so
+                self.compact()
 
     def _write_rows(self, write: Write, checkpoint: Checkpoint) -> None:
         write("INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?)", checkpoint.born)

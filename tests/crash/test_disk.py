@@ -17,6 +17,7 @@ from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import reading
+from minicrawl.store.records import Batch
 from minicrawl.store.writer import Store
 from tests.crash.child import Plan, amounts, start_alone
 from tests.crash.killing import PATIENCE_S, UNDER_WAY, Crawls, said
@@ -117,7 +118,7 @@ def test_a_crawl_on_a_full_disk_waits_and_goes_on_when_there_is_room(full: FullD
         assert full.states() != full.server.town.states
         assert len(full.server.asked) <= asked + UNDER_WAY
         full.ballast.unlink()
-        assert child.wait(PATIENCE_S) == 0
+        assert child.wait(PATIENCE_S) == 0, full.lines()
     store = full.crawls.store
     first, second = full.lines()
     assert first == f"{store}: database or disk is full; what was committed before is safe{WAITS}"
@@ -141,6 +142,19 @@ def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_keeps_what_was_commi
         assert amounts(connection) in said(full.crawls.commits)
     full.ballast.unlink()
     full.go_on()
+
+
+def test_the_log_leaves_room_for_what_it_will_become(disk: Path) -> None:
+    with closing(Store.open(disk / "crawl.db")) as store:
+        (disk / "ballast").write_bytes(bytes(SIZE_BYTES - ROOM_BYTES - _taken(disk)))
+        for turn in range(200):
+            store.commit(Batch(counters={"turns": turn}))
+            log_bytes = (disk / "crawl.db-wal").stat().st_size
+            assert log_bytes < ROOM_BYTES
+
+
+def _taken(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())
 
 
 # ---------------------------------------------------------------- read-only
