@@ -3,21 +3,15 @@
 Law: two sites are linked if a page of the one links to a page of the other; a link inside a site
 says nothing of it. Such a link weighs as much as the links it is made of together, or as many pages
 as they leave from: then a page that repeats itself counts once.
-
-The importance of a site is how often a surfer is there (`surfer`) who goes from site to site.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import Hosts, NamedGraph, Names
-from minicrawl.ranks.adjacency import Adjacency
-from minicrawl.ranks.scores import Scores, share_done
-from minicrawl.ranks.singular import FURTHEST
-from minicrawl.ranks.surfer import check_anew, move
 from minicrawl.web.sites import site
 
 
@@ -60,27 +54,6 @@ def site_graph(named: NamedGraph, *, by_page: bool = False) -> NamedGraph:
         keys, amounts = np.unique(keys), None
     pages, linked = np.divmod(keys, max(len(names), 1))
     return _summed(SiteNames(names), of_node[pages], linked, amounts)
-
-
-def importance(
-    sites: NamedGraph,
-    *,
-    anew: float = 0.15,
-    tolerance: float = 1e-8,
-    most_moves: int = 10_000,
-    tell: Callable[[float], None] = lambda _share: None,
-) -> Scores:
-    """Where the surfer is in the long run, with a bound that is proven."""
-    check_anew(anew)
-    links, count = Adjacency(sites.graph, sites.weights), sites.graph.nodes
-    forward = move(links.pushed, links.pulled(np.ones(count)), anew)
-    values, bound, moves = np.full(count, 1 / max(count, 1)), FURTHEST if count else 0.0, 0
-    while bound > tolerance and moves < most_moves:
-        before, values = values, forward(values)
-        bound = float(np.abs(values - before).sum()) * (1 - anew) / anew
-        moves += 1
-        tell(share_done(bound, tolerance))
-    return Scores(values=values, iterations=moves, error_bound=bound, converged=bound <= tolerance)
 
 
 def _summed(

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 
 from minicrawl.cli import main
@@ -291,6 +292,26 @@ class TestSites:
         assert (found["rank"], found["nodes"], found["edges"]) == ("sites", 4, 3)
         assert found["scores"][0]["node"] == "c.org"
         assert sum(scores(found).values()) == pytest.approx(1)
+
+    def test_a_site_is_worth_what_weighted_pagerank_says(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = tmp_path / "more.csv"
+        path.write_text(URLS + "http://b.org/,http://d.org/\nhttp://b.org/2,http://d.org/\n")
+        oracle = networkx.DiGraph()
+        oracle.add_weighted_edges_from(
+            (f"{source}.org", f"{target}.org", links)
+            for source, target, links in [
+                ("a", "b", 3),
+                ("b", "c", 1),
+                ("b", "d", 2),
+                ("d", "c", 1),
+            ]
+        )
+        wanted = networkx.pagerank(oracle, alpha=0.5, tol=1e-12)
+        found = ranked(capsys, "sites", "--damping=0.5", "--graph", path)
+        assert scores(found) == pytest.approx(wanted, abs=1e-8)
+        assert found["error_bound"] <= 1e-8
 
     def test_pages_can_be_counted_instead_of_links(self, urls: Path, capsys: Captured) -> None:
         assert ranked(capsys, "sites", "--count", "pages", "--graph", urls)["edges"] == 3

@@ -5,11 +5,13 @@ import click
 from minicrawl.analysis.source import Source
 from minicrawl.cli.rank.guarding import guard_options
 from minicrawl.cli.rank.running import show_ranks
+from minicrawl.cli.rank.walking import terms_options
 from minicrawl.cli.sources import source_options
 from minicrawl.cli.stores import count_option, json_option
 from minicrawl.errors import UsageError
 from minicrawl.ranks.guards import Guards
-from minicrawl.ranks.sites import importance, site_graph
+from minicrawl.ranks.pagerank import Terms, pagerank
+from minicrawl.ranks.sites import site_graph
 
 
 @click.command()
@@ -22,20 +24,14 @@ from minicrawl.ranks.sites import importance, site_graph
     help="What a link between two sites weighs: the links it is made of, or the pages that these "
     "leave from.",
 )
-@click.option(
-    "--random",
-    "anew",
-    metavar="E",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.15,
-    show_default=True,
-    help="The surfer starts anew at any site with this probability.",
-)
 @count_option(100)
 @json_option
 @source_options
 @guard_options
-def sites(source: Source, guards: Guards, counted: str, anew: float, n: int, as_json: bool) -> None:
+@terms_options
+def sites(
+    source: Source, guards: Guards, terms: Terms, counted: str, n: int, as_json: bool
+) -> None:
     """Rank registrable domains by the links between them: PageRank, every site a node.
 
     A site counts by who links to it, however often its own pages link to each other; `top --sites`
@@ -45,5 +41,5 @@ def sites(source: Source, guards: Guards, counted: str, anew: float, n: int, as_
     if not linked.graph.edges:
         raise UsageError("no site links to another one: there is nothing to rank sites by")
     with source.progress("sites") as tell:
-        found = importance(linked, anew=anew, tell=tell)
+        found = pagerank(linked.graph, linked.weights, terms=terms, tell=tell)
     show_ranks(linked, {"sites": found}, n, as_json)
