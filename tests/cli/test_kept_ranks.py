@@ -95,8 +95,24 @@ class TestTop:
     ) -> None:
         assert "there are opic, degree, out-links:" in refusal(capsys, "top", "--by", "pagerank")
 
-    def test_sites_have_one_rank_only(self, capsys: Captured) -> None:
-        assert "--by" in refusal(capsys, "top", "--sites", "--by", "degree")
+    def test_a_site_has_what_its_pages_have_together(self, store: Path, capsys: Captured) -> None:
+        found = as_json(capsys, "top", "--sites", "--by", "degree")
+        assert [(site["rank"], site["site"], site["score"]) for site in found] == [
+            *((1, "a.example", 3 / 6), (2, "b.example", 2 / 6), (3, "c.example", 1 / 6)),
+        ]
+        heading, first, *_ = printed(capsys, "top", "--sites", "--by", "degree").splitlines()
+        assert heading.split()[:3] == ["rank", "degree", "importance"]
+        assert first.split()[:3] == ["1", "50.0000", "%"]
+        go_on(store)
+        last = as_json(capsys, "top", "--sites", "--by", "degree", said=LACKING)[-1]
+        assert (last["site"], last["score"]) == ("new.example", 0)
+
+    def test_without_a_name_a_site_has_what_others_give_it(self, capsys: Captured) -> None:
+        for site in as_json(capsys, "top", "--sites"):
+            assert site["score"] == site["importance"]
+
+    def test_all_sites_are_ranked_or_none(self, capsys: Captured) -> None:
+        assert "leave out --host" in refusal(capsys, "top", "--sites", "--host", "a.example")
 
 
 class TestExport:

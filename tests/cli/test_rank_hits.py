@@ -56,6 +56,12 @@ def ranked(capsys: Captured, *arguments: str | Path) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+def imported(capsys: Captured, graph: Path, store: Path) -> Path:
+    assert main(["graph", "import", str(graph), "--store", str(store)]) == 0
+    capsys.readouterr()
+    return store
+
+
 def refusal(capsys: Captured, *arguments: str | Path) -> str:
     assert main(["rank", *map(str, arguments)]) == 2
     out, err = capsys.readouterr()
@@ -252,6 +258,28 @@ class TestCommunities:
         ] == [{"1"}, {"2"}]
         assert all(community["converged"] for community in found["communities"])
 
+    def test_those_of_a_store_are_kept_by_number_and_sign(
+        self, tmp_path: Path, example: Path, capsys: Captured
+    ) -> None:
+        store = imported(capsys, example, tmp_path / "crawl.db")
+        found = ranked(capsys, "communities", "--count=3", "--n=1", "--as=camps", "--store", store)
+        assert found["rank"] == "camps"
+        assert [f"{each['number']}{each['sign']}" for each in found["communities"]] == [
+            *("1+", "2+", "3+", "3-"),
+        ]
+        with reading(store) as connection, reading_beside(store, connection) as derived:
+            kept = {row.name: json.loads(row.options) for row in ranks.kept(derived)}
+        assert set(kept) == {
+            f"camps-{each}-{role}"
+            for each in ("1", "2", "3", "3-minus")
+            for role in ("authorities", "hubs")
+        }
+        assert kept["camps-2-hubs"] == {"way": "deflation", "count": 3, "largest": 10}
+        assert main(["top", "--by=camps-3-minus-hubs", "--n=1", "--json", f"--store={store}"]) == 0
+        (best,) = json.loads(capsys.readouterr().out)
+        (hub,) = found["communities"][3]["hubs"]
+        assert (best["url"], best["score"]) == (hub["node"], hub["score"])
+
     def test_people_get_a_table(self, example: Path, capsys: Captured) -> None:
         assert main(["rank", "communities", "--count=1", "--n=1", f"--graph={example}"]) == 0
         lines = capsys.readouterr().out.splitlines()
@@ -316,9 +344,28 @@ class TestSites:
     def test_pages_can_be_counted_instead_of_links(self, urls: Path, capsys: Captured) -> None:
         assert ranked(capsys, "sites", "--count", "pages", "--graph", urls)["edges"] == 3
 
-    def test_nothing_is_kept_of_a_store(self, store: Path, capsys: Captured) -> None:
-        ranked(capsys, "sites", "--store", store)
-        assert not beside(store).exists()
+    def test_what_is_kept_of_a_site_its_pages_share_alike(
+        self, tmp_path: Path, urls: Path, capsys: Captured
+    ) -> None:
+        store = imported(capsys, urls, tmp_path / "crawl.db")
+        sites = scores(ranked(capsys, "sites", "--store", store))
+        assert main(["top", "--by=sites", "--json", f"--store={store}"]) == 0
+        pages = {page["url"]: page["score"] for page in json.loads(capsys.readouterr().out)}
+        assert pages["http://a.org/1"] == pages["http://a.org/2"]
+        assert pages["http://a.org/1"] == pytest.approx(sites["a.org"] / 3)
+        assert main(["top", "--sites", "--by=sites", "--json", f"--store={store}"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert [site["site"] for site in found] == list(sites)
+        assert {site["site"]: site["score"] for site in found} == pytest.approx(sites)
+
+    def test_what_was_asked_for_is_kept_too(self, store: Path, capsys: Captured) -> None:
+        options = ("--as=domains", "--count=pages", "--damping=0.5", "--weight=transverse=2")
+        ranked(capsys, "sites", *options, "--store", store)
+        with reading(store) as connection, reading_beside(store, connection) as derived:
+            (row,) = ranks.kept(derived)
+        asked = json.loads(row.options)
+        assert row.name == "domains"
+        assert (asked["count"], asked["damping"], asked["transverse"]) == ("pages", 0.5, 2)
 
     def test_one_site_alone_has_nothing_to_be_ranked_by(
         self, tmp_path: Path, capsys: Captured

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from minicrawl.ranks.sites import SiteNames, site_graph, sites_of
+from minicrawl.graph.named_parts import with_nodes
+from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.sites import SiteNames, of_pages, site_graph, sites_of
 from tests.ranks.graphs import links_of, named
 
 PAGES = [
@@ -19,6 +21,13 @@ def test_a_site_is_a_registrable_domain() -> None:
     found = sites_of(named(PAGES, []).names)
     assert found.names == ["a.org", "b.org", "c.co.uk"]
     assert found.of_node.tolist() == [0, 0, 1, 2, 2]
+
+
+def test_a_site_has_a_node() -> None:
+    pages = named(PAGES, [])
+    found = sites_of(with_nodes(pages, np.array([True, True, False, True, False])).names)
+    assert found.names == ["a.org", "c.co.uk"]
+    assert found.of_node.tolist() == [0, 0, 1]
 
 
 def test_links_between_two_sites_weigh_together_and_those_inside_not_at_all() -> None:
@@ -47,6 +56,17 @@ def test_sites_may_have_no_links(pages: list[str], by_page: bool) -> None:
     sites = site_graph(named(pages, []), by_page=by_page)
     assert sites.graph.edges == 0
     assert len(sites.names) == sites.graph.nodes == len({*"abc"} if pages else "")
+
+
+def test_pages_share_what_their_site_has() -> None:
+    pages = named(PAGES, [])
+    of_sites = np.array([0.2, 0.3, 0.5])
+    found = of_pages(
+        Scores(values=of_sites, iterations=7, error_bound=1e-8, converged=True),
+        sites_of(pages.names),
+    )
+    assert found.values.tolist() == [0.1, 0.1, 0.3, 0.25, 0.25]
+    assert (found.iterations, found.error_bound, found.converged) == (7, 1e-8, True)
 
 
 def test_sites_are_found_by_their_names() -> None:

@@ -28,6 +28,11 @@ Command = Callable[..., Any]
 HEADINGS = ("rank", "score", "node")
 
 
+as_option = click.option(
+    "--as", "name", metavar="NAME", help="The name to keep it by.  [default: the command's]"
+)
+
+
 class Shown(NamedTuple):
     """A rank and its best nodes."""
 
@@ -53,9 +58,6 @@ def ranking(command: Command) -> Command:
         finally:
             show_ranks(graph, found, n, as_json)
 
-    as_option = click.option(
-        "--as", "name", metavar="NAME", help="The name to keep it by.  [default: the command's]"
-    )
     return source_options(json_option(count_option(100)(as_option(guard_options(with_graph)))))
 
 
