@@ -304,8 +304,24 @@ class TestHarmonic:
 
     def test_counters_say_how_they_err(self, example: Path, capsys: Captured) -> None:
         found = ranked(capsys, "harmonic", "--precision", "8", "--graph", example)
-        assert found["error_bound"] == pytest.approx(0.065)
+        assert found["standard_error"] == pytest.approx(0.065)
         assert sum(scores(found).values()) == pytest.approx(1)
+
+    def test_a_standard_error_is_not_told_as_a_bound(
+        self, example: Path, store: Path, capsys: Captured
+    ) -> None:
+        assert ranked(capsys, "harmonic", "--graph", example)["error_bound"] is None
+        assert main(["rank", "harmonic", "--store", str(store)]) == 0
+        caption = capsys.readouterr().out.splitlines()[-1]
+        assert "standard error of a score 13.0%, which is no bound" in caption
+        assert "at most" not in caption
+        assert main(["rank", "list", "--store", str(store)]) == 0
+        assert capsys.readouterr().out.splitlines()[1].split()[3] == "-"
+
+    def test_exact_walks_are_exact(self, example: Path, capsys: Captured) -> None:
+        found = ranked(capsys, "harmonic", "--exact", "--graph", example)
+        assert found["error_bound"] == 0
+        assert "standard_error" not in found
 
     def test_too_many_counters_are_refused(self, tmp_path: Path, capsys: Captured) -> None:
         path = tmp_path / "long.txt"
