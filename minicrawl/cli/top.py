@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from minicrawl.cli.progress import progress
 from minicrawl.cli.stores import (
     choice_options,
     json_option,
@@ -47,7 +48,9 @@ def top(store: Path, choice: Choice, by: str, sites: bool, as_json: bool) -> Non
     with snapshot(store) as seen:
         say_what_is_unranked(seen, [by])
         if sites:
-            _show_sites(top_sites(seen, choice.count, by), by, as_json)
+            with progress("links") as tell:
+                ranked = top_sites(seen, choice.count, by, tell)
+            _show_sites(ranked, by, as_json)
             return
         found = top_pages(seen, replace(choice, by=by))
         if as_json:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.report.flows import flows
+from minicrawl.report.flows import Tell, flows
 from minicrawl.report.kept import OWN, scores
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.web.sites import site
@@ -28,10 +28,12 @@ class RankedSite(NamedTuple):
     score: float
 
 
-def top_sites(snapshot: Snapshot, count: int = 0, by: str = OWN) -> list[RankedSite]:
+def top_sites(
+    snapshot: Snapshot, count: int = 0, by: str = OWN, tell: Tell = lambda _share: None
+) -> list[RankedSite]:
     """The best sites; of equals the one whose pages matter more to the crawl. 0 means all."""
     names, site_of = _sites(snapshot)
-    received = _received(snapshot, site_of, len(names))
+    received = _received(snapshot, site_of, len(names), tell)
     pages, fetched, summed = (
         np.bincount(site_of, weights=weights, minlength=len(names))
         for weights in (None, snapshot.was_read, snapshot.importance)
@@ -68,10 +70,12 @@ def _together(
     return together
 
 
-def _received(snapshot: Snapshot, site_of: NDArray[np.int64], count: int) -> NDArray[np.float64]:
+def _received(
+    snapshot: Snapshot, site_of: NDArray[np.int64], count: int, tell: Tell
+) -> NDArray[np.float64]:
     """What each site was given by others, as a share of the whole; nothing if nobody gave."""
     received = np.zeros(count)
-    for givers, ends, parts in flows(snapshot):
+    for givers, ends, parts in flows(snapshot, tell):
         abroad = site_of[givers] != site_of[ends]
         amounts = snapshot.histories(givers[abroad]) * parts[abroad]
         received += np.bincount(site_of[ends[abroad]], weights=amounts, minlength=count)
