@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.report.flows import Tell, flows
+from minicrawl.report.graphs import refuse_without_links
 from minicrawl.report.kept import OWN, scores
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.web.sites import site
@@ -32,6 +33,7 @@ def top_sites(
     snapshot: Snapshot, count: int = 0, by: str = OWN, tell: Tell = lambda _share: None
 ) -> list[RankedSite]:
     """The best sites; of equals the one whose pages matter more to the crawl. 0 means all."""
+    refuse_without_links(snapshot)
     names, site_of = _sites(snapshot)
     received = _received(snapshot, site_of, len(names), tell)
     pages, fetched, summed = (

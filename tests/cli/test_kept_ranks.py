@@ -11,6 +11,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.export.rows import COLUMNS
+from minicrawl.store.records import Terms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
@@ -110,6 +111,12 @@ class TestTop:
     def test_without_a_name_a_site_has_what_others_give_it(self, capsys: Captured) -> None:
         for site in as_json(capsys, "top", "--sites"):
             assert site["score"] == site["importance"]
+
+    def test_without_links_there_is_nothing_to_rank_sites_by(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = filled_store(tmp_path / "bare.db", Terms(links=False))
+        assert "--no-links" in refusal(capsys, "top", "--sites", "--store", str(path))
 
     def test_all_sites_are_ranked_or_none(self, capsys: Captured) -> None:
         assert "leave out --host" in refusal(capsys, "top", "--sites", "--host", "a.example")
