@@ -67,6 +67,8 @@ def export(
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
     if level and not edges and suffix in WRITERS:
         raise click.UsageError(f"--level is for graphs: add --edges, or write no .{suffix}")
+    if ranks and edges and suffix in WRITERS:
+        raise click.UsageError(f"--ranks is for pages: links in a .{suffix} have none")
     names = list(dict.fromkeys(filter(None, map(str.strip, ranks.split(",")))))
     with snapshot(store) as seen, _progress(file) as tell:
         say_what_is_unranked(seen, names)

@@ -204,6 +204,11 @@ class TestExport:
     def test_a_level_is_for_graphs(self, capsys: Captured) -> None:
         assert "add --edges" in refusal(capsys, "export", "--level", "host", "hosts.csv")
 
+    def test_rows_of_links_have_no_ranks(self, capsys: Captured) -> None:
+        found = refusal(capsys, "export", "links.csv", "--edges", "--ranks", "opic")
+        assert "--ranks is for pages" in found
+        assert not Path("links.csv").exists()
+
     @pytest.mark.parametrize("arguments", [["web.gexf"], ["--edges", "links.csv"]])
     def test_what_has_no_links_overwrites_nothing(
         self, capsys: Captured, folder: Path, arguments: list[str]
