@@ -7,6 +7,7 @@ Memory holds the columns of the snapshot and, of hosts, a number for each pair t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,8 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 
-class PageGraph:
-    """Pages and the links between them; a node's id is the number of its page."""
+class _Graph:
+    """What was chosen of a store, and whoever is told how much of it is done."""
 
     def __init__(
         self,
@@ -44,6 +45,10 @@ class PageGraph:
         self._pages = chosen(snapshot, choice)
         self._scores = {score_column(name): scores(snapshot, name) for name in ranks}
         self._tell = tell
+
+
+class PageGraph(_Graph):
+    """Pages and the links between them; a node's id is the number of its page."""
 
     def drawing(self) -> Drawing:
         """Nodes and links."""
@@ -79,27 +84,24 @@ class PageGraph:
         return map(_as_block, found)
 
 
-class HostGraph:
+class HostGraph(_Graph):
     """Hosts and the links between them; pages that differ by scheme or port share one."""
 
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        choice: Choice,
-        ranks: Sequence[str] = (),
-        tell: Tell = lambda _share: None,
-    ) -> None:
-        refuse_without_links(snapshot)
-        self._snapshot = snapshot
-        self._pages = chosen(snapshot, choice)
-        self._tell = tell
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
         numbers: dict[str, int] = {}
-        of_origin = [numbers.setdefault(name, len(numbers)) for name in snapshot.hosts]
-        self._names = list(numbers)
-        self._host_of = np.array(of_origin, dtype=np.int64)[snapshot.host_of]
-        self._scores = {
-            score_column(name): np.nan_to_num(scores(snapshot, name), copy=True) for name in ranks
-        }
+        for name in self._snapshot.hosts:
+            numbers.setdefault(name, len(numbers))
+        return numbers
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return list(self._numbers)
+
+    @cached_property
+    def _host_of(self) -> Numbers:
+        of_origin = [self._numbers[name] for name in self._snapshot.hosts]
+        return np.array(of_origin, dtype=np.int64)[self._snapshot.host_of]
 
     def drawing(self) -> Drawing:
         """Nodes and links; importance and scores are those of all pages chosen together."""
@@ -131,7 +133,7 @@ class HostGraph:
         return {
             "importance": self._summed(self._snapshot.importance),
             "pages": np.bincount(hosts, minlength=count),
-        } | {name: self._summed(values) for name, values in self._scores.items()}
+        } | {name: self._summed(np.nan_to_num(values)) for name, values in self._scores.items()}
 
     def _summed(self, values: Floats) -> Floats:
         hosts = self._host_of[self._pages]
