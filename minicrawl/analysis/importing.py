@@ -154,28 +154,30 @@ class _Reader:
         self._store, self._web = store, web
         self._label, self._now = f"imported from {label}", now
         self._frontier = Frontier(TERMS, _nothing_is_spent_twice)
+        self._hosts: dict[str, int] = {}
         self._fetches = 0
 
     def read_all(self, tell: Tell) -> None:
-        self._bear_all()
         reads = np.flatnonzero(self._web.graph.out_degrees())
+        pages, all_turns = len(self._web.homes), max(len(self._web.homes) + len(reads), 1)
+        for first in range(0, pages, _BIRTHS_AT_ONCE):
+            self._bear(first, self._web.homes[first : first + _BIRTHS_AT_ONCE])
+            tell(min(first + _BIRTHS_AT_ONCE, pages) / all_turns)
         for first in range(0, len(reads), _VISITS_AT_ONCE):
             self._visit(reads[first : first + _VISITS_AT_ONCE].tolist())
-            tell(min(first + _VISITS_AT_ONCE, len(reads)) / len(reads))
+            tell((pages + min(first + _VISITS_AT_ONCE, len(reads))) / all_turns)
         self._commit(Batch(), {tables.GATHERED: gathered(self._frontier)})
         self._store.checkpoint(self._frontier.checkpoint())
 
-    def _bear_all(self) -> None:
-        homes, hosts = self._web.homes, dict[str, int]()
-        for first in range(0, len(homes), _BIRTHS_AT_ONCE):
-            born, batch = homes[first : first + _BIRTHS_AT_ONCE], Batch()
-            for page, (origin, path) in enumerate(born, start=first):
-                if origin not in hosts:
-                    hosts[origin] = len(hosts)
-                    batch.hosts.append(HostRow(hosts[origin], origin))
-                batch.urls.append(UrlRow(page, hosts[origin], path, 0))
-            batch.steps.append(self._do(Step(Kind.BORN, born=len(born)), State.UNREAD))
-            self._commit(batch)
+    def _bear(self, first: int, born: Sequence[Home]) -> None:
+        batch = Batch()
+        for page, (origin, path) in enumerate(born, start=first):
+            if origin not in self._hosts:
+                self._hosts[origin] = len(self._hosts)
+                batch.hosts.append(HostRow(self._hosts[origin], origin))
+            batch.urls.append(UrlRow(page, self._hosts[origin], path, 0))
+        batch.steps.append(self._do(Step(Kind.BORN, born=len(born)), State.UNREAD))
+        self._commit(batch)
 
     def _visit(self, pages: list[int]) -> None:
         batch = Batch()

@@ -12,6 +12,7 @@ from minicrawl.ranks.hits import hits
 from minicrawl.ranks.inverse import inverse_pagerank
 from minicrawl.ranks.pagerank import pagerank
 from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 from minicrawl.ranks.trust import chosen_seeds, trust
 
 TRUSTED = 20
@@ -21,6 +22,11 @@ TRUSTED = 20
 def _trust(named: NamedGraph, tell: Tell) -> Scores:
     seeds = chosen_seeds(named.graph, named.weights, "inverse", TRUSTED)
     return trust(named.graph, seeds, named.weights, tell=tell)
+
+
+def _sites(named: NamedGraph, tell: Tell) -> Scores:
+    linked = site_graph(named)
+    return of_pages(pagerank(linked.graph, linked.weights, tell=tell), sites_of(named.names))
 
 
 _SEED = 1
@@ -33,5 +39,6 @@ RANKS: dict[str, Callable[[NamedGraph, Tell], Scores]] = {
     "hits-authorities": lambda named, tell: hits(named.graph, named.weights, tell=tell).authorities,
     "hits-hubs": lambda named, tell: hits(named.graph, named.weights, tell=tell).hubs,
     "harmonic": lambda named, tell: hyperball(named.graph, rng=default_rng(_SEED), tell=tell),
+    "sites": _sites,
 }
 """What `compare` and `stability` compute where nothing is kept."""

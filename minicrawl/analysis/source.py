@@ -109,23 +109,17 @@ def _links(seen: Snapshot, tell: Tell) -> NamedGraph:
     check_links(seen)
     if seen.frontier.terms.imported:
         return _imported(seen, tell)
-    rows, given = Rows(len(seen)), 0
-    spent = len(seen.frontier.books.forwards) + int(np.count_nonzero(seen.was_read))
-    for givers, ends, _ in flows(seen):
+    rows = Rows(len(seen))
+    for givers, ends, _ in flows(seen, tell):
         rows.add(givers, ends)
-        given += int(np.count_nonzero(np.diff(givers, prepend=-1)))
-        tell(min(given / max(spent, 1), 1.0))
     return NamedGraph(graph=rows.graph(), names=Urls(seen))
 
 
 def _imported(seen: Snapshot, tell: Tell) -> NamedGraph:
     """The graph that was given, with its weights if they differ."""
-    gathering, found = Gathering(), 0
-    total = max(int(seen.inlinks.sum()), 1)
-    for block in links(seen):
+    gathering = Gathering()
+    for block in links(seen, tell):
         gathering.add(Links(block.givers, block.ends, block.weights.astype(np.float64)))
-        found += len(block.givers)
-        tell(min(found / total, 1.0))
     graph, weights = gathering.among(len(seen))
     alike = weights is None or bool((weights == 1).all())
     return NamedGraph(graph=graph, names=Urls(seen), weights=None if alike else weights)

@@ -7,13 +7,15 @@ code; only a mistake in our own code shows a traceback.
     1    an error
     2    a value or a setting that cannot be used
     3    nothing could be fetched, or too much failed
-    130  interrupted
+    130  interrupted, by Ctrl-C or SIGTERM: what was begun is put away first
 """
 
 import os
 import select
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
@@ -70,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Nothing here multiplies matrices, for which numpy would start a thread a core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        return _run(sys.argv[1:] if arguments is None else arguments)
+        with _terminated_as_by_ctrl_c():
+            return _run(sys.argv[1:] if arguments is None else arguments)
     except click.exceptions.NoArgsIsHelpError as question:
         click.echo(question.format_message(), err=True)
         return USAGE
@@ -82,6 +85,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("interrupted", INTERRUPTED)
     except OSError as error:
         return _answer_to_the_system(error)
+
+
+@contextmanager
+def _terminated_as_by_ctrl_c() -> Iterator[None]:
+    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, former)
 
 
 def _answer_to_the_system(error: OSError) -> int:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from minicrawl.cli.progress import progress
 from minicrawl.cli.stores import json_option, store_option
 from minicrawl.cli.tables import show_json
 from minicrawl.export.cells import visible
@@ -19,7 +20,8 @@ def check(context: click.Context, store: Path, as_json: bool) -> None:
 
     Says a line for each thing that is wrong and exits with 1.
     """
-    found = audit(store)
+    with progress("check") as tell:
+        found = audit(store, tell)
     if as_json:
         show_json(found.as_json())
     else:

@@ -6,10 +6,13 @@ import click
 
 from minicrawl.analysis import comparing
 from minicrawl.analysis.source import Source
-from minicrawl.cli.measures import correlation, say, share, sizes_option
+from minicrawl.cli.measures import NONE, correlation, say, share, sizes_option
 from minicrawl.cli.sources import source_options
 from minicrawl.cli.stores import json_option, say_what_is_unranked
 from minicrawl.cli.tables import show_facts, show_json
+from minicrawl.ranks.compare import Errors
+
+_MANY = 100
 
 
 @click.command()
@@ -19,7 +22,10 @@ from minicrawl.cli.tables import show_facts, show_json
 @json_option
 @source_options
 def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) -> None:
-    """Show how far the ranks A and B agree; errors are those of A if B is the truth.
+    """Show how far the ranks A and B agree.
+
+    Errors are those of A if B is the truth, each in proportion to what B gives to the page: where
+    that is next to nothing the mean is huge, and the median says more: half err by less.
 
     `minicrawl compare opic pagerank` tells how good the importance is that the crawl kept. A rank
     that is not kept is computed with its usual options, and not kept.
@@ -36,6 +42,7 @@ def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) ->
 
 def _document(found: comparing.Compared) -> dict[str, object]:
     comparison = found.comparison
+    errors = {"all": comparison.errors, "top10": comparison.errors_top10}
     return {
         "a": found.one.name,
         "b": found.other.name,
@@ -45,10 +52,8 @@ def _document(found: comparing.Compared) -> dict[str, object]:
         "kendall_tau": comparison.kendall,
         "spearman": comparison.spearman,
         "overlap": comparison.overlap,
-        "mean_relative_error": {
-            "all": comparison.error_all,
-            "top10": comparison.error_top10,
-        },
+        "mean_relative_error": {name: found and found.mean for name, found in errors.items()},
+        "median_relative_error": {name: found and found.median for name, found in errors.items()},
         "remarks": comparison.remarks,
     }
 
@@ -62,5 +67,15 @@ def _facts(found: comparing.Compared) -> Iterator[tuple[str, str]]:
     yield "Spearman", correlation(comparison.spearman)
     for k, overlap in comparison.overlap.items():
         yield f"of the best {k:,}", f"{share(overlap)} in both"
-    yield "mean error", share(comparison.error_all)
-    yield "of b's best 10 %", share(comparison.error_top10)
+    yield "mean error", _errors(comparison.errors)
+    yield "of b's best 10 %", _errors(comparison.errors_top10)
+
+
+def _errors(found: Errors | None) -> str:
+    if found is None:
+        return NONE
+    return f"{_told(found.mean)}, median {_told(found.median)}"
+
+
+def _told(error: float) -> str:
+    return share(error) if error < _MANY else f"{error:.1e} times"

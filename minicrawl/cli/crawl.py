@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from minicrawl.cli import PROGRAM
+from minicrawl.cli.numbers import Number
 from minicrawl.cli.options import CommandWithSettings, loaded_options
 from minicrawl.config import Loaded
 
@@ -44,7 +45,7 @@ class CrawlCommand(CommandWithSettings):
 )
 @click.option(
     "--max-failures",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     metavar="SHARE",
     help="Exit with 3 if more of the pages asked for failed.  [default: none]",
 )

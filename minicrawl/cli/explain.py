@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from minicrawl.cli.progress import progress
 from minicrawl.cli.stores import json_option, percent, store_option, units
 from minicrawl.cli.tables import show_facts, show_json, show_list
 from minicrawl.report import reasons
@@ -20,8 +21,8 @@ FETCH_HEADINGS = ("fetched at", "status", "outcome", "detail")
 @store_option
 def explain(url: str, store: Path, as_json: bool) -> None:
     """Explain where the page at URL stands, who gave it its cash, and why it is next or not."""
-    with snapshot(store) as seen:
-        found = reasons.explain(seen, url)
+    with snapshot(store) as seen, progress("links") as tell:
+        found = reasons.explain(seen, url, tell)
     if as_json:
         show_json(found.as_json())
         return

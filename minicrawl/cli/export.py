@@ -1,7 +1,8 @@
 """`minicrawl export`: pages, or the links between them, as a file for other programs."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import BinaryIO
 
 import click
 
+from minicrawl.analysis.source import Tell, unseen
+from minicrawl.cli.progress import progress
 from minicrawl.cli.stores import (
     choice_options,
     json_option,
@@ -18,10 +21,10 @@ from minicrawl.cli.stores import (
 from minicrawl.cli.tables import show_json
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.files import FORMATS, WRITERS, format_of, replacing
-from minicrawl.export.rows import COLUMNS, LINK_COLUMNS
+from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
 from minicrawl.report.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import Choice, blocks, score_column
-from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.snapshot import snapshot
 
 STDOUT = Path("-")
 GRAPHS: dict[str, type[PageGraph] | type[HostGraph]] = {"page": PageGraph, "host": HostGraph}
@@ -64,14 +67,16 @@ def export(
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
     if level and not edges and suffix in WRITERS:
         raise click.UsageError(f"--level is for graphs: add --edges, or write no .{suffix}")
+    if ranks and edges and suffix in WRITERS:
+        raise click.UsageError(f"--ranks is for pages: links in a .{suffix} have none")
     names = list(dict.fromkeys(filter(None, map(str.strip, ranks.split(",")))))
-    with snapshot(store) as seen:
+    with snapshot(store) as seen, _progress(file) as tell:
         say_what_is_unranked(seen, names)
         chosen = replace(choice, noindex=noindex)
         if edges or suffix in DRAWINGS:
-            write = _graph_writer(GRAPHS[level or "page"](seen, chosen, names), suffix)
+            write = _graph_writer(GRAPHS[level or "page"](seen, chosen, names, tell), suffix)
         else:
-            write = _page_writer(seen, chosen, names, suffix)
+            write = _page_writer(blocks(seen, chosen, names, tell), names, suffix)
         if file == STDOUT:
             write(sys.stdout.buffer)
             return
@@ -81,8 +86,14 @@ def export(
         show_json({"file": str(file), "bytes": file.stat().st_size})
 
 
-def _page_writer(seen: Snapshot, choice: Choice, ranks: list[str], suffix: str) -> Write:
-    found, columns = blocks(seen, choice, ranks), (*COLUMNS, *map(score_column, ranks))
+def _progress(file: Path) -> AbstractContextManager[Tell]:
+    """None on the terminal that is being written to."""
+    is_shared = file == STDOUT and sys.stdout.isatty()
+    return unseen("export") if is_shared else progress("export")
+
+
+def _page_writer(found: Iterator[Block], ranks: list[str], suffix: str) -> Write:
+    columns = (*COLUMNS, *map(score_column, ranks))
     return lambda file: WRITERS[suffix](found, file, columns)
 
 

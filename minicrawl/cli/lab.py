@@ -1,7 +1,6 @@
 """`minicrawl lab`: the experiments' options, and their numbers as tables or JSON."""
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
+from minicrawl.cli.numbers import Number
 from minicrawl.cli.progress import progress
 from minicrawl.cli.sources import graph_option
 from minicrawl.cli.tables import show_json, show_table
@@ -42,18 +42,6 @@ QUICK_RATES = (0.01, 0.1)
 SHOWN_LAPS = (1, 2, 3, 5, 10)
 WIDTH = 8.0
 _TWO_DIGITS = 9.95
-
-
-class Number(click.FloatRange):
-    """A number within bounds, which nan and infinity are not."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a number of the range", param, ctx)
-        return number
 
 
 class PolicyType(click.ParamType[tuple[str, float | None]]):

@@ -1,6 +1,5 @@
 """`minicrawl refine`: replays until the ranks have converged, and how far they moved."""
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -61,11 +60,7 @@ def _facts(refined: Refined) -> list[tuple[str, str]]:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Ctrl-C and SIGTERM alike end it in one line."""
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt as interrupt:
         raise Interrupted("interrupted: the same command goes on") from interrupt
-    finally:
-        signal.signal(signal.SIGTERM, former)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from minicrawl.analysis import seedset
-from minicrawl.cli.lab import Number
+from minicrawl.cli.numbers import Number
 from minicrawl.lab.figures import pyplot
 from minicrawl.ranks.seeds.cores import Kind, Rule
 

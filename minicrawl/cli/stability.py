@@ -7,8 +7,8 @@ import numpy as np
 
 from minicrawl.analysis import stability as analysis
 from minicrawl.analysis.source import Source
-from minicrawl.cli.lab import Number
 from minicrawl.cli.measures import correlation, say, share, sizes_option
+from minicrawl.cli.numbers import Number
 from minicrawl.cli.sources import source_options
 from minicrawl.cli.stores import json_option
 from minicrawl.cli.tables import show_json, show_table

@@ -1,10 +1,12 @@
 """`minicrawl top`: the pages, or the sites, that matter most."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from minicrawl.cli.progress import progress
 from minicrawl.cli.stores import (
     choice_options,
     json_option,
@@ -29,7 +31,11 @@ SITE_HEADINGS = ("rank", "importance", "of its pages", "pages", "fetched", "site
 @click.option(
     "--by", metavar="NAME", default=OWN, show_default=True, help="The rank that orders them."
 )
-@click.option("--sites", is_flag=True, help="Sites, by the links that other sites give them.")
+@click.option(
+    "--sites",
+    is_flag=True,
+    help="Sites, by what links of other sites give them; with --by what their pages have together.",
+)
 @json_option
 @store_option
 def top(store: Path, choice: Choice, by: str, sites: bool, as_json: bool) -> None:
@@ -37,28 +43,32 @@ def top(store: Path, choice: Choice, by: str, sites: bool, as_json: bool) -> Non
 
     Importance is a page's share of all the cash that ever flowed; cash and history are in units.
     """
-    if sites and not (choice.is_all and by == OWN):
-        raise click.UsageError(
-            "--sites ranks all sites: leave out --host, --unread, --fetched and --by"
-        )
+    if sites and not choice.is_all:
+        raise click.UsageError("--sites ranks all sites: leave out --host, --unread and --fetched")
     with snapshot(store) as seen:
-        if sites:
-            _show_sites(top_sites(seen, choice.count), as_json)
-            return
         say_what_is_unranked(seen, [by])
+        if sites:
+            with progress("links") as tell:
+                ranked = top_sites(seen, choice.count, by, tell)
+            _show_sites(ranked, by, as_json)
+            return
         found = top_pages(seen, replace(choice, by=by))
         if as_json:
             show_json([page._asdict() for page in found])
         elif by == OWN:
             show_list(PAGE_HEADINGS, map(_page_line, found), texts=2)
         else:
-            first, *others = PAGE_HEADINGS
-            show_list((first, by, *others), map(_line_with_score, found), texts=2)
+            lines = (_with_score(_page_line(page), page.score) for page in found)
+            show_list(_with_heading(PAGE_HEADINGS, by), lines, texts=2)
 
 
-def _line_with_score(page: RankedPage) -> tuple[str, ...]:
-    place, *others = _page_line(page)
-    return (place, "-" if page.score is None else percent(page.score), *others)
+def _with_heading(headings: Sequence[str], by: str) -> tuple[str, ...]:
+    first, *others = headings
+    return first, by, *others
+
+
+def _with_score(line: Sequence[str], score: float | None) -> tuple[str, ...]:
+    return _with_heading(line, "-" if score is None else percent(score))
 
 
 def _page_line(page: RankedPage) -> tuple[str, ...]:
@@ -74,11 +84,14 @@ def _page_line(page: RankedPage) -> tuple[str, ...]:
     )
 
 
-def _show_sites(sites: list[RankedSite], as_json: bool) -> None:
+def _show_sites(sites: list[RankedSite], by: str, as_json: bool) -> None:
     if as_json:
         show_json([site._asdict() for site in sites])
-    else:
+    elif by == OWN:
         show_list(SITE_HEADINGS, map(_site_line, sites), texts=1)
+    else:
+        lines = (_with_score(_site_line(site), site.score) for site in sites)
+        show_list(_with_heading(SITE_HEADINGS, by), lines, texts=1)
 
 
 def _site_line(site: RankedSite) -> tuple[str, ...]:

@@ -43,6 +43,8 @@ def format_of(path: Path, name: str | None = None) -> str:
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file beside `path` that takes its place when all is written."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file")
     if path.exists() and not path.is_file():
         with path.open("wb") as device:  # which nothing may replace
             yield device

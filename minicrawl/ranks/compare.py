@@ -6,7 +6,9 @@ kendall     tau-b: (concordant - discordant) / sqrt(pairs untied in one * pairs 
 spearman    the correlation of the places; equals share the mean of theirs
 overlap     the share of the best k that both have; of equals the first node comes first
 error       |score - reference| / reference, both as shares of the nodes that are left; its mean
-            over those whose reference is not 0, and over the tenth that the reference says is best
+            over those whose reference is not 0, and over the tenth that the reference says is best.
+            A reference of next to nothing makes it as large as you like, and a few of these the
+            mean: the median beside it is that of the node in the middle
 
 Law: there is never a NaN in what comes out; what has no number is None, and a remark says why.
 """
@@ -14,6 +16,7 @@ Law: there is never a NaN in what comes out; what has no number is None, and a r
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +33,13 @@ _NOTHING = 1e-100
 """A share that is not greater came of rounding: an error in proportion to it says nothing."""
 
 
+class Errors(NamedTuple):
+    """The relative errors of some nodes."""
+
+    mean: float
+    median: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """One rank beside another, the reference."""
@@ -40,8 +50,8 @@ class Comparison:
     spearman: float | None
     overlap: dict[int, float | None]
     """By k; None where there are fewer nodes."""
-    error_all: float | None
-    error_top10: float | None
+    errors: Errors | None
+    errors_top10: Errors | None
     remarks: tuple[str, ...]
 
 
@@ -55,15 +65,15 @@ def compare(
     """Both have a place for every node, and a score of 0 or more or NaN there."""
     in_both = ~(np.isnan(scores) | np.isnan(reference))
     first, second = (values[in_both].astype(np.float64) for values in (scores, reference))
-    error_all, error_top10 = _errors(first, second)
+    errors, errors_top10 = _errors(first, second)
     return Comparison(
         nodes=len(first),
         left_out=len(in_both) - len(first),
         kendall=kendall(first, second, tell=tell),
         spearman=spearman(first, second),
         overlap=_overlaps(first, second, ks),
-        error_all=error_all,
-        error_top10=error_top10,
+        errors=errors,
+        errors_top10=errors_top10,
         remarks=tuple(_remarks(first, second, ks)),
     )
 
@@ -147,13 +157,16 @@ def _in_order(scores: Floats) -> Ints:
     return np.argsort(-scores, kind="stable")
 
 
-def _errors(scores: Floats, reference: Floats) -> tuple[float | None, float | None]:
+def _errors(scores: Floats, reference: Floats) -> tuple[Errors | None, Errors | None]:
     """Of all, and of the tenth that the reference says is best."""
     estimate, truth = shares(scores), shares(reference)
     order = _in_order(truth)[: np.count_nonzero(truth > _NOTHING)]
     errors = np.abs(estimate[order] - truth[order]) / truth[order]
-    top = errors[: max(1, len(truth) // 10)]
-    return (float(errors.mean()), float(top.mean())) if len(errors) else (None, None)
+    return _summary(errors), _summary(errors[: max(1, len(truth) // 10)])
+
+
+def _summary(errors: Floats) -> Errors | None:
+    return Errors(float(errors.mean()), float(np.median(errors))) if len(errors) else None
 
 
 def _remarks(scores: Floats, reference: Floats, ks: Sequence[int]) -> Iterator[str]:

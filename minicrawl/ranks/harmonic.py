@@ -12,13 +12,14 @@ ball      counted by 2^b registers of a byte (HyperLogLog: Flajolet et al., 2007
 memory    two times nodes × 2^b bytes, and links backwards.
 error     Of each ball the standard error is 1.04 / √2^b of its size, without bias to speak of: for
           small balls empty registers are counted instead. Errors of the balls of one node go the
-          same way, so that of H is about as large; of all scores' sum, which are shares, less. The
-          bound that scores tell is this standard error: two thirds are nearer, none is proven.
+          same way, so that of H is about as large. It is no bound: a third is further, and how far
+          nobody knows.
 
 Scores are H as shares that sum to 1. Where there is no link all nodes are alike.
 """
 
 from collections.abc import Callable, Iterator
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,8 +76,13 @@ def hyperball(
         sums[grown] += (larger - sizes[grown]) / steps
         sizes[grown] = larger
         tell(steps / (steps + _EXPECTED_STEPS))
-    error = standard_error(precision) if steps else 0.0
-    return Scores(values=shares(sums), iterations=steps, error_bound=error, converged=True)
+    return Scores(
+        values=shares(sums),
+        iterations=steps,
+        error_bound=inf if steps else 0.0,
+        converged=True,
+        standard_error=standard_error(precision) if steps else None,
+    )
 
 
 def standard_error(precision: int) -> float:

@@ -19,8 +19,12 @@ class Scores:
     values: Floats
     iterations: int
     error_bound: float
-    """The values are not further than this from their limit, summed over all nodes."""
+    """The values are not further than this from their limit, summed over all nodes.
+
+    Infinite where no bound is known."""
     converged: bool
+    standard_error: float | None = None
+    """Of each value, as a share of it, where they are estimates: no bound, a third is further."""
 
 
 def share_done(error: float, tolerance: float) -> float:

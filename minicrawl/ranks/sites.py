@@ -2,29 +2,30 @@
 
 Law: two sites are linked if a page of the one links to a page of the other; a link inside a site
 says nothing of it. Such a link weighs as much as the links it is made of together, or as many pages
-as they leave from: then a page that repeats itself counts once.
-
-The importance of a site is how often a surfer is there (`surfer`) who goes from site to site.
+as they leave from: then a page that repeats itself counts once. The pages of a site share its
+score, all alike, so that what they have adds up to what it has.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import Hosts, NamedGraph, Names
-from minicrawl.ranks.adjacency import Adjacency
-from minicrawl.ranks.scores import Scores, share_done
-from minicrawl.ranks.singular import FURTHEST
-from minicrawl.ranks.surfer import check_anew, move
+from minicrawl.ranks.scores import Scores
 from minicrawl.web.sites import site
 
 
 def sites_of(names: Names) -> Hosts:
-    """The site of each node, in the way of hosts."""
+    """The site of each node, in the way of hosts; each has a node."""
     hosts, numbers = names.hosts(), dict[str, int]()
-    of_host = [numbers.setdefault(site(host), len(numbers)) for host in hosts.names]
+    nodes = np.bincount(hosts.of_node, minlength=len(hosts.names)).tolist()
+    of_host = [
+        numbers.setdefault(site(host), len(numbers)) if count else -1
+        for host, count in zip(hosts.names, nodes, strict=True)
+    ]
     return Hosts(np.array(of_host, dtype=np.int32)[hosts.of_node], list(numbers))
 
 
@@ -62,25 +63,10 @@ def site_graph(named: NamedGraph, *, by_page: bool = False) -> NamedGraph:
     return _summed(SiteNames(names), of_node[pages], linked, amounts)
 
 
-def importance(
-    sites: NamedGraph,
-    *,
-    anew: float = 0.15,
-    tolerance: float = 1e-8,
-    most_moves: int = 10_000,
-    tell: Callable[[float], None] = lambda _share: None,
-) -> Scores:
-    """Where the surfer is in the long run, with a bound that is proven."""
-    check_anew(anew)
-    links, count = Adjacency(sites.graph, sites.weights), sites.graph.nodes
-    forward = move(links.pushed, links.pulled(np.ones(count)), anew)
-    values, bound, moves = np.full(count, 1 / max(count, 1)), FURTHEST if count else 0.0, 0
-    while bound > tolerance and moves < most_moves:
-        before, values = values, forward(values)
-        bound = float(np.abs(values - before).sum()) * (1 - anew) / anew
-        moves += 1
-        tell(share_done(bound, tolerance))
-    return Scores(values=values, iterations=moves, error_bound=bound, converged=bound <= tolerance)
+def of_pages(found: Scores, sites: Hosts) -> Scores:
+    """The scores of sites as those of their pages, no less exact."""
+    pages = np.bincount(sites.of_node, minlength=len(sites.names))
+    return replace(found, values=(found.values / pages)[sites.of_node])
 
 
 def _summed(

@@ -32,7 +32,6 @@ from minicrawl.ranks.adjacency import Adjacency, Vector, Weights
 from minicrawl.ranks.hits import TOLERANCE, Hits, all_alike
 from minicrawl.ranks.scores import Scores, share_done
 from minicrawl.ranks.singular import FURTHEST, Pair, pairs, shares
-from minicrawl.ranks.surfer import check_anew, move
 
 _MOST_STEPS = 1000
 _FINER = 1e-2  # so much better than their space are the vectors to be known
@@ -49,12 +48,13 @@ def randomised(
     tell: Callable[[float], None] = lambda _share: None,
 ) -> Hits:
     """Where the surfer is in the long run; `anew` is ε."""
-    check_anew(anew)
+    if not 0 < anew <= 1:
+        raise UsageError(f"the surfer starts anew with a probability above 0, up to 1, not {anew}")
     if not graph.nodes:
         return all_alike(0)
     links = Adjacency(graph, weights)
-    forward = move(links.pushed, links.pulled(np.ones(graph.nodes)), anew)
-    back = move(links.pulled, links.pushed(np.ones(graph.nodes)), anew)
+    forward = _move(links.pushed, links.pulled(np.ones(graph.nodes)), anew)
+    back = _move(links.pulled, links.pushed(np.ones(graph.nodes)), anew)
     nearer = (1 - anew) ** 2
     authorities = hubs = np.full(graph.nodes, 1 / graph.nodes)
     bound, rounds = FURTHEST, 0
@@ -68,6 +68,20 @@ def randomised(
         authorities=_reached(authorities, rounds, bound, tolerance),
         hubs=_reached(hubs, rounds, bound * (1 - anew), tolerance),
     )
+
+
+def _move(
+    along: Callable[[Vector], Vector], weight: Vector, anew: float
+) -> Callable[[Vector], Vector]:
+    """One move; `weight` is that of all links by which the surfer can leave each node."""
+    share = 1 / np.where(weight == 0, np.inf, weight)
+
+    def move(x: Vector) -> Vector:
+        moved = along((1 - anew) * share * x)
+        moved += (1 - moved.sum()) / len(x)
+        return moved
+
+    return move
 
 
 def subspace(

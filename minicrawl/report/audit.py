@@ -16,7 +16,7 @@ from minicrawl.errors import MinicrawlError
 from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.model import STANDS_FOR_ANOTHER
 from minicrawl.opic.ledger import READ
-from minicrawl.report.fold import differences
+from minicrawl.report.fold import Tell, differences
 from minicrawl.report.snapshot import unproven
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
@@ -25,6 +25,7 @@ from minicrawl.store.records import Terms
 
 _DENSE = ("urls", "hosts", "frontier")
 _SHOWN = 10
+_BEFORE_THE_FOLD = 0.2  # of the time, about
 
 
 @dataclass(slots=True)
@@ -55,16 +56,17 @@ class Audit:
 Check = Callable[[tables.Connection, Path], Iterator[str]]
 
 
-def audit(path: Path) -> Audit:
+def audit(path: Path, tell: Tell = lambda _share: None) -> Audit:
     """Check all there is; each check begins only if those before it found nothing."""
     found = Audit()
     with reading(path) as connection:
-        for name, check in _CHECKS.items():
+        for number, (name, check) in enumerate(_CHECKS.items()):
+            tell(_BEFORE_THE_FOLD * number / len(_CHECKS))
             _run(name, partial(check, connection, path), found)
             if found.wrong:
                 break
         else:
-            _check_the_fold(connection, path, found)
+            _check_the_fold(connection, path, found, tell)
             _run("commit", partial(_commit, connection, path), found)
     return found
 
@@ -176,17 +178,20 @@ _CHECKS: dict[str, Check] = {
 """The later ones rely on what the earlier ones found."""
 
 
-def _check_the_fold(connection: tables.Connection, path: Path, found: Audit) -> None:
+def _check_the_fold(connection: tables.Connection, path: Path, found: Audit, tell: Tell) -> None:
     if not _has_links(connection):
         found.notes.append("the fold: a store without links keeps only its last steps")
     elif (seq := tables.meta(connection, "restated")) is not None:
         found.notes.append(f"the fold: the cash was dealt anew after step {seq}")
     else:
-        _run("fold", partial(_fold, connection, path), found)
+        _run("fold", partial(_fold, connection, path, tell), found)
 
 
-def _fold(connection: tables.Connection, path: Path) -> Iterator[str]:
-    yield from differences(connection, unproven(path, connection))
+def _fold(connection: tables.Connection, path: Path, tell: Tell) -> Iterator[str]:
+    def tell_of_it(share: float) -> None:
+        tell(_BEFORE_THE_FOLD + (1 - _BEFORE_THE_FOLD) * share)
+
+    yield from differences(connection, unproven(path, connection), tell_of_it)
 
 
 def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:

@@ -10,7 +10,7 @@ giver   a page that links
 behind  a page, and all pages that stand for it
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import StoreError
 from minicrawl.graph.csr import Csr
 from minicrawl.report.finding import page_of
-from minicrawl.report.flows import written
+from minicrawl.report.flows import Tell, written
 from minicrawl.report.graphs import refuse_without_links, urls
 from minicrawl.report.ranks import richest
 from minicrawl.report.snapshot import LABELS, Snapshot, spent
@@ -33,7 +33,6 @@ _MANY_OF = 8
 """An index is of use until more steps were taken since, and one for each eight it knows of."""
 
 Numbers = NDArray[np.int64]
-Tell = Callable[[float], None]
 
 
 class LinkedPage(NamedTuple):
@@ -133,11 +132,7 @@ def _since(snapshot: Snapshot, pages: Iterable[int], step: int) -> Numbers:
 def _inlinks(snapshot: Snapshot, tell: Tell) -> Csr:
     """All links as they were written, the other way round."""
     givers, ends = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
-    read = max(int(np.count_nonzero(snapshot.was_read)), 1)
-    done = 0
-    for block in written(snapshot):
+    for block in written(snapshot, tell=tell):
         givers.append(block.givers.astype(np.int32))
         ends.append(block.ends.astype(np.int32))
-        done += int(np.count_nonzero(np.diff(block.givers, prepend=-1)))
-        tell(min(done / read, 1.0))
     return Csr.from_edges(len(snapshot), np.concatenate(ends), np.concatenate(givers))

@@ -4,9 +4,11 @@ giver    a page that was read, or that stands for another one
 end      the page that a link's cash reached: redirects on the way are left out
 part     what the link gets of all that its giver hands on
 weight   how a link counts beside the others of its giver, as the crawl weighed them; mostly 1
+
+Whoever asks may be told the share of the givers that is done.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -20,6 +22,8 @@ from minicrawl.store import questions
 from minicrawl.store.blobs import is_plain, unpack, unpack_plain
 from minicrawl.store.questions import Spendings
 from minicrawl.store.trouble import understood
+
+Tell = Callable[[float], None]
 
 
 class Flows(NamedTuple):
@@ -38,33 +42,39 @@ class Links(NamedTuple):
     weights: NDArray[np.int64]
 
 
-def flows(snapshot: Snapshot) -> Iterator[Flows]:
+def flows(snapshot: Snapshot, tell: Tell = lambda _share: None) -> Iterator[Flows]:
     """Every link that counts now."""
     ends = _ends(snapshot)
     with understood(snapshot.path):
-        for block in _current(snapshot):
+        for block in _current(snapshot, 0, tell):
             for found in _unpacked(block, snapshot.frontier.terms.small_edge):
                 yield _led_on(found, ends)
 
 
-def links(snapshot: Snapshot) -> Iterator[Links]:
+def links(snapshot: Snapshot, tell: Tell = lambda _share: None) -> Iterator[Links]:
     """The same links with their weights; of two that meet behind a redirect the first one's."""
     ends = _ends(snapshot)
-    return (_led_on_once(found, ends) for found in written(snapshot))
+    return (_led_on_once(found, ends) for found in written(snapshot, tell=tell))
 
 
-def written(snapshot: Snapshot, after: int = 0) -> Iterator[Links]:
+def written(
+    snapshot: Snapshot, after: int = 0, tell: Tell = lambda _share: None
+) -> Iterator[Links]:
     """The links of the pages whose turn came after this step, as they were written."""
     with understood(snapshot.path):
-        for block in _current(snapshot, after):
+        for block in _current(snapshot, after, tell):
             yield from _weighed(block)
 
 
-def _current(snapshot: Snapshot, after: int = 0) -> Iterator[Spendings]:
+def _current(snapshot: Snapshot, after: int, tell: Tell) -> Iterator[Spendings]:
     """The last spending of every page."""
     last = spent(snapshot.connection, snapshot.frontier)
+    givers, done = int(np.count_nonzero(last > after)), 0
     for block in questions.spendings(snapshot.connection, after):
-        yield block.only(last[block.pages] == block.seqs)
+        found = block.only(last[block.pages] == block.seqs)
+        yield found
+        done += len(found.pages)
+        tell(done / max(givers, 1))
 
 
 def _weighed(block: Spendings) -> Iterator[Links]:

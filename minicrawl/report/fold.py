@@ -3,7 +3,7 @@
 Law: a checkpoint only saves time. What it says of a page is what the steps say, to the atom.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -14,13 +14,21 @@ from minicrawl.frontier.pages import Frontier
 from minicrawl.report.snapshot import inlinks, spent
 from minicrawl.store import tables
 
+Tell = Callable[[float], None]
 
-def differences(connection: tables.Connection, loaded: Frontier) -> Iterator[str]:
+_STEPS_AT_ONCE = 1000  # before anybody is told
+
+
+def differences(
+    connection: tables.Connection, loaded: Frontier, tell: Tell = lambda _share: None
+) -> Iterator[str]:
     """A line for each page and each total that the steps tell otherwise."""
-    made = Frontier(loaded.terms, partial(tables.spending, connection))
+    made, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
     try:
         for row in tables.steps_after(connection, 0):
             made.apply(row)
+            if not row.seq % _STEPS_AT_ONCE:
+                tell(min(row.seq / max(last, 1), 1.0))
     except (ArithmeticError, LookupError, ValueError) as error:
         yield f"step {made.last_seq} cannot be done: {error}"
         return

@@ -7,6 +7,7 @@ Memory holds the columns of the snapshot and, of hosts, a number for each pair t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.export.drawings import Drawing
 from minicrawl.export.rows import Block
-from minicrawl.report.flows import Links, links
+from minicrawl.report.flows import Links, Tell, links
 from minicrawl.report.kept import scores
 from minicrawl.report.ranks import Choice, chosen, or_none, score_column
 from minicrawl.report.snapshot import LABELS, Snapshot, host
@@ -29,14 +30,25 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 
-class PageGraph:
-    """Pages and the links between them; a node's id is the number of its page."""
+class _Graph:
+    """What was chosen of a store, and whoever is told how much of it is done."""
 
-    def __init__(self, snapshot: Snapshot, choice: Choice, ranks: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        choice: Choice,
+        ranks: Sequence[str] = (),
+        tell: Tell = lambda _share: None,
+    ) -> None:
         refuse_without_links(snapshot)
         self._snapshot = snapshot
         self._pages = chosen(snapshot, choice)
         self._scores = {score_column(name): scores(snapshot, name) for name in ranks}
+        self._tell = tell
+
+
+class PageGraph(_Graph):
+    """Pages and the links between them; a node's id is the number of its page."""
 
     def drawing(self) -> Drawing:
         """Nodes and links."""
@@ -47,7 +59,7 @@ class PageGraph:
 
     def named_links(self) -> Iterator[Block]:
         """The links by the URLs at their ends."""
-        for block in self._found():
+        for block in _between(self._snapshot, self._pages, self._tell):
             ends, places = np.unique(np.stack(block[:2]), return_inverse=True)
             names = urls(self._snapshot, ends)
             sources, targets = ([names[place] for place in row] for row in places.reshape(2, -1))
@@ -65,28 +77,31 @@ class PageGraph:
                 "host": list(map(host, places.origins)),
                 "state": [LABELS[state] for state in seen.states[pages].tolist()],
             } | {name: or_none(values[pages]) for name, values in self._scores.items()}
+            self._tell((start + len(pages)) / len(self._pages) / 2)
 
     def _links(self) -> Iterator[Block]:
-        return map(_as_block, self._found())
-
-    def _found(self) -> Iterator[Links]:
-        return _between(self._snapshot, self._pages)
+        found = _between(self._snapshot, self._pages, lambda share: self._tell((1 + share) / 2))
+        return map(_as_block, found)
 
 
-class HostGraph:
+class HostGraph(_Graph):
     """Hosts and the links between them; pages that differ by scheme or port share one."""
 
-    def __init__(self, snapshot: Snapshot, choice: Choice, ranks: Sequence[str] = ()) -> None:
-        refuse_without_links(snapshot)
-        self._snapshot = snapshot
-        self._pages = chosen(snapshot, choice)
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
         numbers: dict[str, int] = {}
-        of_origin = [numbers.setdefault(name, len(numbers)) for name in snapshot.hosts]
-        self._names = list(numbers)
-        self._host_of = np.array(of_origin, dtype=np.int64)[snapshot.host_of]
-        self._scores = {
-            score_column(name): np.nan_to_num(scores(snapshot, name), copy=True) for name in ranks
-        }
+        for name in self._snapshot.hosts:
+            numbers.setdefault(name, len(numbers))
+        return numbers
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return list(self._numbers)
+
+    @cached_property
+    def _host_of(self) -> Numbers:
+        of_origin = [self._numbers[name] for name in self._snapshot.hosts]
+        return np.array(of_origin, dtype=np.int64)[self._snapshot.host_of]
 
     def drawing(self) -> Drawing:
         """Nodes and links; importance and scores are those of all pages chosen together."""
@@ -118,7 +133,7 @@ class HostGraph:
         return {
             "importance": self._summed(self._snapshot.importance),
             "pages": np.bincount(hosts, minlength=count),
-        } | {name: self._summed(values) for name, values in self._scores.items()}
+        } | {name: self._summed(np.nan_to_num(values)) for name, values in self._scores.items()}
 
     def _summed(self, values: Floats) -> Floats:
         hosts = self._host_of[self._pages]
@@ -129,7 +144,7 @@ class HostGraph:
 
     def _links(self) -> Iterator[Block]:
         pairs, is_given = _Pairs(len(self._names)), self._snapshot.frontier.terms.imported
-        for block in _between(self._snapshot, self._pages):
+        for block in _between(self._snapshot, self._pages, self._tell):
             counts = block.weights if is_given else np.ones_like(block.weights)
             pairs.add(Links(self._host_of[block.givers], self._host_of[block.ends], counts))
         return map(_as_block, pairs.counted())
@@ -173,11 +188,11 @@ def refuse_without_links(snapshot: Snapshot) -> None:
         raise UsageError(f"{snapshot.path} was crawled with --no-links: it has no links to show")
 
 
-def _between(snapshot: Snapshot, pages: Numbers) -> Iterator[Links]:
+def _between(snapshot: Snapshot, pages: Numbers, tell: Tell) -> Iterator[Links]:
     """The links of which both ends are among these pages."""
     is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
     is_chosen[pages] = True
-    for block in links(snapshot):
+    for block in links(snapshot, tell):
         inside = is_chosen[block.givers] & is_chosen[block.ends]
         yield block if inside.all() else Links(*(column[inside] for column in block))
 

@@ -4,7 +4,7 @@ Law: the rank of a page is its place among all pages known, whatever part of the
 equals the one that became known first comes first.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -89,7 +89,12 @@ def rows(snapshot: Snapshot, choice: Choice) -> Iterator[ExportRow]:
     return chain.from_iterable(map(rows_of, blocks(snapshot, choice)))
 
 
-def blocks(snapshot: Snapshot, choice: Choice, others: Sequence[str] = ()) -> Iterator[Block]:
+def blocks(
+    snapshot: Snapshot,
+    choice: Choice,
+    others: Sequence[str] = (),
+    tell: Callable[[float], None] = lambda _share: None,
+) -> Iterator[Block]:
     """The same column by column, with memory for one block at a time.
 
     Behind them comes a column for each of the other ranks that are named.
@@ -104,6 +109,7 @@ def blocks(snapshot: Snapshot, choice: Choice, others: Sequence[str] = ()) -> It
                 snapshot, pages[start:stop], ranks[start:stop], columns, noindex=choice.noindex
             )
         yield block
+        tell(stop / len(pages))
         wanted -= len(block["rank"])
         start = stop
 

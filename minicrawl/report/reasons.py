@@ -9,7 +9,7 @@ import numpy as np
 
 from minicrawl.model import FailureKind, State
 from minicrawl.report.finding import page_of
-from minicrawl.report.flows import flows
+from minicrawl.report.flows import Tell, flows
 from minicrawl.report.kept import kept, scores
 from minicrawl.report.ranks import iso, rank_of
 from minicrawl.report.snapshot import Snapshot
@@ -97,7 +97,7 @@ class Explanation:
         }
 
 
-def explain(snapshot: Snapshot, text: str) -> Explanation:
+def explain(snapshot: Snapshot, text: str, tell: Tell = lambda _share: None) -> Explanation:
     """The page that a person means by this URL."""
     page = page_of(snapshot, text)
     (found_url,), _, (depth,) = questions.places(snapshot.connection, [page])
@@ -125,7 +125,7 @@ def explain(snapshot: Snapshot, text: str) -> Explanation:
         ranks=_standings(snapshot, page),
         reasons=_reasons(snapshot, page, state, standing),
         fetches=[_fetch(row) for row in _last_fetches(snapshot, page)],
-        givers=_givers(snapshot, page),
+        givers=_givers(snapshot, page, tell),
     )
 
 
@@ -205,10 +205,10 @@ def _host(snapshot: Snapshot, page: int) -> HostRow:
     return tables.host(snapshot.connection, number) or HostRow(number, "")
 
 
-def _givers(snapshot: Snapshot, page: int) -> list[Giver]:
+def _givers(snapshot: Snapshot, page: int, tell: Tell) -> list[Giver]:
     """Who gave most, of what their last spendings say."""
     amounts: dict[int, float] = {}
-    for givers, ends, parts in flows(snapshot):
+    for givers, ends, parts in flows(snapshot, tell):
         here = np.flatnonzero(ends == page)
         gifts = snapshot.histories(givers[here]) * parts[here]
         for giver, gift in zip(givers[here].tolist(), gifts.tolist(), strict=True):

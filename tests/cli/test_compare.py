@@ -86,6 +86,7 @@ class TestCompare:
             "spearman": 1.0,
             "overlap": {"1": 1.0, "2": 1.0, "99": None},
             "mean_relative_error": {"all": 0.0, "top10": 0.0},
+            "median_relative_error": {"all": 0.0, "top10": 0.0},
             "remarks": [
                 "there is no overlap of more than 6 nodes",
                 "nodes with a score of 0 in the second, and so in no error: 1",
@@ -126,8 +127,8 @@ class TestCompare:
             "Spearman          0.1054\n"
             "of the best 1     0.00% in both\n"
             "of the best 2     50.00% in both\n"
-            "mean error        93.75%\n"
-            "of b's best 10 %  100.00%\n"
+            "mean error        93.75%, median 100.00%\n"
+            "of b's best 10 %  100.00%, median 100.00%\n"
         )
 
     def test_what_has_no_number_is_null_and_said(self, capsys: Captured) -> None:

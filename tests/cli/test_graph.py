@@ -1,6 +1,9 @@
 """`minicrawl graph`: what its commands print, make and refuse."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -46,7 +49,35 @@ def refusal(capsys: Captured, *arguments: str) -> str:
     return err
 
 
+STOPPED_HALFWAY = """
+import signal, sys
+from minicrawl.analysis import importing
+from minicrawl.cli import main
+
+def wait_for_a_signal(*_):
+    print("ready", flush=True)
+    signal.pause()
+
+importing._Reader.read_all = wait_for_a_signal
+sys.exit(main(["graph", "import", "web.txt"]))
+"""
+
+
 class TestImport:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_a_signal_leaves_nothing_behind(self, number: signal.Signals, folder: Path) -> None:
+        before = sorted(folder.iterdir())
+        with subprocess.Popen(
+            [sys.executable, "-c", STOPPED_HALFWAY], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            assert sorted(folder.iterdir()) != before
+            process.send_signal(number)
+            _, err = process.communicate()
+        assert (process.returncode, err) == (130, b"minicrawl: interrupted\n")
+        assert sorted(folder.iterdir()) == before
+
     def test_people_are_told_what_there_is_and_what_was_left_out(self, capsys: Captured) -> None:
         assert printed(capsys, "graph", "import", "web.txt") == (
             "store     crawl.db\n"
@@ -172,6 +203,11 @@ class TestExport:
 
     def test_a_level_is_for_graphs(self, capsys: Captured) -> None:
         assert "add --edges" in refusal(capsys, "export", "--level", "host", "hosts.csv")
+
+    def test_rows_of_links_have_no_ranks(self, capsys: Captured) -> None:
+        found = refusal(capsys, "export", "links.csv", "--edges", "--ranks", "opic")
+        assert "--ranks is for pages" in found
+        assert not Path("links.csv").exists()
 
     @pytest.mark.parametrize("arguments", [["web.gexf"], ["--edges", "links.csv"]])
     def test_what_has_no_links_overwrites_nothing(

@@ -11,6 +11,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.export.rows import COLUMNS
+from minicrawl.store.records import Terms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
@@ -95,8 +96,30 @@ class TestTop:
     ) -> None:
         assert "there are opic, degree, out-links:" in refusal(capsys, "top", "--by", "pagerank")
 
-    def test_sites_have_one_rank_only(self, capsys: Captured) -> None:
-        assert "--by" in refusal(capsys, "top", "--sites", "--by", "degree")
+    def test_a_site_has_what_its_pages_have_together(self, store: Path, capsys: Captured) -> None:
+        found = as_json(capsys, "top", "--sites", "--by", "degree")
+        assert [(site["rank"], site["site"], site["score"]) for site in found] == [
+            *((1, "a.example", 3 / 6), (2, "b.example", 2 / 6), (3, "c.example", 1 / 6)),
+        ]
+        heading, first, *_ = printed(capsys, "top", "--sites", "--by", "degree").splitlines()
+        assert heading.split()[:3] == ["rank", "degree", "importance"]
+        assert first.split()[:3] == ["1", "50.0000", "%"]
+        go_on(store)
+        last = as_json(capsys, "top", "--sites", "--by", "degree", said=LACKING)[-1]
+        assert (last["site"], last["score"]) == ("new.example", 0)
+
+    def test_without_a_name_a_site_has_what_others_give_it(self, capsys: Captured) -> None:
+        for site in as_json(capsys, "top", "--sites"):
+            assert site["score"] == site["importance"]
+
+    def test_without_links_there_is_nothing_to_rank_sites_by(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = filled_store(tmp_path / "bare.db", Terms(links=False))
+        assert "--no-links" in refusal(capsys, "top", "--sites", "--store", str(path))
+
+    def test_all_sites_are_ranked_or_none(self, capsys: Captured) -> None:
+        assert "leave out --host" in refusal(capsys, "top", "--sites", "--host", "a.example")
 
 
 class TestExport:

@@ -274,11 +274,12 @@ class TestProcesses:
         assert done.stderr == b"minicrawl: [Errno 28] No space left on device\n"
         assert done.returncode == 1
 
-    def test_an_interrupt_is_one_line_and_exit_130(self) -> None:
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_an_interrupt_is_one_line_and_exit_130(self, number: signal.Signals) -> None:
         with pouring("pass") as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             _, err = process.communicate()
         assert err == b"minicrawl: interrupted\n"
         assert process.returncode == 130

@@ -1,6 +1,11 @@
+import json
+from pathlib import Path
+
 import pytest
 
+from minicrawl.cli import main
 from minicrawl.cli.progress import progress
+from tests.stores import A, filled_store
 
 
 @pytest.fixture
@@ -45,3 +50,48 @@ def test_on_a_terminal_there_is_a_bar_after_two_seconds(
     told = capsys.readouterr()
     assert ("digging" in told.err) == is_shown
     assert told.out == ""
+
+
+WORK = [
+    *(("top", "--sites"), ("explain", A), ("check",), ("backlinks", A), ("graph", "info")),
+    *(("export", "all.csv"), ("export", "all.gexf"), ("export", "-", "--format=jsonl")),
+    *(("export", "all.csv", "--edges"), ("export", "hosts.dot", "--level=host")),
+    *(("rank", "pagerank"), ("rank", "communities"), ("compare", "opic", "hits-hubs")),
+    *(("stability", "degree"), ("agree", "pagerank", "labels.csv"), ("refine", "--to=new.db")),
+    ("graph", "import", "links.txt", "--store=new.db"),
+]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
+    Path("labels.csv").write_text(f"{A},4\n")
+    Path("links.txt").write_text("1 2\n2 3\n")
+    return filled_store(tmp_path / "crawl.db")
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("command", WORK, ids=" ".join)
+def test_whatever_may_take_long_has_a_bar(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("minicrawl.cli.progress.QUIET_S", -1.0)
+    monkeypatch.setattr("minicrawl.report.fold._STEPS_AT_ONCE", 1)
+    assert main(command) == 0
+    assert "%" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("store")
+def test_where_rows_go_to_the_terminal_there_is_no_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("minicrawl.cli.progress.QUIET_S", -1.0)
+    assert main(["export", "-", "--format=jsonl"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out.splitlines()[0])["rank"] == 1
+    assert err == ""

@@ -196,6 +196,7 @@ class TestEveryRank:
         assert lines[2] == (
             "twin-up of 4 nodes, 4 links; 7 iterations, error 2.5e-01 at most; not converged"
         )
+        assert "7 iterations, no bound of the error is known; not converged" in lines[-1]
 
     def test_what_is_broken_off_leaves_the_last_good_result(
         self, store: Path, capsys: Captured

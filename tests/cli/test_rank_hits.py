@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 
 from minicrawl.cli import main
@@ -53,6 +54,12 @@ def store(tmp_path: Path) -> Path:
 def ranked(capsys: Captured, *arguments: str | Path) -> Any:
     assert main(["rank", *map(str, arguments), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
+
+
+def imported(capsys: Captured, graph: Path, store: Path) -> Path:
+    assert main(["graph", "import", str(graph), "--store", str(store)]) == 0
+    capsys.readouterr()
+    return store
 
 
 def refusal(capsys: Captured, *arguments: str | Path) -> str:
@@ -251,6 +258,28 @@ class TestCommunities:
         ] == [{"1"}, {"2"}]
         assert all(community["converged"] for community in found["communities"])
 
+    def test_those_of_a_store_are_kept_by_number_and_sign(
+        self, tmp_path: Path, example: Path, capsys: Captured
+    ) -> None:
+        store = imported(capsys, example, tmp_path / "crawl.db")
+        found = ranked(capsys, "communities", "--count=3", "--n=1", "--as=camps", "--store", store)
+        assert found["rank"] == "camps"
+        assert [f"{each['number']}{each['sign']}" for each in found["communities"]] == [
+            *("1+", "2+", "3+", "3-"),
+        ]
+        with reading(store) as connection, reading_beside(store, connection) as derived:
+            kept = {row.name: json.loads(row.options) for row in ranks.kept(derived)}
+        assert set(kept) == {
+            f"camps-{each}-{role}"
+            for each in ("1", "2", "3", "3-minus")
+            for role in ("authorities", "hubs")
+        }
+        assert kept["camps-2-hubs"] == {"way": "deflation", "count": 3, "largest": 10}
+        assert main(["top", "--by=camps-3-minus-hubs", "--n=1", "--json", f"--store={store}"]) == 0
+        (best,) = json.loads(capsys.readouterr().out)
+        (hub,) = found["communities"][3]["hubs"]
+        assert (best["url"], best["score"]) == (hub["node"], hub["score"])
+
     def test_people_get_a_table(self, example: Path, capsys: Captured) -> None:
         assert main(["rank", "communities", "--count=1", "--n=1", f"--graph={example}"]) == 0
         lines = capsys.readouterr().out.splitlines()
@@ -275,8 +304,24 @@ class TestHarmonic:
 
     def test_counters_say_how_they_err(self, example: Path, capsys: Captured) -> None:
         found = ranked(capsys, "harmonic", "--precision", "8", "--graph", example)
-        assert found["error_bound"] == pytest.approx(0.065)
+        assert found["standard_error"] == pytest.approx(0.065)
         assert sum(scores(found).values()) == pytest.approx(1)
+
+    def test_a_standard_error_is_not_told_as_a_bound(
+        self, example: Path, store: Path, capsys: Captured
+    ) -> None:
+        assert ranked(capsys, "harmonic", "--graph", example)["error_bound"] is None
+        assert main(["rank", "harmonic", "--store", str(store)]) == 0
+        caption = capsys.readouterr().out.splitlines()[-1]
+        assert "standard error of a score 13.0%, which is no bound" in caption
+        assert "at most" not in caption
+        assert main(["rank", "list", "--store", str(store)]) == 0
+        assert capsys.readouterr().out.splitlines()[1].split()[3] == "-"
+
+    def test_exact_walks_are_exact(self, example: Path, capsys: Captured) -> None:
+        found = ranked(capsys, "harmonic", "--exact", "--graph", example)
+        assert found["error_bound"] == 0
+        assert "standard_error" not in found
 
     def test_too_many_counters_are_refused(self, tmp_path: Path, capsys: Captured) -> None:
         path = tmp_path / "long.txt"
@@ -292,12 +337,51 @@ class TestSites:
         assert found["scores"][0]["node"] == "c.org"
         assert sum(scores(found).values()) == pytest.approx(1)
 
+    def test_a_site_is_worth_what_weighted_pagerank_says(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = tmp_path / "more.csv"
+        path.write_text(URLS + "http://b.org/,http://d.org/\nhttp://b.org/2,http://d.org/\n")
+        oracle = networkx.DiGraph()
+        oracle.add_weighted_edges_from(
+            (f"{source}.org", f"{target}.org", links)
+            for source, target, links in [
+                ("a", "b", 3),
+                ("b", "c", 1),
+                ("b", "d", 2),
+                ("d", "c", 1),
+            ]
+        )
+        wanted = networkx.pagerank(oracle, alpha=0.5, tol=1e-12)
+        found = ranked(capsys, "sites", "--damping=0.5", "--graph", path)
+        assert scores(found) == pytest.approx(wanted, abs=1e-8)
+        assert found["error_bound"] <= 1e-8
+
     def test_pages_can_be_counted_instead_of_links(self, urls: Path, capsys: Captured) -> None:
         assert ranked(capsys, "sites", "--count", "pages", "--graph", urls)["edges"] == 3
 
-    def test_nothing_is_kept_of_a_store(self, store: Path, capsys: Captured) -> None:
-        ranked(capsys, "sites", "--store", store)
-        assert not beside(store).exists()
+    def test_what_is_kept_of_a_site_its_pages_share_alike(
+        self, tmp_path: Path, urls: Path, capsys: Captured
+    ) -> None:
+        store = imported(capsys, urls, tmp_path / "crawl.db")
+        sites = scores(ranked(capsys, "sites", "--store", store))
+        assert main(["top", "--by=sites", "--json", f"--store={store}"]) == 0
+        pages = {page["url"]: page["score"] for page in json.loads(capsys.readouterr().out)}
+        assert pages["http://a.org/1"] == pages["http://a.org/2"]
+        assert pages["http://a.org/1"] == pytest.approx(sites["a.org"] / 3)
+        assert main(["top", "--sites", "--by=sites", "--json", f"--store={store}"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert [site["site"] for site in found] == list(sites)
+        assert {site["site"]: site["score"] for site in found} == pytest.approx(sites)
+
+    def test_what_was_asked_for_is_kept_too(self, store: Path, capsys: Captured) -> None:
+        options = ("--as=domains", "--count=pages", "--damping=0.5", "--weight=transverse=2")
+        ranked(capsys, "sites", *options, "--store", store)
+        with reading(store) as connection, reading_beside(store, connection) as derived:
+            (row,) = ranks.kept(derived)
+        asked = json.loads(row.options)
+        assert row.name == "domains"
+        assert (asked["count"], asked["damping"], asked["transverse"]) == ("pages", 0.5, 2)
 
     def test_one_site_alone_has_nothing_to_be_ranked_by(
         self, tmp_path: Path, capsys: Captured

@@ -144,7 +144,7 @@ class TestTop:
     def test_sites_have_their_own_keys(self, capsys: Captured) -> None:
         found = as_json(capsys, "top", "--sites")
         assert list(found[0]) == [
-            *("rank", "site", "importance", "pages", "fetched", "pages_importance")
+            *("rank", "site", "importance", "pages", "fetched", "pages_importance", "score")
         ]
 
 

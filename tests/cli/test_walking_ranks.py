@@ -132,6 +132,24 @@ def test_what_makes_no_sense_is_refused_in_one_line(
     assert message in refusal(capsys, "pagerank", "--graph", graph, *named)
 
 
+@pytest.mark.parametrize("number", ["nan", "inf"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(("pagerank", "--tolerance"), ("trust", "--tolerance"), ("hits", "--tolerance")),
+        *(("pagerank", "--damping"), ("sites", "--tolerance"), ("hits", "--random")),
+    ],
+    ids=" ".join,
+)
+def test_a_number_is_finite(
+    graph: Path, capsys: Captured, options: tuple[str, str], number: str
+) -> None:
+    rank, option = options
+    assert f"for '{option}': {number} is not" in refusal(
+        capsys, rank, f"{option}={number}", "--graph", graph
+    )
+
+
 def test_seeds_are_named_or_chosen(graph: Path, tmp_path: Path, capsys: Captured) -> None:
     seeds = tmp_path / "seeds.txt"
     seeds.write_text("10\n")

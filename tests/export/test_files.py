@@ -219,6 +219,10 @@ class TestReplacing:
         with pytest.raises(UsageError, match=r"ranks\.csv cannot be written: No such file"):
             replacing(path).__enter__()
 
+    def test_a_folder_is_no_file(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="is a folder: name a file"):
+            replacing(tmp_path).__enter__()
+
     def test_a_device_is_written_to_and_stays(self) -> None:
         null = Path(os.devnull)
         with replacing(null) as file:

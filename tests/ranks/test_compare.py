@@ -99,8 +99,8 @@ class TestOverlap:
 class TestErrors:
     def test_they_are_relative_to_the_reference_whatever_the_factors(self) -> None:
         found = compare(array(2, 3, 2, 3), array(8, 6, 4, 2), [])
-        assert found.error_all == pytest.approx((0.5 + 0 + 0 + 2) / 4)
-        assert found.error_top10 == pytest.approx(0.5)
+        assert found.errors == pytest.approx(((0.5 + 0 + 0 + 2) / 4, 0.25))
+        assert found.errors_top10 == pytest.approx((0.5, 0.5))
         assert found.nodes == 4
 
     def test_the_best_tenth_is_that_of_the_reference(self) -> None:
@@ -108,26 +108,32 @@ class TestErrors:
         wrong = reference.copy()
         wrong[[18, 19]] = 20, 19
         found = compare(wrong, reference, [])
-        assert found.error_top10 == pytest.approx((1 / 19 + 1 / 20) / 2)
-        assert found.error_all == pytest.approx((1 / 19 + 1 / 20) / 20)
+        assert found.errors_top10 == pytest.approx(((1 / 19 + 1 / 20) / 2,) * 2)
+        assert found.errors == pytest.approx(((1 / 19 + 1 / 20) / 20, 0))
 
     def test_where_the_reference_is_0_there_is_none(self) -> None:
         found = compare(array(1, 3), array(0, 1), [])
-        assert found.error_all == found.error_top10 == pytest.approx(0.25)
+        assert found.errors == found.errors_top10 == (0.25, 0.25)
         assert found.remarks == ("nodes with a score of 0 in the second, and so in no error: 1",)
 
     def test_what_came_of_rounding_counts_as_0(self) -> None:
         found = compare(array(0.5, 0.5), array(5e-324, 1), [])
-        assert found.error_all == pytest.approx(0.5)
+        assert found.errors == pytest.approx((0.5, 0.5))
 
     def test_a_reference_of_zeros_says_that_all_are_alike(self) -> None:
-        assert compare(array(1, 3), array(0, 0), []).error_all == pytest.approx(0.5)
+        assert compare(array(1, 3), array(0, 0), []).errors == pytest.approx((0.5, 0.5))
+
+    def test_next_to_nothing_in_the_reference_leaves_the_median_alone(self) -> None:
+        found = compare(array(1, 1, 1, 1, 1), array(1e-30, 1, 1, 1, 1), [])
+        assert found.errors is not None
+        assert found.errors.mean > 1e28
+        assert found.errors.median == pytest.approx(0.2)
 
 
 class TestWhatIsMissing:
     def test_nodes_without_a_score_in_both_are_left_out_and_counted(self) -> None:
         found = compare(array(1, NAN, 2, 3), array(1, 7, 2, NAN), [1])
-        assert (found.nodes, found.left_out, found.kendall, found.error_all) == (2, 2, 1, 0)
+        assert (found.nodes, found.left_out, found.kendall, found.errors) == (2, 2, 1, (0, 0))
 
     def test_what_has_no_number_has_a_word(self) -> None:
         found = compare(array(1, 1, 1), array(2, 2, 2), [])
@@ -141,7 +147,7 @@ class TestWhatIsMissing:
     def test_so_it_is_with_too_few_nodes(self, nodes: int) -> None:
         found = compare(np.ones(nodes), np.ones(nodes), [])
         assert found.kendall is found.spearman is None
-        assert found.error_all == (0 if nodes else None)
+        assert found.errors == ((0, 0) if nodes else None)
         assert found.remarks == (f"nodes with a score in both: {nodes}, which is no order",)
 
     @given(st.lists(st.tuples(any_score, any_score), max_size=12))

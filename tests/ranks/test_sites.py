@@ -1,11 +1,11 @@
 """Sites are linked as their pages are."""
 
-import networkx
 import numpy as np
 import pytest
 
-from minicrawl.errors import UsageError
-from minicrawl.ranks.sites import SiteNames, importance, site_graph, sites_of
+from minicrawl.graph.named_parts import with_nodes
+from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.sites import SiteNames, of_pages, site_graph, sites_of
 from tests.ranks.graphs import links_of, named
 
 PAGES = [
@@ -21,6 +21,13 @@ def test_a_site_is_a_registrable_domain() -> None:
     found = sites_of(named(PAGES, []).names)
     assert found.names == ["a.org", "b.org", "c.co.uk"]
     assert found.of_node.tolist() == [0, 0, 1, 2, 2]
+
+
+def test_a_site_has_a_node() -> None:
+    pages = named(PAGES, [])
+    found = sites_of(with_nodes(pages, np.array([True, True, False, True, False])).names)
+    assert found.names == ["a.org", "c.co.uk"]
+    assert found.of_node.tolist() == [0, 0, 1]
 
 
 def test_links_between_two_sites_weigh_together_and_those_inside_not_at_all() -> None:
@@ -51,35 +58,15 @@ def test_sites_may_have_no_links(pages: list[str], by_page: bool) -> None:
     assert len(sites.names) == sites.graph.nodes == len({*"abc"} if pages else "")
 
 
-def test_importance_is_weighted_pagerank() -> None:
-    sites = site_graph(named(PAGES, [(0, 2), (1, 2), (0, 3), (2, 3), (3, 0)]))
-    assert sites.weights is not None
-    oracle = networkx.DiGraph()
-    for (source, target), weight in zip(links_of(sites.graph), sites.weights, strict=True):
-        oracle.add_edge(source, target, weight=float(weight))
-    wanted = networkx.pagerank(oracle, alpha=0.85, tol=1e-12, max_iter=1000)
-    found = importance(sites)
-    assert found.values == pytest.approx([wanted[site] for site in range(3)], abs=1e-8)
-    assert found.error_bound <= 1e-8
-    assert found.converged
-
-
-@pytest.mark.parametrize("pages", [[], PAGES[:1], PAGES])
-def test_importance_sums_to_one_without_links_too(pages: list[str]) -> None:
-    found = importance(site_graph(named(pages, [])))
-    assert found.values.sum() == pytest.approx(1 if pages else 0)
-
-
-def test_importance_that_is_cut_short_claims_nothing() -> None:
-    sites = site_graph(named(PAGES, [(0, 2), (2, 3), (0, 3)]))
-    found = importance(sites, anew=1e-12, most_moves=5)
-    assert found.iterations == 5
-    assert not found.converged
-
-
-def test_a_surfer_that_never_starts_anew_is_refused() -> None:
-    with pytest.raises(UsageError, match="above 0, up to 1, not 0"):
-        importance(site_graph(named(PAGES, [])), anew=0)
+def test_pages_share_what_their_site_has() -> None:
+    pages = named(PAGES, [])
+    of_sites = np.array([0.2, 0.3, 0.5])
+    found = of_pages(
+        Scores(values=of_sites, iterations=7, error_bound=1e-8, converged=True),
+        sites_of(pages.names),
+    )
+    assert found.values.tolist() == [0.1, 0.1, 0.3, 0.25, 0.25]
+    assert (found.iterations, found.error_bound, found.converged) == (7, 1e-8, True)
 
 
 def test_sites_are_found_by_their_names() -> None:

@@ -41,6 +41,15 @@ def test_every_window_passes(tmp_path: Path, window: str) -> None:
     assert audit(filled_store(tmp_path / "crawl.db", Terms(window=window))).is_whole
 
 
+def test_how_much_is_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minicrawl.report.fold._STEPS_AT_ONCE", 1)
+    told: list[float] = []
+    audit(filled_store(tmp_path / "crawl.db"), told.append)
+    assert told == sorted(told)
+    assert told[0] == 0
+    assert told[-1] == pytest.approx(1)
+
+
 def test_a_store_that_was_only_begun_passes(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         pass

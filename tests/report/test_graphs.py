@@ -172,6 +172,19 @@ class TestHosts:
 
 @pytest.mark.parametrize("kind", [PageGraph, HostGraph])
 class TestBoth:
+    def test_how_much_is_done_is_told(
+        self, store: Path, kind: type[PageGraph] | type[HostGraph]
+    ) -> None:
+        told: list[float] = []
+        with snapshot(store) as seen:
+            drawing = kind(seen, ALL, tell=told.append).drawing()
+            assert rows(drawing.nodes)
+            assert rows(drawing.links)
+            assert told == sorted(told)
+            assert told.pop() == 1
+            list(kind(seen, ALL, tell=told.append).named_links())
+            assert told[-1] == 1
+
     def test_a_store_without_pages_is_a_graph_of_nothing(
         self, tmp_path: Path, kind: type[PageGraph] | type[HostGraph]
     ) -> None:

@@ -1,23 +1,26 @@
 """`minicrawl rank communities`: groups of hubs and authorities, one after the other."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import click
 import numpy as np
 
+from minicrawl.analysis.keeping import keep
 from minicrawl.analysis.source import Source, Tell
 from minicrawl.cli.rank.guarding import guard_options
+from minicrawl.cli.rank.running import as_option, rank_name
 from minicrawl.cli.sources import source_options
 from minicrawl.cli.stores import count_option, json_option, percent
 from minicrawl.cli.tables import show_json, show_list
 from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks.communities import Community, by_deflation, by_destroying
+from minicrawl.ranks.communities import Community, Sign, by_deflation, by_destroying
 from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.ranks import richest
 
 _SEED = 1
+_SUFFIXES: dict[Sign, str] = {"+": "", "-": "-minus"}
 _HEADINGS = ("community", "as", "score", "node")
 
 WAYS = ("deflation", "destroying")
@@ -51,6 +54,7 @@ WAYS = ("deflation", "destroying")
 )
 @count_option(10)
 @json_option
+@as_option
 @source_options
 @guard_options
 def communities(
@@ -59,23 +63,25 @@ def communities(
     count: int,
     way: str,
     largest: int,
+    name: str | None,
     n: int,
     as_json: bool,
 ) -> None:
     """Find communities: hubs and authorities that HITS leaves in the shadow of the largest.
 
     The scores of a community sum to 1. --n is how many hubs and authorities of each are shown.
-    Nothing is kept.
+    Those of the second are kept as communities-2-authorities and communities-2-hubs; those of the
+    other sign that deflation finds, as communities-2-minus-authorities and so on.
     """
+    name = rank_name(name)
     named = guards.guarded(source.graph)
-    with source.progress("communities") as tell:
+    with source.progress(name) as tell:
         found = list(_found(named, way, count=count, largest=largest, tell=tell))
-    best = partial(_best, named, count=n)
-    if as_json:
-        show_json(_document(named, way, found, best))
-        return
-    show_list(_HEADINGS, _lines(found, best), texts=1)
-    click.echo(f"{len(found):,} communities by {way}{_doubts(found)}")
+    asked = {"way": way, "count": count, "largest": largest} | guards.asked_for()
+    try:
+        keep(source, dict(_by_name(name, found)), named.graph.edges, asked)
+    finally:
+        _show(name, named, way, found, n=n, as_json=as_json)
 
 
 def _found(
@@ -86,6 +92,30 @@ def _found(
         return by_destroying(graph, weights, count=count, largest=largest, tell=tell)
     rng = np.random.default_rng(_SEED)
     return by_deflation(graph, weights, count=count, rng=rng, tell=tell)
+
+
+def _by_name(name: str, found: Iterable[Community]) -> Iterator[tuple[str, Scores]]:
+    for each in found:
+        community = f"{name}-{each.number}{_SUFFIXES[each.sign]}"
+        yield f"{community}-authorities", each.hits.authorities
+        yield f"{community}-hubs", each.hits.hubs
+
+
+def _show(
+    name: str,
+    named: NamedGraph,
+    way: str,
+    found: Sequence[Community],
+    *,
+    n: int,
+    as_json: bool,
+) -> None:
+    best = partial(_best, named, count=n)
+    if as_json:
+        show_json({"rank": name} | _document(named, way, found, best))
+        return
+    show_list(_HEADINGS, _lines(found, best), texts=1)
+    click.echo(f"{len(found):,} communities by {way}{_doubts(found)}")
 
 
 def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:
@@ -102,7 +132,6 @@ def _document(
     best: Callable[[Scores], list[tuple[str, float]]],
 ) -> dict[str, object]:
     return {
-        "rank": "communities",
         "by": way,
         "nodes": named.graph.nodes,
         "edges": named.graph.edges,

@@ -38,9 +38,9 @@ _SEED = 1
 def harmonic(named: NamedGraph, tell: Tell, precision: int, memory_mib: int, exact: bool) -> Scores:
     """Rank by harmonic centrality: the sum of 1 / distance from all that lead to a page.
 
-    The error that is told is the standard error of the counters: two thirds of what they count are
-    nearer, and no bound is proven. The same graph gives the same scores. Weights of links do not
-    count, but links that guards leave out are none.
+    What counters are wrong by is told as their standard error: of three counts two are nearer. It
+    is no bound, and the JSON has null for one. The same graph gives the same scores. Weights of
+    links do not count, but links that guards leave out are none.
     """
     if exact:
         return ranks.exact(named.graph, tell=tell)

@@ -11,6 +11,7 @@ import numpy as np
 from minicrawl.analysis.roots import having, listed
 from minicrawl.analysis.source import Source, Tell
 from minicrawl.analysis.wording import worded
+from minicrawl.cli.numbers import Number
 from minicrawl.cli.rank.running import ranking
 from minicrawl.export.cells import visible
 from minicrawl.graph.named import NamedGraph
@@ -56,7 +57,7 @@ class Form:
     "--random",
     "anew",
     metavar="E",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=Number(0, 1, min_open=True),
     help="Randomised: a surfer goes along links and back, and starts anew anywhere with this "
     "probability before each move.",
 )
@@ -70,7 +71,7 @@ class Form:
 @click.option(
     "--tolerance",
     metavar="ERROR",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     default=ranks.TOLERANCE,
     show_default=True,
     help="The error of scores that will do, summed over all.",

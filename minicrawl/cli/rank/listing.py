@@ -56,7 +56,7 @@ def _line(kept: Kept) -> tuple[str, ...]:
         f"{row.nodes:,}",
         f"{row.edges:,}",
         f"{row.iterations:,}",
-        f"{row.error_bound:.1e}",
+        f"{row.error_bound:.1e}" if math.isfinite(row.error_bound) else "-",
         iso(row.made_at),
         row.name,
         "; ".join((*_made_with(json.loads(row.options)), *_caveats(kept))),

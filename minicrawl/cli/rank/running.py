@@ -28,6 +28,11 @@ Command = Callable[..., Any]
 HEADINGS = ("rank", "score", "node")
 
 
+as_option = click.option(
+    "--as", "name", metavar="NAME", help="The name to keep it by.  [default: the command's]"
+)
+
+
 class Shown(NamedTuple):
     """A rank and its best nodes."""
 
@@ -53,9 +58,6 @@ def ranking(command: Command) -> Command:
         finally:
             show_ranks(graph, found, n, as_json)
 
-    as_option = click.option(
-        "--as", "name", metavar="NAME", help="The name to keep it by.  [default: the command's]"
-    )
     return source_options(json_option(count_option(100)(as_option(guard_options(with_graph)))))
 
 
@@ -94,13 +96,14 @@ def _as_json(shown: list[Shown]) -> dict[str, object]:
 
 
 def _document(shown: Shown) -> dict[str, object]:
-    bound = shown.scores.error_bound
+    bound, estimated = shown.scores.error_bound, shown.scores.standard_error
     return {
         "rank": shown.name,
         "nodes": len(shown.scores.values),
         "edges": shown.edges,
         "iterations": shown.scores.iterations,
         "error_bound": bound if math.isfinite(bound) else None,
+        **({} if estimated is None else {"standard_error": estimated}),
         "scores": [{"node": node, "score": score} for node, score in shown.best],
     }
 
@@ -117,6 +120,14 @@ def _caption(shown: Shown) -> Iterator[str]:
     scores = shown.scores
     yield f"{shown.name} of {len(scores.values):,} nodes, {shown.edges:,} links"
     if scores.iterations:
-        yield f"{scores.iterations:,} iterations, error {scores.error_bound:.1e} at most"
+        yield f"{scores.iterations:,} iterations, {_error(scores)}"
     if not scores.converged:
         yield "not converged"
+
+
+def _error(scores: Scores) -> str:
+    if scores.standard_error is not None:
+        return f"standard error of a score {scores.standard_error:.1%}, which is no bound"
+    if not math.isfinite(scores.error_bound):
+        return "no bound of the error is known"
+    return f"error {scores.error_bound:.1e} at most"

@@ -1,15 +1,20 @@
 """`minicrawl rank sites`: registrable domains by the links between them."""
 
+from dataclasses import asdict
+
 import click
 
+from minicrawl.analysis.keeping import keep
 from minicrawl.analysis.source import Source
 from minicrawl.cli.rank.guarding import guard_options
-from minicrawl.cli.rank.running import show_ranks
+from minicrawl.cli.rank.running import as_option, rank_name, show_ranks
+from minicrawl.cli.rank.walking import terms_options
 from minicrawl.cli.sources import source_options
 from minicrawl.cli.stores import count_option, json_option
 from minicrawl.errors import UsageError
 from minicrawl.ranks.guards import Guards
-from minicrawl.ranks.sites import importance, site_graph
+from minicrawl.ranks.pagerank import Terms, pagerank
+from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 
 
 @click.command()
@@ -22,28 +27,37 @@ from minicrawl.ranks.sites import importance, site_graph
     help="What a link between two sites weighs: the links it is made of, or the pages that these "
     "leave from.",
 )
-@click.option(
-    "--random",
-    "anew",
-    metavar="E",
-    type=click.FloatRange(0, 1, min_open=True),
-    default=0.15,
-    show_default=True,
-    help="The surfer starts anew at any site with this probability.",
-)
 @count_option(100)
 @json_option
+@as_option
 @source_options
 @guard_options
-def sites(source: Source, guards: Guards, counted: str, anew: float, n: int, as_json: bool) -> None:
+@terms_options
+def sites(
+    source: Source,
+    guards: Guards,
+    terms: Terms,
+    counted: str,
+    name: str | None,
+    n: int,
+    as_json: bool,
+) -> None:
     """Rank registrable domains by the links between them: PageRank, every site a node.
 
     A site counts by who links to it, however often its own pages link to each other; `top --sites`
-    tells another thing: what cash flowed to a site while the crawl was reading. Nothing is kept.
+    tells another thing: what cash flowed to a site while the crawl was reading. What is kept of a
+    site is shared by its pages alike; `top --sites --by sites` adds it up again.
     """
-    linked = site_graph(guards.guarded(source.graph), by_page=counted == "pages")
+    name = rank_name(name)
+    named = guards.guarded(source.graph)
+    linked = site_graph(named, by_page=counted == "pages")
     if not linked.graph.edges:
         raise UsageError("no site links to another one: there is nothing to rank sites by")
-    with source.progress("sites") as tell:
-        found = importance(linked, anew=anew, tell=tell)
-    show_ranks(linked, {"sites": found}, n, as_json)
+    with source.progress(name) as tell:
+        found = pagerank(linked.graph, linked.weights, terms=terms, tell=tell)
+    asked = {"count": counted} | asdict(terms) | guards.asked_for()
+    try:
+        kept = of_pages(found, sites_of(named.names))
+        keep(source, {name: kept}, linked.graph.edges, asked)
+    finally:
+        show_ranks(linked, {name: found}, n, as_json)

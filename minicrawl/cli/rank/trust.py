@@ -6,6 +6,7 @@ import click
 
 from minicrawl.analysis.ranks import TRUSTED
 from minicrawl.analysis.source import Tell
+from minicrawl.cli.numbers import Number
 from minicrawl.cli.rank.running import ranking
 from minicrawl.cli.rank.walking import NAMES_FILE, damping_option, lines_of, nodes_of
 from minicrawl.errors import UsageError
@@ -40,7 +41,7 @@ from minicrawl.ranks.scores import Scores
 @click.option(
     "--tolerance",
     metavar="ERROR",
-    type=click.FloatRange(0, min_open=True),
+    type=Number(0, min_open=True),
     default=TOLERANCE,
     show_default=True,
     help="How far all scores together may be from their limit.",

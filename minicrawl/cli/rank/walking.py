@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from minicrawl.cli.numbers import Number
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.pagerank import DAMPING, PRECISIONS, TOLERANCE, Method, Terms
@@ -21,7 +22,7 @@ NAMES_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=
 damping_option = click.option(
     "--damping",
     metavar="C",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=Number(0, 1, max_open=True),
     default=DAMPING,
     show_default=True,
     help="What a page hands to its links.",
@@ -54,7 +55,7 @@ def terms_options(command: Command) -> Command:
         click.option(
             "--tolerance",
             metavar="ERROR",
-            type=click.FloatRange(0, min_open=True),
+            type=Number(0, min_open=True),
             default=TOLERANCE,
             show_default=True,
             help="How far all scores together may be from their limit.",
