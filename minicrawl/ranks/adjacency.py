@@ -28,8 +28,8 @@ _LINKS_AT_ONCE = 1 << 17  # the block and what is made of it stay in the process
 class Block(NamedTuple):
     """Nodes, their links, and where in these the links of each begin and the last ends."""
 
-    nodes: slice
-    links: slice
+    nodes: slice | NDArray[np.intp]
+    links: slice | NDArray[np.int64]
     starts: NDArray[np.int64]
 
 
@@ -40,7 +40,7 @@ class Adjacency:
         self.graph = graph
         self.weights = weights
         firsts = np.searchsorted(graph.starts, np.arange(0, graph.edges, _LINKS_AT_ONCE))
-        self._cuts = np.unique(np.append(firsts, graph.nodes)).tolist()
+        self._cuts = np.unique([0, *firsts, graph.nodes]).tolist()
         self._without_links = graph.starts[:-1] == graph.starts[1:]
 
     def pulled(self, x: Vector) -> Vector:
@@ -48,7 +48,7 @@ class Adjacency:
         sums = np.zeros(self.graph.nodes)
         for rows, links, starts in self.blocks():
             # One place more than links: there the nodes begin that have none, at the end.
-            found = np.zeros(links.stop - links.start + 1)
+            found = np.zeros(starts[-1] + 1)
             # All targets are nodes: the mode only spares a second look at them.
             x.take(self.graph.targets[links], mode="clip", out=found[:-1])
             if self.weights is not None:
@@ -85,3 +85,14 @@ class Adjacency:
         for first, last in pairwise(self._cuts):
             links = slice(int(starts[first]), int(starts[last]))
             yield Block(slice(first, last), links, starts[first : last + 1] - links.start)
+
+    def blocks_of(self, nodes: NDArray[np.intp]) -> Iterator[Block]:
+        """Some of the nodes, as many at a time as have links that stay in the cache."""
+        starts = self.graph.starts
+        ends = np.cumsum(starts[nodes + 1] - starts[nodes])
+        cuts = np.searchsorted(ends, np.arange(_LINKS_AT_ONCE, ends.max(initial=0), _LINKS_AT_ONCE))
+        for some in np.split(nodes, cuts):
+            within = np.append(0, np.cumsum(starts[some + 1] - starts[some]))
+            links = np.repeat(starts[some] - within[:-1], np.diff(within))
+            links += np.arange(len(links))
+            yield Block(some, links, within)

@@ -108,4 +108,4 @@ def _strengths(graph: Csr, weights: Weights | None) -> AnyFloats:
     """The weight of all links that leave each node."""
     if weights is None:
         return graph.out_degrees().astype(np.float64)
-    return np.bincount(graph.sources(), weights, minlength=graph.nodes).astype(np.float64)
+    return Adjacency(graph, weights).pulled(np.ones(graph.nodes))
