@@ -4,6 +4,7 @@ A[i, j] is the weight of the link from node i to node j, 1 where links have none
 
     pulled(x) = A x     each node sums up what the nodes that it links to have
     pushed(x) = Aᵀ x    each node hands what it has to all nodes that it links to
+    through(x) = AᵀA x  both in one pass: what a node sums up it hands on at once
 
 Both follow the rows of the graph as they lie, so that nothing is turned round and memory is that
 of the graph, of the vectors and of one block of links.
@@ -22,7 +23,7 @@ Vector = NDArray[np.float64]
 Weights = NDArray[np.float32]
 AnyFloats = NDArray[np.floating[Any]]
 
-_LINKS_AT_ONCE = 1 << 17  # the block and what is made of it stay in the processor's cache
+_LINKS_AT_ONCE = 1 << 16  # the block and what is made of it stay in the processor's cache
 
 
 class Block(NamedTuple):
@@ -41,20 +42,19 @@ class Adjacency:
         self.weights = weights
         firsts = np.searchsorted(graph.starts, np.arange(0, graph.edges, _LINKS_AT_ONCE))
         self._cuts = np.unique([0, *firsts, graph.nodes]).tolist()
-        self._without_links = graph.starts[:-1] == graph.starts[1:]
 
     def pulled(self, x: Vector) -> Vector:
         """A x."""
+        sums = np.empty(self.graph.nodes)
+        for block in self.blocks():
+            sums[block.nodes] = self._pull(block, x)
+        return sums
+
+    def through(self, x: Vector) -> Vector:
+        """AᵀA x, without a vector of A x."""
         sums = np.zeros(self.graph.nodes)
-        for rows, links, starts in self.blocks():
-            # One place more than links: there the nodes begin that have none, at the end.
-            found = np.zeros(starts[-1] + 1)
-            # All targets are nodes: the mode only spares a second look at them.
-            x.take(self.graph.targets[links], mode="clip", out=found[:-1])
-            if self.weights is not None:
-                found[:-1] *= self.weights[links]
-            np.add.reduceat(found, starts[:-1], out=sums[rows])
-        sums[self._without_links] = 0.0
+        for block in self.blocks():
+            self.push(block, self._pull(block, x)[np.newaxis], sums[np.newaxis])
         return sums
 
     def pushed(self, x: Vector) -> Vector:
@@ -67,6 +67,18 @@ class Adjacency:
         sums = np.zeros_like(xs)
         for block in self.blocks():
             self.push(block, xs[:, block.nodes], sums)
+        return sums
+
+    def _pull(self, block: Block, x: Vector) -> Vector:
+        """What the nodes of a block sum up."""
+        # One place more than links: there the nodes begin that have none, at the end.
+        found = np.zeros(block.starts[-1] + 1)
+        # All targets are nodes: the mode only spares a second look at them.
+        x.take(self.graph.targets[block.links], mode="clip", out=found[:-1])
+        if self.weights is not None:
+            found[:-1] *= self.weights[block.links]
+        sums: Vector = np.add.reduceat(found, block.starts[:-1])
+        sums[block.starts[:-1] == block.starts[1:]] = 0.0
         return sums
 
     def push(self, block: Block, xs: AnyFloats, to: AnyFloats) -> None:
