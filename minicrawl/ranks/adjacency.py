@@ -47,14 +47,15 @@ class Adjacency:
         """A x."""
         sums = np.empty(self.graph.nodes)
         for block in self.blocks():
-            sums[block.nodes] = self._pull(block, x)
+            sums[block.nodes] = self._pull(block, self._targets(block), x)
         return sums
 
     def through(self, x: Vector) -> Vector:
         """AᵀA x, without a vector of A x."""
         sums = np.zeros(self.graph.nodes)
         for block in self.blocks():
-            self.push(block, self._pull(block, x)[np.newaxis], sums[np.newaxis])
+            targets = self._targets(block)
+            self._push(block, targets, self._pull(block, targets, x), sums)
         return sums
 
     def pushed(self, x: Vector) -> Vector:
@@ -69,27 +70,34 @@ class Adjacency:
             self.push(block, xs[:, block.nodes], sums)
         return sums
 
-    def _pull(self, block: Block, x: Vector) -> Vector:
+    def push(self, block: Block, xs: AnyFloats, to: AnyFloats) -> None:
+        """What the nodes of a block hand on of every row x, which is theirs, is added to `to`."""
+        targets = self._targets(block)
+        for x, sums in zip(xs, to, strict=True):
+            self._push(block, targets, x, sums)
+
+    def _targets(self, block: Block) -> NDArray[np.intp]:
+        """Places as wide as an address are looked up and added to twice as fast."""
+        return self.graph.targets[block.links].astype(np.intp)
+
+    def _pull(self, block: Block, targets: NDArray[np.intp], x: Vector) -> Vector:
         """What the nodes of a block sum up."""
         # One place more than links: there the nodes begin that have none, at the end.
-        found = np.zeros(block.starts[-1] + 1)
+        found = np.empty(len(targets) + 1)
+        found[-1] = 0.0
         # All targets are nodes: the mode only spares a second look at them.
-        x.take(self.graph.targets[block.links], mode="clip", out=found[:-1])
+        x.take(targets, mode="clip", out=found[:-1])
         if self.weights is not None:
             found[:-1] *= self.weights[block.links]
         sums: Vector = np.add.reduceat(found, block.starts[:-1])
         sums[block.starts[:-1] == block.starts[1:]] = 0.0
         return sums
 
-    def push(self, block: Block, xs: AnyFloats, to: AnyFloats) -> None:
-        """What the nodes of a block hand on of every row x, which is theirs, is added to `to`."""
-        # Places as wide as an address are added to twice as fast.
-        targets, counts = self.graph.targets[block.links].astype(np.intp), np.diff(block.starts)
-        for x, sums in zip(xs, to, strict=True):
-            given = np.repeat(x, counts)
-            if self.weights is not None:
-                given *= self.weights[block.links]
-            np.add.at(sums, targets, given)
+    def _push(self, block: Block, targets: NDArray[np.intp], x: AnyFloats, sums: AnyFloats) -> None:
+        given = np.repeat(x, np.diff(block.starts))
+        if self.weights is not None:
+            given *= self.weights[block.links]
+        np.add.at(sums, targets, given)
 
     def blocks(self) -> Iterator[Block]:
         """All nodes, some at a time."""

@@ -44,6 +44,7 @@ _Turns = Callable[[Adjacency, AnyFloats], Iterable[Block]]
 """Who hands on in a round, one block after the other; asked for it while r changes."""
 
 _ROUNDINGS = 64
+_NODES_AT_ONCE = 1 << 15
 _MUCH = 2.0  # times what is waiting on average
 _MOST_FEW = 8  # one of so many links
 _TURNS_OF_FEW = 3
@@ -120,9 +121,8 @@ def pageranks(
 
 
 def _alike(nodes: int, terms: Terms) -> AnyFloats:
-    """Jumps to all nodes alike, in the memory of one."""
-    share = PRECISIONS[terms.precision](1 / max(nodes, 1))
-    return np.broadcast_to(share, (1, nodes))
+    """Jumps to all nodes alike: one share stands for them all."""
+    return np.full((1, 1), 1 / max(nodes, 1), dtype=PRECISIONS[terms.precision])
 
 
 def _shares_of(teleports: NDArray[np.float64], terms: Terms) -> AnyFloats:
@@ -166,7 +166,7 @@ def _scores(x: AnyFloats, rounds: int, bound: float, tolerance: float) -> Scores
 
 def _by_power(walk: Walk, teleports: AnyFloats, terms: Terms, tell: Tell) -> list[Scores]:
     contraction = (1 + walk.contraction) / 2 if terms.lazy else walk.contraction
-    floor, rounds, xs = _floor(walk), 0, teleports.copy()
+    floor, rounds, xs = _floor(walk), 0, _of_all(walk, teleports)
     bounds = np.full(len(xs), np.inf)
     while rounds < terms.most_rounds and not _is_done(bounds, floor, terms.tolerance):
         ys = walk.step(xs, teleports)
@@ -182,6 +182,11 @@ def _by_power(walk: Walk, teleports: AnyFloats, terms: Terms, tell: Tell) -> lis
     ]
 
 
+def _of_all(walk: Walk, teleports: AnyFloats) -> AnyFloats:
+    """Where each row's walk begins: a share for every node."""
+    return np.broadcast_to(teleports, (len(teleports), walk.links.graph.nodes)).copy()
+
+
 def _is_done(bounds: NDArray[np.float64], floor: float, tolerance: float) -> bool:
     """Whether all bounds are low enough, or as low as they can be."""
     return bool((bounds <= max(tolerance, 1.5 * floor)).all())
@@ -194,7 +199,7 @@ def _by_residual(
     walk: Walk, teleport: AnyFloats, terms: Terms, turns: _Turns, tell: Tell
 ) -> Scores:
     part = 0.5 if terms.lazy else 1.0
-    x, rounds, floor = teleport.copy(), 0, _floor(walk)
+    x, rounds, floor = _of_all(walk, teleport[np.newaxis])[0], 0, _floor(walk)
     while True:
         r = walk.step(x[np.newaxis], teleport[np.newaxis])[0] - x
         bound = _bound(walk, x, r) + floor
@@ -204,8 +209,7 @@ def _by_residual(
         goal = max(terms.tolerance - floor, 0.5 * floor)
         while rounds < terms.most_rounds and (left := _bound(walk, x, r)) > goal:
             jumping, to_all = _hand_on(walk, turns(walk.links, r), x, r, part)
-            r += teleport * r.dtype.type(jumping)
-            r += r.dtype.type(to_all / len(r))
+            r += teleport * r.dtype.type(jumping) + r.dtype.type(to_all / len(r))
             rounds += 1
             tell(share_done(left, terms.tolerance))
 
@@ -233,16 +237,17 @@ def _hand_on(
 
 def _all_and_few(links: Adjacency, r: AnyFloats) -> Iterator[Block]:
     yield from links.blocks()
-    few = _holding(links, r, _MUCH)
+    waiting = _waiting(r)
+    few = _holding(links, r, _MUCH * waiting)
     counts = links.graph.starts[few + 1] - links.graph.starts[few]
     is_little = counts.sum() * _MOST_FEW <= links.graph.edges
-    if is_little and 2 * _waiting(r[few]) >= _waiting(r):
+    if is_little and 2 * _waiting(r[few]) >= waiting:
         yield from _TURNS_OF_FEW * list(links.blocks_of(few))
 
 
 def _above_average(links: Adjacency, r: AnyFloats) -> Iterator[Block]:
     """One node at least."""
-    return links.blocks_of(_holding(links, r, 0.999))
+    return links.blocks_of(_holding(links, r, 0.999 * _waiting(r)))
 
 
 _TURNS: dict[Method, _Turns] = {
@@ -251,10 +256,10 @@ _TURNS: dict[Method, _Turns] = {
 }
 
 
-def _holding(links: Adjacency, r: AnyFloats, much: float) -> NDArray[np.intp]:
-    """Nodes for which so much more waits, by each of their links, than for all on average."""
+def _holding(links: Adjacency, r: AnyFloats, waiting: float) -> NDArray[np.intp]:
+    """Nodes for which more waits, by each of their links, than if so much waited for all."""
     graph = links.graph
-    bar = much * _waiting(r) / (graph.edges + graph.nodes)
+    bar = waiting / (graph.edges + graph.nodes)
     is_holding = np.empty(graph.nodes, dtype=np.bool_)
     for nodes, _, starts in links.blocks():
         is_holding[nodes] = np.abs(r[nodes]) >= bar * (np.diff(starts) + 1)
@@ -262,4 +267,6 @@ def _holding(links: Adjacency, r: AnyFloats, much: float) -> NDArray[np.intp]:
 
 
 def _waiting(r: AnyFloats) -> float:
-    return float(np.abs(r).sum(dtype=np.float64))
+    # Some at a time: no vector as large as r is made, nor given back.
+    some = (r[first : first + _NODES_AT_ONCE] for first in range(0, len(r), _NODES_AT_ONCE))
+    return sum(float(np.abs(each).sum(dtype=np.float64)) for each in some)

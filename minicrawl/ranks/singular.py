@@ -74,13 +74,13 @@ def pair(  # noqa: PLR0913 (each is an option of its own)
     for found in approximations:
         tell(share_done(found.sine, tolerance))
         is_last = found.products >= most_steps
-        if spread * chord(found.sine) > tolerance and not is_last:
-            continue
-        candidate = _pair(links, found)
-        spread = max(_spread(candidate.authorities), _spread(candidate.hubs))
-        if spread * chord(found.sine) <= tolerance or is_last:
-            return candidate
-        del candidate
+        far = chord(found.sine)
+        if is_last or (spread * far <= tolerance and _spread(found.vector()) * far <= tolerance):
+            candidate = _pair(links, found)
+            spread = max(_spread(candidate.authorities), _spread(candidate.hubs))
+            if is_last or spread * far <= tolerance:
+                return candidate
+            del candidate
     return _pair(links, found)
 
 
