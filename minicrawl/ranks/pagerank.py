@@ -11,11 +11,13 @@ gauss-seidel  x' += r, r = G x - x, block after block; what a block hands to lat
               are slow to come to rest, and have few links. What jumps is handed out at the end of
               the round.
 sweeping      The same, but in each round only nodes hand on whose |r|, measured by their links, is
-              above the average.
+              above the average. What these hand on may sum up to anything; so 1 - κ of it, which
+              always jumps, is not handed out but taken to be that of a sum of 1, and |r| falls by
+              as much in each round.
 
 Of the last two a lazy walk hands on half of what waits. They keep r instead of computing it; at
 the end it is computed afresh, and they go on if it is not what they took it for. The bound is
-|r| / ((1 - κ) |x|), as r sums to 0.
+|r| / ((1 - κ) |x|), as then r sums to 0.
 
 Rounding is allowed for with 64 ε of what is handed on, far more than was ever seen but not a proof:
 no bound is below 64 ε / (1 - κ), and scores say that an error below that was not reached.
@@ -143,7 +145,7 @@ def _ranks(
     method = terms.method or (Method.GAUSS_SEIDEL if len(jumps) == 1 else Method.POWER)
     if method is Method.POWER:
         return _by_power(walk, jumps, terms, tell)
-    return [_by_residual(walk, jump, terms, _TURNS[method], tell) for jump in jumps]
+    return [_by_residual(walk, jump, terms, method, tell) for jump in jumps]
 
 
 def _without_nodes() -> Scores:
@@ -196,11 +198,12 @@ def _is_done(bounds: NDArray[np.float64], floor: float, tolerance: float) -> boo
 
 
 def _by_residual(
-    walk: Walk, teleport: AnyFloats, terms: Terms, turns: _Turns, tell: Tell
+    walk: Walk, teleport: AnyFloats, terms: Terms, method: Method, tell: Tell
 ) -> Scores:
     part = 0.5 if terms.lazy else 1.0
     x, rounds, floor = _of_all(walk, teleport[np.newaxis])[0], 0, _floor(walk)
     while True:
+        x /= x.sum(dtype=np.float64)
         r = walk.step(x[np.newaxis], teleport[np.newaxis])[0] - x
         bound = _bound(walk, x, r) + floor
         tell(share_done(bound, terms.tolerance))
@@ -208,10 +211,22 @@ def _by_residual(
             return _scores(x, rounds, bound, terms.tolerance)
         goal = max(terms.tolerance - floor, 0.5 * floor)
         while rounds < terms.most_rounds and (left := _bound(walk, x, r)) > goal:
-            jumping, to_all = _hand_on(walk, turns(walk.links, r), x, r, part)
+            jumping, to_all, held = _hand_on(walk, _TURNS[method](walk.links, r), x, r, part)
+            if method is Method.SWEEPING:
+                jumping, to_all = _without_usual_jumps(walk, jumping, to_all, held)
             r += teleport * r.dtype.type(jumping) + r.dtype.type(to_all / len(r))
             rounds += 1
             tell(share_done(left, terms.tolerance))
+
+
+def _without_usual_jumps(
+    walk: Walk, jumping: float, to_all: float, held: float
+) -> tuple[float, float]:
+    """What jumps and goes to all, but for the 1 - κ of what was held that always does."""
+    usual = (1 - walk.contraction) * held
+    if walk.dangling is Dangling.VIRTUAL:
+        return jumping, to_all - usual
+    return jumping - usual, to_all
 
 
 def _bound(walk: Walk, x: AnyFloats, r: AnyFloats) -> float:
@@ -221,9 +236,12 @@ def _bound(walk: Walk, x: AnyFloats, r: AnyFloats) -> float:
 
 def _hand_on(
     walk: Walk, turns: Iterable[Block], x: AnyFloats, r: AnyFloats, part: float
-) -> tuple[float, float]:
-    """Nodes take in a part of what waits for them and hand it on: what jumps, and goes to all."""
-    jumping = to_all = 0.0
+) -> tuple[float, float, float]:
+    """Nodes take in a part of what waits for them and hand it on.
+
+    Answers with what of it jumps, what goes to all alike, and how much it was.
+    """
+    jumping = to_all = held = 0.0
     for block in turns:
         taken = r[block.nodes] * r.dtype.type(part)
         x[block.nodes] += taken
@@ -232,7 +250,8 @@ def _hand_on(
         walk.links.push(block, given[np.newaxis], r[np.newaxis])
         jumps, spread = walk.jumps(taken, block.nodes)
         jumping, to_all = jumping + jumps, to_all + spread
-    return jumping, to_all
+        held += float(taken.sum(dtype=np.float64))
+    return jumping, to_all, held
 
 
 def _all_and_few(links: Adjacency, r: AnyFloats) -> Iterator[Block]:

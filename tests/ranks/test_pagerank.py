@@ -229,6 +229,19 @@ def test_circles_that_nothing_leaves_are_soon_at_rest(lazy: bool) -> None:
     assert rounds[Method.GAUSS_SEIDEL] < rounds[Method.POWER] / 2
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("dangling", [Dangling.UNIFORM, Dangling.TELEPORT])
+def test_few_links_and_few_places_to_jump_to_lead_nobody_astray(
+    dangling: Dangling, lazy: bool
+) -> None:
+    graph, jumps = with_circles(136, 14, 5), np.eye(136)[0]
+    for method in Method:
+        terms = Terms(method=method, dangling=dangling, lazy=lazy, tolerance=1e-6)
+        found = pagerank(graph, terms=terms, teleport=jumps)
+        off = np.abs(found.values - limit(graph, jumps, dangling)).sum()
+        assert off <= found.error_bound <= terms.tolerance
+
+
 def test_progress_goes_up_to_all_of_it() -> None:
     told: list[float] = []
     pagerank(random_graph(300, 1200), tell=told.append)
