@@ -26,12 +26,11 @@ from minicrawl.ranks.adjacency import Vector
 
 Matrix = NDArray[np.float64]
 
-_ROOM_BYTES = 1 << 28  # that images may take, but for so few that nothing is gained by them
-_FEWEST_IMAGES, _MOST_IMAGES = 5, 16
+_FEWEST_IMAGES, _MOST_IMAGES = 4, 16  # of fewer no good ones could be kept
 _KEPT = 2  # approximations that stand for all images when there is no more room
 _NOTHING = 1e-14  # what is left by rounding, as a share of the largest eigenvalue
 _CANCELLED = 1e-2  # where so little is left of a vector, rounding has tilted it
-_NODES_AT_ONCE = 1 << 16
+_NODES_AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,16 +51,16 @@ def leading(
     product: Callable[[Vector], Vector],
     start: Vector,
     beside: Matrix | None = None,
-    room: int | None = None,
+    room: int = _MOST_IMAGES,
 ) -> Iterator[Approximation]:
     """Better and better approximations of the first eigenvector that `start` has a part of.
 
     It is sought among the vectors at right angles to the rows of `beside`, of unit length; `room`
     is for so many images. It ends where nothing is left to find out.
     """
-    room = room or _usual_room(len(start))
     images = np.empty((room + 1, len(start)))
-    images[0] = start / length(start)
+    np.divide(start, length(start) or 1.0, out=images[0])
+    del start
     seen = np.zeros((room, room))  # M, as far as it goes on among the images
     size = products = 0
     while True:
@@ -72,11 +71,12 @@ def leading(
             left = _without(rest, beside)[1]
         seen[size, : size + 1] = seen[: size + 1, size] = parts
         size += 1
+        np.divide(rest, left or 1.0, out=images[size])
+        del rest  # With millions of nodes each vector that nobody needs is missed.
         found = _approximation(images[:size], seen[:size, :size], left, products)
         yield found
         if found.is_all:
             return
-        images[size] = rest / left
         if size == room:
             size = _condense(images, seen)
 
@@ -93,8 +93,9 @@ def upright(x: Vector, rows: Matrix) -> Vector:
     return rest
 
 
-def _usual_room(nodes: int) -> int:
-    return min(max(_ROOM_BYTES // (8 * nodes) - 1, _FEWEST_IMAGES), _MOST_IMAGES)
+def room_in(size: int, nodes: int) -> int:
+    """How many images so many bytes have room for; some there have to be."""
+    return min(max(size // (8 * max(nodes, 1)) - 1, _FEWEST_IMAGES), _MOST_IMAGES)
 
 
 def _without(rest: Vector, rows: Matrix) -> tuple[Vector, float]:
@@ -110,8 +111,8 @@ def _without(rest: Vector, rows: Matrix) -> tuple[Vector, float]:
 
 def _taken(rest: Vector, rows: Matrix) -> Vector:
     parts: Vector = np.einsum("ij,j->i", rows, rest)
-    for part, row in zip(parts, rows, strict=True):
-        rest -= part * row
+    for some in stretches(len(rest)):
+        rest[some] -= np.einsum("i,ij->j", parts, rows[:, some])
     return parts
 
 
@@ -141,10 +142,14 @@ def _condense(images: Matrix, seen: Matrix) -> int:
     """Let the best approximations take the place of all images; the last image is to go on from."""
     values, mixtures = np.linalg.eigh(seen)
     best = mixtures[:, : -_KEPT - 1 : -1].T
-    for first in range(0, images.shape[1], _NODES_AT_ONCE):
-        nodes = slice(first, first + _NODES_AT_ONCE)
-        images[:_KEPT, nodes] = np.einsum("ki,ij->kj", best, images[:-1, nodes])
+    for some in stretches(images.shape[1]):
+        images[:_KEPT, some] = np.einsum("ki,ij->kj", best, images[:-1, some])
     images[_KEPT] = images[-1]
     seen[:] = 0.0
     seen[range(_KEPT), range(_KEPT)] = values[: -_KEPT - 1 : -1]
     return _KEPT
+
+
+def stretches(nodes: int) -> Iterator[slice]:
+    """Nodes side by side whose parts of all vectors stay in the cache."""
+    return (slice(first, first + _NODES_AT_ONCE) for first in range(0, nodes, _NODES_AT_ONCE))

@@ -28,6 +28,7 @@ from minicrawl.ranks.singular import FURTHEST, pair, scores, shares, unit
 TOLERANCE = 1e-8
 """The error that will do, summed over all nodes."""
 
+_ROOM = 1 << 23  # bytes: less than a large graph takes, as more room saves few steps
 _ROUNDING = 1e-14  # changes of scores below this say nothing
 
 
@@ -54,12 +55,18 @@ def hits(
 ) -> Hits:
     """The limit of the rounds, or how near so many steps come; `start` are the hubs at first."""
     links = Adjacency(graph, weights)
-    beginning = links.pushed(_hubs_at_first(graph, start))
-    if not beginning.any():
+    found = pair(
+        links,
+        links.pushed(_hubs_at_first(graph, start)),
+        tolerance=tolerance,
+        most_steps=most_steps,
+        room=_ROOM,
+        tell=tell,
+    )
+    if not found.value:
         return all_alike(graph.nodes)
-    found = pair(links, beginning, tolerance=tolerance, most_steps=most_steps, tell=tell)
     # The limit has no negative entries: those of its approximation are rounding.
-    authorities, hubs = np.abs(found.authorities), np.abs(found.hubs)
+    authorities, hubs = (np.abs(x, out=x) for x in (found.authorities, found.hubs))
     return Hits(
         authorities=scores(authorities, found, tolerance), hubs=scores(hubs, found, tolerance)
     )

@@ -1,7 +1,5 @@
 """Inverse PageRank: PageRank of the links followed backwards. High is what leads to much."""
 
-import numpy as np
-
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.adjacency import Weights
 from minicrawl.ranks.pagerank import USUAL, Tell, Terms, pagerank
@@ -16,6 +14,5 @@ def inverse_pagerank(
     tell: Tell = lambda _share: None,
 ) -> Scores:
     """The PageRank of the reversed graph."""
-    # Links lie by source and then by target: a stable sort by target makes them lie the other way.
-    turned = None if weights is None else weights[np.argsort(graph.targets, kind="stable")]
+    turned = None if weights is None else graph.turned(weights)
     return pagerank(graph.reversed(), turned, terms=terms, tell=tell)

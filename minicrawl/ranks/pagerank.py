@@ -6,19 +6,24 @@ power         x' = G x. As G x' - x' = G (x' - x), the bound is |x' - x| κ / (1
 lazy          x' = (x + G x) / 2, the walk that rests half of the time (L + I): the same limit. Its
               contraction is (1 + κ) / 2, which takes the place of κ in the bound.
 gauss-seidel  x' += r, r = G x - x, block after block; what a block hands to later ones is handed
-              on in the same round. What jumps is handed out at the end of the round.
+              on in the same round. Where a few nodes hold most of r then, for the links that they
+              take, these hand on some times more: circles of pages that nothing leaves but jumps
+              are slow to come to rest, and have few links. What jumps is handed out at the end of
+              the round.
 sweeping      The same, but in each round only nodes hand on whose |r|, measured by their links, is
-              above the average.
+              above the average. What these hand on may sum up to anything; so 1 - κ of it, which
+              always jumps, is not handed out but taken to be that of a sum of 1, and |r| falls by
+              as much in each round.
 
 Of the last two a lazy walk hands on half of what waits. They keep r instead of computing it; at
 the end it is computed afresh, and they go on if it is not what they took it for. The bound is
-|r| / ((1 - κ) |x|), as r sums to 0.
+|r| / ((1 - κ) |x|), as then r sums to 0.
 
 Rounding is allowed for with 64 ε of what is handed on, far more than was ever seen but not a proof:
 no bound is below 64 ε / (1 - κ), and scores say that an error below that was not reached.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,7 +32,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.adjacency import AnyFloats, Weights
+from minicrawl.ranks.adjacency import Adjacency, AnyFloats, Block, Weights
 from minicrawl.ranks.scores import Scores, share_done
 from minicrawl.ranks.walk import Dangling, Walk, walk_of
 
@@ -37,11 +42,14 @@ DAMPING = 0.85
 TOLERANCE = 1e-8
 """The error that will do, summed over all nodes."""
 
-_Round = Callable[[Walk, AnyFloats, AnyFloats, float], tuple[float, float]]
-"""Changes x and r; answers with what jumps and what goes to all alike."""
+_Turns = Callable[[Adjacency, AnyFloats], Iterable[Block]]
+"""Who hands on in a round, one block after the other; asked for it while r changes."""
 
 _ROUNDINGS = 64
-_LINKS_AT_ONCE = 1 << 17
+_NODES_AT_ONCE = 1 << 15
+_MUCH = 2.0  # times what is waiting on average
+_MOST_FEW = 8  # one of so many links
+_TURNS_OF_FEW = 3
 
 
 class Method(StrEnum):
@@ -90,10 +98,13 @@ def pagerank(
     tell: Tell = lambda _share: None,
 ) -> Scores:
     """The limit, or how near so many rounds come; jumps go to all alike, or as `teleport` says."""
-    teleports = np.ones((1, graph.nodes)) if teleport is None else teleport[np.newaxis]
-    if teleport is not None and terms.dangling is Dangling.VIRTUAL:
+    if teleport is None:
+        jumps = _alike(graph.nodes, terms)
+    elif terms.dangling is Dangling.VIRTUAL:
         raise UsageError("the virtual page links to all alike: leave out where jumps lead to")
-    return pageranks(graph, weights, terms=terms, teleports=teleports, tell=tell)[0]
+    else:
+        jumps = _shares_of(teleport[np.newaxis], terms)
+    return _ranks(graph, weights, jumps, terms, tell)[0]
 
 
 def pageranks(
@@ -108,26 +119,37 @@ def pageranks(
 
     Rows need not sum to 1: each counts as its share of the row's sum.
     """
+    return _ranks(graph, weights, _shares_of(teleports, terms), terms, tell)
+
+
+def _alike(nodes: int, terms: Terms) -> AnyFloats:
+    """Jumps to all nodes alike: one share stands for them all."""
+    return np.full((1, 1), 1 / max(nodes, 1), dtype=PRECISIONS[terms.precision])
+
+
+def _shares_of(teleports: NDArray[np.float64], terms: Terms) -> AnyFloats:
+    totals = teleports.sum(axis=1, keepdims=True)
+    is_empty = not teleports.shape[1]
+    if (teleports < 0).any() or not (is_empty or (np.isfinite(totals) & (totals > 0)).all()):
+        raise UsageError("where jumps lead to has weights of 0 or more, and one above 0 at least")
+    shares: AnyFloats = (teleports / totals).astype(PRECISIONS[terms.precision], copy=False)
+    return shares
+
+
+def _ranks(
+    graph: Csr, weights: Weights | None, jumps: AnyFloats, terms: Terms, tell: Tell
+) -> list[Scores]:
     if not graph.nodes:
-        return [_without_nodes() for _ in teleports]
+        return [_without_nodes() for _ in jumps]
     walk = walk_of(graph, weights, terms.damping, terms.dangling, PRECISIONS[terms.precision])
-    jumps = _shares_of(teleports, walk.shares.dtype)
     method = terms.method or (Method.GAUSS_SEIDEL if len(jumps) == 1 else Method.POWER)
     if method is Method.POWER:
         return _by_power(walk, jumps, terms, tell)
-    return [_by_residual(walk, jump, terms, _ROUNDS[method], tell) for jump in jumps]
+    return [_by_residual(walk, jump, terms, method, tell) for jump in jumps]
 
 
 def _without_nodes() -> Scores:
     return Scores(values=np.empty(0), iterations=0, error_bound=0.0, converged=True)
-
-
-def _shares_of(teleports: NDArray[np.float64], kind: np.dtype[np.floating]) -> AnyFloats:
-    totals = teleports.sum(axis=1, keepdims=True)
-    if (teleports < 0).any() or not (np.isfinite(totals) & (totals > 0)).all():
-        raise UsageError("where jumps lead to has weights of 0 or more, and one above 0 at least")
-    shares: AnyFloats = (teleports / totals).astype(kind)
-    return shares
 
 
 def _floor(walk: Walk) -> float:
@@ -146,7 +168,7 @@ def _scores(x: AnyFloats, rounds: int, bound: float, tolerance: float) -> Scores
 
 def _by_power(walk: Walk, teleports: AnyFloats, terms: Terms, tell: Tell) -> list[Scores]:
     contraction = (1 + walk.contraction) / 2 if terms.lazy else walk.contraction
-    floor, rounds, xs = _floor(walk), 0, teleports.copy()
+    floor, rounds, xs = _floor(walk), 0, _of_all(walk, teleports)
     bounds = np.full(len(xs), np.inf)
     while rounds < terms.most_rounds and not _is_done(bounds, floor, terms.tolerance):
         ys = walk.step(xs, teleports)
@@ -162,6 +184,11 @@ def _by_power(walk: Walk, teleports: AnyFloats, terms: Terms, tell: Tell) -> lis
     ]
 
 
+def _of_all(walk: Walk, teleports: AnyFloats) -> AnyFloats:
+    """Where each row's walk begins: a share for every node."""
+    return np.broadcast_to(teleports, (len(teleports), walk.links.graph.nodes)).copy()
+
+
 def _is_done(bounds: NDArray[np.float64], floor: float, tolerance: float) -> bool:
     """Whether all bounds are low enough, or as low as they can be."""
     return bool((bounds <= max(tolerance, 1.5 * floor)).all())
@@ -171,11 +198,12 @@ def _is_done(bounds: NDArray[np.float64], floor: float, tolerance: float) -> boo
 
 
 def _by_residual(
-    walk: Walk, teleport: AnyFloats, terms: Terms, hand_on: _Round, tell: Tell
+    walk: Walk, teleport: AnyFloats, terms: Terms, method: Method, tell: Tell
 ) -> Scores:
     part = 0.5 if terms.lazy else 1.0
-    x, rounds, floor = teleport.copy(), 0, _floor(walk)
+    x, rounds, floor = _of_all(walk, teleport[np.newaxis])[0], 0, _floor(walk)
     while True:
+        x /= x.sum(dtype=np.float64)
         r = walk.step(x[np.newaxis], teleport[np.newaxis])[0] - x
         bound = _bound(walk, x, r) + floor
         tell(share_done(bound, terms.tolerance))
@@ -183,29 +211,38 @@ def _by_residual(
             return _scores(x, rounds, bound, terms.tolerance)
         goal = max(terms.tolerance - floor, 0.5 * floor)
         while rounds < terms.most_rounds and (left := _bound(walk, x, r)) > goal:
-            jumping, to_all = hand_on(walk, x, r, part)
-            r += teleport * r.dtype.type(jumping)
-            r += r.dtype.type(to_all / len(r))
+            jumping, to_all, held = _hand_on(walk, _TURNS[method](walk.links, r), x, r, part)
+            if method is Method.SWEEPING:
+                jumping, to_all = _without_usual_jumps(walk, jumping, to_all, held)
+            r += teleport * r.dtype.type(jumping) + r.dtype.type(to_all / len(r))
             rounds += 1
             tell(share_done(left, terms.tolerance))
 
 
+def _without_usual_jumps(
+    walk: Walk, jumping: float, to_all: float, held: float
+) -> tuple[float, float]:
+    """What jumps and goes to all, but for the 1 - κ of what was held that always does."""
+    usual = (1 - walk.contraction) * held
+    if walk.dangling is Dangling.VIRTUAL:
+        return jumping, to_all - usual
+    return jumping - usual, to_all
+
+
 def _bound(walk: Walk, x: AnyFloats, r: AnyFloats) -> float:
     """|r| / ((1 - κ) |x|)."""
-    left = float(np.abs(r).sum(dtype=np.float64))
-    return left / ((1 - walk.contraction) * float(x.sum(dtype=np.float64)))
+    return _waiting(r) / ((1 - walk.contraction) * float(x.sum(dtype=np.float64)))
 
 
-def _above_average(graph: Csr, r: AnyFloats) -> NDArray[np.intp]:
-    """Nodes that hand on more by each of their links than all do on average; one at least."""
-    costs = graph.out_degrees() + 1
-    waiting = np.abs(r)
-    return np.flatnonzero(waiting >= 0.999 * waiting.sum(dtype=np.float64) / costs.sum() * costs)
+def _hand_on(
+    walk: Walk, turns: Iterable[Block], x: AnyFloats, r: AnyFloats, part: float
+) -> tuple[float, float, float]:
+    """Nodes take in a part of what waits for them and hand it on.
 
-
-def _all_hand_on(walk: Walk, x: AnyFloats, r: AnyFloats, part: float) -> tuple[float, float]:
-    jumping = to_all = 0.0
-    for block in walk.links.blocks():
+    Answers with what of it jumps, what goes to all alike, and how much it was.
+    """
+    jumping = to_all = held = 0.0
+    for block in turns:
         taken = r[block.nodes] * r.dtype.type(part)
         x[block.nodes] += taken
         r[block.nodes] -= taken
@@ -213,41 +250,42 @@ def _all_hand_on(walk: Walk, x: AnyFloats, r: AnyFloats, part: float) -> tuple[f
         walk.links.push(block, given[np.newaxis], r[np.newaxis])
         jumps, spread = walk.jumps(taken, block.nodes)
         jumping, to_all = jumping + jumps, to_all + spread
-    return jumping, to_all
+        held += float(taken.sum(dtype=np.float64))
+    return jumping, to_all, held
 
 
-def _some_hand_on(walk: Walk, x: AnyFloats, r: AnyFloats, part: float) -> tuple[float, float]:
-    jumping = to_all = 0.0
-    for block in _blocks(walk.links.graph, _above_average(walk.links.graph, r)):
-        taken = r[block] * r.dtype.type(part)
-        x[block] += taken
-        r[block] -= taken
-        _along_links(walk, r, block, taken)
-        jumps, spread = walk.jumps(taken, block)
-        jumping, to_all = jumping + jumps, to_all + spread
-    return jumping, to_all
+def _all_and_few(links: Adjacency, r: AnyFloats) -> Iterator[Block]:
+    yield from links.blocks()
+    waiting = _waiting(r)
+    few = _holding(links, r, _MUCH * waiting)
+    counts = links.graph.starts[few + 1] - links.graph.starts[few]
+    is_little = counts.sum() * _MOST_FEW <= links.graph.edges
+    if is_little and 2 * _waiting(r[few]) >= waiting:
+        yield from _TURNS_OF_FEW * list(links.blocks_of(few))
 
 
-_ROUNDS: dict[Method, _Round] = {
-    Method.GAUSS_SEIDEL: _all_hand_on,
-    Method.SWEEPING: _some_hand_on,
+def _above_average(links: Adjacency, r: AnyFloats) -> Iterator[Block]:
+    """One node at least."""
+    return links.blocks_of(_holding(links, r, 0.999 * _waiting(r)))
+
+
+_TURNS: dict[Method, _Turns] = {
+    Method.GAUSS_SEIDEL: _all_and_few,
+    Method.SWEEPING: _above_average,
 }
-"""Nodes take in a part of what waits for them, and hand that on."""
 
 
-def _blocks(graph: Csr, nodes: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    """Some of the nodes at a time: as many as have a number of links that stays in the cache."""
-    links = np.cumsum(graph.starts[nodes + 1] - graph.starts[nodes])
-    cuts = np.searchsorted(links, np.arange(_LINKS_AT_ONCE, links[-1], _LINKS_AT_ONCE))
-    return (block for block in np.split(nodes, cuts) if len(block))
+def _holding(links: Adjacency, r: AnyFloats, waiting: float) -> NDArray[np.intp]:
+    """Nodes for which more waits, by each of their links, than if so much waited for all."""
+    graph = links.graph
+    bar = waiting / (graph.edges + graph.nodes)
+    is_holding = np.empty(graph.nodes, dtype=np.bool_)
+    for nodes, _, starts in links.blocks():
+        is_holding[nodes] = np.abs(r[nodes]) >= bar * (np.diff(starts) + 1)
+    return np.flatnonzero(is_holding)
 
 
-def _along_links(walk: Walk, r: AnyFloats, nodes: NDArray[np.intp], taken: AnyFloats) -> None:
-    graph, weights = walk.links.graph, walk.links.weights
-    counts = graph.starts[nodes + 1] - graph.starts[nodes]
-    ends = np.cumsum(counts)
-    links = np.repeat(graph.starts[nodes] - (ends - counts), counts) + np.arange(ends[-1])
-    given = np.repeat(taken * walk.per_weight[nodes], counts)
-    if weights is not None:
-        given *= weights[links]
-    np.add.at(r, graph.targets[links].astype(np.intp), given)
+def _waiting(r: AnyFloats) -> float:
+    # Some at a time: no vector as large as r is made, nor given back.
+    some = (r[first : first + _NODES_AT_ONCE] for first in range(0, len(r), _NODES_AT_ONCE))
+    return sum(float(np.abs(each).sum(dtype=np.float64)) for each in some)

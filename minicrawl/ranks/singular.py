@@ -20,11 +20,22 @@ from math import asin, sin, sqrt
 import numpy as np
 
 from minicrawl.ranks.adjacency import Adjacency, Vector
-from minicrawl.ranks.eigen import Approximation, Matrix, leading, length, upright
+from minicrawl.ranks.eigen import (
+    Approximation,
+    Matrix,
+    leading,
+    length,
+    room_in,
+    stretches,
+    upright,
+)
 from minicrawl.ranks.scores import Floats, Scores, share_done
 
 FURTHEST = 2.0
 """Two ranks whose scores sum to 1 cannot be further apart."""
+
+ROOM = 1 << 28
+"""Bytes that the search may take, but for so few that nothing is gained by them."""
 
 _NOTHING = 1e-12  # an eigenvalue that is less than this share of the first is 0
 
@@ -42,29 +53,34 @@ class Pair:
     sine: float
 
 
-def pair(
+def pair(  # noqa: PLR0913 (each is an option of its own)
     links: Adjacency,
     start: Vector,
     beside: Matrix | None = None,
     *,
     tolerance: float,
     most_steps: int,
+    room: int = ROOM,
     tell: Callable[[float], None] = lambda _share: None,
 ) -> Pair:
     """The first pair that `start` has a part of, at right angles to the authorities `beside`.
 
-    It is sought until the shares of both are known to `tolerance`, or for `most_steps`.
+    It is sought until the shares of both are known to `tolerance`, or for `most_steps`. Of nothing
+    comes a pair of nothing.
     """
     spread = FURTHEST
-    for found in leading(lambda x: links.pushed(links.pulled(x)), start, beside):
+    approximations = leading(links.through, start, beside, room_in(room, len(start)))
+    del start
+    for found in approximations:
         tell(share_done(found.sine, tolerance))
         is_last = found.products >= most_steps
-        if spread * chord(found.sine) > tolerance and not is_last:
-            continue
-        candidate = _pair(links, found)
-        spread = max(_spread(candidate.authorities), _spread(candidate.hubs))
-        if spread * chord(found.sine) <= tolerance or is_last:
-            return candidate
+        far = chord(found.sine)
+        if is_last or (spread * far <= tolerance and _spread(found.vector()) * far <= tolerance):
+            candidate = _pair(links, found)
+            spread = max(_spread(candidate.authorities), _spread(candidate.hubs))
+            if is_last or spread * far <= tolerance:
+                return candidate
+            del candidate
     return _pair(links, found)
 
 
@@ -118,16 +134,19 @@ def chord(sine: float) -> float:
 
 def _spread(x: Vector) -> float:
     """How much further apart than unit vectors their shares may be; of nothing, not at all."""
-    total = float(np.abs(x).sum())
+    total = sum(float(np.abs(x[some]).sum()) for some in stretches(len(x)))
     return 2 * sqrt(len(x)) / total if total else 0.0
 
 
 def _pair(links: Adjacency, found: Approximation) -> Pair:
     authorities = found.vector()
-    authorities *= np.sign(authorities[np.argmax(np.abs(authorities))])
+    if -authorities.min(initial=0.0) > authorities.max(initial=0.0):
+        authorities *= -1
+    hubs = links.pulled(authorities)
+    hubs /= length(hubs) or 1.0
     return Pair(
         authorities=authorities,
-        hubs=unit(links.pulled(authorities)),
+        hubs=hubs,
         value=found.value,
         steps=found.products,
         residual=found.residual,

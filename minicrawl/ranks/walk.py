@@ -55,7 +55,7 @@ class Walk:
     ) -> tuple[float, float]:
         """How much of x jumps, and how much goes to all alike; `x` is that of these rows."""
         held = float(x.sum(dtype=np.float64))
-        handed = float((x * self.shares[rows]).sum(dtype=np.float64))
+        handed = float(np.einsum("i,i->", x, self.shares[rows], dtype=np.float64))
         match self.dangling:
             case Dangling.UNIFORM:
                 return (1 - self.contraction) * held, self.contraction * held - handed
@@ -71,8 +71,7 @@ class Walk:
         found = self.links.pushed_all(xs * self.per_weight)
         for row, x in enumerate(xs):
             jumping, to_all = self.jumps(x)
-            found[row] += teleports[row] * x.dtype.type(jumping)
-            found[row] += x.dtype.type(to_all / len(x))
+            found[row] += teleports[row] * x.dtype.type(jumping) + x.dtype.type(to_all / len(x))
         return found
 
 
@@ -108,4 +107,4 @@ def _strengths(graph: Csr, weights: Weights | None) -> AnyFloats:
     """The weight of all links that leave each node."""
     if weights is None:
         return graph.out_degrees().astype(np.float64)
-    return np.bincount(graph.sources(), weights, minlength=graph.nodes).astype(np.float64)
+    return Adjacency(graph, weights).pulled(np.ones(graph.nodes))

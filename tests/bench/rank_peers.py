@@ -1,12 +1,17 @@
-"""PageRank by those who are compared, each a process of its own that is told a folder and an error.
+"""Ranks by those who are compared, each a process of its own that is told a folder and an error.
 
-The folder holds a graph as two arrays, `starts` and `targets` of compressed rows. Each says in one
-line of JSON what it took from these arrays to the scores, its own structures included, how much
-memory it held beyond what it held before it loaded them, and the best node with its score.
+The folder holds a graph as two arrays, `starts` and `targets` of compressed rows, and as a text of
+links. Each says in one line of JSON what it took from the arrays in memory, or from the text on the
+disk, to the scores, its own structures included, how much memory it held beyond what it held before
+it loaded anything, and the best node with its score; of HITS that is the best authority.
 
 They stop where the error of what they have is no more than asked for, as far as they let themselves
-be told: scipy and minicrawl by the bound |change| d / (1 - d), networkit by the length of the last
-change, igraph (PRPACK) always at its own 1e-10 and rustworkx by the change of all nodes together.
+be told. PageRank: scipy and minicrawl by the bound |change| d / (1 - d), networkit by the length of
+the last change, igraph (PRPACK) always at its own 1e-10 and rustworkx by the change of all nodes
+together. HITS: minicrawl by its bound; scipy's power iteration where the error would be so small if
+changes go on to shrink as in the last two rounds, which is no bound; svds (ARPACK) by its residual,
+igraph (ARPACK) at the end of its digits, rustworkx by its last change. igraph searches twice, once
+for authorities and once for hubs.
 """
 
 COMMON = """
@@ -23,26 +28,48 @@ def peak():
 def pairs(starts, targets):
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts)), targets
 
-def told(work):
+def arrays():
+    return np.load(folder + "/starts.npy"), np.load(folder + "/targets.npy")
+
+def told(work, load=arrays):
     before = peak()
-    starts, targets = np.load(folder + "/starts.npy"), np.load(folder + "/targets.npy")
+    given = load()
     began, began_cpu = time.perf_counter(), time.process_time()
-    scores = np.asarray(work(starts, targets))
+    scores = np.asarray(work(*given))
     wall_s, cpu_s = time.perf_counter() - began, time.process_time() - began_cpu
     best = int(scores.argmax())
     document = dict(wall_s=wall_s, cpu_s=cpu_s, bytes=peak() - before, best=best)
     print(json.dumps(document | dict(score=float(scores[best] / scores.sum()))))
 """
 
-MINICRAWL = """
+MINICRAWL_PAGERANK = """
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.pagerank import Terms, pagerank
 
-def work(starts, targets):
-    found = pagerank(Csr(starts=starts, targets=targets), terms=Terms(tolerance=error))
+def ranked(graph):
+    found = pagerank(graph, terms=Terms(tolerance=error))
     assert found.converged
     return found.values
-told(work)
+"""
+
+MINICRAWL_HITS = """
+from minicrawl.graph.csr import Csr
+from minicrawl.ranks.hits import hits
+
+def ranked(graph):
+    found = hits(graph, tolerance=error)
+    assert found.converged
+    return found.authorities.values
+"""
+
+FROM_ARRAYS = """
+told(lambda starts, targets: ranked(Csr(starts=starts, targets=targets)))
+"""
+
+FROM_FILE = """
+from pathlib import Path
+from minicrawl.graphfiles.reading import read
+told(lambda text: ranked(read(text).graph), load=lambda: [Path(folder, "links.txt")])
 """
 
 SCIPY = """
@@ -96,12 +123,80 @@ def work(starts, targets):
 told(work)
 """
 
+SCIPY_HITS = """
+from scipy.sparse import csr_array
+
+def work(starts, targets):
+    nodes = len(starts) - 1
+    links = csr_array((np.ones(len(targets)), targets, starts), shape=(nodes, nodes))
+    back, hubs, scores = links.T.tocsr(), np.ones(nodes), np.zeros((2, nodes))
+    earlier, change = np.inf, np.inf
+    while not (change < earlier < np.inf and change**2 / (earlier - change) <= error):
+        authorities = back @ hubs
+        hubs = links @ authorities
+        hubs /= np.linalg.norm(hubs)
+        found = np.stack([authorities / authorities.sum(), hubs / hubs.sum()])
+        earlier, change, scores = change, np.abs(found - scores).sum(axis=1).max(), found
+    return scores[0]
+told(work)
+"""
+
+SVDS = """
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import svds
+
+def work(starts, targets):
+    nodes = len(starts) - 1
+    links = csr_array((np.ones(len(targets)), targets, starts), shape=(nodes, nodes))
+    hubs, _, authorities = svds(links, k=1, v0=np.ones(nodes), tol=error)
+    return abs(authorities[0])
+told(work)
+"""
+
+IGRAPH_HITS = """
+import igraph
+
+def work(starts, targets):
+    graph = igraph.Graph(len(starts) - 1, np.column_stack(pairs(starts, targets)), directed=True)
+    graph.hub_score()
+    return graph.authority_score()
+told(work)
+"""
+
+RUSTWORKX_HITS = """
+import rustworkx
+
+def work(starts, targets):
+    graph = rustworkx.PyDiGraph()
+    graph.add_nodes_from(range(len(starts) - 1))
+    graph.extend_from_edge_list(list(zip(*(ends.tolist() for ends in pairs(starts, targets)))))
+    _, scores = rustworkx.hits(graph, tol=error, max_iter=10_000)
+    return [scores[node] for node in range(len(starts) - 1)]
+told(work)
+"""
+
 WANT_OBJECTS = {"igraph", "rustworkx"}
 """These take links as objects of Python: hundreds of bytes each."""
 
-PEERS = {
-    "scipy.sparse": SCIPY,
-    "networkit": NETWORKIT,
-    "igraph": IGRAPH,
-    "rustworkx": RUSTWORKX,
+OURS = "minicrawl"
+OURS_FROM_FILE = "minicrawl, from a file"
+
+RANKS = {
+    "PageRank": {
+        OURS: MINICRAWL_PAGERANK + FROM_ARRAYS,
+        "scipy.sparse": SCIPY,
+        "networkit": NETWORKIT,
+        "igraph": IGRAPH,
+        "rustworkx": RUSTWORKX,
+        OURS_FROM_FILE: MINICRAWL_PAGERANK + FROM_FILE,
+    },
+    "HITS": {
+        OURS: MINICRAWL_HITS + FROM_ARRAYS,
+        "scipy.sparse": SCIPY_HITS,
+        "scipy svds": SVDS,
+        "igraph": IGRAPH_HITS,
+        "rustworkx": RUSTWORKX_HITS,
+        OURS_FROM_FILE: MINICRAWL_HITS + FROM_FILE,
+    },
 }
+"""Who finds each rank, and how."""

@@ -1,4 +1,4 @@
-"""PageRank beside scipy.sparse, networkit, igraph and rustworkx: the same graphs, the same error.
+"""PageRank and HITS beside scipy, networkit, igraph and rustworkx: the same graphs, the same error.
 
 `python -m tests.bench.ranks --peers PYTHON` runs each of them as a process of its own, in turn and
 round after round, on a real graph (cnr-2000, where it is found) and on a synthetic one, whose
@@ -22,14 +22,14 @@ import numpy as np
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles.reading import read
 from tests.bench.notes import circumstances, head, into_document, row, tell
-from tests.bench.rank_peers import COMMON, MINICRAWL, PEERS, WANT_OBJECTS
+from tests.bench.rank_peers import COMMON, OURS, OURS_FROM_FILE, RANKS, WANT_OBJECTS
 from tests.shared import Absent, find
 
 REAL = "cnr-2000.edges.txt.gz"
-OURS = "minicrawl"
 ERROR = 1e-8
 _STEEPNESS = 3.0
 _AT_ONCE = 1 << 22
+_PAGES_AT_ONCE = 1 << 16
 _MOST_OBJECTS = 10_000_000
 
 
@@ -77,15 +77,15 @@ def lap(python: Path, code: str, folder: Path) -> Lap | None:
 
 
 def laps(
-    contenders: dict[str, tuple[Path, str]], folder: Path, rounds: int
+    contenders: dict[str, str], peers: Path, folder: Path, rounds: int
 ) -> dict[str, list[Lap]]:
     """Of each that could do it; who cannot is asked no more."""
     found: dict[str, list[Lap]] = {name: [] for name in contenders}
     for number in range(rounds):
         for name in list(found):
-            python, code = contenders[name]
-            one = lap(python, code, folder)
-            click.echo(f"round {number + 1}  {name:<12} {one}", err=True)
+            python = Path(sys.executable) if name in (OURS, OURS_FROM_FILE) else peers
+            one = lap(python, contenders[name], folder)
+            click.echo(f"round {number + 1}  {name:<22} {one}", err=True)
             if one is None:
                 del found[name]
             else:
@@ -93,10 +93,23 @@ def laps(
     return found
 
 
-def table(graph: Csr, found: dict[str, list[Lap]]) -> Iterator[str]:
+def write(graph: Csr, folder: Path) -> None:
+    """The graph as arrays and as a text."""
+    for part in ("starts", "targets"):
+        np.save(folder / part, getattr(graph, part))
+    with (folder / "links.txt").open("w") as text:
+        for first in range(0, graph.nodes, _PAGES_AT_ONCE):
+            starts = graph.starts[first : first + _PAGES_AT_ONCE + 1]
+            sources = np.repeat(np.arange(first, first + len(starts) - 1), np.diff(starts))
+            targets = graph.targets[starts[0] : starts[-1]]
+            links = zip(sources.tolist(), targets.tolist(), strict=True)
+            text.writelines(map("%d\t%d\n".__mod__, links))
+
+
+def table(rank: str, graph: Csr, found: dict[str, list[Lap]]) -> Iterator[str]:
     yield ""
     yield from head(
-        f"{graph.nodes:,} nodes, {graph.edges:,} links",
+        f"{rank} of {graph.nodes:,} nodes, {graph.edges:,} links",
         "seconds",
         "CPU seconds",
         f"of {OURS}'s",
@@ -129,21 +142,20 @@ def main(
     rounds: int,
     into: Path | None,
 ) -> None:
-    contenders = {OURS: (Path(sys.executable), MINICRAWL)}
-    for name, code in PEERS.items():
-        contenders[name] = (peers or Path(sys.executable), code)
     lines = [f"{circumstances()} Error {ERROR:g}, median of {rounds}."]
     for graph in (real(), synthetic(int(nodes), int(links))):
         if graph is None:
             continue
         with TemporaryDirectory(prefix="minicrawl-bench-") as name:
-            for part in ("starts", "targets"):
-                np.save(Path(name, part), getattr(graph, part))
-            is_small = graph.edges <= _MOST_OBJECTS
-            able = {
-                who: it for who, it in contenders.items() if is_small or who not in WANT_OBJECTS
-            }
-            lines += table(graph, laps(able, Path(name), rounds))
+            write(graph, Path(name))
+            for rank, contenders in RANKS.items():
+                able = {
+                    who: code
+                    for who, code in contenders.items()
+                    if graph.edges <= _MOST_OBJECTS or who not in WANT_OBJECTS
+                }
+                found = laps(able, peers or Path(sys.executable), Path(name), rounds)
+                lines += table(rank, graph, found)
     tell(lines, "ranks", into)
 
 

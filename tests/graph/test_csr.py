@@ -88,6 +88,27 @@ def test_a_reversed_graph_is_followed_backwards() -> None:
     assert graph_of(4, LINKS).reversed().adjacency() == [[2], [0], [0, 1], [2]]
 
 
+def test_weights_are_turned_with_their_links() -> None:
+    """By target: 2 -> 0, 0 -> 1, 0 -> 2, 1 -> 2, 2 -> 3."""
+    weights = np.array([1, 2, 12, 20, 23], dtype=np.float32)
+    assert graph_of(4, LINKS).turned(weights).tolist() == [20, 1, 2, 12, 23]
+
+
+@pytest.mark.parametrize("nodes", [3, 500, 200_000])
+def test_many_links_are_put_in_order_piece_by_piece(nodes: int) -> None:
+    rng = np.random.default_rng(nodes)
+    rows, columns = rng.integers(0, nodes, (2, 400_000), dtype=np.int32)
+    oracle = csr_array((np.ones(len(rows)), (rows, columns)), shape=(nodes, nodes))
+    oracle.sum_duplicates()
+    graph, backwards = Csr.from_edges(nodes, rows, columns), oracle.T.tocsr()
+    assert np.array_equal(graph.starts, oracle.indptr)
+    assert np.array_equal(graph.targets, oracle.indices)
+    assert np.array_equal(graph.reversed().starts, backwards.indptr)
+    assert np.array_equal(graph.reversed().targets, backwards.indices)
+    assert np.array_equal(graph.turned(oracle.data), backwards.data)
+    assert np.array_equal(graph.in_degrees(), np.bincount(oracle.indices, minlength=nodes))
+
+
 @pytest.mark.parametrize("nodes", [0, 1, 5])
 def test_a_graph_may_have_no_links(nodes: int) -> None:
     graph = graph_of(nodes, [])

@@ -16,6 +16,7 @@ def test_a_node_sums_up_what_it_links_to_and_hands_on_what_it_has() -> None:
     x = np.array([1.0, 10.0, 100.0, 1000.0])
     assert links.pulled(x).tolist() == [1010, 0, 1000, 0]
     assert links.pushed(x).tolist() == [0, 1, 0, 101]
+    assert links.through(x).tolist() == [0, 1010, 0, 2010]
 
 
 def test_a_link_counts_by_its_weight() -> None:
@@ -39,6 +40,7 @@ def test_it_is_the_matrix(pairs: Pairs, weights: list[int]) -> None:
         links, matrix = Adjacency(graph, chosen), dense(graph, chosen)
         assert links.pulled(VECTOR) == pytest.approx(matrix @ VECTOR)
         assert links.pushed(VECTOR) == pytest.approx(matrix.T @ VECTOR)
+        assert links.through(VECTOR) == pytest.approx(matrix.T @ matrix @ VECTOR)
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 100])
@@ -51,3 +53,18 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch, at_once: int) -> No
     parted = Adjacency(graph, weights)
     assert parted.pulled(x) == pytest.approx(whole.pulled(x))
     assert parted.pushed(x) == pytest.approx(whole.pushed(x))
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 100])
+def test_some_of_the_nodes_hand_on_what_these_have(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    graph = random_graph(200, 600)
+    weights = np.random.default_rng(2).random(graph.edges, dtype=np.float32)
+    links, some = Adjacency(graph, weights), np.arange(0, 200, 3)
+    x, sums = np.zeros((1, 200)), np.zeros((1, 200))
+    x[0, some] = some + 1.0
+    monkeypatch.setattr(module, "_LINKS_AT_ONCE", at_once)
+    for block in links.blocks_of(some):
+        links.push(block, x[:, block.nodes], sums)
+    assert sums == pytest.approx(links.pushed_all(x))

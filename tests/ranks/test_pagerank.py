@@ -198,6 +198,50 @@ def test_many_links_are_handed_on_in_blocks(method: Method) -> None:
     assert found.values == pytest.approx(limit(graph, np.ones(1000), Dangling.UNIFORM), abs=1e-12)
 
 
+@pytest.mark.parametrize("method", Method)
+def test_without_links_all_there_is_are_jumps(method: Method) -> None:
+    found = pagerank(graph_of(4, []), terms=Terms(method=method), teleport=np.array([1.0, 0, 0, 1]))
+    assert found.converged
+    assert found.values == pytest.approx([0.2875, 0.2125, 0.2125, 0.2875])
+
+
+def with_circles(nodes: int, links: int, circles: int) -> Csr:
+    """A random graph whose last nodes link to each other in pairs, and to nobody else."""
+    rng, first = np.random.default_rng(nodes), nodes - 2 * circles
+    pairs = np.arange(first, nodes).reshape(-1, 2)
+    return Csr.from_edges(
+        nodes,
+        np.concatenate((rng.integers(0, first, links), pairs[:, 0], pairs[:, 1])),
+        np.concatenate((rng.integers(0, nodes, links), pairs[:, 1], pairs[:, 0])),
+    )
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_circles_that_nothing_leaves_are_soon_at_rest(lazy: bool) -> None:
+    graph, jumps = with_circles(500, 4000, 10), np.arange(500.0)
+    wanted = limit(graph, jumps, Dangling.UNIFORM)
+    rounds = {}
+    for method in (Method.POWER, Method.GAUSS_SEIDEL):
+        terms = Terms(method=method, lazy=lazy)
+        found = pagerank(graph, terms=terms, teleport=jumps)
+        assert np.abs(found.values - wanted).sum() <= found.error_bound <= terms.tolerance
+        rounds[method] = found.iterations
+    assert rounds[Method.GAUSS_SEIDEL] < rounds[Method.POWER] / 2
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("dangling", [Dangling.UNIFORM, Dangling.TELEPORT])
+def test_few_links_and_few_places_to_jump_to_lead_nobody_astray(
+    dangling: Dangling, lazy: bool
+) -> None:
+    graph, jumps = with_circles(136, 14, 5), np.eye(136)[0]
+    for method in Method:
+        terms = Terms(method=method, dangling=dangling, lazy=lazy, tolerance=1e-6)
+        found = pagerank(graph, terms=terms, teleport=jumps)
+        off = np.abs(found.values - limit(graph, jumps, dangling)).sum()
+        assert off <= found.error_bound <= terms.tolerance
+
+
 def test_progress_goes_up_to_all_of_it() -> None:
     told: list[float] = []
     pagerank(random_graph(300, 1200), tell=told.append)
