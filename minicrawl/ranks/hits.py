@@ -10,12 +10,13 @@ of the two largest eigenvalues a round. `hits` finds the same limit in fewer ste
 Scores are shares that sum to 1; brought to length 1 they are the values of the literature. Where
 there is no link, all nodes are alike.
 
-The limit comes with the bound that `singular` derives. That of `textbook` is no more than an
-estimate: it takes for granted that changes go on to shrink as in the last two rounds.
+The limit comes with the bound that `singular` derives. How far from it just so many rounds are,
+`textbook` does not know: that they change little proves nothing.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -23,13 +24,12 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.adjacency import Adjacency, Vector, Weights
 from minicrawl.ranks.scores import Floats, Scores
-from minicrawl.ranks.singular import FURTHEST, pair, scores, shares, unit
+from minicrawl.ranks.singular import pair, scores, shares, unit
 
 TOLERANCE = 1e-8
 """The error that will do, summed over all nodes."""
 
 _ROOM = 1 << 23  # bytes: less than a large graph takes, as more room saves few steps
-_ROUNDING = 1e-14  # changes of scores below this say nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,43 +80,25 @@ def textbook(
     start: Floats | None = None,
     tell: Callable[[float], None] = lambda _share: None,
 ) -> Hits:
-    """What just so many rounds come to, 1 at least; the error of it is estimated."""
+    """What just so many rounds come to, 1 at least."""
     if rounds < 1:
         raise UsageError(f"HITS takes 1 round or more, not {rounds}")
     links, hubs = Adjacency(graph, weights), _hubs_at_first(graph, start)
-    ranks, change = np.full((2, graph.nodes), np.nan), np.full(2, np.nan)
     for done in range(rounds):
         authorities = unit(links.pushed(hubs))
         hubs = unit(links.pulled(authorities))
         if not hubs.any():
             return all_alike(graph.nodes)
-        earlier, before, ranks = change, ranks, np.stack([shares(authorities), shares(hubs)])
-        change = np.abs(ranks - before).sum(axis=1)
         tell((done + 1) / rounds)
-    bounds = _estimates(earlier, change)
-    both = (
-        Scores(values=x, iterations=rounds, error_bound=bound, converged=bound <= TOLERANCE)
-        for x, bound in zip(ranks, bounds, strict=True)
-    )
-    return Hits(authorities=next(both), hubs=next(both))
+    return Hits(authorities=_as_they_are(authorities, rounds), hubs=_as_they_are(hubs, rounds))
 
 
 def _hubs_at_first(graph: Csr, start: Floats | None) -> Vector:
     return np.ones(graph.nodes) if start is None else np.asarray(start, dtype=np.float64)
 
 
-def _estimates(earlier: Vector, change: Vector) -> list[float]:
-    """What is still to come if changes go on to shrink as they did."""
-    return [_still_to_come(*pair) for pair in zip(earlier.tolist(), change.tolist(), strict=True)]
-
-
-def _still_to_come(earlier: float, change: float) -> float:
-    if change < _ROUNDING:
-        return _ROUNDING
-    # False as well while there were not two changes.
-    if change < earlier:
-        return min(change * change / (earlier - change), FURTHEST)
-    return FURTHEST
+def _as_they_are(x: Vector, rounds: int) -> Scores:
+    return Scores(values=shares(x), iterations=rounds, error_bound=inf, converged=False)
 
 
 def all_alike(nodes: int) -> Hits:

@@ -13,7 +13,7 @@ from minicrawl.analysis.source import opened
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.hits import Hits, hits, textbook
-from minicrawl.ranks.singular import FURTHEST, shares, unit
+from minicrawl.ranks.singular import shares, unit
 from tests.ranks.graphs import (
     DEGENERATE,
     NODES,
@@ -91,7 +91,7 @@ class TestLimit:
                 assert np.isfinite(scores.values).all()
                 assert (scores.values >= 0).all()
                 assert scores.values.sum() == pytest.approx(1 if graph.nodes else 0)
-                assert scores.converged
+        assert hits(graph).converged
 
     def test_without_links_all_are_alike(self) -> None:
         assert hits(graph_of(4, [])).hubs.values.tolist() == [0.25] * 4
@@ -101,7 +101,6 @@ class TestLimit:
         graph = random_graph(300, 1500)
         limit, rounds = hits(graph), textbook(graph, rounds=300)
         assert limit.converged
-        assert rounds.converged
         assert rounds.authorities.values == pytest.approx(limit.authorities.values, abs=1e-9)
         assert rounds.hubs.values == pytest.approx(limit.hubs.values, abs=1e-9)
 
@@ -141,16 +140,10 @@ class TestErrors:
         assert 0 < found.hubs.error_bound < 1e-12
         assert not found.converged
 
-    def test_two_rounds_say_nothing_of_a_third(self) -> None:
-        found = textbook(KLEINBERGS, rounds=2)
-        assert found.authorities.error_bound == found.hubs.error_bound == FURTHEST
+    def test_rounds_say_nothing_of_what_is_to_come(self) -> None:
+        found = textbook(KLEINBERGS, rounds=60)
+        assert found.authorities.error_bound == found.hubs.error_bound == np.inf
         assert not found.converged
-
-    def test_the_estimate_of_rounds_is_near_their_error(self) -> None:
-        limit = hits(KLEINBERGS, tolerance=1e-12).authorities.values
-        found = textbook(KLEINBERGS, rounds=6).authorities
-        error = np.abs(found.values - limit).sum()
-        assert found.error_bound == pytest.approx(error, rel=0.2)
 
     @pytest.mark.parametrize("rounds", [0, -1])
     def test_no_rounds_are_refused(self, rounds: int) -> None:
