@@ -2,13 +2,18 @@
 
 from random import Random
 
-from tests.hostile.fault import HEAD, PAGE, Fault, says
+from tests.fetch.wire import Answer, Then
+from tests.hostile.fault import CROWDED, HEAD, LATE, PAGE, Fault
 
-_MANY_LINKS = "page, cut at 10,000 links (--max-links)"
+_LINKS = "cut at 10,000 links (--max-links)"
+_MANY_LINKS = f"page, {_LINKS}"
 
 
 def _shows(body: bytes, outcome: str = PAGE) -> Fault:
-    return says(outcome, HEAD + b"\r\n" + body)
+    """Large bodies come beside floods: on a busy machine a cap or the deadline may cut them."""
+    answers = (Answer((HEAD + b"\r\n" + body,), Then.CLOSE),)
+    cut = (LATE, CROWDED, *(f"{why}; {_LINKS}" for why in (LATE, CROWDED)))
+    return Fault(outcomes=(outcome, *cut), answers=lambda: answers)
 
 
 SHEETS = {
