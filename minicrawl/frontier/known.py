@@ -2,7 +2,8 @@
 
 Law: two URLs are one page only if they are equal, whatever their hashes are. Memory holds 32 bits
 of a hash a page; the URLs are in the store, and are looked up there for links to pages that were
-not met lately.
+not met lately. What was met last of all is in dictionaries, which are quick and take 200 bytes a
+URL; about a million that were met before are in `lately`, which takes 80.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from itertools import chain
 
 import numpy as np
 
+from minicrawl.frontier.lately import Lately
 from minicrawl.slots import Slots
 
 _CODE = (1 << 64) - 1
 
-LATELY = 1 << 17
-"""URLs of a generation; two generations of those that were met last are in memory."""
+LATELY = 1 << 15
+"""URLs of a generation; two generations of those that were met last are in dictionaries."""
 
 UrlsOf = Callable[[Sequence[int]], Mapping[int, str]]
 """The URLs of some pages."""
@@ -42,6 +44,10 @@ class Known:
         """Whoever only reads a store meets no URLs, and needs none of them."""
         return Slots()
 
+    @cached_property
+    def _lately(self) -> Lately:
+        return Lately()
+
     def __len__(self) -> int:
         return len(self._slots)
 
@@ -60,12 +66,13 @@ class Known:
                 self._remember(url, page)
             found[url] = page
         if others:
-            found |= self._look_up(others)
+            found |= self._find_others(others)
         return found
 
     def add(self, url: str, page: int) -> None:
         """The URL must be new."""
         self._slots.put(code_of(url), page)
+        self._lately.put(url, page)
         self._remember(url, page)
 
     def add_all(self, urls: Iterable[str]) -> None:
@@ -73,6 +80,17 @@ class Known:
         codes = np.fromiter(map(code_of, urls), dtype=np.uint64)
         first = len(self)
         self._slots.put_all(codes, np.arange(first, first + len(codes), dtype=np.uint32))
+
+    def _find_others(self, urls: Sequence[str]) -> dict[str, int]:
+        """The pages of those that are in no dictionary."""
+        found, others = self._lately.find(urls)
+        asked = self._look_up(others)
+        for url, page in asked.items():
+            self._lately.put(url, page)
+        found |= asked
+        for url, page in found.items():
+            self._remember(url, page)
+        return found
 
     def _look_up(self, urls: Sequence[str]) -> dict[str, int]:
         """Of pages whose hashes match, those whose URLs do."""
@@ -86,7 +104,6 @@ class Known:
             for page in candidates:
                 if kept[page] == url:
                     found[url] = page
-                    self._remember(url, page)
         return found
 
     def _remember(self, url: str, page: int) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.frontier import known as known_module
+from minicrawl.frontier import lately as lately_module
 from minicrawl.frontier.known import Known
 
 A, B, C = (f"http://{name}.example/" for name in "abc")
@@ -37,6 +38,7 @@ def known(kept: Kept) -> Known:
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hardly any URL is remembered."""
     monkeypatch.setattr(known_module, "LATELY", 2)
+    monkeypatch.setattr(lately_module, "ROOM", 64)
 
 
 @pytest.fixture
