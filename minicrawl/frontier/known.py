@@ -81,6 +81,10 @@ class Known:
         first = len(self)
         self._slots.put_all(codes, np.arange(first, first + len(codes), dtype=np.uint32))
 
+    def be_ready(self) -> None:
+        """All have been added: what must be done once is done now, not while a crawl waits."""
+        self._slots.let_in()
+
     def _find_others(self, urls: Sequence[str]) -> dict[str, int]:
         """The pages of those that are in no dictionary."""
         found, others = self._lately.find(urls)
