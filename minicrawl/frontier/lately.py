@@ -5,7 +5,8 @@ bounded, whatever is met. The bytes lie in a ring, where new ones take the place
 what is left of an older line the beginning is gone, and that is what every look asks for.
 
 line    the URL and its page, each behind a byte that no text has
-place   where a line begins, with some bits of the URL's hash: who has others need not be looked at
+place   where a line begins, and above that six bits of the URL's hash: these tell who moves when
+        there are twice as many slots, and spare most looks at the line of another URL till then
 """
 
 from collections.abc import Iterable
@@ -14,9 +15,11 @@ import numpy as np
 
 ROOM = 1 << 26
 """Bytes: lines of about a million URLs."""
-SLOTS = 1 << 22
+FEWEST_SLOTS, MOST_SLOTS = 1 << 16, 1 << 22
+SLOTS_A_LINE = 4
 
-_HASH_BITS = (1 << 32) - ROOM  # of a place; the others say where
+_HASH_BITS = (1 << 32) - ROOM
+_SLOT_SHIFT = 10  # the six bits are the first ones of a slot among the most
 _BEGIN, _AND, _END = b"\xff", b"\xfe", 0xFE
 """No text has these bytes in UTF-8."""
 
@@ -25,8 +28,8 @@ class Lately:
     """URL -> page. A URL has two slots: its own, and the next one for who was there before."""
 
     def __init__(self) -> None:
-        # Of zeros only what is used takes room.
-        self._places = np.zeros(SLOTS, dtype=np.uint32).data
+        self._places = np.zeros(FEWEST_SLOTS, dtype=np.uint32).data
+        self._lines = 0
         self._ring = bytearray()
         self._next = 0
 
@@ -34,10 +37,10 @@ class Lately:
         """The pages of those that were met lately, and the others."""
         found: dict[str, int] = {}
         others: list[str] = []
-        places, ring = self._places, self._ring
+        places, ring, slots = self._places, self._ring, len(self._places)
         for url in urls:
             code = hash(url)
-            slot = (code >> 32) % SLOTS
+            slot = (code >> _SLOT_SHIFT) % slots
             for place in (places[slot], places[slot ^ 1]):
                 if (place ^ code) & _HASH_BITS:
                     continue
@@ -58,8 +61,20 @@ class Lately:
             begin = 0
         self._next = begin + len(line)
         self._ring[begin : self._next] = line
-        code = hash(url)
-        slot = (code >> 32) % SLOTS
-        if self._places[slot]:
-            self._places[slot ^ 1] = self._places[slot]
-        self._places[slot] = code & _HASH_BITS | begin
+        self._lines += 1
+        if len(self._places) < min(SLOTS_A_LINE * self._lines, MOST_SLOTS):
+            self._grow()
+        self._place(hash(url), begin)
+
+    def _grow(self) -> None:
+        """Twice as many slots."""
+        places = np.asarray(self._places)
+        moves = places & (ROOM * len(places) // FEWEST_SLOTS) > 0
+        self._places = np.concatenate((np.where(moves, 0, places), np.where(moves, places, 0))).data
+
+    def _place(self, code: int, begin: int) -> None:
+        places = self._places
+        slot = (code >> _SLOT_SHIFT) % len(places)
+        if places[slot]:
+            places[slot ^ 1] = places[slot]
+        places[slot] = code & _HASH_BITS | begin

@@ -23,8 +23,9 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hashes_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two slots in all, and places that tell nothing of the hash."""
-    monkeypatch.setattr(lately_module, "SLOTS", 2)
+    """Four slots in all, and places that tell nothing of the hash."""
+    monkeypatch.setattr(lately_module, "FEWEST_SLOTS", 4)
+    monkeypatch.setattr(lately_module, "MOST_SLOTS", 4)
     monkeypatch.setattr(lately_module, "_HASH_BITS", 0)
 
 
@@ -49,13 +50,22 @@ def test_new_bytes_take_the_place_of_the_oldest(lately: Lately) -> None:
 
 @pytest.mark.usefixtures("hashes_alike")
 def test_who_came_last_is_found_however_few_slots_there_are() -> None:
-    lately = Lately()
-    for page, url in enumerate((A, B, C, D)):
+    lately, urls = Lately(), [f"{A}{page}" for page in range(10)]
+    for page, url in enumerate(urls):
         lately.put(url, page)
-        found, others = lately.find([A, B, C, D])
+        found, others = lately.find(urls)
         assert found[url] == page
-        assert len(found) <= 2
-        assert {*found, *others} == {A, B, C, D}
+        assert len(found) <= 4
+        assert {*found, *others} == {*urls}
+
+
+def test_nearly_nobody_is_lost_while_it_grows(lately: Lately) -> None:
+    urls = [f"{A}{page}" for page in range(70_000)]
+    for page, url in enumerate(urls):
+        lately.put(url, page)
+    found, others = lately.find(urls)
+    assert found == {url: page for page, url in enumerate(urls) if url in found}
+    assert len(others) < 3500
 
 
 @pytest.mark.usefixtures("little_room", "hashes_alike")
