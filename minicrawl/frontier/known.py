@@ -19,7 +19,7 @@ from minicrawl.slots import Slots
 
 _CODE = (1 << 64) - 1
 
-LATELY = 1 << 15
+LATELY = 1 << 16
 """URLs of a generation; two generations of those that were met last are in dictionaries."""
 
 UrlsOf = Callable[[Sequence[int]], Mapping[int, str]]
@@ -38,15 +38,13 @@ class Known:
         self._urls_of = urls_of
         self._young: dict[str, int] = {}
         self._old: dict[str, int] = {}
+        self._lately = Lately()
+        self._fresh = 0  # pages from this one on are in the dictionaries only
 
     @cached_property
     def _slots(self) -> Slots:
         """Whoever only reads a store meets no URLs, and needs none of them."""
         return Slots()
-
-    @cached_property
-    def _lately(self) -> Lately:
-        return Lately()
 
     def __len__(self) -> int:
         return len(self._slots)
@@ -72,7 +70,6 @@ class Known:
     def add(self, url: str, page: int) -> None:
         """The URL must be new."""
         self._slots.put(code_of(url), page)
-        self._lately.put(url, page)
         self._remember(url, page)
 
     def add_all(self, urls: Iterable[str]) -> None:
@@ -80,6 +77,7 @@ class Known:
         codes = np.fromiter(map(code_of, urls), dtype=np.uint64)
         first = len(self)
         self._slots.put_all(codes, np.arange(first, first + len(codes), dtype=np.uint32))
+        self._fresh = first + len(codes)
 
     def be_ready(self) -> None:
         """All have been added: what must be done once is done now, not while a crawl waits."""
@@ -113,4 +111,12 @@ class Known:
     def _remember(self, url: str, page: int) -> None:
         self._young[url] = page
         if len(self._young) >= LATELY:
-            self._young, self._old = {}, self._young
+            self._age()
+
+    def _age(self) -> None:
+        """What is in `lately` is there still; the others of the older generation go there now."""
+        fresh = {url: page for url, page in self._old.items() if page >= self._fresh}
+        for url, page in fresh.items():
+            self._lately.put(url, page)
+        self._fresh = max(fresh.values(), default=self._fresh - 1) + 1
+        self._young, self._old = {}, self._young

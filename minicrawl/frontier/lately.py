@@ -37,6 +37,8 @@ class Lately:
         """The pages of those that were met lately, and the others."""
         found: dict[str, int] = {}
         others: list[str] = []
+        if not self._lines:
+            return found, list(urls)
         places, ring, slots = self._places, self._ring, len(self._places)
         for url in urls:
             code = hash(url)

@@ -73,6 +73,20 @@ def test_what_was_met_long_ago_is_looked_up_and_remembered_again(known: Known, k
     assert kept.asked == 2
 
 
+def test_whoever_is_in_no_dictionary_any_more_is_found_without_the_store(
+    known: Known, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_module, "LATELY", 2)
+    kept[0] = C
+    known.add_all([C])
+    urls = [f"{A}{number}" for number in range(20)]
+    for page, url in enumerate(urls, 1):
+        put(known, kept, url)
+        assert known.find([C, urls[page // 2]]) == {C: 0, urls[page // 2]: page // 2 + 1}
+    assert known.find(urls) == {url: page for page, url in enumerate(urls, 1)}
+    assert kept.asked == 1
+
+
 @pytest.mark.usefixtures("forgetful")
 def test_who_is_met_again_and_again_is_never_looked_up(known: Known, kept: Kept) -> None:
     put(known, kept, A)
