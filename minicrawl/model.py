@@ -40,7 +40,8 @@ class FailureKind(StrEnum):
     RESET = "reset"  # the connection ended before the answer did
     PROTOCOL = "protocol"  # what came is no HTTP
     ENCODING = "encoding"  # a Content-Encoding that is broken, unknown or a bomb
-    TOO_LARGE = "too-large"  # headers past any reason; a body past the cap
+    TOO_LARGE = "too-large"  # headers or a body past the cap
+    CROWDED = "crowded"  # the largest of all bodies under way, when they were too large together
     THROTTLED = "throttled"  # 429: asks us to slow down
     SERVER_ERROR = "server-error"  # 5xx
     NOT_FOUND = "not-found"  # 404 and 410
@@ -180,6 +181,7 @@ class State(IntEnum):
     BAD_STATUS = 32
     BAD_REDIRECT = 33
     LOST = 34
+    CROWDED = 35
 
     @property
     def label(self) -> str:

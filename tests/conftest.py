@@ -1,6 +1,7 @@
 """What all tests share: the same examples on every run, and real files where there are any."""
 
 import os
+import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,9 @@ from tests.shared import Absent, find
 # Derandomised: a test that passed yesterday and fails today has met a change, not a new die.
 settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=100)
 settings.load_profile("ci")
+
+# Whoever starts the tests in the background has Ctrl-C ignored, and so would have what they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

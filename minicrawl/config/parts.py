@@ -62,6 +62,8 @@ class Politeness:
     robots: bool = True
     delay_s: float = 1.0
     max_delay_s: float = 60.0
+    max_pause_s: float = 3600.0
+    max_strikes: int = 6
     concurrency: int = 64
     per_host: int = 1
     per_address: int = 8
@@ -75,6 +77,9 @@ class Network:
 
     timeout_s: float = 30.0
     max_body_bytes: int = 10_000_000
+    max_bodies_bytes: int = 15_000_000
+    max_head_bytes: int = 64 * 1024
+    max_codings: int = 3
     resolve: tuple[str, ...] = ()
     allow_private: bool = False
     workers: int | str = "auto"
@@ -88,6 +93,8 @@ class Limits:
     max_redirects: int = 10
     max_tries: int = 5
     max_sitemaps: int = 100
+    max_robots_bytes: int = 512 * 1024
+    max_reading_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

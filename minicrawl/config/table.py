@@ -252,6 +252,21 @@ TABLE = (
         "The longest Crawl-delay of a robots.txt that is obeyed; longer ones count as this.",
     ),
     Setting(
+        POLITENESS,
+        "max_pause_s",
+        "max-pause",
+        kinds.TIME,
+        "The longest pause that a host gets which fails or asks for one.",
+    ),
+    Setting(
+        POLITENESS,
+        "max_strikes",
+        "max-strikes",
+        kinds.whole(1),
+        "Failures of a host, each success taking back half of them, after which its pages fail "
+        "unasked for --max-pause.",
+    ),
+    Setting(
         POLITENESS, "concurrency", "concurrency", kinds.whole(1), "Requests under way at once."
     ),
     Setting(
@@ -286,6 +301,28 @@ TABLE = (
     Setting(NETWORK, "timeout_s", "timeout", kinds.TIME, "Time for a request as a whole."),
     Setting(
         NETWORK, "max_body_bytes", "max-body", kinds.SIZE, "Size at which a body is cut, in bytes."
+    ),
+    Setting(
+        NETWORK,
+        "max_bodies_bytes",
+        "max-bodies",
+        kinds.SIZE,
+        "Size of all bodies under way at once, beyond which the largest is cut; not less than "
+        "--max-body.",
+    ),
+    Setting(
+        NETWORK,
+        "max_head_bytes",
+        "max-head",
+        kinds.SIZE,
+        "Size of the headers of an answer, beyond which it is a failure.",
+    ),
+    Setting(
+        NETWORK,
+        "max_codings",
+        "max-codings",
+        kinds.whole(0),
+        "Codings of a body, one over another, that are undone; more are a failure.",
     ),
     Setting(
         NETWORK,
@@ -335,6 +372,20 @@ TABLE = (
         "max-sitemaps",
         kinds.whole(1),
         "Sitemaps of a host that are read, with --sitemaps.",
+    ),
+    Setting(
+        LIMITS,
+        "max_robots_bytes",
+        "max-robots",
+        kinds.SIZE,
+        "Size of a robots.txt that is read; what comes behind it is not obeyed.",
+    ),
+    Setting(
+        LIMITS,
+        "max_reading_s",
+        "max-reading",
+        kinds.TIME,
+        "Time for reading one page that came, links and title; one that takes longer fails.",
     ),
     # ------------------------------------------------------------ where pages have no end
     Setting(

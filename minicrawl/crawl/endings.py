@@ -46,6 +46,7 @@ POLICIES = {
     FailureKind.PROTOCOL: Policy(1, False),
     FailureKind.ENCODING: Policy(1, False),
     FailureKind.TOO_LARGE: Policy(1, False),
+    FailureKind.CROWDED: Policy(3, False),
     FailureKind.THROTTLED: Policy(5, True),
     FailureKind.SERVER_ERROR: Policy(3, True),
     FailureKind.NOT_FOUND: Policy(1, False),
@@ -190,6 +191,8 @@ def outcome(
 def _why_cut(kind: FailureKind, network: Network) -> str:
     if kind is FailureKind.TOO_LARGE:
         return f"cut at {network.max_body_bytes:,} bytes (--max-body)"
+    if kind is FailureKind.CROWDED:
+        return f"cut as all bodies were over {network.max_bodies_bytes:,} bytes (--max-bodies)"
     if kind is FailureKind.TIMEOUT:
         return f"cut after {network.timeout_s:g} s (--timeout)"
     return f"cut: {kind}"

@@ -149,7 +149,9 @@ class Manners:
         rules = verdict.rules
         self._say_what_is_capped(origin, rules, tell)
         if isinstance(answer, Page) and answer.cut:
-            tell(Noted(text=f"{origin}/robots.txt is obeyed as far as it came: {answer.cut}"))
+            most = f"{self._settings.limits.max_robots_bytes:,} bytes (--max-robots)"
+            why = most if answer.cut is FailureKind.TOO_LARGE else answer.cut
+            tell(Noted(text=f"{origin}/robots.txt is obeyed as far as it came: {why}"))
         if self._settings.scope.sitemaps and clock.rules is None:
             self._await_sitemaps(host, rules.sitemaps)
         self._keep(host, rules, self._clock.today() + verdict.holds_s)
@@ -199,10 +201,17 @@ class Manners:
             return False
         now, clock = self._clock.now(), self._hosts[host]
         self._hosts.strike(host, now, *struck)
-        if clock.ready_at - now > LONG_PAUSE_S:
+        if self._hosts.trouble(host, now) or clock.ready_at - now > LONG_PAUSE_S:
             wait_until = self._clock.today() + clock.ready_at - now
-            self._remember(host, wait_until, trouble=in_words(answer))
+            self._remember(host, wait_until, trouble=self._trouble(clock.strikes, answer))
         return True
+
+    def _trouble(self, strikes: int, answer: Fetched) -> str:
+        polite = self._settings.politeness
+        if strikes < polite.max_strikes:
+            return in_words(answer)
+        rest = f"{strikes} strikes (--max-strikes): no request for {polite.max_pause_s:g} s"
+        return f"{in_words(answer)}; {rest}"
 
     def _remember(
         self, host: int, wait_until: float | None = None, *, trouble: str | None = None
@@ -217,7 +226,7 @@ class Manners:
         """The answer at the end of a few redirects."""
         url = f"{origin}/robots.txt"
         for _ in range(MOST_REDIRECTS + 1):
-            answer = await self._ask(url, robots.MAX_BYTES)
+            answer = await self._ask(url, self._settings.limits.max_robots_bytes)
             if isinstance(answer, Page) and answer.cut and answer.broke_off:
                 return Failed(kind=answer.cut, detail=f"{url} broke off")
             if not isinstance(answer, Moved):

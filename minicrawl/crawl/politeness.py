@@ -7,7 +7,7 @@ scheme alone share requests and pauses, but no trouble.
 
 guest    whoever asks a host in the turn of another one: it goes before the host's own pages
 strike   a failure that counts against the host: it did not answer, or asked us to slow down
-down     a host with too many strikes: for a while its pages are settled without asking
+down     a host with `max_strikes`: for `max_pause_s` its pages are settled without asking
 """
 
 from collections import defaultdict, deque
@@ -22,9 +22,6 @@ from minicrawl.model import FailureKind, State
 from minicrawl.web.robots import Rules
 
 FIRST_PAUSE_S = 1.0
-LONGEST_PAUSE_S = 3600.0
-STRIKES_TO_GO_DOWN = 6
-DOWN_FOR_S = 3600.0
 
 
 def remaining_s(until: float, today: float, longest_s: float) -> float:
@@ -161,16 +158,17 @@ class Hosts:
 
     def strike(self, host: int, now: float, kind: FailureKind, wait_s: float | None) -> None:
         """It failed us: a pause that grows, or the one it asked for if that is not over."""
-        clock = self[host]
+        clock, longest_s = self[host], self._politeness.max_pause_s
         clock.strikes += 1
         pause_s = wait_s or FIRST_PAUSE_S * 2 ** min(clock.strikes - 1, 16)
-        clock.ready_at = max(clock.ready_at, now + min(pause_s, LONGEST_PAUSE_S))
-        if clock.strikes >= STRIKES_TO_GO_DOWN:
+        clock.ready_at = max(clock.ready_at, now + min(pause_s, longest_s))
+        if clock.strikes >= self._politeness.max_strikes:
             self.put_down(host, now, State.of(kind))
 
     def put_down(self, host: int, now: float, trouble: State) -> None:
         """For a while its pages need not be asked for."""
-        self[host].trouble, self[host].down_until = trouble, now + DOWN_FOR_S
+        clock = self[host]
+        clock.trouble, clock.down_until = trouble, now + self._politeness.max_pause_s
 
     def spare(self, host: int, now: float, wait_s: float) -> None:
         """It asked an earlier run for a pause that is not over."""

@@ -36,8 +36,6 @@ SMALL = 256 * 1024
 """Bytes that are read in a few milliseconds, whatever they are."""
 _ROBOTS_WEIGHT = 8
 """Rules take so much longer than other bytes."""
-LONGEST_S = 30.0
-"""For one body in the other process."""
 _SHOWN = 200  # characters of what an exception says
 _SIZE_BYTES = 8
 _PIECE_BYTES = 256 * 1024
@@ -55,10 +53,10 @@ class ReaderLost(Exception):
 class Reader:
     """What minicrawl.web reads, read where it does no harm."""
 
-    def __init__(self, wishes: Wishes, small: int = SMALL) -> None:
+    def __init__(self, wishes: Wishes, longest_s: float, small: int = SMALL) -> None:
         self._wishes = wishes
         self._small = small
-        self._other = OtherProcess()
+        self._other = OtherProcess(longest_s)
 
     def is_large(self, page: Page) -> bool:
         """Whether it is read in the other process."""
@@ -119,7 +117,7 @@ def aside(body: bytes) -> IO[bytes]:
 class OtherProcess:
     """Does one task after the other; started with the first, and anew after one that ended it."""
 
-    def __init__(self, longest_s: float = LONGEST_S) -> None:
+    def __init__(self, longest_s: float) -> None:
         self._longest_s = longest_s
         self._process: Process | None = None
         self._turn = asyncio.Lock()
@@ -134,7 +132,9 @@ class OtherProcess:
                 done = True
                 return answer
             except TimeoutError as error:
-                raise ReaderLost(f"it was not read in {self._longest_s:g} s") from error
+                raise ReaderLost(
+                    f"it was not read in {self._longest_s:g} s (--max-reading)"
+                ) from error
             except (OSError, EOFError, asyncio.IncompleteReadError) as error:
                 raise ReaderLost("it ended the process that read it") from error
             finally:

@@ -28,6 +28,7 @@ class Charge:
     politeness: Politeness
     trusted_hosts: frozenset[str]
     wishes: Wishes
+    max_reading_s: float
 
     @classmethod
     def of(cls, settings: Settings, trusted_hosts: Iterable[str] = ()) -> Charge:
@@ -42,11 +43,12 @@ class Charge:
                 with_words=bool(settings.order.focus_words),
                 strip_marks=settings.storing.strip_marks,
             ),
+            max_reading_s=settings.limits.max_reading_s,
         )
 
     def reader(self) -> Reader:
         """One that reads what is wanted."""
-        return Reader(self.wishes)
+        return Reader(self.wishes, self.max_reading_s)
 
 
 class Visitor:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from http import HTTPStatus
 
 from minicrawl.fetch.bodies import Body, Judge, read_body
-from minicrawl.fetch.decoding import UnknownCoding
+from minicrawl.fetch.decoding import UnknownCoding, codings
 from minicrawl.fetch.pace import Pace
 from minicrawl.fetch.transport import Answer
 from minicrawl.model import (
@@ -24,9 +24,6 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.web.headers import is_html, media_type
-
-_MAX_HEADERS_BYTES = 64 * 1024
-_LINE_BYTES = len(": \r\n")
 
 _REDIRECTS: frozenset[int] = frozenset(
     (
@@ -48,19 +45,11 @@ _SUCCESS = 2  # hundred
 _FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
 
 
-async def read_answer(request: Request, answer: Answer, pace: Pace | None = None) -> Fetched:
+async def read_answer(request: Request, answer: Answer, pace: Pace, max_codings: int) -> Fetched:
     """The caller closes the answer."""
-    status, headers = answer.status, answer.headers
-    if _bytes_of(headers) > _MAX_HEADERS_BYTES:
-        return Failed(kind=FailureKind.TOO_LARGE, detail="headers", status=status)
-    if status // 100 == _SUCCESS:
-        return await _page(request, answer, pace)
-    return _no_page(request, status, headers)
-
-
-def _bytes_of(headers: Mapping[str, str]) -> int:
-    text = sum(map(len, headers)) + sum(map(len, headers.values()))
-    return text + len(headers) * _LINE_BYTES
+    if answer.status // 100 == _SUCCESS:
+        return await _page(request, answer, pace, max_codings)
+    return _no_page(request, answer.status, answer.headers)
 
 
 def _no_page(request: Request, status: int, headers: Mapping[str, str]) -> Fetched:
@@ -75,11 +64,11 @@ def _no_page(request: Request, status: int, headers: Mapping[str, str]) -> Fetch
     return Failed(kind=kind, status=status, retry_after=headers.get("retry-after"))
 
 
-async def _page(request: Request, answer: Answer, pace: Pace | None) -> Fetched:
+async def _page(request: Request, answer: Answer, pace: Pace, max_codings: int) -> Fetched:
     status, headers = answer.status, answer.headers
     if status in _EMPTY:
         return Page(status=status, headers=headers, body=b"")
-    body = await _wanted_body(request, answer, pace)
+    body = await _wanted_body(request, answer, pace, max_codings)
     if body is None:
         essence, _ = media_type(headers.get("content-type"))
         return Refused(reason=Refusal.TYPE, detail=essence or "no type", status=status)
@@ -94,14 +83,19 @@ async def _page(request: Request, answer: Answer, pace: Pace | None) -> Fetched:
     )
 
 
-async def _wanted_body(request: Request, answer: Answer, pace: Pace | None) -> Body | Failed | None:
+async def _wanted_body(
+    request: Request, answer: Answer, pace: Pace, max_codings: int
+) -> Body | Failed | None:
     """None: it is not of a kind that is wanted."""
     judge = _judge(request.want, answer.headers.get("content-type"))
     if judge is False:
         return None
-    coding = answer.headers.get("content-encoding", "")
+    names = codings(answer.headers.get("content-encoding", ""))
+    if len(names) > max_codings:
+        told = f"{len(names)} codings, one over another (--max-codings)"
+        return Failed(kind=FailureKind.ENCODING, detail=told)
     try:
-        return await read_body(answer.body, coding, request.max_bytes, judge, pace)
+        return await read_body(answer.body, names, request.max_bytes, judge, pace)
     except UnknownCoding as error:
         return Failed(kind=FailureKind.ENCODING, detail=str(error))
 

@@ -6,12 +6,12 @@ nothing came is a failure.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable, Callable, Sequence
 from typing import Literal, NamedTuple
 
 from minicrawl.fetch.decoding import Decoder
 from minicrawl.fetch.failures import EXPECTED, Fault, failure, kind_of
-from minicrawl.fetch.pace import Breath, Pace
+from minicrawl.fetch.pace import Pace
 from minicrawl.model import Failed, FailureKind
 
 _ENOUGH_TO_TELL = 1445  # bytes; the MIME Sniffing standard looks at no more
@@ -30,18 +30,18 @@ class Body(NamedTuple):
 
 async def read_body(
     pieces: AsyncIterable[bytes],
-    content_encoding: str,
+    codings: Sequence[str],
     cap: int,
     is_wanted: Judge | Literal[True],
-    pace: Pace | None = None,
+    pace: Pace,
 ) -> Body | Failed | None:
     """None: judged by its first bytes it is not wanted, and was read no further.
 
-    Without a pace it has all the time there is. Raises UnknownCoding.
+    Raises UnknownCoding.
     """
-    reading = _Reading(content_encoding, cap, is_wanted)
+    reading = _Reading(codings, cap, is_wanted)
     try:
-        await _read_in_time(reading, pieces, pace or Pace(Breath()))
+        await _read_in_time(reading, pieces, pace)
     except EXPECTED as error:
         if not reading.length:
             return failure(error)
@@ -66,9 +66,9 @@ async def _read_in_time(reading: "_Reading", pieces: AsyncIterable[bytes], pace:
 
 
 class _Reading:
-    def __init__(self, content_encoding: str, cap: int, is_wanted: Judge | Literal[True]) -> None:
+    def __init__(self, codings: Sequence[str], cap: int, is_wanted: Judge | Literal[True]) -> None:
         # One byte beyond the cap tells that there is more.
-        self._decoder = Decoder(content_encoding, limit=cap + 1)
+        self._decoder = Decoder(codings, limit=cap + 1)
         self.cap = cap
         self._judge = None if is_wanted is True else is_wanted
         self._wire_bytes = 0
@@ -92,7 +92,7 @@ class _Reading:
         return len(content)
 
     def cut_here(self) -> None:
-        self.cut = FailureKind.TOO_LARGE
+        self.cut = FailureKind.CROWDED
 
     def _hear(self, judge: Judge) -> None:
         self._content = [b"".join(self._content)]

@@ -48,10 +48,12 @@ class Client:
         connections: int,
         keep_s: float,
         timeout_s: float,
+        max_head_bytes: int,
         pause_s: float = 0.0,
     ) -> None:
         self._make_tls = tls
         self._timeout_s, self._pause_s = timeout_s, pause_s
+        self._max_head_bytes = max_head_bytes
         self._silent: OrderedDict[Place, None] = OrderedDict()  # the last ones that were
         self._turns = asyncio.Semaphore(connections)
         self._idle = Idle(connections, keep_s)
@@ -142,7 +144,10 @@ class Client:
 
     async def _connect_to(self, place: Place, tls: _Tls) -> Connection:
         _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: Connection(self._open.add, self._lost), place.address, place.port, **tls
+            lambda: Connection(self._open.add, self._lost, self._max_head_bytes),
+            place.address,
+            place.port,
+            **tls,
         )
         return connection
 

@@ -21,9 +21,11 @@ class Connection(asyncio.Protocol):
         self,
         when_made: Callable[["Connection"], None],
         when_lost: Callable[["Connection"], None],
+        max_head_bytes: int,
     ) -> None:
         self._when_made = when_made
         self._when_lost = when_lost
+        self._max_head_bytes = max_head_bytes
         self._transport: asyncio.Transport
         self._reader: AnswerReader | None = None
         self._body: list[bytes] = []
@@ -34,7 +36,7 @@ class Connection(asyncio.Protocol):
 
     async def ask(self, question: bytes) -> Head:
         """The head of the answer."""
-        reader = self._reader = AnswerReader()
+        reader = self._reader = AnswerReader(self._max_head_bytes)
         self._transport.write(question)
         if self.is_lost:
             reader.hang_up()

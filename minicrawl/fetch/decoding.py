@@ -8,7 +8,7 @@ choose. A stream that breaks, or breaks off, gives what came before.
 """
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -18,7 +18,6 @@ import zstandard
 ACCEPTED = "gzip, deflate, br, zstd"
 """The codings that a request may offer."""
 
-_MAX_LAYERS = 3
 _MAX_MEMBERS = 1000  # of one gzip stream: each costs time, though it may hold nothing
 _GZIP, _ZLIB, _BARE = 31, 15, -15  # zlib's numbers for what a deflate stream is wrapped in
 _GZIP_HEAD = b"\x1f\x8b"
@@ -28,7 +27,7 @@ _BITE = 64  # bytes; of zstd, each four of them may be a block of 128 KiB
 
 
 class UnknownCoding(Exception):
-    """The message names a coding that cannot be undone, or says that there are too many."""
+    """The message names a coding that cannot be undone."""
 
 
 class _Layer(Protocol):
@@ -202,18 +201,20 @@ _CODINGS: dict[str, Callable[[], _Layer]] = {
 _NO_CODINGS = frozenset(("", "identity", "none", "utf-8"))  # the last two by mistake, but often
 
 
+def codings(content_encoding: str) -> list[str]:
+    """The names of those that a header lists, in the order in which they were done."""
+    names = (name.strip() for name in content_encoding.lower().split(","))
+    return [name for name in names if name not in _NO_CODINGS]
+
+
 class Decoder:
     """Undoes the codings of one body, the last one first, within a limit."""
 
-    def __init__(self, content_encoding: str, limit: int) -> None:
-        names = [name.strip() for name in content_encoding.lower().split(",")]
-        codings = [name for name in reversed(names) if name not in _NO_CODINGS]
-        if len(codings) > _MAX_LAYERS:
-            raise UnknownCoding(f"{len(codings)} codings, one over another")
-        if unknown := [name for name in codings if name not in _CODINGS]:
-            raise UnknownCoding(f"no coding that is known: {unknown[0]!r}")
-        self._layers = [_CODINGS[name]() for name in codings]
-        self._room = [limit] * len(codings)
+    def __init__(self, names: Sequence[str], limit: int) -> None:
+        if unknown := [name for name in names if name not in _CODINGS]:
+            raise UnknownCoding(f"no coding that is known: {unknown[-1]!r}")
+        self._layers = [_CODINGS[name]() for name in reversed(names)]
+        self._room = [limit] * len(names)
         self._room_at_the_end = limit
 
     def decode(self, chunk: bytes) -> bytes:

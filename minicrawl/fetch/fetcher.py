@@ -54,9 +54,9 @@ class Fetcher:
         tls: ssl.SSLContext | None = None,
         transport: "httpx.AsyncBaseTransport | None" = None,
     ) -> None:
-        self._timeout_s = network.timeout_s
+        self._timeout_s, self._max_codings = network.timeout_s, network.max_codings
         self._headers = _own_headers(politeness)
-        self._breath = Breath()
+        self._breath = Breath(network.max_bodies_bytes)
         self._system_lookup = SystemLookup(politeness.concurrency)
         self._resolver = Resolver(
             lookup or self._system_lookup,
@@ -72,6 +72,7 @@ class Fetcher:
                 connections=politeness.concurrency,
                 keep_s=_keep_s(politeness.delay_s),
                 timeout_s=network.timeout_s,
+                max_head_bytes=network.max_head_bytes,
                 pause_s=_pause_s(politeness.delay_s),
             )
         )
@@ -102,7 +103,8 @@ class Fetcher:
             if isinstance(answer, Refused | Failed):
                 return answer
             try:
-                return await read_answer(request, answer, Pace(self._breath, until))
+                pace = Pace(self._breath, until)
+                return await read_answer(request, answer, pace, self._max_codings)
             finally:
                 await answer.aclose()
         except EXPECTED as error:

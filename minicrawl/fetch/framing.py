@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from minicrawl.fetch.failures import Fault
-from minicrawl.fetch.heads import MAX_LINE_BYTES, Head, body_bytes, says
+from minicrawl.fetch.heads import Head, body_bytes, says
 from minicrawl.model import FailureKind
 
 BLANK_LINE = re.compile(rb"\n\r?\n")
@@ -85,6 +85,7 @@ _NEXT_SIZE = re.compile(rb"\r?\n" + _SIZE)
 _PART_OF_NEXT = re.compile(rb"\r?\Z|\r?\n" + _PART_OF_SIZE)
 
 
+_MAX_TRAILERS_BYTES = 32 * 1024
 _MANY_CHUNKS, _TINY_BYTES = 10_000, 8  # so many of so few cost more than they can be worth
 
 
@@ -144,7 +145,7 @@ class ByChunks:
     def _trailers_end(self, held: bytes, at: int) -> int | None:
         blank_line = BLANK_LINE.search(held, at)
         end = blank_line.end() if blank_line else len(held)
-        if end - at > MAX_LINE_BYTES:
+        if end - at > _MAX_TRAILERS_BYTES:
             self.fault = Fault(FailureKind.PROTOCOL, "trailers without end")
         self.ended = blank_line is not None and not self.fault
         return end if self.ended else None

@@ -13,9 +13,6 @@ from typing import NamedTuple
 from minicrawl.fetch.failures import Fault
 from minicrawl.model import FailureKind
 
-MAX_LINE_BYTES = 32 * 1024
-_MAX_HEADERS = 128
-
 _STATUS_LINE = re.compile(r"HTTP/([0-9]{1,3})(?:\.([0-9]{1,3}))?[\t ]+([0-9]{3})(?![0-9])")
 _FOLD = re.compile(rb"\r?\n[\t ]+")
 _LENGTH = re.compile(r"[0-9]{1,18}")
@@ -33,10 +30,6 @@ class Head(NamedTuple):
 def read_head(head: bytes) -> Head:
     """Of all lines before the blank one."""
     lines = _FOLD.sub(b" ", head).decode("latin-1").split("\n")
-    if len(lines) - 1 > _MAX_HEADERS:
-        raise Fault(FailureKind.TOO_LARGE, f"more than {_MAX_HEADERS} headers")
-    if max(map(len, lines)) > MAX_LINE_BYTES:
-        raise Fault(FailureKind.TOO_LARGE, f"a header of more than {MAX_LINE_BYTES} bytes")
     status_line = _STATUS_LINE.match(lines[0])
     if not status_line:
         raise Fault(FailureKind.PROTOCOL, f"no status line: {lines[0][:40]!r}")
@@ -53,11 +46,10 @@ def _fields(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
     """By lower-case name; several of a name joined by commas. Bytes come as Latin-1."""
-    headers: dict[str, str] = {}
-    for written, value in fields:
-        name, text = written.lower(), value if value.isascii() else _text(value)
-        headers[name] = f"{headers[name]}, {text}" if name in headers else text
-    return headers
+    values: dict[str, list[str]] = {}
+    for name, value in fields:
+        values.setdefault(name.lower(), []).append(value if value.isascii() else _text(value))
+    return {name: ", ".join(given) for name, given in values.items()}
 
 
 def _text(value: str) -> str:

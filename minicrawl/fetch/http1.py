@@ -1,6 +1,7 @@
 """HTTP/1.1 as it is asked and answered, without a network: bytes in, values out.
 
 interim   an answer before the answer, such as 100 Continue: skipped
+head      of all answers to a question together, no more than a limit is read
 
 Laws: however the bytes of an answer are split as they come, what is read is the same. What no
 answer may be ends in a fault that is kept, not raised: what came before it still counts.
@@ -11,12 +12,10 @@ from http import HTTPStatus
 
 from minicrawl.fetch.failures import Fault
 from minicrawl.fetch.framing import BLANK_LINE, ByConnection, Framing, framing, is_chunked
-from minicrawl.fetch.heads import MAX_LINE_BYTES, Head, read_head, says
+from minicrawl.fetch.heads import Head, read_head, says
 from minicrawl.model import FailureKind
 
-_MAX_HEAD_BYTES = 64 * 1024 + MAX_LINE_BYTES
 _INTERIM = 1  # hundred
-_MAX_INTERIM = 16
 _MAX_URL = 64 * 1024
 _VERSION = b"HTTP/"
 
@@ -34,7 +33,8 @@ def question(host: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> by
 class AnswerReader:
     """Reads one answer as it comes."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_head_bytes: int) -> None:
+        self._max_head_bytes = max_head_bytes
         self.head: Head | None = None
         self.fault: Fault | None = None
         self.heard = False  # anything at all
@@ -42,7 +42,6 @@ class AnswerReader:
         self._framing: Framing | None = None
         self._held = b""  # of a head that is not whole
         self._head_bytes = 0
-        self._interim = 0
 
     def take(self, piece: bytes) -> bytes:
         """What of the body these bytes hold."""
@@ -96,11 +95,13 @@ class AnswerReader:
         self._check_version()
         end = BLANK_LINE.search(self._held, searched)
         rest = self._held[end.end() :] if end else b""
-        if self._head_bytes - len(rest) > _MAX_HEAD_BYTES:
-            raise Fault(FailureKind.TOO_LARGE, f"a head of more than {_MAX_HEAD_BYTES} bytes")
+        self._head_bytes -= len(rest)
+        if self._head_bytes > self._max_head_bytes:
+            told = f"a head of more than {self._max_head_bytes:,} bytes (--max-head)"
+            raise Fault(FailureKind.TOO_LARGE, told)
         if end:
             self._use(read_head(self._held[: end.start()]))
-            self._held, self._head_bytes = b"", 0
+            self._held = b""
         return rest
 
     def _check_version(self) -> None:
@@ -110,9 +111,6 @@ class AnswerReader:
 
     def _use(self, head: Head) -> None:
         if head.status // 100 == _INTERIM and head.status != HTTPStatus.SWITCHING_PROTOCOLS:
-            self._interim += 1
-            if self._interim > _MAX_INTERIM:
-                raise Fault(FailureKind.PROTOCOL, "nothing but interim answers")
             return
         self._framing = framing(head)
         self.head = head

@@ -2,7 +2,7 @@
 
 Laws: however many bombs come at once, between two turns of the loop no more is decoded than a
 breath and what one piece of one body holds. All bodies under way together are little larger than
-the largest that is allowed: beyond that, the largest of them is cut where it is.
+`max_bytes`, or than what one of them may be: beyond that, the largest of them is cut where it is.
 """
 
 import asyncio
@@ -11,8 +11,6 @@ from typing import NamedTuple, Protocol
 _BREATH_BYTES = 1_000_000
 _BYTES_PER_S = 250e6
 """After more than a breath there is a rest: bombs do not keep the processor for themselves."""
-_MOST_HELD = 1.5
-"""Times the largest body that is allowed."""
 
 
 class Growing(Protocol):
@@ -28,7 +26,8 @@ class Growing(Protocol):
 class Breath:
     """What was decoded in this turn of the loop, and all that is held."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._drawn_bytes = 0
         self._anew = asyncio.Event()
         self._held_bytes = 0
@@ -46,7 +45,7 @@ class Breath:
         self._drawn_bytes += size
         self._held_bytes += size
         self._held[body] = None
-        if self._held_bytes > _MOST_HELD * body.cap:
+        if self._held_bytes > self._max_bytes:
             self._cut_largest()
 
     def let_go(self, body: Growing) -> None:
@@ -73,9 +72,10 @@ class Breath:
         self._anew.set()
 
     def _cut_largest(self) -> None:
-        largest = max(self._held, key=lambda body: body.length)
-        self.let_go(largest)
-        largest.cut_here()
+        if self._held_bytes > max(body.cap for body in self._held):
+            largest = max(self._held, key=lambda body: body.length)
+            self.let_go(largest)
+            largest.cut_here()
 
 
 class Pace(NamedTuple):

@@ -42,6 +42,7 @@ WORDS = {
     State.PROTOCOL: Words("what came is no HTTP", "the detail says what came"),
     State.ENCODING: Words("the body cannot be decoded", "only the server's owner can mend it"),
     State.TOO_LARGE: Words("past any reason", "the detail says what was"),
+    State.CROWDED: Words("too many large bodies at once", "a larger --max-bodies"),
     State.THROTTLED: Words("429: asked to slow down", f"a longer --delay; {_LATER}"),
     State.SERVER_ERROR: Words("5xx: the server is in trouble", _LATER),
     State.NOT_FOUND: Words("404, 410: there is no such page", "nothing: some links are old"),

@@ -24,9 +24,6 @@ from typing import NamedTuple
 
 from minicrawl.model import Failed, FailureKind, Refused
 
-MAX_BYTES = 512 * 1024
-"""What is behind is not obeyed, nor is a line that ends behind it: half a rule is another rule."""
-
 ANSWER_HOLDS_S = 24 * 3600.0
 """How long an answer may be used before it is asked for again; RFC 9309 allows a day."""
 
@@ -197,9 +194,12 @@ FORBID_ALL = Rules(forbidden=("/",))
 
 
 def parse(body: bytes, agent: str, *, cut: bool = False) -> Rules:
-    """What the file says to `agent`, a product token; `cut` if the body's end is missing."""
-    text = _utf8(body[:MAX_BYTES])
-    if cut or len(body) > MAX_BYTES:
+    """What the file says to `agent`, a product token; `cut` if the body's end is missing.
+
+    A line that was cut is not obeyed: half a rule is another rule.
+    """
+    text = _utf8(body)
+    if cut:
         text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
     return _read((line[:_MAX_LINE_BYTES] for line in text.splitlines()), agent)
 

@@ -1,8 +1,9 @@
 """PageRank of a graph that is several times larger than the memory it may take.
 
-`python -m tests.bench.blocks` writes a synthetic graph as a file, ranks it in a process of its own
-with a limit for its memory, and again in memory; it prints what both took, the most memory of each
-process as the system counted it, and how far their scores are apart, summed over all nodes.
+`python -m tests.bench.blocks --into docs/speed.md` writes a synthetic graph as a file, ranks it in
+a process of its own with a limit for its memory, and again in memory; it tells what both took, the
+most memory of each process as the system counted it, and how far their scores are apart, summed
+over all nodes.
 """
 
 import json
@@ -16,7 +17,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.bench.notes import head, machine, row, today
+from tests.bench.notes import circumstances, head, into_document, row, tell
 
 _PORTION = 500_000
 _ERROR = 1e-8
@@ -90,7 +91,8 @@ def distance(one: Path, other: Path) -> float:
 @click.option("--nodes", default=4_000_000, show_default=True)
 @click.option("--links", default=40_000_000, show_default=True)
 @click.option("--memory", default=64, show_default=True, help="In MB, of the whole process.")
-def main(nodes: int, links: int, memory: int) -> None:
+@into_document
+def main(nodes: int, links: int, memory: int, into: Path | None) -> None:
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
         folder = Path(name)
         graph = folder / "graph.txt"
@@ -100,12 +102,13 @@ def main(nodes: int, links: int, memory: int) -> None:
             "in memory, scipy": ranked(_IN_MEMORY, graph, 0, folder),
         }
         apart = distance(*(scores for _, scores in runs.values()))
-    click.echo(f"{today()}: {nodes:,} nodes, {links:,} lines, bound {_ERROR:g}. {machine()}.\n")
-    click.echo("\n".join(head("", "blocks", "links", "iterations", "CPU s", "peak MB")))
+    lines = [f"{circumstances()} {nodes:,} nodes, {links:,} lines, error {_ERROR:g}.", ""]
+    lines += head("", "blocks", "links", "iterations", "CPU s", "peak MB")
     for title, (told, _) in runs.items():
         counts = (f"{told[name]:,}" for name in ("blocks", "edges", "iterations"))
-        click.echo(row(title, *counts, f"{told['cpu_s']:.0f}", f"{told['peak'] / 1e6:.1f}"))
-    click.echo(f"\nThe scores are {apart:.1e} apart, summed over all nodes.")
+        lines.append(row(title, *counts, f"{told['cpu_s']:.0f}", f"{told['peak'] / 1e6:.1f}"))
+    lines += ["", f"The scores are {apart:.1e} apart, summed over all nodes."]
+    tell(lines, "blocks", into)
 
 
 if __name__ == "__main__":

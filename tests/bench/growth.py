@@ -60,7 +60,7 @@ class Nearby:
 
     def __init__(self, web: EndlessWeb, latency_s: float) -> None:
         self._web = web
-        self._reader = Reader(Wishes())
+        self._reader = Reader(Wishes(), longest_s=30.0)
         self._latency_s = latency_s
         self._answered: dict[str, float] = {}
         self.own_s = 0.0

@@ -1,13 +1,14 @@
 """What seeds cost: ten cores of each kind out of a web of a million links.
 
-`python -m tests.bench.seedset` prints the seconds (medians of the rounds, the kinds in turn) by the
-clock and of the processor, once with the hosts of the web, inside which links are dropped, and once
-with every page on a host of its own, so that all links count.
+`python -m tests.bench.seedset --into docs/speed.md` tells the seconds (medians of the rounds, the
+kinds in turn) by the clock and of the processor, once with the hosts of the web, inside which links
+are dropped, and once with every page on a host of its own, so that all links count.
 """
 
 import statistics
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import numpy as np
@@ -17,7 +18,7 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import copying_web
 from minicrawl.ranks.seeds.cores import Kind, Rule
 from minicrawl.ranks.seeds.extraction import between_hosts, extracted
-from tests.bench.notes import head, machine, row, today
+from tests.bench.notes import circumstances, head, into_document, row, tell
 
 Hosts = NDArray[np.int32]
 
@@ -44,14 +45,15 @@ def measure(graph: Csr, hosts: Hosts, count: int, rounds: int) -> Iterator[str]:
 @click.option("--pages", default=92_000, show_default=True, help="Of the web; 11 links each.")
 @click.option("--count", default=10, show_default=True, help="Seeds.")
 @click.option("--rounds", default=3, show_default=True)
-def main(pages: int, count: int, rounds: int) -> None:
+@into_document
+def main(pages: int, count: int, rounds: int, into: Path | None) -> None:
     web = copying_web(pages, np.random.default_rng(1))
-    click.echo(f"{today()}: {web.graph.nodes:,} pages, {web.graph.edges:,} links. {machine()}")
-    for line in head("core", "links that count", "pages in cores", "seconds", "CPU seconds"):
-        click.echo(line)
+    found = f"{web.graph.nodes:,} pages, {web.graph.edges:,} links; {count} seeds"
+    lines = [f"{circumstances()} {found}, median of {rounds}.", ""]
+    lines += head("core", "links that count", "pages in cores", "seconds", "CPU seconds")
     for hosts in (web.host, np.arange(web.graph.nodes, dtype=np.int32)):
-        for line in measure(web.graph, hosts, count, rounds):
-            click.echo(line)
+        lines += measure(web.graph, hosts, count, rounds)
+    tell(lines, "seeds", into)
 
 
 if __name__ == "__main__":

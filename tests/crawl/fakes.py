@@ -351,7 +351,8 @@ async def crawling(
                 hear(scene, event)
 
         # In a loop whose time jumps another process would always be too late.
-        reader = Reader(Charge.of(chosen).wishes, small=sys.maxsize)
+        charge = Charge.of(chosen)
+        reader = Reader(charge.wishes, charge.max_reading_s, small=sys.maxsize)
         crawler = Crawler(chosen, keeper, Visitor(web, reader), gate, clock, tell)
         scene = Scene(crawler, keeper, web, clock)
         beside = during and asyncio.ensure_future(during(scene))

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.config import Politeness
 from minicrawl.crawl.events import Asked, Event
-from minicrawl.crawl.politeness import LONGEST_PAUSE_S, remaining_s
+from minicrawl.crawl.politeness import remaining_s
 from minicrawl.model import FailureKind, State
 from tests.crawl.fakes import NOON, FakeWeb, Scene, crawl, failed, html, in_turn, text, web_of
 
@@ -69,7 +70,7 @@ def test_a_host_that_asked_for_a_pause_is_not_left_alone_for_a_year(
     crawl(web, path, f"{A}/0", for_="5s")
     run = crawl(web, path, later_s=turned_s)
     assert run.states == {f"{A}/0": State.FETCHED}
-    assert web.visits[-1].began <= 1000 + LONGEST_PAUSE_S
+    assert web.visits[-1].began <= 1000 + Politeness().max_pause_s
 
 
 def test_a_date_that_is_over_by_our_clock_is_no_leave_to_ask_at_once(path: Path) -> None:

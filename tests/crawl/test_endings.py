@@ -228,6 +228,7 @@ def test_what_was_wrong_is_said_in_one_line(fetched: Fetched, words: str) -> Non
     ("kind", "words"),
     [
         (FailureKind.TOO_LARGE, "cut at 10,000,000 bytes (--max-body)"),
+        (FailureKind.CROWDED, "cut as all bodies were over 15,000,000 bytes (--max-bodies)"),
         (FailureKind.TIMEOUT, "cut after 30 s (--timeout)"),
         (FailureKind.RESET, "cut: reset"),
     ],

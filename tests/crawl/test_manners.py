@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from minicrawl.config import Settings
+from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.events import Noted, Reason
 from minicrawl.crawl.manners import MOST_REDIRECTS, Manners
-from minicrawl.crawl.politeness import DOWN_FOR_S, Hosts
+from minicrawl.crawl.politeness import Hosts
 from minicrawl.crawl.visiting import Charge, Visitor
 from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused, Request, State, Unchanged
 from minicrawl.store import tables
@@ -363,7 +363,8 @@ def test_a_sitemap_that_another_host_does_not_give_is_not_the_fault_of_this_one(
 def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
     cut = replace(text("User-agent: *\nDisallow: /1\nDisallow: /"), cut=FailureKind.TOO_LARGE)
     _, run = crawl_with(cut, path)
-    assert Noted(text=f"{ROBOTS} is obeyed as far as it came: too-large") in run.events
+    told = "524,288 bytes (--max-robots)"
+    assert Noted(text=f"{ROBOTS} is obeyed as far as it came: {told}") in run.events
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
 
 
@@ -512,9 +513,17 @@ def test_a_host_that_is_down_is_tried_again_after_an_hour(path: Path) -> None:
             assert hosts.trouble(0, clock.now()) is None
             await learn(manners)
         assert hosts.trouble(0, clock.now()) is State.RESET
-        assert hosts.trouble(0, clock.now() + DOWN_FOR_S) is None
+        assert hosts.trouble(0, clock.now() + Politeness().max_pause_s) is None
 
     learning(path, failed(FailureKind.RESET), task)
+
+
+def test_a_host_that_is_let_be_says_after_how_many_strikes(path: Path) -> None:
+    web = FakeWeb(web_of({f"{A}/": ["/1", "/2"]}))
+    web.answers[f"{A}/1"] = web.answers[f"{A}/2"] = failed(FailureKind.SERVER_ERROR)
+    run = crawl(web, path, f"{A}/", max_strikes=2, max_pause="20s", max_tries=1)
+    assert sorted(run.states.values()) == [State.FETCHED, *[State.SERVER_ERROR] * 2]
+    assert trouble_of(path) == "server-error; 2 strikes (--max-strikes): no request for 20 s"
 
 
 def test_an_answer_that_nobody_can_give_is_a_mistake_of_ours(path: Path) -> None:

@@ -1,13 +1,14 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.config import Politeness
-from minicrawl.crawl.politeness import DOWN_FOR_S, LONGEST_PAUSE_S, STRIKES_TO_GO_DOWN, Hosts
+from minicrawl.crawl.politeness import Hosts
 from minicrawl.model import FailureKind, State
 from minicrawl.web.robots import Rules
 
@@ -17,10 +18,9 @@ HOST, OTHER, THIRD = 0, 1, 2
 class Polite:
     """Hosts, and who was told that it may be asked."""
 
-    def __init__(self, *, delay_s: float = 1.0, per_host: int = 1, per_address: int = 8) -> None:
+    def __init__(self, **settings: Any) -> None:
         self.resumed: list[int] = []
-        politeness = Politeness(delay_s=delay_s, per_host=per_host, per_address=per_address)
-        self.hosts = Hosts(politeness, self.resumed.append)
+        self.hosts = Hosts(Politeness(**settings), self.resumed.append)
 
     def told(self, now: float) -> list[int]:
         """Who is told by now, and was not before."""
@@ -124,11 +124,13 @@ def test_each_strike_doubles_the_pause() -> None:
     assert pauses == [1, 2, 4, 8, 16]
 
 
-def test_no_pause_is_longer_than_an_hour() -> None:
-    polite = Polite()
+def test_no_pause_is_longer_than_the_longest() -> None:
+    polite = Polite(max_pause_s=100)
     for _ in range(100):
         polite.hosts.strike(HOST, 0, FailureKind.RESET, None)
-    assert polite.hosts[HOST].ready_at == LONGEST_PAUSE_S
+    assert polite.hosts[HOST].ready_at == 100
+    polite.hosts.strike(HOST, 10, FailureKind.THROTTLED, 5000)
+    assert polite.hosts[HOST].ready_at == 110
 
 
 def test_success_takes_half_of_the_strikes_away() -> None:
@@ -163,14 +165,13 @@ def test_a_pause_is_never_cut_short_by_another_request() -> None:
     assert set(polite.told(62)) == {HOST}
 
 
-def test_a_host_that_fails_again_and_again_is_down_for_an_hour() -> None:
-    polite = Polite()
-    for strike in range(STRIKES_TO_GO_DOWN):
-        assert polite.hosts.trouble(HOST, strike) is None
-        polite.hosts.strike(HOST, strike, FailureKind.CONNECT, None)
-    last = STRIKES_TO_GO_DOWN - 1
-    assert polite.hosts.trouble(HOST, last + DOWN_FOR_S - 1) is State.CONNECT
-    assert polite.hosts.trouble(HOST, last + DOWN_FOR_S) is None
+def test_a_host_that_fails_again_and_again_is_down_for_the_longest_pause() -> None:
+    polite = Polite(max_strikes=3, max_pause_s=100)
+    for now in range(3):
+        assert polite.hosts.trouble(HOST, now) is None
+        polite.hosts.strike(HOST, now, FailureKind.CONNECT, None)
+    assert polite.hosts.trouble(HOST, 101) is State.CONNECT
+    assert polite.hosts.trouble(HOST, 102) is None
 
 
 def test_a_host_that_answers_is_not_down() -> None:

@@ -17,6 +17,7 @@ from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import html, text
 
 NOTHING = BytesIO()
+LONGEST_S = 30.0
 URL = "http://a.example/"
 WISHES = Wishes(with_words=True, max_links=2)
 FORBIDDING = "User-agent: *\nDisallow: /"
@@ -33,7 +34,7 @@ def _sleep(_: bytes) -> None:
 
 def reading(work: Callable[[Reader], Awaitable[None]], small: int) -> None:
     async def done() -> None:
-        reader = Reader(WISHES, small)
+        reader = Reader(WISHES, LONGEST_S, small)
         try:
             await work(reader)
         finally:
@@ -55,7 +56,7 @@ def test_a_small_page_is_read_on_the_spot() -> None:
 
 def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
     async def work(reader: Reader) -> None:
-        page, here = html("/1", "/2", "/3", title="A"), Reader(WISHES)
+        page, here = html("/1", "/2", "/3", title="A"), Reader(WISHES, LONGEST_S)
         assert await reader.later(page, URL)() == await here.later(page, URL)()
         process = reader._other._process
         assert process is not None
@@ -78,7 +79,7 @@ def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
             raise ReaderLost("why")
 
     async def work(reader: Reader) -> None:
-        reader._other = Lost()
+        reader._other = Lost(LONGEST_S)
         failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
         assert await reader.later(html("/1"), URL)() == failed
         assert await reader.rules(text(FORBIDDING)) == failed
@@ -138,7 +139,7 @@ def test_what_is_large_costs_the_loop_less_than_a_blink(
 
 def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
     async def work() -> None:
-        other = OtherProcess()
+        other = OtherProcess(LONGEST_S)
         try:
             with pytest.raises(ReaderLost, match="it ended the process that read it"):
                 await other.run(_die, NOTHING)
@@ -156,7 +157,7 @@ def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
 def test_a_task_that_does_not_end_is_given_up() -> None:
     async def work() -> None:
         other = OtherProcess(longest_s=0.05)
-        with pytest.raises(ReaderLost, match=r"it was not read in 0\.05 s"):
+        with pytest.raises(ReaderLost, match=r"it was not read in 0\.05 s \(--max-reading\)"):
             await other.run(_sleep, NOTHING)
         assert other._process is None
 
@@ -165,7 +166,7 @@ def test_a_task_that_does_not_end_is_given_up() -> None:
 
 def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
     async def work() -> None:
-        other = OtherProcess()
+        other = OtherProcess(LONGEST_S)
         running = asyncio.create_task(other.run(_sleep, NOTHING))
         while other._process is None:
             await asyncio.sleep(0)

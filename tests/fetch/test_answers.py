@@ -154,10 +154,13 @@ def test_an_unknown_coding_is_a_failure() -> None:
     assert "'lzma'" in failed.detail
 
 
-def test_headers_past_any_reason_are_a_failure() -> None:
-    failed = ask(unread(200, HTML | {"x": "x" * 65_536}))
-    assert isinstance(failed, Failed)
-    assert failed.kind is FailureKind.TOO_LARGE
+def test_more_codings_than_are_undone_are_a_failure() -> None:
+    failed = ask(unread(200, HTML | {"content-encoding": "gzip, identity, br, gzip, gzip"}))
+    assert failed == Failed(
+        kind=FailureKind.ENCODING,
+        detail="4 codings, one over another (--max-codings)",
+        status=200,
+    )
 
 
 def test_what_a_client_raises_is_a_failure() -> None:

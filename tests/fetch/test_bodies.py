@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from minicrawl.fetch.bodies import Body, read_body
-from minicrawl.fetch.decoding import UnknownCoding
+from minicrawl.fetch.decoding import UnknownCoding, codings
 from minicrawl.fetch.failures import Fault
 from minicrawl.fetch.pace import Breath, Pace
 from minicrawl.model import Failed, FailureKind
+
+BREATH = Breath(max_bytes=1_000_000)
 
 
 class Chunks:
@@ -32,7 +34,7 @@ def wanted(first_bytes: bytes) -> bool:
 
 
 def read(chunks: Chunks, cap: int = 100, coding: str = "") -> Body | Failed | None:
-    return asyncio.run(read_body(chunks, coding, cap, wanted))
+    return asyncio.run(read_body(chunks, codings(coding), cap, wanted, Pace(BREATH)))
 
 
 def test_a_body_is_all_its_chunks() -> None:
@@ -84,7 +86,7 @@ class Drip(Chunks):
 
 
 def read_in_no_time(chunks: Chunks) -> Body | Failed | None:
-    return asyncio.run(read_body(chunks, "", 100, wanted, Pace(Breath(), until=0)))
+    return asyncio.run(read_body(chunks, (), 100, wanted, Pace(BREATH, until=0)))
 
 
 def test_a_body_that_is_late_is_what_came_of_it() -> None:
@@ -106,7 +108,7 @@ def test_a_coding_that_breaks_off_gives_what_came_of_it() -> None:
     assert body.content
 
 
-@pytest.mark.parametrize("coded", [b"no gzip", gzip.compress(b"abc")[:9]])
+@pytest.mark.parametrize("coded", [b"no gzip", gzip.compress(b"abc", mtime=0)[:9]])
 def test_a_coding_of_which_nothing_came_is_a_failure(coded: bytes) -> None:
     failed = read(Chunks(coded), coding="gzip")
     assert isinstance(failed, Failed)

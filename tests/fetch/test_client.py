@@ -32,6 +32,7 @@ def client(
         connections=connections,
         keep_s=keep_s,
         timeout_s=timeout_s,
+        max_head_bytes=10_000,
         pause_s=pause_s,
     )
 

@@ -42,7 +42,7 @@ class Call:
         self.told: list[str] = []
         self.line = Line()
         self.connection = Connection(
-            lambda _: self.told.append("made"), lambda _: self.told.append("lost")
+            lambda _: self.told.append("made"), lambda _: self.told.append("lost"), 10_000
         )
         self.connection.connection_made(self.line)
 

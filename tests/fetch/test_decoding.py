@@ -9,7 +9,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.fetch.decoding import Decoder, UnknownCoding
+from minicrawl.fetch.decoding import Decoder, UnknownCoding, codings
 
 PAGE = b"".join(b"<p><a href=/%d>page %d</a>\n" % (page, page * page) for page in range(2000))
 LIMIT = 1_000_000
@@ -33,7 +33,7 @@ CODERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def decoded(coding: str, coded: bytes, step: int = 1 << 16, limit: int = LIMIT) -> bytes:
-    return fed(Decoder(coding, limit), coded, step)
+    return fed(Decoder(codings(coding), limit), coded, step)
 
 
 def fed(decoder: Decoder, coded: bytes, step: int = 1 << 16) -> bytes:
@@ -43,23 +43,23 @@ def fed(decoder: Decoder, coded: bytes, step: int = 1 << 16) -> bytes:
 @pytest.mark.parametrize("coding", CODERS)
 @pytest.mark.parametrize("step", [1, 17, 1 << 16])
 def test_what_was_coded_comes_back_however_it_is_cut(coding: str, step: int) -> None:
-    decoder = Decoder(coding, LIMIT)
+    decoder = Decoder(codings(coding), LIMIT)
     assert fed(decoder, CODERS[coding](PAGE), step) == PAGE
     assert decoder.whole
     assert not decoder.broken
 
 
-@pytest.mark.parametrize("coding", set(CODERS) - {"identity", ""})
+@pytest.mark.parametrize("coding", sorted(set(CODERS) - {"identity", ""}))
 @pytest.mark.parametrize("step", [1, 1 << 16])
 def test_no_more_than_the_limit_comes_back(coding: str, step: int) -> None:
     assert decoded(coding, CODERS[coding](PAGE), step, limit=1000) == PAGE[:1000]
     assert decoded("identity", PAGE, limit=1000) == PAGE[:1000]
 
 
-@pytest.mark.parametrize("coding", set(CODERS) - {"identity", ""})
+@pytest.mark.parametrize("coding", sorted(set(CODERS) - {"identity", ""}))
 def test_a_stream_that_breaks_off_gives_what_came_before(coding: str) -> None:
     coded = CODERS[coding](PAGE)
-    decoder = Decoder(coding, LIMIT)
+    decoder = Decoder(codings(coding), LIMIT)
     begun = fed(decoder, coded[: len(coded) * 9 // 10], 100)
     assert PAGE.startswith(begun)
     assert not decoder.whole
@@ -67,9 +67,9 @@ def test_a_stream_that_breaks_off_gives_what_came_before(coding: str) -> None:
     assert begun or coding == "zstd"
 
 
-@pytest.mark.parametrize("coding", set(CODERS) - {"identity", "", " deflate "})
+@pytest.mark.parametrize("coding", sorted(set(CODERS) - {"identity", "", " deflate "}))
 def test_what_is_not_of_the_coding_is_broken_and_gives_nothing(coding: str) -> None:
-    decoder = Decoder(coding, LIMIT)
+    decoder = Decoder(codings(coding), LIMIT)
     assert fed(decoder, PAGE) == b""
     assert decoder.broken
     assert decoder.decode(CODERS[coding](PAGE)) == b""
@@ -79,14 +79,14 @@ def test_what_is_not_of_the_coding_is_broken_and_gives_nothing(coding: str) -> N
 def test_a_deflate_stream_that_breaks_gives_what_came_before(step: int) -> None:
     coded = bytearray(gzip.compress(PAGE))
     coded[-8] ^= 1  # its checksum
-    decoder = Decoder("gzip", LIMIT)
+    decoder = Decoder(codings("gzip"), LIMIT)
     assert fed(decoder, bytes(coded), step) == PAGE
     assert decoder.broken
     assert not decoder.whole
 
 
 def test_a_brotli_stream_that_breaks_gives_nearly_all_that_came_before() -> None:
-    decoder = Decoder("br", LIMIT)
+    decoder = Decoder(codings("br"), LIMIT)
     begun = fed(decoder, brotli.compress(PAGE) + b"junk")
     assert PAGE.startswith(begun)
     assert len(begun) > 0.9 * len(PAGE)
@@ -102,7 +102,7 @@ def test_what_is_saved_of_a_broken_stream_is_within_the_limit() -> None:
 @pytest.mark.parametrize("step", [1, 2, 1 << 16])
 def test_gzip_members_and_zstd_frames_are_read_one_after_another(step: int) -> None:
     for coding in ("gzip", "zstd"):
-        decoder = Decoder(coding, LIMIT)
+        decoder = Decoder(codings(coding), LIMIT)
         coded = CODERS[coding](b"one ") + CODERS[coding](b"two ") + CODERS[coding](b"three")
         assert fed(decoder, coded, step) == b"one two three"
         assert decoder.whole
@@ -111,14 +111,14 @@ def test_gzip_members_and_zstd_frames_are_read_one_after_another(step: int) -> N
 @pytest.mark.parametrize("step", [1, 1 << 16])
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
 def test_what_follows_the_end_and_begins_nothing_is_padding(coding: str, step: int) -> None:
-    decoder = Decoder(coding, LIMIT)
+    decoder = Decoder(codings(coding), LIMIT)
     assert fed(decoder, CODERS[coding](PAGE) + b"\0\0\0" + gzip.compress(PAGE), step) == PAGE
     assert decoder.whole
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
 def test_a_stream_of_countless_members_is_not_read_to_its_end(coding: str) -> None:
-    decoder = Decoder(coding, LIMIT)
+    decoder = Decoder(codings(coding), LIMIT)
     assert len(fed(decoder, CODERS[coding](b"a") * 1500)) in (1000, 1001)
 
 
@@ -140,20 +140,15 @@ def test_no_layer_under_the_last_gives_more_than_the_limit() -> None:
     assert decoded("gzip, gzip", inner_bomb, limit=5000) == b""
 
 
-@pytest.mark.parametrize(
-    ("content_encoding", "named"), [("compress", "'compress'"), ("gzip, gzip, gzip, gzip", "4")]
-)
-def test_an_unknown_coding_and_too_many_codings_are_named(
-    content_encoding: str, named: str
-) -> None:
-    with pytest.raises(UnknownCoding, match=named):
-        Decoder(content_encoding, LIMIT)
+def test_an_unknown_coding_is_named() -> None:
+    with pytest.raises(UnknownCoding, match="'compress'"):
+        Decoder(["gzip", "compress"], LIMIT)
 
 
 def test_a_zstd_window_beyond_what_servers_may_ask_for_is_broken() -> None:
     parameters = zstandard.ZstdCompressionParameters(window_log=25)
     stream = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
-    decoder = Decoder("zstd", LIMIT)
+    decoder = Decoder(codings("zstd"), LIMIT)
     assert fed(decoder, stream.compress(bytes(40_000_000)) + stream.flush()) == b""
     assert decoder.broken
 

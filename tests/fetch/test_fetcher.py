@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 import trustme
@@ -162,7 +162,7 @@ KINDS = {
     "HTTP/2": FailureKind.PROTOCOL,
     "a status of two digits": FailureKind.PROTOCOL,
     "no HTTP, and no end": FailureKind.PROTOCOL,
-    "nothing but 100 Continue": FailureKind.PROTOCOL,
+    "nothing but 100 Continue": FailureKind.TOO_LARGE,
     "two lengths": FailureKind.PROTOCOL,
     "a header too long": FailureKind.TOO_LARGE,
     "a header without end": FailureKind.TOO_LARGE,
@@ -293,6 +293,38 @@ def test_a_body_without_end_is_read_to_the_cap() -> None:
     assert isinstance(page, Page)
     assert (page.body, page.cut) == (b"x" * 50_000, FailureKind.TOO_LARGE)
     assert server.sent < 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("headers", "limit", "detail"),
+    [
+        (
+            ["X: " + "x" * 900],
+            {"max_head_bytes": 900},
+            "a head of more than 900 bytes (--max-head)",
+        ),
+        (
+            ["Content-Encoding: gzip, gzip"],
+            {"max_codings": 1},
+            "2 codings, one over another (--max-codings)",
+        ),
+    ],
+)
+def test_what_an_answer_may_be_is_set(
+    headers: list[str], limit: dict[str, Any], detail: str
+) -> None:
+    async def ask(server: Wire, network: Network) -> Fetched:
+        async with fetcher(network=network) as asker:
+            return await asker.fetch(Request(url=server.url()))
+
+    async def talk(server: Wire) -> list[Fetched]:
+        return [await ask(server, Network(**given)) for given in ({}, limit)]
+
+    headers = ["Content-Type: text/html", *headers]
+    free, bound = meet([answer(gzip.compress(gzip.compress(PAGE)), headers=headers)] * 2, talk)
+    assert isinstance(free, Page)
+    assert isinstance(bound, Failed)
+    assert bound.detail == detail
 
 
 def test_a_url_is_asked_for_as_it_is_spelled() -> None:

@@ -15,12 +15,12 @@ async def once() -> AsyncIterator[bytes]:
 
 def test_bombs_that_come_at_once_are_decoded_in_a_turn_of_the_loop_each() -> None:
     async def work() -> list[int]:
-        pace, done = Pace(Breath()), 0
+        pace, done = Pace(Breath(10_000_000)), 0
         turns: list[int] = []
 
         async def read() -> None:
             nonlocal done
-            assert await read_body(once(), "gzip", 10_000_000, True, pace) == Body(
+            assert await read_body(once(), ["gzip"], 10_000_000, True, pace) == Body(
                 bytes(5_000_000), len(BOMB), cut=None
             )
             done += 1
@@ -57,11 +57,11 @@ def in_loop(work: Callable[[], Coroutine[None, None, None]]) -> None:
 
 def test_a_little_of_many_bodies_is_decoded_in_one_turn() -> None:
     async def work() -> None:
-        breath = Breath()
+        breath = Breath(10_000_000)
         for _ in range(100):
-            grow(breath, Part(cap=10_000_000), 10_000)
+            grow(breath, Part(), 10_000)
         assert not breath.is_out
-        grow(breath, Part(cap=10_000_000), 1)
+        grow(breath, Part(), 1)
         assert breath.is_out
         await breath.wait()
         assert not breath.is_out
@@ -69,9 +69,9 @@ def test_a_little_of_many_bodies_is_decoded_in_one_turn() -> None:
     in_loop(work)
 
 
-def test_beyond_one_and_a_half_whole_bodies_the_largest_is_cut_where_it_is() -> None:
+def test_beyond_the_most_the_largest_is_cut_where_it_is() -> None:
     async def work() -> None:
-        breath, small, large, other = Breath(), Part(), Part(), Part()
+        breath, small, large, other = Breath(1500), Part(), Part(), Part()
         for body, size in ((large, 900), (small, 100), (other, 500)):
             grow(breath, body, size)
         assert not large.is_cut
@@ -83,5 +83,16 @@ def test_beyond_one_and_a_half_whole_bodies_the_largest_is_cut_where_it_is() -> 
         breath.let_go(large)
         grow(breath, Part(), 500)
         assert not small.is_cut
+
+    in_loop(work)
+
+
+def test_one_body_alone_may_be_as_large_as_its_cap() -> None:
+    async def work() -> None:
+        breath, sitemap, page = Breath(1500), Part(cap=5000), Part()
+        grow(breath, sitemap, 5000)
+        assert not sitemap.is_cut
+        grow(breath, page, 1)
+        assert sitemap.is_cut
 
     in_loop(work)

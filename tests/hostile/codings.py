@@ -9,7 +9,7 @@ import brotli  # type: ignore[import-untyped]  # it comes without types
 import zstandard
 
 from tests.fetch.wire import Answer, Then, answer
-from tests.hostile.fault import BAD_CODING, BEGIN, ENCODING, LARGE, PAGE, Fault
+from tests.hostile.fault import BAD_CODING, BEGIN, CROWDED, ENCODING, LARGE, PAGE, Fault
 
 _BOMB_BYTES = 64 * 1024 * 1024
 
@@ -53,13 +53,13 @@ def _bare_deflate(body: bytes) -> bytes:
 
 _TEN = b"".join(b"%d," % number for number in range(20_000))
 CODINGS = {
-    **{f"{name} bomb": coded(name, partial(_bomb, name), LARGE) for name in _CODERS},
+    **{f"{name} bomb": coded(name, partial(_bomb, name), LARGE, CROWDED) for name in _CODERS},
     **{
-        f"{name} bomb in gzip": coded(f"{name}, gzip", partial(_wrapped_bomb, name), LARGE)
+        f"{name} bomb in gzip": coded(f"{name}, gzip", partial(_wrapped_bomb, name), LARGE, CROWDED)
         for name in _CODERS
     },
     "gzip thrice": coded(
-        "gzip, gzip, gzip", lambda: gzip.compress(gzip.compress(_bomb("gzip"))), LARGE
+        "gzip, gzip, gzip", lambda: gzip.compress(gzip.compress(_bomb("gzip"))), LARGE, CROWDED
     ),
     "gzip ten times": coded(", ".join(["gzip"] * 10), lambda: b"x", ENCODING),
     "truncated gzip": coded("gzip", lambda: gzip.compress(_TEN)[:9000], BAD_CODING),

@@ -11,6 +11,7 @@ MAX_BODY_BYTES = 10_000_000
 PAGE, MOVED, BAD_REDIRECT = "page", "moved", "failed:bad-redirect"
 LATE, BROKEN = f"page, cut after {DEADLINE_S:g} s (--timeout)", "page, cut: reset"
 JUNK, BAD_CODING = "page, cut: protocol", "page, cut: encoding"
+CROWDED = "page, cut as all bodies were over 15,000,000 bytes (--max-bodies)"
 LARGE, TAMPERED = f"page, cut at {MAX_BODY_BYTES:,} bytes (--max-body)", "page, cut: tls"
 DNS, CONNECT, TLS = "failed:dns", "failed:connect", "failed:tls"
 TIMEOUT, RESET, PROTOCOL = "failed:timeout", "failed:reset", "failed:protocol"
@@ -44,8 +45,10 @@ def says(outcome: str, *pieces: bytes, then: Then = Then.CLOSE, **more: str) -> 
 
 
 def floods(*pieces: bytes, tls: str = "") -> Fault:
-    """A server whose body has no end: the cap or the deadline cuts it, whichever comes first."""
-    return Fault(outcomes=(LARGE, LATE), answers=lambda: (Answer(pieces, Then.REPEAT),), tls=tls)
+    """A server whose body has no end: a cap or the deadline cuts it, whichever comes first."""
+    return Fault(
+        outcomes=(LARGE, CROWDED, LATE), answers=lambda: (Answer(pieces, Then.REPEAT),), tls=tls
+    )
 
 
 def leads(*targets: bytes, outcome: str = BAD_REDIRECT) -> Fault:

@@ -69,7 +69,7 @@ _SLOW = {
     "endless tiny chunks": says(JUNK, CHUNKED, b"1\r\nx\r\n" * 2000, then=Then.REPEAT),
     "endless links": floods(HEAD + b"\r\n", b"<a href=/x>x</a>" * 4096),
     "endless tags": floods(HEAD + b"\r\n", b"<div>" * 8192),
-    "endless 102": says(PROTOCOL, b"HTTP/1.1 102 Processing\r\n\r\n", then=Then.REPEAT),
+    "endless 102": says(TOO_LARGE, b"HTTP/1.1 102 Processing\r\n\r\n", then=Then.REPEAT),
     "endless trailers": Fault(
         outcomes=(JUNK,),
         answers=lambda: (Answer((CHUNKED + CHUNK + b"0\r\n", b"X: y\r\n"), Then.REPEAT),),
@@ -276,7 +276,7 @@ _KNOWN = {
     "silence": TIMEOUT,
     "silence in the headers": TIMEOUT,
     "blank lines without end": TOO_LARGE,
-    "nothing but 100 Continue": PROTOCOL,
+    "nothing but 100 Continue": TOO_LARGE,
     "a length and no body": RESET,
     "a body too short": BROKEN,
     "chunks and no body": RESET,

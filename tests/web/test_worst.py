@@ -17,15 +17,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicrawl.config import Settings
 from minicrawl.web import sitemaps
 from minicrawl.web.encoding import decode
 from minicrawl.web.reader import Wishes, read
-from minicrawl.web.robots import MAX_BYTES, Rules, parse
+from minicrawl.web.robots import Rules, parse
 from minicrawl.web.sitemaps import MAX_URLS
 
 URL = "http://a.example/d/"
 WITH_WORDS = Wishes(with_words=True)
 MB = 1_000_000
+MAX_ROBOTS_BYTES = Settings().limits.max_robots_bytes
 LONGEST_S = 2.0 if sys.gettrace() is None else 10.0
 """For 5 MB of a page; most take a tenth of that. Lines that are counted take longer."""
 
@@ -142,7 +144,7 @@ def rules(line: Callable[[int], bytes]) -> bytes:
     """As many of these lines as are read."""
     body = bytearray(b"User-agent: *\n")
     numbers = count()
-    while len(body) <= MAX_BYTES:
+    while len(body) <= MAX_ROBOTS_BYTES:
         body += line(next(numbers)) + b"\n"
     return bytes(body)
 
@@ -166,7 +168,7 @@ def rules(line: Callable[[int], bytes]) -> bytes:
     ],
 )
 def test_the_worst_robots_txt_is_parsed_and_asked_in_time(body: bytes) -> None:
-    body = body[:MAX_BYTES]
+    body = body[:MAX_ROBOTS_BYTES]
     assert cpu_s(lambda: parse(body, "minicrawl")) < LONGEST_PARSE_S
     asked = parse(body, "minicrawl")
     assert Rules.from_text(asked.text()) == asked
