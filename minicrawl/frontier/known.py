@@ -90,8 +90,9 @@ class Known:
         for url, page in asked.items():
             self._lately.put(url, page)
         found |= asked
-        for url, page in found.items():
-            self._remember(url, page)
+        self._young |= found
+        if len(self._young) >= LATELY:
+            self._age()
         return found
 
     def _look_up(self, urls: Sequence[str]) -> dict[str, int]:
