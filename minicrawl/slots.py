@@ -48,7 +48,7 @@ class Slots:
     def matches_of(self, codes: Iterable[int]) -> list[list[int]]:
         """The same for each of these codes."""
         if self._some_wait:
-            self._let_in()
+            self.let_in()
         shards = self._shards
         found: list[list[int]] = []
         for code in codes:
@@ -65,17 +65,17 @@ class Slots:
     def put(self, code: int, number: int) -> None:
         """One more number under this code."""
         if self._some_wait:
-            self._let_in()
+            self.let_in()
         self._shards[code >> _SHARD_SHIFT].put(code & _KEPT, number)
 
     def drop(self, code: int, number: int) -> None:
         """The number no longer stands under this code, if it did."""
         if self._some_wait:
-            self._let_in()
+            self.let_in()
         self._shards[code >> _SHARD_SHIFT].drop(code & _KEPT, number)
 
     def put_all(self, codes: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> None:
-        """Many at once, block after block: they find their places when the first one is asked."""
+        """Many at once, block after block: they wait for `let_in`, or until one is asked for."""
         shards = (codes >> np.uint64(_SHARD_SHIFT)).astype(np.uint8)
         entries = codes << np.uint64(_HALF) | numbers + np.uint64(1)
         entries = entries[np.argsort(shards, kind="stable")]
@@ -84,7 +84,10 @@ class Slots:
             shard.wait(entries[start:end])
         self._some_wait = True
 
-    def _let_in(self) -> None:
+    def let_in(self) -> None:
+        """Those who wait find their places: a second for a hundred million of them."""
+        if not self._some_wait:
+            return
         for shard in self._shards:
             shard.let_in()
         self._some_wait = False

@@ -89,6 +89,7 @@ class Crawler:
             self._traps.take_up(pages_by_host)
             for host, count in pages_by_host:
                 self.hosts[host].pages += count
+        self._settler.be_ready()
 
     # ------------------------------------------------------------ from the first to the last
 

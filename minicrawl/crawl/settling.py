@@ -66,6 +66,10 @@ class Settler:
         first = self._frontier.states()[pages] != State.ALIAS
         self.contents.put_all(contents[first].view(np.uint64), pages[first].astype(np.uint32))
 
+    def be_ready(self) -> None:
+        """All contents are known: what must be done once is done now, not while a crawl waits."""
+        self.contents.let_in()
+
     def settle(self, page: int, url: str, ending: Ending, today: float) -> End | None:
         """What the page is from now on; None if it waits again."""
         match ending:

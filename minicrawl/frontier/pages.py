@@ -283,6 +283,7 @@ class Frontier:
         for hosts, paths in tables.homes(connection):
             self.host_of.extend(hosts)
             self._known.add_all(map(add, map(origins.__getitem__, hosts), paths))
+        self._known.be_ready()
         for (depths,) in columns.urls(connection, "depth"):
             self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
 

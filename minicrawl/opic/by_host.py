@@ -31,7 +31,7 @@ _NOBODY = -((_HIGHEST + 1) << 32)
 _SLACK = 256
 """Entries that the front may hold beside two a host."""
 
-LARGE = 512
+LARGE = 1024
 """Pages of a host from which on it keeps candidates, one waiting page in 64."""
 FEWEST = 16
 _ROOM = 64

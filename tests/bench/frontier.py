@@ -103,6 +103,7 @@ class Bench:
         self._leasing.take_up()
         for pages, contents in keeper.contents():
             self._settler.know_contents(pages, contents)
+        self._settler.be_ready()
         self.settled_s = array("f")
         self.turns, self.turned_s = 0, 0.0
 

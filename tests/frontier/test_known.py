@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.frontier import known as known_module
+from minicrawl.frontier import lately as lately_module
 from minicrawl.frontier.known import Known
 
 A, B, C = (f"http://{name}.example/" for name in "abc")
@@ -37,6 +38,7 @@ def known(kept: Kept) -> Known:
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hardly any URL is remembered."""
     monkeypatch.setattr(known_module, "LATELY", 2)
+    monkeypatch.setattr(lately_module, "ROOM", 64)
 
 
 @pytest.fixture
@@ -69,6 +71,20 @@ def test_what_was_met_long_ago_is_looked_up_and_remembered_again(known: Known, k
     assert kept.asked == 2
     assert known.find([B]) == {B: 1}
     assert kept.asked == 2
+
+
+def test_whoever_is_in_no_dictionary_any_more_is_found_without_the_store(
+    known: Known, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_module, "LATELY", 2)
+    kept[0] = C
+    known.add_all([C])
+    urls = [f"{A}{number}" for number in range(20)]
+    for page, url in enumerate(urls, 1):
+        put(known, kept, url)
+        assert known.find([C, urls[page // 2]]) == {C: 0, urls[page // 2]: page // 2 + 1}
+    assert known.find(urls) == {url: page for page, url in enumerate(urls, 1)}
+    assert kept.asked == 1
 
 
 @pytest.mark.usefixtures("forgetful")

@@ -166,6 +166,16 @@ class TestCheckpoints:
             assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == once
             assert all(once)
 
+    def test_who_was_loaded_is_found_without_delay(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, B])
+            crawl.commit()
+            loaded = crawl.loaded()
+            monkeypatch.delattr("minicrawl.slots._Shard.let_in")
+            assert (loaded.find(B), loaded.find(C)) == (1, None)
+
     @pytest.mark.parametrize("window", WINDOWS)
     def test_every_window_is_loaded_as_it_was(self, tmp_path: Path, window: str) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db", Terms(window=window, width=3))) as crawl:
