@@ -36,6 +36,8 @@ SMALL = 256 * 1024
 """Bytes that are read in a few milliseconds, whatever they are."""
 _ROBOTS_WEIGHT = 8
 """Rules take so much longer than other bytes."""
+MOST_TASKS = 2000
+"""Of one process; holes that large bodies leave in its memory end with it."""
 _SHOWN = 200  # characters of what an exception says
 _SIZE_BYTES = 8
 _PIECE_BYTES = 256 * 1024
@@ -115,21 +117,26 @@ def aside(body: bytes) -> IO[bytes]:
 
 
 class OtherProcess:
-    """Does one task after the other; started with the first, and anew after one that ended it."""
+    """Does one task after the other; started with the first, and anew after one that ended it.
 
-    def __init__(self, longest_s: float) -> None:
-        self._longest_s = longest_s
+    After so many tasks it is started anew as well.
+    """
+
+    def __init__(self, longest_s: float, most_tasks: int = MOST_TASKS) -> None:
+        self._longest_s, self._most_tasks = longest_s, most_tasks
         self._process: Process | None = None
+        self._done = 0
         self._turn = asyncio.Lock()
 
     async def run(self, task: Callable[..., T], body: IO[bytes]) -> T:
         """What the task, which must be picklable, answers when it is called with the body."""
         async with self._turn:
-            done = False
+            goes_on = False
             try:
                 async with asyncio.timeout(self._longest_s):
                     answer: T = pickle.loads(await self._ask(pickle.dumps(task), body))
-                done = True
+                self._done += 1
+                goes_on = self._done < self._most_tasks
                 return answer
             except TimeoutError as error:
                 raise ReaderLost(
@@ -138,7 +145,7 @@ class OtherProcess:
             except (OSError, EOFError, asyncio.IncompleteReadError) as error:
                 raise ReaderLost("it ended the process that read it") from error
             finally:
-                if not done:
+                if not goes_on:
                     await self.close()
 
     async def _ask(self, question: bytes, body: IO[bytes]) -> bytes:
@@ -156,6 +163,7 @@ class OtherProcess:
 
     async def _start(self) -> Process:
         """Signals from the terminal are not for it: it ends when its pipe is closed."""
+        self._done = 0
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", _SERVE, stdin=PIPE, stdout=PIPE, start_new_session=True
         )

@@ -28,6 +28,10 @@ def _die(_: bytes) -> None:
     os._exit(1)
 
 
+def _pid(_: bytes) -> int:
+    return os.getpid()
+
+
 def _sleep(_: bytes) -> None:
     time.sleep(60)
 
@@ -174,6 +178,16 @@ def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
         with pytest.raises(asyncio.CancelledError):
             await running
         assert other._process is None
+
+    asyncio.run(work())
+
+
+def test_after_so_many_tasks_a_process_makes_room_for_a_new_one() -> None:
+    async def work() -> None:
+        other = OtherProcess(LONGEST_S, most_tasks=2)
+        pids = [await other.run(_pid, NOTHING) for _ in range(5)]
+        assert [pids.index(pid) for pid in pids] == [0, 0, 2, 2, 4]
+        await other.close()
 
     asyncio.run(work())
 
