@@ -121,7 +121,7 @@ def _caption(shown: Shown) -> Iterator[str]:
     yield f"{shown.name} of {len(scores.values):,} nodes, {shown.edges:,} links"
     if scores.iterations:
         yield f"{scores.iterations:,} iterations, {_error(scores)}"
-    if not scores.converged and math.isfinite(scores.error_bound):
+    if not scores.converged:
         yield "not converged"
 
 
