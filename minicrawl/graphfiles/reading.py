@@ -20,7 +20,7 @@ PIPE: Final = "-"
 
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
-_AT_ONCE = 1 << 20
+_AT_ONCE = 1 << 17
 _LONGEST_LINE = 1 << 20
 
 

@@ -6,8 +6,10 @@ A[i, j] is the weight of the link from node i to node j, 1 where links have none
     pushed(x) = Aᵀ x    each node hands what it has to all nodes that it links to
     through(x) = AᵀA x  both in one pass: what a node sums up it hands on at once
 
-Both follow the rows of the graph as they lie, so that nothing is turned round and memory is that
-of the graph, of the vectors and of one block of links.
+All follow the rows of the graph as they lie, so that nothing is turned round and memory is that
+of the graph, of the vectors and of one block of links. The sums are made by the two loops in C that
+scipy's products of sparse matrices are made of: the products themselves would want a weight for
+each link, and make a vector of all nodes for each block.
 """
 
 from collections.abc import Iterator
@@ -34,6 +36,21 @@ class Block(NamedTuple):
     starts: NDArray[np.int64]
 
 
+class _Rows(NamedTuple):
+    """The same as scipy has it: a matrix of these rows, or turned round, of these columns."""
+
+    starts: NDArray[np.int32]
+    targets: NDArray[np.int32]
+    weights: AnyFloats
+
+
+def _loops() -> Any:
+    """Loaded when they are needed: who has 64 MB for all could not pay 25 for this."""
+    from scipy.sparse import _sparsetools
+
+    return _sparsetools
+
+
 class Adjacency:
     """The matrix of a graph; `weights` lie as its targets do."""
 
@@ -42,20 +59,22 @@ class Adjacency:
         self.weights = weights
         firsts = np.searchsorted(graph.starts, np.arange(0, graph.edges, _LINKS_AT_ONCE))
         self._cuts = np.unique([0, *firsts, graph.nodes]).tolist()
+        self._alike: AnyFloats = np.empty(0)
+        self._loops = _loops()
 
     def pulled(self, x: Vector) -> Vector:
         """A x."""
         sums = np.empty(self.graph.nodes)
         for block in self.blocks():
-            sums[block.nodes] = self._pull(block, self._targets(block), x)
+            sums[block.nodes] = self._pull(self._rows(block, x), x)
         return sums
 
     def through(self, x: Vector) -> Vector:
         """AᵀA x, without a vector of A x."""
         sums = np.zeros(self.graph.nodes)
         for block in self.blocks():
-            targets = self._targets(block)
-            self._push(block, targets, self._pull(block, targets, x), sums)
+            rows = self._rows(block, x)
+            self._push(rows, self._pull(rows, x), sums)
         return sums
 
     def pushed(self, x: Vector) -> Vector:
@@ -72,32 +91,32 @@ class Adjacency:
 
     def push(self, block: Block, xs: AnyFloats, to: AnyFloats) -> None:
         """What the nodes of a block hand on of every row x, which is theirs, is added to `to`."""
-        targets = self._targets(block)
+        rows = self._rows(block, to)
         for x, sums in zip(xs, to, strict=True):
-            self._push(block, targets, x, sums)
+            self._push(rows, x, sums)
 
-    def _targets(self, block: Block) -> NDArray[np.intp]:
-        """Places as wide as an address are looked up and added to twice as fast."""
-        return self.graph.targets[block.links].astype(np.intp)
+    def _rows(self, block: Block, like: AnyFloats) -> _Rows:
+        targets = self.graph.targets[block.links]
+        if self.weights is None:
+            weights = self._ones(len(targets), like)
+        else:
+            weights = self.weights[block.links].astype(like.dtype, copy=False)
+        return _Rows(block.starts.astype(np.int32), targets, weights)
 
-    def _pull(self, block: Block, targets: NDArray[np.intp], x: Vector) -> Vector:
+    def _ones(self, count: int, like: AnyFloats) -> AnyFloats:
+        """The weights of a block whose links have none; the same for all."""
+        if len(self._alike) < count or self._alike.dtype != like.dtype:
+            self._alike = np.ones(max(count, _LINKS_AT_ONCE), dtype=like.dtype)
+        return self._alike[:count]
+
+    def _pull(self, rows: _Rows, x: AnyFloats) -> AnyFloats:
         """What the nodes of a block sum up."""
-        # One place more than links: there the nodes begin that have none, at the end.
-        found = np.empty(len(targets) + 1)
-        found[-1] = 0.0
-        # All targets are nodes: the mode only spares a second look at them.
-        x.take(targets, mode="clip", out=found[:-1])
-        if self.weights is not None:
-            found[:-1] *= self.weights[block.links]
-        sums: Vector = np.add.reduceat(found, block.starts[:-1])
-        sums[block.starts[:-1] == block.starts[1:]] = 0.0
+        sums = np.zeros(len(rows.starts) - 1, dtype=x.dtype)
+        self._loops.csr_matvec(len(sums), len(x), *rows, x, sums)
         return sums
 
-    def _push(self, block: Block, targets: NDArray[np.intp], x: AnyFloats, sums: AnyFloats) -> None:
-        given = np.repeat(x, np.diff(block.starts))
-        if self.weights is not None:
-            given *= self.weights[block.links]
-        np.add.at(sums, targets, given)
+    def _push(self, rows: _Rows, x: AnyFloats, sums: AnyFloats) -> None:
+        self._loops.csc_matvec(len(sums), len(x), *rows, x, sums)
 
     def blocks(self) -> Iterator[Block]:
         """All nodes, some at a time."""

@@ -1,9 +1,10 @@
 """Ranks by those who are compared, each a process of its own that is told a folder and an error.
 
 The folder holds a graph as two arrays, `starts` and `targets` of compressed rows, and as a text of
-links. Each says in one line of JSON what it took from the arrays in memory, or from the text on the
-disk, to the scores, its own structures included, how much memory it held beyond what it held before
-it loaded anything, and the best node with its score; of HITS that is the best authority.
+links. Each loads its libraries; then it says in one line of JSON what it took from the arrays in
+memory, or from the text on the disk, to the scores, its own structures included, how much memory it
+held beyond what it held before it loaded the graph, and the best node with its score; of HITS that
+is the best authority.
 
 They stop where the error of what they have is no more than asked for, as far as they let themselves
 be told. PageRank: scipy and minicrawl by the bound |change| d / (1 - d), networkit by the length of
@@ -43,6 +44,7 @@ def told(work, load=arrays):
 """
 
 MINICRAWL_PAGERANK = """
+import scipy.sparse
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.pagerank import Terms, pagerank
 
@@ -53,6 +55,7 @@ def ranked(graph):
 """
 
 MINICRAWL_HITS = """
+import scipy.sparse
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.hits import hits
 
