@@ -131,12 +131,12 @@ class OtherProcess:
     async def run(self, task: Callable[..., T], body: IO[bytes]) -> T:
         """What the task, which must be picklable, answers when it is called with the body."""
         async with self._turn:
-            goes_on = False
+            done = False
             try:
                 async with asyncio.timeout(self._longest_s):
                     answer: T = pickle.loads(await self._ask(pickle.dumps(task), body))
-                self._done += 1
-                goes_on = self._done < self._most_tasks
+                done = True
+                await self._make_room()
                 return answer
             except TimeoutError as error:
                 raise ReaderLost(
@@ -145,8 +145,16 @@ class OtherProcess:
             except (OSError, EOFError, asyncio.IncompleteReadError) as error:
                 raise ReaderLost("it ended the process that read it") from error
             finally:
-                if not goes_on:
+                if not done:
                     await self.close()
+
+    async def _make_room(self) -> None:
+        """After so many tasks, for a new process, which begins while nobody waits for it."""
+        self._done += 1
+        if self._done >= self._most_tasks:
+            await self.close()
+            with suppress(OSError):  # whoever asks next tries again
+                await self._start()
 
     async def _ask(self, question: bytes, body: IO[bytes]) -> bytes:
         process = self._process or await self._start()
