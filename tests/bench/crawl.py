@@ -147,7 +147,7 @@ def _crawlers(python: Path | None, options: str, folder: Path) -> list[Crawler]:
 
 
 @click.command()
-@click.option("--pages", default=3000, show_default=True, help="Budget of each crawl.")
+@click.option("--pages", default=6000, show_default=True, help="Budget of each crawl.")
 @click.option("--rounds", "count", default=5, show_default=True)
 @click.option("--per-host", default=16, show_default=True, help="Connections to each host.")
 @click.option(
