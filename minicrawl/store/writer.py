@@ -59,6 +59,7 @@ class Store:
         self.path = path
         self.was_cut_off = was_cut_off
         self._connection = connection
+        self._log = _log_of(path)
         self._lock = lock
 
     @classmethod
@@ -66,8 +67,7 @@ class Store:
         """Open the store for writing, or make it; nobody else may have it open so."""
         lock = _lock(path)
         try:
-            place = path.resolve()
-            was_cut_off = place.with_name(f"{place.name}-wal").exists()
+            was_cut_off = _log_of(path).exists()
             return cls(_connect(path), path, lock, was_cut_off=was_cut_off)
         except BaseException:
             os.close(lock)
@@ -159,9 +159,8 @@ class Store:
 
     def _spare_the_disk(self) -> None:
         """Where there is little room the log does not take all: what is folded needs less."""
-        place = self.path.resolve()
-        log, disk = place.with_name(f"{place.name}-wal"), os.statvfs(place.parent)
-        if log.exists() and 2 * log.stat().st_size > disk.f_bavail * disk.f_frsize:
+        disk = os.statvfs(self._log.parent)
+        if self._log.exists() and 2 * self._log.stat().st_size > disk.f_bavail * disk.f_frsize:
             with suppress(NoRoom):  # the batch is safe; who needs room next will say so
                 self.compact()
 
@@ -191,6 +190,12 @@ class Store:
         """A full disk may have rolled back already."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
+
+
+def _log_of(path: Path) -> Path:
+    """SQLite puts it beside the file that a link leads to."""
+    place = path.resolve()
+    return place.with_name(f"{place.name}-wal")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
