@@ -54,6 +54,26 @@ def test_what_is_dropped_is_gone_and_all_else_is_found(
         assert sorted(slots.matches(code)) == sorted(alike)
 
 
+CLUSTERS = st.builds(lambda home, near: (home << 27) + near, st.integers(0, 30), st.integers(0, 9))
+
+
+@given(st.lists(st.tuples(st.booleans(), CLUSTERS, st.integers(0, 3)), max_size=400))
+def test_who_comes_between_others_moves_them_and_who_goes_lets_them_back(
+    turns: list[tuple[bool, int, int]],
+) -> None:
+    slots, truth = Slots(), set[tuple[int, int]]()
+    for comes, code, number in turns:
+        if (code, number) not in truth and comes:
+            slots.put(code, number)
+            truth.add((code, number))
+        elif not comes:
+            slots.drop(code, number)
+            truth.discard((code, number))
+    assert len(slots) == len(truth)
+    for _, code, _ in turns:
+        assert slots.matches(code) == sorted(n for other, n in truth if other == code)
+
+
 def test_who_is_at_home_stays_when_others_move_up() -> None:
     slots = Slots()
     neighbours = [(5 << 27, 1), ((5 << 27) + 1, 2), (7 << 27, 3)]  # at home in slots 5, 5 and 7

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from minicrawl.config import Settings
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import ORDERS
@@ -45,8 +43,7 @@ class Leasing:
     def take_up(self) -> None:
         """Who waits at the beginning."""
         self.order.grow(range(len(self._frontier)))
-        waiting = np.flatnonzero(self._frontier.states() == State.UNREAD)
-        self.queue.wait(waiting.astype(np.uint32))
+        self.queue.wait(self._frontier.in_state(State.UNREAD))
         if self._share_again:
             for document in self._keeper.documents():
                 self.refresh.saw(document)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, repeat
@@ -38,6 +38,7 @@ from minicrawl.web.urls import split
 _DEEPEST = 255
 _ROWS_AT_ONCE = 1 << 16
 _PAGES_AT_ONCE = 1 << 18
+_STATES_AT_ONCE = 1 << 21
 
 
 def _nobody_knows(pages: Sequence[int]) -> Mapping[int, str]:
@@ -207,6 +208,12 @@ class Frontier:
         """The state of every page; a view: let go of it before pages are born."""
         return np.frombuffer(self.state, dtype=np.uint8)
 
+    def in_state(self, *states: State) -> Iterator[NDArray[np.uint32]]:
+        """The pages in these states, block by block."""
+        for first in range(0, len(self), _STATES_AT_ONCE):
+            block = self.states()[first : first + _STATES_AT_ONCE]
+            yield (first + np.flatnonzero(np.isin(block, states))).astype(np.uint32)
+
     # ------------------------------------------------------------ checkpoints
 
     @property
@@ -291,17 +298,17 @@ class Frontier:
         saved, key, measures = tables.saved(connection), array("q"), tables.measures(connection)
         for states, keys, history, g_time in columns.frontier(connection, *_SAVED):
             self.state += states.tobytes()
+            self.counts.update(dict(enumerate(np.bincount(states).tolist())))
             key.frombytes(keys.tobytes())
             self.window.restore(history, g_time, measures)
             measures = {}  # all are restored with the first block
-        states = self.states()
-        flags = bytearray((states != State.UNREAD).astype(np.uint8).tobytes())
+        flags = bytearray(self.states() != State.UNREAD)
         self.ledger.restore(key, flags, saved.totals)
         self._changes = Changes(len(self))
-        self.counts.update(dict(enumerate(np.bincount(states).tolist())))
         self.last_seq = saved.watermark
-        for page in np.flatnonzero(np.isin(states, STANDS_FOR_ANOTHER)).tolist():
-            self.books.forwards[page] = self.spending_of(page).links[0]
+        for pages in self.in_state(*STANDS_FOR_ANOTHER):
+            for page in pages.tolist():
+                self.books.forwards[page] = self.spending_of(page).links[0]
 
 
 _SAVED: tuple[columns.Column, ...] = ("state", "key", "history", "g_time")

@@ -35,7 +35,6 @@ LARGE = 1024
 """Pages of a host from which on it keeps candidates, one waiting page in 64."""
 FEWEST = 16
 _ROOM = 64
-_AT_ONCE = 1 << 20
 _NO_PAGES = np.empty(0, dtype=np.uint32)
 
 
@@ -92,14 +91,14 @@ class ByHost:
             queue.pages.append(page)
             self._offer(page, queue)
 
-    def wait(self, pages: NDArray[np.uint32]) -> None:
+    def wait(self, blocks: Iterable[NDArray[np.uint32]]) -> None:
         """Pages by the million, in ascending order, wait from now on."""
-        for start in range(0, len(pages), _AT_ONCE):
-            block = pages[start : start + _AT_ONCE]
+        for block in blocks:
             hosts = np.frombuffer(self._host_of, dtype=np.uint32)[block]
             order = np.argsort(hosts, kind="stable")
-            found, ends = np.unique(hosts[order], return_index=True)
-            for host, mine in zip(found.tolist(), np.split(block[order], ends[1:]), strict=True):
+            found, firsts = np.unique(hosts[order], return_index=True)
+            _, *parts = np.split(block[order], firsts)
+            for host, mine in zip(found.tolist(), parts, strict=True):
                 self._queue(host).pages.frombytes(mine.tobytes())
         for queue in self._queues:
             queue.candidates = None

@@ -10,7 +10,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from minicrawl.opic import by_host
 from minicrawl.opic.by_host import FEWEST, LARGE, ByHost
 
 
@@ -137,16 +136,15 @@ def test_pages_that_were_there_before_may_be_given_cash() -> None:
 
 @pytest.mark.parametrize("large", [4, LARGE])
 def test_pages_that_wait_from_the_start_come_in_the_same_order(
-    large: int, monkeypatch: pytest.MonkeyPatch
+    large: int,
 ) -> None:
-    monkeypatch.setattr(by_host, "_AT_ONCE", 7)
     one, other = World(large=large), World(large=large)
     for number in range(40):
         one.birth(number % 3, [number * 7 % 5])
     other.keys.extend(one.keys)
     other.flags.extend(one.flags)
     other.host_of.extend(one.host_of)
-    other.schedule.wait(np.arange(40, dtype=np.uint32))
+    other.schedule.wait(np.split(np.arange(40, dtype=np.uint32), (7, 30)))
     for _ in one.keys:
         page = one.take()
         assert page is not None
