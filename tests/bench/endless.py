@@ -71,16 +71,25 @@ class EndlessWeb:
         return page
 
     def _url(self, host: int, page: int) -> str:
-        if not page:
-            return f"http://site{host}.example/"
-        section, slug = _SECTIONS[page % len(_SECTIONS)], _SLUGS[page % len(_SLUGS)]
-        return f"http://site{host}.example/{section}/{slug}-{page}.html"
+        return origin(host) + path_of(page)
 
     def _draw(self) -> float:
         for number in self._drawn:
             return number
         self._drawn = iter(self._rng.random(_DRAWS).tolist())
         return self._draw()
+
+
+def origin(host: int) -> str:
+    return f"http://site{host}.example"
+
+
+def path_of(page: int) -> str:
+    """Of a page by its number in its host."""
+    if not page:
+        return "/"
+    section, slug = _SECTIONS[page % len(_SECTIONS)], _SLUGS[page % len(_SLUGS)]
+    return f"/{section}/{slug}-{page}.html"
 
 
 def _host(url: str) -> int:

@@ -7,7 +7,8 @@ a kill would leave it, and a new process goes on with it; that one ends as it sh
 one goes on with what it left.
 
 A hundred million take hours: `--store PATH` keeps the crawl and, beside it, what was measured; the
-same command goes on with what a run left there that was broken off.
+same command goes on with what a run left there that was broken off. `--made 1e8` writes the first
+hundred million without crawling them, so that what is measured begins there.
 
 RAM is what the process holds beyond what it held before it opened the store. A stall is how much
 later than due something else in the loop had its turn.
@@ -49,6 +50,7 @@ from minicrawl.store.records import FetchRow, Terms
 from minicrawl.store.writer import Store
 from minicrawl.web.urls import Name
 from tests.bench.endless import LINKS, EndlessWeb
+from tests.bench.made import make
 from tests.bench.notes import head, into_document, machine, row, tell, today
 
 SEEDS = 1000
@@ -151,7 +153,8 @@ async def grow(keeper: Keeper, path: Path, stops: list[int], before: int) -> Asy
     """Crawl, and look around at each of the stops; `before` is what the process held so far."""
     web = EndlessWeb(HOSTS + stops[-1] // PAGES_A_HOST)
     if len(keeper.frontier):
-        web.go_on(keeper.frontier.origins, np.bincount(keeper.frontier.host_of))
+        origins = keeper.frontier.origins
+        web.go_on(origins, np.bincount(keeper.frontier.host_of, minlength=len(origins)))
     else:
         await plant(keeper, map(Name, web.seeds(SEEDS)), 1000)
     bench, pulse = Bench(keeper, web), Pulse()
@@ -277,9 +280,12 @@ def told(stage: Stage) -> str:
     return row(*(f"{value:{form}}" for value, (_, form) in zip(stage, COLUMNS, strict=True)))
 
 
-def report(path: Path, stops: list[int]) -> Iterator[str]:
+def report(path: Path, stops: list[int], made: int) -> Iterator[str]:
+    if made and not path.exists():
+        make(path, made, HOSTS + made // PAGES_A_HOST, SEEDS)
     stages, known = asyncio.run(measure(path, stops)), stops[-1]
-    yield f"{today()}: {known:,} URLs. {machine()}."
+    written = f", {made:,} of them written and not crawled" if made else ""
+    yield f"{today()}: {known:,} URLs{written}. {machine()}."
     yield ""
     yield from head(*(title for title, _ in COLUMNS))
     yield from stages
@@ -314,12 +320,14 @@ def decades(urls: int) -> list[int]:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A store that stays; if it is there, the crawl in it goes on.",
 )
+@click.option("--made", type=float, default=0, help="So many URLs are known at the beginning.")
 @click.option("--go-on", type=click.Path(exists=True, dir_okay=False, path_type=Path), hidden=True)
 @into_document
 def main(
     urls: float,
     folder: Path | None,
     store: Path | None,
+    made: float,
     go_on: Path | None,
     into: Path | None,
 ) -> None:
@@ -327,7 +335,8 @@ def main(
         asyncio.run(_go_on(go_on))
         return
     with TemporaryDirectory(prefix="minicrawl-bench-", dir=folder) as name:
-        lines = list(report(store or Path(name, "crawl.db"), decades(int(urls))))
+        path = store or Path(name, "crawl.db")
+        lines = list(report(path, decades(int(urls)), int(made)))
     tell(lines, "frontier", into)
 
 

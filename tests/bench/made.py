@@ -1,0 +1,147 @@
+"""A store as a crawl of the endless web leaves it, written in minutes instead of crawled for hours.
+
+One page in ten was read, rather the older ones, each with `LINKS` links; the hosts have from some
+hundred to some hundred thousand pages. Cash and histories are drawn; the books balance.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import State
+from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.ledger import Totals
+from minicrawl.opic.money import UNIT
+from minicrawl.opic.windows import TICK_BITS
+from minicrawl.store import tables
+from minicrawl.store.records import (
+    Batch,
+    Checkpoint,
+    DocumentRow,
+    FetchRow,
+    FrontierRow,
+    HostRow,
+    StepRow,
+    Terms,
+    UrlRow,
+)
+from minicrawl.store.writer import Store
+from tests.bench.endless import LINKS, origin, path_of
+
+Numbers = NDArray[np.int64]
+
+_AT_ONCE = 1 << 17
+_BORN_TOGETHER = 10
+_READ = 0.1
+_DIVIDEND = UNIT // 50
+_GIFTS = 0.08  # units that links gave a page, on average; what is left is in the pot
+_AN_HOUR_AGO = 3600.0
+
+
+class Made:
+    """Writes one block of pages after the other."""
+
+    def __init__(self, pages: int, hosts: int, seeds: int) -> None:
+        self._pages, self._hosts, self._seeds = pages, hosts, seeds
+        self._random = np.random.default_rng(0)
+        self._known_of = np.zeros(hosts, dtype=np.int64)
+        self._reads, self._keys = 0, 0
+        self._now = int(pages * _READ * UNIT) >> TICK_BITS
+
+    def blocks(self) -> Iterator[tuple[Batch, Checkpoint]]:
+        """What is committed, and the rows that a checkpoint adds."""
+        hosts = [HostRow(host, origin(host)) for host in range(self._hosts)]
+        for first in range(0, self._pages, _AT_ONCE):
+            pages = np.arange(first, min(first + _AT_ONCE, self._pages))
+            batch = Batch(hosts=hosts, urls=list(self._urls(pages)))
+            hosts = []
+            read = pages[self._random.random(len(pages)) < 2 * _READ * (1 - pages / self._pages)]
+            rows = list(self._rows(pages, read))
+            self._read(read, batch)
+            self._reads += len(read)
+            known, seq = int(pages[-1]) + 1, 2 + self._reads
+            states = {int(State.UNREAD): known - self._reads, int(State.FETCHED): self._reads}
+            batch.counters = {
+                "endowed": [2],
+                "fetched": self._reads,
+                tables.STATES: {str(state): count for state, count in states.items()},
+                tables.RECORDED: self._now << TICK_BITS,
+                tables.STEPS: seq,
+                tables.FETCHES: self._reads,
+            }
+            yield (
+                batch,
+                Checkpoint(
+                    watermark=seq, totals=self._totals(known), born=rows, turned=(), paid=()
+                ),
+            )
+
+    def _urls(self, pages: Numbers) -> Iterator[UrlRow]:
+        hosts = (self._hosts * self._random.random(len(pages)) ** 2).astype(np.int64)
+        seeds = pages < self._seeds
+        hosts[seeds] = pages[seeds]
+        order = np.argsort(hosts, kind="stable")
+        found, firsts, counts = np.unique(hosts[order], return_index=True, return_counts=True)
+        numbers = np.empty(len(pages), dtype=np.int64)
+        numbers[order] = np.arange(len(pages)) + np.repeat(self._known_of[found] - firsts, counts)
+        self._known_of[found] += counts
+        depths = 1 + np.log2(1 + pages // self._seeds).astype(np.int64)
+        columns = (pages, hosts, numbers, depths)
+        for page, host, number, depth in zip(*map(np.ndarray.tolist, columns), strict=True):
+            yield UrlRow(page, host, path_of(number), depth)
+
+    def _rows(self, pages: Numbers, read: Numbers) -> Iterator[FrontierRow]:
+        """The checkpoint: what was read has a history, what was not holds its first unit still."""
+        count, now = len(pages), self._now
+        is_read = np.isin(pages, read, assume_unique=True)
+        gifts = (self._random.exponential(_GIFTS, count) * UNIT).astype(np.int64)
+        keys = gifts + np.where(is_read, -_DIVIDEND, UNIT)
+        self._keys += int(keys.sum())
+        histories = np.where(is_read, UNIT + gifts, 0)
+        births = pages // _BORN_TOGETHER * (now * _BORN_TOGETHER // self._pages)
+        reads = births + ((now - births) * self._random.random(count)).astype(np.int64)
+        steps = np.where(is_read, 2 + self._reads + np.cumsum(is_read), 0)
+        inlinks = 1 + self._random.geometric(0.2, count)
+        states = np.where(is_read, int(State.FETCHED), int(State.UNREAD))
+        times = np.where(is_read, reads, births)
+        columns = (pages, states, keys, histories, times, inlinks, steps)
+        return map(FrontierRow, *map(np.ndarray.tolist, columns))
+
+    def _read(self, read: Numbers, batch: Batch) -> None:
+        """Steps, requests and documents of the pages that were read."""
+        known = int(read[-1]) + 1 if len(read) else 0
+        if not self._reads:
+            batch.steps.append(StepRow(1, 0, Step(Kind.BORN, born=self._seeds)))
+            endowed = Step(Kind.ENDOWED, spending=Spending(range(self._seeds)), amount=self._seeds)
+            batch.steps.append(StepRow(2, 0, endowed))
+        links = (known * self._random.random((len(read), LINKS)) ** 2).astype(np.int64)
+        contents = self._random.integers(-(1 << 63), 1 << 63, len(read)).tolist()
+        numbered = enumerate(zip(read.tolist(), links.tolist(), contents, strict=True), self._reads)
+        for number, (page, mine, content) in numbered:
+            at = _AN_HOUR_AGO + number
+            visit = Step(Kind.VISIT, page, _BORN_TOGETHER, Spending(sorted({*mine} - {page})))
+            batch.steps.append(StepRow(3 + number, State.FETCHED, visit))
+            batch.fetches.append(FetchRow(page, at, "page", 200, 30_000, 0.1, ""))
+            etag = '"5f3c-61a8"'
+            batch.documents.append(
+                DocumentRow(page, f"Page {page}", 200, etag, None, content, False, at, at, 1, 0)
+            )
+
+    def _totals(self, known: int) -> Totals:
+        minted = (known + self._seeds) * UNIT
+        pot = minted - self._keys - _DIVIDEND * self._reads
+        unread = known - self._reads
+        return Totals(minted, self._now << TICK_BITS, _DIVIDEND, 0, pot, unread, -1)
+
+
+def make(path: Path, pages: int, hosts: int, seeds: int) -> None:
+    """Write the store."""
+    with closing(Store.open(path)) as store:
+        store.agree(Terms())
+        for batch, checkpoint in Made(pages, hosts, seeds).blocks():
+            store.commit(batch)
+            store.checkpoint(checkpoint)
+        store.compact()
