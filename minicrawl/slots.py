@@ -25,7 +25,9 @@ _SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: neighbours end up fa
 _CODE = (1 << 64) - 1
 
 _FULL = 0.92
-_ROOMY = 0.82
+_ROOMY, _VERY_ROOMY = 0.82, 0.46
+_FEW = 1024
+"""Entries up to which a map doubles: that is done less often, and what it takes is little still."""
 _LEAST_ROOM = 32
 _TAIL = 16
 """Slots behind the last one that a code can be at home in, or that is taken."""
@@ -194,7 +196,8 @@ class _Shard:
     def _lay_out(self, entries: NDArray[np.uint64]) -> None:
         """Sorted, each as near to its home as those before it allow."""
         self.used = len(entries)
-        self.room = max(_LEAST_ROOM, int(self.used / _ROOMY))
+        roomy = _VERY_ROOMY if self.used < _FEW else _ROOMY
+        self.room = max(_LEAST_ROOM, int(self.used / roomy))
         self.most = int(self.room * _FULL)
         codes = (entries >> np.uint64(_HALF)).astype(np.int64)
         places = np.arange(self.used)

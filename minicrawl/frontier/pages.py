@@ -231,7 +231,7 @@ class Frontier:
         cut = changes.cut(self.ledger.key)
         turned = columns_of(self, changes.pasts())
         born = columns_between(self, changes.saved, len(self), spent=0)
-        self.spent.cut()
+        self.spent.cut(len(self))
         return Checkpoint(
             watermark=self.last_seq,
             totals=self.ledger.totals,
@@ -305,6 +305,7 @@ class Frontier:
         flags = bytearray(self.states() != State.UNREAD)
         self.ledger.restore(key, flags, saved.totals)
         self._changes = Changes(len(self))
+        self.spent.rows = len(self)
         self.last_seq = saved.watermark
         for pages in self.in_state(*STANDS_FOR_ANOTHER):
             for page in pages.tolist():

@@ -23,6 +23,7 @@ class Spent:
 
     def __init__(self, saved: Callable[[int], int]) -> None:
         """`saved` asks the last checkpoint."""
+        self.rows = 0  # pages from this one on are in no checkpoint
         self._saved = saved
         self._young: dict[int, int] = {}
         self._old: dict[int, int] = {}
@@ -31,7 +32,9 @@ class Spent:
         step = self._young.get(page)
         if step is None:
             step = self._old.get(page)
-        return self._saved(page) if step is None else step
+        if step is None:
+            step = self._saved(page) if page < self.rows else 0
+        return step
 
     def __setitem__(self, page: int, step: int) -> None:
         self._young[page] = step
@@ -50,9 +53,10 @@ class Spent:
         found[pages[inside] - first] = steps[inside]
         return found
 
-    def cut(self) -> None:
-        """A checkpoint takes what is newest."""
+    def cut(self, pages: int) -> None:
+        """A checkpoint of so many pages takes what is newest."""
         self._young, self._old = {}, self._young
+        self.rows = pages
 
     def of_all(self, pages: int, saved: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         """Those of so many pages; the rows of the first of them say what was saved."""

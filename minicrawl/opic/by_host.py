@@ -213,12 +213,12 @@ class ByHost:
         """One look at all the pages."""
         waiting = self._waiting(queue)
         keys = np.frombuffer(self._keys, dtype=np.int64)[waiting]
-        while len(keys):
+        for _ in range(len(keys)):
             place = int(keys.argmax())
-            page, key = int(waiting[place]), int(keys[place])
+            page = int(waiting[place])
             if page not in self._leased:
-                return page - (key << 32)
-            waiting, keys = np.delete(waiting, place), np.delete(keys, place)
+                return page - (int(keys[place]) << 32)
+            keys[place] = _LOWEST
         return None
 
     def _is_current(self, entry: int) -> bool:
