@@ -133,6 +133,10 @@ class Rows:
         rows = np.arange(first, len(self._pages), dtype=np.uint32)
         self._slots.put_all(pages.astype(np.uint64) * np.uint64(_SPREAD), rows)
 
+    def be_ready(self) -> None:
+        """All have been added: what must be done once is done now, not while a crawl waits."""
+        self._slots.let_in()
+
 
 class _Shard:
     """Open addressing with linear steps, in order. `late` are those that have no slot yet.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from minicrawl import ports
 from minicrawl.config import Network, Politeness, Settings
@@ -71,7 +71,7 @@ class Visitor:
         if not isinstance(fetched, Page):
             return Visit(fetched)
         read = self._reader.later(fetched, request.url, suspicious=request.suspicious)
-        return Visit(replace(fetched, body=b""), read, is_large=self._reader.is_large(fetched))
+        return Visit(fetched._replace(body=b""), read, is_large=self._reader.is_large(fetched))
 
     async def rules(self, page: Page) -> Rules | Failed:
         """What a robots.txt says to us."""

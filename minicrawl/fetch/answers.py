@@ -4,7 +4,6 @@ Law: of an answer that is no page, or no page that is wanted, only the headers a
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from http import HTTPStatus
 
 from minicrawl.fetch.bodies import Body, Judge, read_body
@@ -73,7 +72,7 @@ async def _page(request: Request, answer: Answer, pace: Pace, max_codings: int) 
         essence, _ = media_type(headers.get("content-type"))
         return Refused(reason=Refusal.TYPE, detail=essence or "no type", status=status)
     if isinstance(body, Failed):
-        return replace(body, status=status)
+        return body._replace(status=status)
     return Page(
         status=status,
         headers=headers,

@@ -8,7 +8,6 @@ connection goes past the resolver's guard.
 import asyncio
 import ssl
 from collections.abc import Collection
-from dataclasses import replace
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -95,7 +94,7 @@ class Fetcher:
         began = perf_counter()
         until = asyncio.get_running_loop().time() + self._timeout_s
         fetched = await self._ask(request, until)
-        return replace(fetched, elapsed_s=perf_counter() - began)
+        return fetched._replace(elapsed_s=perf_counter() - began)
 
     async def _ask(self, request: Request, until: float) -> Fetched:
         try:
@@ -140,7 +139,7 @@ class Fetcher:
         if asked is None:
             return Refused(reason=Refusal.ADDRESS, detail="neither http nor https")
         places = await self._resolver.locate(asked.origin.host, asked.origin.port)
-        return (asked, places) if isinstance(places, tuple) else places
+        return places if isinstance(places, Refused | Failed) else (asked, places)
 
     def _headers_of(self, request: Request) -> list[tuple[bytes, bytes]]:
         headers = [*self._headers, (b"Accept", _ACCEPT[request.want])]

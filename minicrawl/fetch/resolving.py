@@ -78,9 +78,9 @@ class Resolver:
         if place := self._rules.place(host, port):
             return (place,)
         answer = self._kept(host) or await self._asked(host)
-        if isinstance(answer, tuple):
-            return tuple(Place(address, port) for address in answer)
-        return answer
+        if isinstance(answer, Refused | Failed):
+            return answer
+        return tuple(Place(address, port) for address in answer)
 
     def close(self) -> None:
         for task in self._under_way.values():

@@ -30,7 +30,7 @@ from minicrawl.opic.journal import Books, Kind, Spending, Step
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.steps import Plan
-from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.windows import WINDOWS, Numbers
 from minicrawl.store import columns, tables
 from minicrawl.store.records import UNCHANGED, Checkpoint, HostRow, StepRow, Terms, UrlRow
 from minicrawl.web.urls import split
@@ -295,13 +295,17 @@ class Frontier:
             self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
 
     def _restore(self, connection: tables.Connection) -> None:
-        saved, key, measures = tables.saved(connection), array("q"), tables.measures(connection)
-        for states, keys, history, g_time in columns.frontier(connection, *_SAVED):
-            self.state += states.tobytes()
-            self.counts.update(dict(enumerate(np.bincount(states).tolist())))
-            key.frombytes(keys.tobytes())
-            self.window.restore(history, g_time, measures)
-            measures = {}  # all are restored with the first block
+        saved, key = tables.saved(connection), array("q")
+
+        def pasts() -> Iterator[tuple[Numbers, Numbers]]:
+            """While all else is taken from the same rows."""
+            for states, keys, history, times in columns.frontier(connection, *_SAVED):
+                self.state += states.tobytes()
+                self.counts.update(dict(enumerate(np.bincount(states).tolist())))
+                key.frombytes(keys.tobytes())
+                yield history, times
+
+        self.window.restore(pasts(), tables.measures(connection))
         flags = bytearray(self.states() != State.UNREAD)
         self.ledger.restore(key, flags, saved.totals)
         self._changes = Changes(len(self))

@@ -15,7 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import Protocol
@@ -34,6 +34,8 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 Past = tuple[int, int, bytes | None]
 """History in atoms, time in ticks, and the measures of windows that keep them."""
+Pasts = Iterable[tuple[Numbers, Numbers]]
+"""Histories and times of many pages, block by block."""
 
 
 class Window(Protocol):
@@ -60,8 +62,8 @@ class Window(Protocol):
     def histories(self, pages: NDArray[np.int64]) -> Floats:
         """What these pages handed on, as far as it counts, in units."""
 
-    def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
-        """Pages that were saved follow on those that are there; `measures` are by page."""
+    def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
+        """All pages, as they were saved; `measures` are by page."""
 
     def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
         """Rewrite the past so that `importance` is what it says of each page, given its cash.
@@ -104,8 +106,9 @@ class Static:
     def histories(self, pages: NDArray[np.int64]) -> Floats:
         return np.frombuffer(self._history, dtype=np.int64)[pages] / UNIT
 
-    def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
-        self._history.frombytes(history.tobytes())
+    def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
+        for history, _ in pasts:
+            self._history.frombytes(history.tobytes())
 
     def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
         flowed = (now + turn) / _TICKS_IN_A_UNIT
@@ -148,14 +151,14 @@ class Interpolation:
     def histories(self, pages: NDArray[np.int64]) -> Floats:
         return self._readings.histories(pages)
 
-    def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
-        self._readings.restore(history, times)
+    def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
+        self._readings.restore(pasts)
 
     def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
         width = self.width * turn / _TICKS_IN_A_UNIT
         history = np.frombuffer(_atoms(importance * width - cash), dtype=np.int64)
         self._readings = _Readings()
-        self._readings.restore(history, np.full(len(history), now))
+        self._readings.restore([(history, np.full(len(history), now))])
 
 
 class _Readings:
@@ -221,14 +224,16 @@ class _Readings:
             np.frombuffer(self._born, dtype=np.int64)[begin - 1 : stop], np.diff(edges)
         )
 
-    def restore(self, history: Numbers, times: Numbers) -> None:
-        """Pages that follow on those that are there. Without a history nobody was read."""
-        self._restore_births(np.flatnonzero(history == 0), times)
-        read = np.flatnonzero(history)
-        self._rows.add_all((self._count + read).astype(np.uint32))
-        self._history.frombytes(history[read].tobytes())
-        self._read.frombytes(times[read].tobytes())
-        self._count += len(history)
+    def restore(self, pasts: Pasts) -> None:
+        """All pages. Without a history nobody was read."""
+        for history, times in pasts:
+            self._restore_births(np.flatnonzero(history == 0), times)
+            read = np.flatnonzero(history)
+            self._rows.add_all((self._count + read).astype(np.uint32))
+            self._history.frombytes(history[read].tobytes())
+            self._read.frombytes(times[read].tobytes())
+            self._count += len(history)
+        self._rows.be_ready()
 
     def _restore_births(self, unread: NDArray[np.intp], times: Numbers) -> None:
         born = times[unread]
@@ -294,8 +299,9 @@ class Measures(ABC):
         kept = (self._measures.get(page, ()) for page in pages.tolist())
         return np.array([sum(cash for _, cash in measures) / UNIT for measures in kept])
 
-    def restore(self, history: Numbers, times: Numbers, measures: Mapping[int, bytes]) -> None:
-        self._born.frombytes(times.tobytes())
+    def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
+        for _, times in pasts:
+            self._born.frombytes(times.tobytes())
         for page, packed in measures.items():
             numbers = array("q", packed)
             self._measures[page] = list(zip(numbers[::2], numbers[1::2], strict=True))

@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -162,9 +161,9 @@ def test_a_host_that_answers_is_not_struck(fetched: Fetched) -> None:
 
 
 def test_a_host_whose_page_the_deadline_cut_is_struck_though_the_page_is_read() -> None:
-    late = replace(PAGE, cut=FailureKind.TIMEOUT)
+    late = PAGE._replace(cut=FailureKind.TIMEOUT)
     assert strike(late, TODAY) == (FailureKind.TIMEOUT, None)
-    assert strike(replace(PAGE, cut=FailureKind.RESET), TODAY) is None
+    assert strike(PAGE._replace(cut=FailureKind.RESET), TODAY) is None
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -597,7 +596,7 @@ def test_robots_txt_is_asked_about_the_marks_too(path: Path) -> None:
 
 def test_what_was_cut_is_recorded(path: Path) -> None:
     run = crawl(
-        {f"{A}/": replace(html("/1", "/2"), cut=FailureKind.RESET)}, path, f"{A}/", max_links=1
+        {f"{A}/": html("/1", "/2")._replace(cut=FailureKind.RESET)}, path, f"{A}/", max_links=1
     )
     with reading(path) as connection:
         (first,) = tables.last_fetches(connection, 0, 1)

@@ -1,7 +1,6 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -135,7 +134,7 @@ WHAT_FOLLOWS: dict[str, tuple[Answer | dict[str, Answer], dict[str, bool]]] = {
     "200 text/plain 'Disallow: /x'": (SAYING, RULES),
     "200 empty": (text(""), ALL),
     "200 text/html soft-404": (html(title="Not found", body="Disallow: /"), ALL),
-    "204": (replace(text(""), status=204), ALL),
+    "204": (text("")._replace(status=204), ALL),
     "301 x1..x5 -> 200": (_hops(5, SAYING), RULES),
     "301 x6": (_hops(6, SAYING), ALL),
     "redirect loop": (moved("/robots.txt"), ALL),
@@ -154,10 +153,10 @@ WHAT_FOLLOWS: dict[str, tuple[Answer | dict[str, Answer], dict[str, bool]]] = {
     "DNS failure": (failed(FailureKind.DNS), NOTHING),
     "connection refused": (failed(FailureKind.CONNECT), NOTHING),
     "TLS error": (failed(FailureKind.TLS), NOTHING),
-    "gzip bomb": (replace(text(LAST_LINE.decode()), cut=FailureKind.TOO_LARGE), RULES),
+    "gzip bomb": (text(LAST_LINE.decode())._replace(cut=FailureKind.TOO_LARGE), RULES),
     "501 KiB, rule after 500 KiB": (text(LAST_LINE.decode().replace("#", "##", 2048)), RULES),
     "499 KiB, rule at the end": (text(LAST_LINE.decode()), RULES),
-    "UTF-16 BOM": (replace(SAYING, body=SAYING.body.decode().encode("utf-16")), RULES),
+    "UTF-16 BOM": (SAYING._replace(body=SAYING.body.decode().encode("utf-16")), RULES),
 }
 ELSEWHERE = {"503 + cached copy"}  # test_rules_that_were_had_hold_on_while_the_host_cannot_say
 
@@ -246,14 +245,14 @@ def test_a_budget_that_is_spent_does_not_wait_for_a_robots_txt_elsewhere(path: P
 
 @pytest.mark.parametrize("kind", [FailureKind.RESET, FailureKind.TIMEOUT, FailureKind.ENCODING])
 def test_a_robots_txt_that_broke_off_was_not_had(kind: FailureKind, path: Path) -> None:
-    broken = replace(text("User-agent: *\nDisallow: /2\n"), cut=kind)
+    broken = text("User-agent: *\nDisallow: /2\n")._replace(cut=kind)
     web, run = crawl_with(broken, path)
     assert run.states[f"{A}/"] in (State.of(kind), State.ROBOTS)
     assert web.asked == []
 
 
 def test_a_robots_txt_that_is_cut_at_its_cap_is_obeyed(path: Path) -> None:
-    large = replace(text("User-agent: *\nDisallow: /1\n"), cut=FailureKind.TOO_LARGE)
+    large = text("User-agent: *\nDisallow: /1\n")._replace(cut=FailureKind.TOO_LARGE)
     _, run = crawl_with(large, path)
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
 
@@ -361,7 +360,7 @@ def test_a_sitemap_that_another_host_does_not_give_is_not_the_fault_of_this_one(
 
 
 def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
-    cut = replace(text("User-agent: *\nDisallow: /1\nDisallow: /"), cut=FailureKind.TOO_LARGE)
+    cut = text("User-agent: *\nDisallow: /1\nDisallow: /")._replace(cut=FailureKind.TOO_LARGE)
     _, run = crawl_with(cut, path)
     told = "524,288 bytes (--max-robots)"
     assert Noted(text=f"{ROBOTS} is obeyed as far as it came: {told}") in run.events

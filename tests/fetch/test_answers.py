@@ -1,6 +1,5 @@
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import httpx
 import pytest
@@ -52,7 +51,7 @@ def ask(response: httpx.Response | Exception, request: Request | None = None) ->
 
 def without_time(fetched: Fetched) -> Fetched:
     assert fetched.elapsed_s > 0
-    return replace(fetched, elapsed_s=0)
+    return fetched._replace(elapsed_s=0)
 
 
 def unread(status: int, headers: dict[str, str] | None = None) -> httpx.Response:

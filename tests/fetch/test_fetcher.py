@@ -3,7 +3,6 @@ import gzip
 import json
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -443,7 +442,7 @@ def test_what_is_no_url_of_the_web_is_refused(url: str) -> None:
         async with fetcher() as asker:
             return await asker.fetch(Request(url=url))
 
-    refused = replace(asyncio.run(ask()), elapsed_s=0)
+    refused = asyncio.run(ask())._replace(elapsed_s=0)
     assert refused == Refused(reason=Refusal.ADDRESS, detail="neither http nor https")
 
 

@@ -211,7 +211,8 @@ def restored(window: Window, name: str, pages: int) -> Window:
     loaded = WINDOWS[name](3)
     histories, times, packed = zip(*map(window.past, range(pages)), strict=True)
     measures = {page: one for page, one in enumerate(packed) if one is not None}
-    loaded.restore(np.array(histories), np.array(times), measures)
+    blocks = zip(np.array_split(histories, 2), np.array_split(times, 2), strict=True)
+    loaded.restore(blocks, measures)
     return loaded
 
 
