@@ -337,7 +337,7 @@ def main(
     with TemporaryDirectory(prefix="minicrawl-bench-", dir=folder) as name:
         path = store or Path(name, "crawl.db")
         lines = list(report(path, decades(int(urls)), int(made)))
-    tell(lines, "frontier", into)
+    tell(lines, "made" if made else "frontier", into)
 
 
 _go_on = go_on
