@@ -1,6 +1,6 @@
 """The worst that can be sent: the time to read it grows as its length does, whatever it is.
 
-Time is that of the processor, of the quickest of some readings; the limits are those that are
+Time is that of the processor, of the quickest of a few readings; the limits are those that are
 promised, and typical pages stay below them by far.
 """
 
@@ -30,17 +30,19 @@ MB = 1_000_000
 MAX_ROBOTS_BYTES = Settings().limits.max_robots_bytes
 LONGEST_S = 2.0 if sys.gettrace() is None else 10.0
 """For 5 MB of a page; most take a tenth of that. Lines that are counted take longer."""
+_TRIES = 4
 
 
-def cpu_s(work: Callable[[], object], times: int = 1) -> float:
-    """Of the quickest time."""
-
-    def once() -> float:
+def do_within(limit_s: float, work: Callable[[], object]) -> None:
+    """Whoever else uses the machine makes it slow: one quick time of a few will do."""
+    times_s = []
+    for _ in range(_TRIES):
         began = time.process_time()
         work()
-        return time.process_time() - began
-
-    return min(once() for _ in range(times))
+        times_s.append(time.process_time() - began)
+        if times_s[-1] < limit_s:
+            return
+    pytest.fail(f"{min(times_s):.3g} s of CPU, where {limit_s:g} are promised")
 
 
 def filled(piece: str | bytes, size: int = 5 * MB) -> bytes:
@@ -75,8 +77,7 @@ ALL_CJK = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
 @settings(max_examples=60, deadline=None)
 def test_no_mixture_of_markup_takes_more_than_its_share(mixture: str, with_words: bool) -> None:
     body = filled(mixture, MB // 2)
-    took_s = cpu_s(lambda: read(body, URL, {}, Wishes(with_words=with_words)), 2)
-    assert took_s < LONGEST_S / 5
+    do_within(LONGEST_S / 5, lambda: read(body, URL, {}, Wishes(with_words=with_words)))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +95,7 @@ def test_no_mixture_of_markup_takes_more_than_its_share(mixture: str, with_words
     ],
 )
 def test_five_megabytes_of_the_worst_are_read_in_time(body: bytes) -> None:
-    assert cpu_s(lambda: read(body, URL, {}, WITH_WORDS)) < LONGEST_S
+    do_within(LONGEST_S, lambda: read(body, URL, {}, WITH_WORDS))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_five_megabytes_of_the_worst_are_read_in_time(body: bytes) -> None:
 )
 def test_five_megabytes_of_the_worst_links_are_read_in_time(href: str) -> None:
     body = b"".join(b'<a href="%b%d">' % (href.encode(), n) for n in range(5 * MB // len(href)))
-    assert cpu_s(lambda: read(body[: 5 * MB], URL, {})) < LONGEST_S
+    do_within(LONGEST_S, lambda: read(body[: 5 * MB], URL, {}))
 
 
 def test_malformed_pages_are_read_however_they_are_repeated(
@@ -124,14 +125,14 @@ def test_malformed_pages_are_read_however_they_are_repeated(
     assert len(files) == 44
     for file in files:
         body = filled(file.read_bytes(), MB // 4)
-        assert cpu_s(partial(read, body, URL, {}, WITH_WORDS), 2) < LONGEST_S / 5
+        do_within(LONGEST_S / 5, partial(read, body, URL, {}, WITH_WORDS))
 
 
 @given(st.binary(min_size=1, max_size=4), st.sampled_from(["utf-8", "big5", "gbk", "iso-2022-jp"]))
 @settings(max_examples=30, deadline=None)
 def test_bytes_that_mean_nothing_are_decoded_in_time(piece: bytes, charset: str) -> None:
     body = filled(piece, MB)
-    assert cpu_s(lambda: decode(body, charset), 2) < LONGEST_S / 5
+    do_within(LONGEST_S / 5, lambda: decode(body, charset))
 
 
 # ---------------------------------------------------------------- robots.txt
@@ -169,11 +170,11 @@ def rules(line: Callable[[int], bytes]) -> bytes:
 )
 def test_the_worst_robots_txt_is_parsed_and_asked_in_time(body: bytes) -> None:
     body = body[:MAX_ROBOTS_BYTES]
-    assert cpu_s(lambda: parse(body, "minicrawl")) < LONGEST_PARSE_S
+    do_within(LONGEST_PARSE_S, lambda: parse(body, "minicrawl"))
     asked = parse(body, "minicrawl")
     assert Rules.from_text(asked.text()) == asked
     for path in ("/", "/" + "a" * 2000, "/" + "a/" * 1000, "/" + "ab" * 1000, "/" + "%ff" * 660):
-        assert cpu_s(partial(asked.allows, f"http://a.example{path}"), 5) < LONGEST_CHECK_S
+        do_within(LONGEST_CHECK_S, partial(asked.allows, f"http://a.example{path}"))
 
 
 # ---------------------------------------------------------------- sitemaps
@@ -205,7 +206,7 @@ LAUGHS = b'<!DOCTYPE a [<!ENTITY a "a">' + ENTITIES + b"]><urlset><loc>http://e/
     ],
 )
 def test_the_worst_sitemaps_are_read_in_time(body: bytes) -> None:
-    assert cpu_s(lambda: sitemaps.parse(body, URL)) < LONGEST_S
+    do_within(LONGEST_S, lambda: sitemaps.parse(body, URL))
 
 
 def test_of_a_sitemap_with_too_many_urls_the_first_fifty_thousand_count() -> None:
