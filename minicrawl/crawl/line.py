@@ -14,9 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 _SIZE_BYTES = 4
+_ROOM_BYTES = 64 * 1024
 
 
-class Line(asyncio.Protocol):
+class Line(asyncio.BufferedProtocol):
     """One end. It may be spoken into before it is connected; after its end nobody listens."""
 
     def __init__(self, hear: Callable[[Any], None]) -> None:
@@ -24,6 +25,7 @@ class Line(asyncio.Protocol):
         self._hear = hear
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.WriteTransport | None = None
+        self._room = memoryview(bytearray(_ROOM_BYTES))
         self._heard = bytearray()
         self._said: list[bytes] = []
 
@@ -54,9 +56,12 @@ class Line(asyncio.Protocol):
         self._transport = transport
         self._send()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._room
+
+    def buffer_updated(self, nbytes: int) -> None:
         heard = self._heard
-        heard += data
+        heard += self._room[:nbytes]
         begin = 0
         while (end := _end_of_message(heard, begin)) <= len(heard):
             message = pickle.loads(heard[begin + _SIZE_BYTES : end])

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Self, TypedDict
 
-from minicrawl.fetch.connection import Connection
+from minicrawl.fetch.connection import ROOM_BYTES, Connection
 from minicrawl.fetch.failures import EXPECTED, Fault
 from minicrawl.fetch.heads import Head
 from minicrawl.fetch.http1 import question as as_bytes
@@ -58,6 +58,7 @@ class Client:
         self._turns = asyncio.Semaphore(connections)
         self._idle = Idle(connections, keep_s)
         self._open: set[Connection] = set()
+        self._room = memoryview(bytearray(ROOM_BYTES))
 
     async def ask(self, question: Question) -> "ClientAnswer":
         await self._turns.acquire()
@@ -144,7 +145,7 @@ class Client:
 
     async def _connect_to(self, place: Place, tls: _Tls) -> Connection:
         _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: Connection(self._open.add, self._lost, self._max_head_bytes),
+            lambda: Connection(self._open.add, self._lost, self._max_head_bytes, self._room),
             place.address,
             place.port,
             **tls,

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.crawl.line import Line, first_message
+from tests.loops import hear
 
 VALUES = st.none() | st.integers() | st.text() | st.binary()
 MESSAGES = st.lists(VALUES | st.tuples(VALUES, VALUES), max_size=8)
@@ -29,7 +30,7 @@ def test_all_is_heard_in_its_order_however_the_bytes_are_cut(
     async def listen() -> None:
         line = Line(heard.append)
         for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), None], strict=True):
-            line.data_received(travelling[begin:end])
+            hear(line, travelling[begin:end])
 
     asyncio.run(listen())
     assert heard == messages

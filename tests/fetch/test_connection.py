@@ -5,9 +5,10 @@ from weakref import ref
 
 import pytest
 
-from minicrawl.fetch.connection import Connection
+from minicrawl.fetch.connection import ROOM_BYTES, Connection
 from minicrawl.fetch.failures import Fault
 from minicrawl.model import FailureKind
+from tests.loops import hear
 
 OK = b"HTTP/1.1 200 OK\r\n"
 PIECE = b"x" * 200_000
@@ -42,7 +43,10 @@ class Call:
         self.told: list[str] = []
         self.line = Line()
         self.connection = Connection(
-            lambda _: self.told.append("made"), lambda _: self.told.append("lost"), 10_000
+            lambda _: self.told.append("made"),
+            lambda _: self.told.append("lost"),
+            10_000,
+            memoryview(bytearray(ROOM_BYTES)),
         )
         self.connection.connection_made(self.line)
 
@@ -59,7 +63,7 @@ async def begin(call: Call, answer: bytes) -> None:
     """Ask, and hear this much of an answer."""
     asking = asyncio.create_task(call.connection.ask(b"GET"))
     await asyncio.sleep(0)
-    call.connection.data_received(answer)
+    hear(call.connection, answer)
     await asking
 
 
@@ -71,8 +75,8 @@ def test_a_question_goes_out_and_its_answer_comes_in() -> None:
         reading = asyncio.create_task(call.connection.read())
         await asyncio.sleep(0)
         assert not call.connection.may_be_asked
-        call.connection.data_received(b"d")
-        call.connection.data_received(b"ef")
+        hear(call.connection, b"d")
+        hear(call.connection, b"ef")
         assert await reading == b"def"
         assert await call.connection.read() == b""
         assert call.connection.may_be_asked
@@ -85,10 +89,10 @@ def test_a_head_may_come_in_pieces() -> None:
         asking = asyncio.create_task(call.connection.ask(b"GET"))
         await asyncio.sleep(0)
         assert call.connection.is_unheard
-        call.connection.data_received(OK[:5])
+        hear(call.connection, OK[:5])
         await asyncio.sleep(0)
         assert not call.connection.is_unheard
-        call.connection.data_received(OK[5:] + b"\r\n")
+        hear(call.connection, OK[5:] + b"\r\n")
         assert (await asking).status == 200
 
     run(play)
@@ -98,7 +102,7 @@ def test_a_body_that_is_not_read_is_not_let_in() -> None:
     async def play(call: Call) -> None:
         await begin(call, OK + b"\r\n" + PIECE)
         assert call.line.may_speak
-        call.connection.data_received(PIECE)
+        hear(call.connection, PIECE)
         assert not call.line.may_speak
         assert len(await call.connection.read()) == 400_000
         assert call.line.may_speak
@@ -109,7 +113,7 @@ def test_a_body_that_is_not_read_is_not_let_in() -> None:
 def test_a_connection_that_rests_listens() -> None:
     async def play(call: Call) -> None:
         await begin(call, OK + b"Content-Length: 400000\r\n\r\n" + PIECE)
-        call.connection.data_received(PIECE)
+        hear(call.connection, PIECE)
         assert not call.line.may_speak
         assert call.connection.may_be_asked
         call.connection.rest()
@@ -122,7 +126,7 @@ def test_a_connection_that_rests_listens() -> None:
 
 def test_whoever_speaks_unasked_is_hung_up() -> None:
     async def play(call: Call) -> None:
-        call.connection.data_received(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
+        hear(call.connection, b"HTTP/1.1 408 Request Timeout\r\n\r\n")
         assert call.line.left
 
     run(play)
@@ -206,7 +210,7 @@ def test_what_breaks_an_answer_keeps_nothing_of_it_in_memory(broken_by: str) -> 
         if broken_by == "a reset":
             loop.call_later(0, call.connection.connection_lost, broken)
         else:
-            loop.call_later(0, call.connection.data_received, b"zz\r\n")
+            loop.call_later(0, hear, call.connection, b"zz\r\n")
         gc.disable()
         try:
             assert (await read(call))() is None
