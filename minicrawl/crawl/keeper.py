@@ -38,6 +38,8 @@ COMMIT_EVERY_S = 0.1
 TRY_AGAIN_S = 5.0
 """Where there was no room."""
 STEPS_A_BATCH = 1000
+MOST_STEPS = 10 * STEPS_A_BATCH
+"""That may wait to be written. They are in memory: the crawl is no faster than its disk."""
 CHANGES_A_CHECKPOINT = 500_000
 MOST_CHANGES = 2_000_000
 """Beyond that the moment in which they are copied would be felt."""
@@ -243,6 +245,11 @@ class Keeper:
             self.has_room = True
             if not had_room:
                 tell(Warned(text=_GOING_ON))
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether more may happen, or the disk must catch up first."""
+        return self.has_room and len(self._open.steps) < MOST_STEPS
 
     def finish(self) -> None:
         """Nothing more will happen: make it all safe."""

@@ -20,7 +20,7 @@ from minicrawl.crawl.depths import Depths
 from minicrawl.crawl.endings import Again, ending, outcome
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Listener, Noted, Reason, Settled
 from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
 from minicrawl.crawl.leasing import Lease, Leasing
 from minicrawl.crawl.manners import Manners
 from minicrawl.crawl.politeness import Hosts
@@ -135,7 +135,7 @@ class Crawler:
             last = now
             self._news.clear()
             self.hosts.wake(now)
-            if self._keeper.has_room and not self._is_over(now - began):
+            if self._keeper.takes_more and not self._is_over(now - began):
                 self._let_in(self._traps.due(self._keeper.counted("requests")))
                 self._launch(turns)
             reason = self._reason_to_end(now - began)
@@ -171,7 +171,7 @@ class Crawler:
     def _reason_to_end(self, running_s: float) -> Reason | None:
         if self._is_over(running_s):
             return Reason.STOPPED if self._stopping else Reason.BUDGET
-        if self._under_way or self._news.is_set() or not self._keeper.has_room:
+        if self._under_way or self._news.is_set() or not self._keeper.takes_more:
             return None
         if self._is_spent():
             return Reason.BUDGET
@@ -212,12 +212,12 @@ class Crawler:
 
     async def _wait(self, began: float) -> None:
         """Until there is news, or a host's time comes, or ours is over."""
-        has_room = self._keeper.has_room
-        if has_room:
+        takes_more = self._keeper.takes_more
+        if takes_more:
             self._replays.run(self._settler)
         await asyncio.sleep(0)  # news that is there already lets nobody else have a turn
         seconds, now = self._settings.budget.seconds, self._clock.now()
-        wake = self.hosts.next_wake() if has_room else None
+        wake = self.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
         times = [wake, None if seconds is None else began + seconds]
         due = min((time for time in times if time is not None), default=None)
         with suppress(TimeoutError):
