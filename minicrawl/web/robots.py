@@ -31,7 +31,8 @@ SILENCE_HOLDS_S = 3600.0
 """How long a host that could not answer is left alone."""
 
 _MAX_LINE_BYTES = 8 * 2083 - 1
-_MAX_STARRED_CHARS = 32 * 1024  # twice what the greediest of 3,000 real files has for everyone
+# Twice what the greediest of 3,000 real files has for everyone.
+_MAX_STARRED, _MAX_STARRED_CHARS = 1000, 32 * 1024
 _UNRULED = 1  # the rank where nothing matches: a pattern of no length that allows
 
 _FIELD = re.compile(
@@ -44,7 +45,8 @@ _FIELD = re.compile(
 )
 _EVERYONE = re.compile(rb"\*(?:\s|$)")
 _TOKEN = re.compile(rb"[a-zA-Z_-]*")
-_NOT_NORMAL = re.compile(r"%[0-9a-fA-F]{2}|[\x80-\xff]")
+_ESCAPED = re.compile(r"%[0-9a-fA-F]{2}")
+_ESCAPES = {code: f"%{code:02X}" for code in range(0x80, 0x100)}
 
 
 # ---------------------------------------------------------------- matching
@@ -146,7 +148,7 @@ class _Matcher:
 def _affordable(starred: Iterable[_Starred]) -> int:
     """How many may be searched for; of the rest, what forbids does so by its head alone."""
     chars = list(accumulate(pattern.rank // 2 for pattern in starred))
-    return bisect_right(chars, _MAX_STARRED_CHARS)
+    return min(bisect_right(chars, _MAX_STARRED_CHARS), _MAX_STARRED)
 
 
 # ---------------------------------------------------------------- rules
@@ -201,7 +203,7 @@ def parse(body: bytes, agent: str, *, cut: bool = False) -> Rules:
     text = _utf8(body)
     if cut:
         text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
-    return _read((line[:_MAX_LINE_BYTES] for line in text.splitlines()), agent)
+    return _read((line[:_MAX_LINE_BYTES] for line in text.splitlines() if line), agent)
 
 
 @dataclass(slots=True)
@@ -285,14 +287,9 @@ def _field(line: bytes) -> tuple[str, bytes] | None:
 
 def _normal(pattern: str) -> str:
     """Bytes beyond ASCII escaped, escapes in upper case; what is escaped is left so."""
-    if pattern.isascii() and "%" not in pattern:
-        return pattern
-    return _NOT_NORMAL.sub(_escape, pattern)
-
-
-def _escape(found: re.Match[str]) -> str:
-    text = found[0]
-    return text.upper() if text.startswith("%") else f"%{ord(text):02X}"
+    if "%" in pattern:
+        pattern = _ESCAPED.sub(lambda found: found[0].upper(), pattern)
+    return pattern if pattern.isascii() else pattern.translate(_ESCAPES)
 
 
 def _delay_s(value: bytes) -> list[float]:
