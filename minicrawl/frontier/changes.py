@@ -57,10 +57,6 @@ class Changes:
         """These were given cash."""
         self._paid.extend(pages)
 
-    def pasts(self) -> dict[int, Past]:
-        """Those of the pages that had a turn and have a row, in ascending order."""
-        return {page: past for page, past in sorted(self.turned.items()) if page < self.saved}
-
     def cut(self, keys: array[int]) -> Cut:
         """The pages that were linked to and paid, with their cash as it is now."""
         columns = [np.array(ids) for ids in (self._linked, self._unlinked, self._paid)]

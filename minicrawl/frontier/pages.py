@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Changes
 from minicrawl.frontier.known import Known, UrlsOf
-from minicrawl.frontier.rows import Anew, Columns, columns_between, columns_of
+from minicrawl.frontier.rows import Anew, Columns, Turned, columns_between
 from minicrawl.frontier.spent import Spent, nobody_was
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.estimate import shares
@@ -229,7 +229,7 @@ class Frontier:
         """The rows that changed since the last one, as they are now, whenever they are taken."""
         changes, self._changes = self._changes, Changes(len(self))
         cut = changes.cut(self.ledger.key)
-        turned = columns_of(self, changes.pasts())
+        turned = Turned.of(self, changes.turned, changes.saved)
         born = columns_between(self, changes.saved, len(self), spent=0)
         self.spent.cut(len(self))
         return Checkpoint(

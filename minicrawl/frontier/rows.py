@@ -1,5 +1,7 @@
 """The rows of pages, for a checkpoint: columns copied at once, rows that are made later.
 
+What is done at once stalls the crawl, what is done later is done by the store's thread.
+
 Law: rows may be had again, for a disk that is full takes them the second time.
 """
 
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Cut, Numbers
 from minicrawl.opic.windows import Past
-from minicrawl.store.records import FrontierRow
+from minicrawl.store.records import UNCHANGED, FrontierRow
 
 if TYPE_CHECKING:
     from minicrawl.frontier.pages import Frontier
@@ -72,16 +74,41 @@ def columns_between(frontier: Frontier, first: int, end: int, *, spent: int) -> 
     )
 
 
-def columns_of(frontier: Frontier, pasts: Mapping[int, Past]) -> Columns:
-    """Those of some pages, whose pasts are these."""
-    pages = np.array(list(pasts), dtype=np.int64)
-    histories, times, measures = zip(*pasts.values(), strict=True) if pasts else ((), (), ())
-    return Columns(
-        pages=pages,
-        state=frontier.states()[pages],
-        key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[pages],
-        history=np.array(histories, dtype=np.int64),
-        g_time=np.array(times, dtype=np.int64),
-        spent=frontier.spent.newest(pasts),
-        measures=dict(zip(pasts, measures, strict=True)),
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turned:
+    """Pages that had a turn: what still changes is copied, what does not is looked up later."""
+
+    pages: Numbers
+    state: NDArray[np.uint8]
+    key: Numbers
+    pasts: Mapping[int, Past]
+    spent: Mapping[int, int]
+
+    @classmethod
+    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], saved: int) -> Turned:
+        """Those that have a row, in ascending order."""
+        pages = np.fromiter(pasts, dtype=np.int64, count=len(pasts))
+        pages = np.sort(pages[pages < saved])
+        return cls(
+            pages=pages,
+            state=frontier.states()[pages],
+            key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[pages],
+            pasts=pasts,
+            spent=frontier.spent.newest,
+        )
+
+    def rows(self, cut: Cut) -> Iterator[FrontierRow]:
+        """Their rows, with the in-links that they gained."""
+        pages = self.pages.tolist()
+        pasts = list(map(self.pasts.__getitem__, pages))
+        histories, times, measures = zip(*pasts, strict=True) if pasts else ((), (), ())
+        columns = Columns(
+            pages=self.pages,
+            state=self.state,
+            key=self.key,
+            history=np.array(histories, dtype=np.int64),
+            g_time=np.array(times, dtype=np.int64),
+            spent=np.array([self.spent.get(page, UNCHANGED) for page in pages], dtype=np.int64),
+            measures=dict(zip(pages, measures, strict=True)),
+        )
+        return columns.rows(cut)

@@ -5,12 +5,10 @@ Law: a checkpoint is in the store before the next one is cut.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-
-from minicrawl.store.records import UNCHANGED
 
 
 def nobody_was(_page: int) -> int:
@@ -39,10 +37,10 @@ class Spent:
     def __setitem__(self, page: int, step: int) -> None:
         self._young[page] = step
 
-    def newest(self, pages: Iterable[int]) -> NDArray[np.int64]:
-        """The steps that are in no checkpoint yet."""
-        young = self._young
-        return np.array([young.get(page, UNCHANGED) for page in pages], dtype=np.int64)
+    @property
+    def newest(self) -> Mapping[int, int]:
+        """The steps that are in no checkpoint yet; once one is cut they stay as they are."""
+        return self._young
 
     def newest_between(self, first: int, end: int, otherwise: int) -> NDArray[np.int64]:
         """The same for a range of pages, of which most may have none."""
