@@ -69,10 +69,10 @@ _SLOW = {
     "endless tiny chunks": says(JUNK, CHUNKED, b"1\r\nx\r\n" * 2000, then=Then.REPEAT),
     "endless links": floods(HEAD + b"\r\n", b"<a href=/x>x</a>" * 4096),
     "endless tags": floods(HEAD + b"\r\n", b"<div>" * 8192),
-    "endless 102": says(TOO_LARGE, b"HTTP/1.1 102 Processing\r\n\r\n", then=Then.REPEAT),
+    "endless 102": says(TOO_LARGE, b"HTTP/1.1 102 Processing\r\n\r\n" * 9, then=Then.REPEAT),
     "endless trailers": Fault(
         outcomes=(JUNK,),
-        answers=lambda: (Answer((CHUNKED + CHUNK + b"0\r\n", b"X: y\r\n"), Then.REPEAT),),
+        answers=lambda: (Answer((CHUNKED + CHUNK + b"0\r\n", b"X: y\r\n" * 20), Then.REPEAT),),
     ),
 }
 
