@@ -4,7 +4,7 @@ request    one URL, asked once; redirects are not followed here, each hop is a r
 fetched    what came of it: a page, a move, a refusal, a failure of a named kind; never an exception
 reading    what a page says: its links, each canonical and once, and what it asks of robots
 
-They travel between processes, a few for each page: as tuples they do so in a sixth of the time.
+They travel between processes, a few for each page: as tuples they do so in half of the time.
 """
 
 from collections.abc import Mapping
