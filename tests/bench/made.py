@@ -1,7 +1,8 @@
 """A store as a crawl of the endless web leaves it, written in minutes instead of crawled for hours.
 
 One page in ten was read, rather the older ones, each with `LINKS` links; the hosts have from some
-hundred to some hundred thousand pages. Cash and histories are drawn; the books balance.
+hundred to some hundred thousand pages. Cash and histories are drawn; the books balance, but no steps
+lead to them: `check` would say so.
 """
 
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ _BORN_TOGETHER = 10
 _READ = 0.1
 _DIVIDEND = UNIT // 50
 _GIFTS = 0.08  # units that links gave a page, on average; what is left is in the pot
-_AN_HOUR_AGO = 3600.0
+_BEGAN_AT = 3600.0
 
 
 class Made:
@@ -121,7 +122,7 @@ class Made:
         contents = self._random.integers(-(1 << 63), 1 << 63, len(read)).tolist()
         numbered = enumerate(zip(read.tolist(), links.tolist(), contents, strict=True), self._reads)
         for number, (page, mine, content) in numbered:
-            at = _AN_HOUR_AGO + number
+            at = _BEGAN_AT + number
             visit = Step(Kind.VISIT, page, _BORN_TOGETHER, Spending(sorted({*mine} - {page})))
             batch.steps.append(StepRow(3 + number, State.FETCHED, visit))
             batch.fetches.append(FetchRow(page, at, "page", 200, 30_000, 0.1, ""))
