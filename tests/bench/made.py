@@ -1,8 +1,8 @@
 """A store as a crawl of the endless web leaves it, written in minutes instead of crawled for hours.
 
 One page in ten was read, rather the older ones, each with `LINKS` links; the hosts have from some
-hundred to some hundred thousand pages. Cash and histories are drawn; the books balance, but no steps
-lead to them: `check` would say so.
+hundred to some hundred thousand pages. Cash and histories are drawn; the books balance, but no
+steps lead to them: `check` would say so.
 """
 
 from collections.abc import Iterator
