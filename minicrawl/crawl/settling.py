@@ -3,8 +3,9 @@
 Laws: a turn ends with exactly one step, or the page waits again. Whatever became known by it waits
 from then on; whoever was given cash may have moved up.
 
-contents   the first page with this content; a later one with the same is its alias
-hops       how many redirects led to a page
+contents     the first page with this content; a later one with the same is its alias
+hops         how many redirects led to a page
+wait again   pages that were put aside, some of them after they had been read
 """
 
 from __future__ import annotations
@@ -60,11 +61,14 @@ class Settler:
         self._saw = waiting.saw
         self.hops: dict[int, int] = {}
         self.contents = Slots()
+        self._wait_again: set[int] = set()
 
     def know_contents(self, pages: Numbers, contents: Numbers) -> None:
         """Contents that an earlier run met; an alias has that of another page."""
-        first = self._frontier.states()[pages] != State.ALIAS
+        states = self._frontier.states()[pages]
+        first = states != State.ALIAS
         self.contents.put_all(contents[first].view(np.uint64), pages[first].astype(np.uint32))
+        self._wait_again.update(pages[states == State.UNREAD].tolist())
 
     def be_ready(self) -> None:
         """All contents are known: what must be done once is done now, not while a crawl waits."""
@@ -88,6 +92,7 @@ class Settler:
     def close(self, page: int, state: State) -> State:
         """The page hands all it has to the virtual page."""
         self.hops.pop(page, None)
+        self._wait_again.discard(page)
         self._do(Step(Kind.DEAD_END, page), state, ())
         return state
 
@@ -98,6 +103,7 @@ class Settler:
     def reopen(self, pages: Sequence[int]) -> None:
         """These were put aside, and wait again."""
         self._do(Step(Kind.REOPEN, spending=Spending(pages)), State.UNREAD, ())
+        self._wait_again.update(pages)
         self._queue.born(pages)
 
     def replay(self, pages: Sequence[int]) -> None:
@@ -156,7 +162,7 @@ class Settler:
         return State(self._frontier.state[page])
 
     def _describe(self, page: int, answer: Page, reading: Reading, today: float) -> None:
-        before = self._keeper.document(page)
+        before = self._document(page)
         # Who holds a part must not hear that the whole has not changed.
         validators = {} if answer.broke_off else answer.headers
         self._keeper.describe(
@@ -178,6 +184,11 @@ class Settler:
         )
         if before is not None and before.content != reading.content:
             self.contents.drop(before.content & _MASK, page)
+
+    def _document(self, page: int) -> DocumentRow | None:
+        """What it was before. Most pages are read for the first time: nobody asks the store."""
+        waits = self._frontier.state[page] == State.UNREAD
+        return None if waits and page not in self._wait_again else self._keeper.document(page)
 
     def _first_with(self, content: int, page: int) -> int | None:
         """The page that had this content first, and has it still."""
@@ -248,6 +259,7 @@ class Settler:
 
     def _pass_on(self, page: int, step: Step, state: State, new: Sequence[int]) -> None:
         is_first = self._frontier.state[page] == State.UNREAD
+        self._wait_again.discard(page)
         plans = self._do(step, state, new)
         if is_first and state not in (State.ALIAS, State.TWIN):  # a copy recommends nobody
             self._traps.paid(page, plans)

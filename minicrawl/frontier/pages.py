@@ -167,7 +167,7 @@ class Frontier:
     def _end_turn(self, seq: int, state: int, step: Step) -> None:
         page, links = step.page, step.spending.links
         if self.terms.links:
-            if self.spent[page]:
+            if self.state[page] != State.UNREAD:  # who waits has none: nobody asks the store
                 self._changes.unlink(self.spending_of(page).links)
             self._changes.link(links)
         keeps = self.terms.links or step.kind is Kind.FORWARD

@@ -30,6 +30,7 @@ from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.leasing import Lease, Leasing
 from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
 from minicrawl.crawl.politeness import Hosts
 from minicrawl.crawl.reading import Reader
 from minicrawl.crawl.seeding import plant
@@ -222,6 +223,8 @@ async def scheduling(path: Path, hosts: int) -> str:
 @click.option("--hosts", type=float, default=1e6, show_default=True)
 @into_document
 def main(urls: float, hosts: float, into: Path | None) -> None:
+    keep_large_arrays_apart()
+    look_for_cycles_seldom()
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
         folder = Path(name)
         lines = [f"{today()}: {machine()}.", "", *growth(folder / "growth.db", int(urls)), ""]

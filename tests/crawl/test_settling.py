@@ -301,6 +301,24 @@ def test_contents_of_earlier_runs_count(desk: Desk) -> None:
     assert desk.frontier.books.stands_for(desk.page("/3")) == desk.page("/1")
 
 
+@pytest.mark.parametrize("in_a_later_run", [False, True])
+def test_a_page_that_waits_again_is_known_for_what_it_was(
+    desk: Desk, keeper: Keeper, *, in_a_later_run: bool
+) -> None:
+    desk.read("/", words="first")
+    desk.settle("/", Dead(State.TIMEOUT))
+    desk.settler.reopen([desk.page("/")])
+    if in_a_later_run:
+        in_time(keeper.commit())
+        desk = Desk(keeper)
+        for pages, contents in keeper.contents():
+            desk.settler.know_contents(pages, contents)
+    assert desk.read("/", words="second") is State.FETCHED
+    document = keeper.document(desk.page("/"))
+    assert document is not None
+    assert (document.checks, document.changes) == (1, 1)
+
+
 def test_pages_that_repeat_another_host_are_counted_once_each(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
