@@ -56,7 +56,7 @@ async def _read_in_time(reading: "_Reading", pieces: AsyncIterable[bytes], pace:
                 if pace.breath.is_out:
                     await pace.breath.wait()
                 if not reading.is_enough:
-                    pace.breath.draw(reading, reading.take(piece))
+                    pace.breath.draw(reading, reading.take(piece), len(piece))
                 if reading.is_enough:
                     break
     except TimeoutError as error:

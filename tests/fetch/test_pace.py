@@ -48,7 +48,7 @@ class Part:
 
 def grow(breath: Breath, body: Part, size: int) -> None:
     body.length += size
-    breath.draw(body, size)
+    breath.draw(body, size, came=1)
 
 
 def in_loop(work: Callable[[], Coroutine[None, None, None]]) -> None:
@@ -59,14 +59,35 @@ def test_a_little_of_many_bodies_is_decoded_in_one_turn() -> None:
     async def work() -> None:
         breath = Breath(10_000_000)
         for _ in range(100):
-            grow(breath, Part(), 10_000)
+            grow(breath, Part(), 10_001)
         assert not breath.is_out
-        grow(breath, Part(), 1)
+        grow(breath, Part(), 2)
         assert breath.is_out
         await breath.wait()
         assert not breath.is_out
 
     in_loop(work)
+
+
+def turns_until_it_is_drawn_again(size: int, came: int) -> int:
+    """Turns of the loop, after a body of `size` bytes was made of so many that came."""
+
+    async def work() -> int:
+        breath = Breath(10_000_000)
+        breath.draw(Part(), size, came)
+        turns = 0
+        while breath.is_out:
+            await asyncio.sleep(0)
+            turns += 1
+        return turns
+
+    return asyncio.run(work())
+
+
+def test_only_what_swells_is_spread_over_turns_and_only_after_bombs_there_is_a_rest() -> None:
+    assert turns_until_it_is_drawn_again(size=5_000_000, came=5_000_000) == 0
+    assert turns_until_it_is_drawn_again(size=5_000_000, came=500_000) == 1
+    assert turns_until_it_is_drawn_again(size=5_000_000, came=5_000) > 1
 
 
 def test_beyond_the_most_the_largest_is_cut_where_it_is() -> None:
