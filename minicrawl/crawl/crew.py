@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any
 
 from minicrawl.crawl.line import Line
+from minicrawl.crawl.relief import Relief
 from minicrawl.crawl.visiting import Charge
 from minicrawl.crawl.worker import Wish
 
@@ -59,6 +60,8 @@ class WorkerProcess:
     def __init__(self, charge: Charge, patience_s: float) -> None:
         self.was_there = False  # it has said something
         self.is_over = False
+        self.cpu_s = 0.0  # that it had had when it last said something
+        self.relief = Relief()
         self._is_silent = False
         self._patience_s = patience_s
         self._line = Line(self._hear)
@@ -94,8 +97,8 @@ class WorkerProcess:
             self.life.cancel()
         await asyncio.wait((self.life,))
 
-    def _hear(self, answer: tuple[int, Any]) -> None:
-        number, came = answer
+    def _hear(self, answer: tuple[int, Any, float]) -> None:
+        number, came, self.cpu_s = answer
         self.was_there, self._is_silent = True, False
         waiting = self._answers.get(number)
         if waiting is not None and not waiting.done():

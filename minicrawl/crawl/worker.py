@@ -4,7 +4,7 @@ Laws: each question has one answer, unless it is taken back; the worker ends whe
 more. It imports what it needs to fetch and to read, and nothing else.
 
 question   its number, the wish and what it is about; without a wish, the question is taken back
-answer     the number of the question, and what came of it
+answer     the number of the question, what came of it, and what the worker has had of a processor
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable
 from enum import IntEnum
+from time import process_time
 from typing import Any, NamedTuple, assert_never
 
 from minicrawl.crawl.line import Line, first_message
@@ -72,7 +73,7 @@ class Worker:
             self._under_way[number].cancel()
 
     async def _answer(self, number: int, wish: Wish, about: Any) -> None:
-        self.line.say((number, await self._do(number, wish, about)))
+        self.line.say((number, await self._do(number, wish, about), process_time()))
 
     async def _do(self, number: int, wish: Wish, about: Any) -> object:
         match wish:

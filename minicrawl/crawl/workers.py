@@ -3,7 +3,8 @@
 Laws: a worker that ends, whatever ended it, is started anew and takes no page with it: what it was
 asked for failed, and is asked for again, by a worker that does nothing else. So the page that ends
 two workers is the one to blame. A worker that is not there yet keeps nobody waiting: this process
-does its work. A host is always asked by the same worker, which knows its address and keeps its
+does its work. Who is there and cannot keep up is relieved of some of it, unless there are suspects.
+But for that a host is always asked by the same worker, which knows its address and keeps its
 connections.
 
 suspect   a page that was under way when its worker ended
@@ -17,6 +18,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache, partial
 from itertools import cycle
+from time import perf_counter, process_time
 
 from minicrawl.config import Network
 from minicrawl.crawl.crew import Post, WorkerLost, WorkerProcess
@@ -27,8 +29,8 @@ from minicrawl.ports import Outside, Visit
 from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
 
-FIRST_HERE = 200
-"""Requests that this process makes itself: they take it as long as the start of a worker would."""
+FIRST_HERE = 20
+"""Requests that this process makes itself: who makes so many will make many more."""
 MOST_BY_CORES = 3
 """More would wait for the crawl."""
 _MOST_HOSTS = 20_000
@@ -111,7 +113,7 @@ class Workers:
             async with self._alone:
                 return await self._visit(self._apart.holder, request)
         worker = self._worker(request.url)
-        if worker is None:
+        if worker is None or self._relieves(worker):
             return await self._here.visit(request)
         return await self._visit(worker, request)
 
@@ -126,6 +128,11 @@ class Workers:
             return None
         worker = self._post_of(url[: url.index("/", len("https://"))]).holder
         return worker if worker.is_there else None
+
+    def _relieves(self, worker: WorkerProcess) -> bool:
+        if self._suspects:
+            return False
+        return worker.relief.is_due(perf_counter(), process_time(), worker.cpu_s)
 
     async def _visit(self, worker: WorkerProcess, request: Request) -> Visit:
         try:

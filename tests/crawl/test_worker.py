@@ -27,13 +27,16 @@ class Crawl:
 
     def __init__(self, server: Wire) -> None:
         self.server = server
-        self.heard: asyncio.Queue[tuple[int, Any]] = asyncio.Queue()
+        self.heard: asyncio.Queue[tuple[int, Any, float]] = asyncio.Queue()
+        self.cpu_s = 0.0
         self.line = Line(self.heard.put_nowait)
 
     async def ask(self, number: int, wish: Wish, about: object) -> Any:
         self.line.say((number, wish, about))
-        answered, came = await self.heard.get()
+        answered, came, cpu_s = await self.heard.get()
         assert answered == number
+        assert cpu_s >= self.cpu_s
+        self.cpu_s = cpu_s
         return came
 
 

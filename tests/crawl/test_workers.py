@@ -6,7 +6,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl import workers
 from minicrawl.crawl.crew import Post, WorkerLost, WorkerProcess
 from minicrawl.crawl.events import Reason, Settled
+from minicrawl.crawl.relief import Relief
 from minicrawl.crawl.visiting import Charge, Visitor
 from minicrawl.crawl.worker import Visited, Wish
 from minicrawl.crawl.workers import MOST_BY_CORES, Workers, going_out, workers_of
@@ -34,11 +35,22 @@ CHARGE = Charge.of(Settings())
 VISITED = Visited(1, Page(status=200, headers={}, body=b""), Reading(title="read by a worker"))
 
 
+class Relieved(Relief):
+    """Of every other page."""
+
+    def __init__(self) -> None:
+        self._turns = cycle((False, True))
+
+    def is_due(self, now: float, here_s: float, there_s: float) -> bool:
+        return next(self._turns)
+
+
 class Hand(WorkerProcess):
     """A worker that answers what it is told to, or ends."""
 
-    def __init__(self, *, is_there: bool = True) -> None:
+    def __init__(self, *, is_there: bool = True, is_busy: bool = False) -> None:
         self.was_there, self.is_over = is_there, False
+        self.cpu_s, self.relief = 0.0, Relieved() if is_busy else Relief()
         self.answers: deque[Any] = deque()
         self.asked: list[tuple[Wish, Any]] = []
 
@@ -108,6 +120,19 @@ def test_the_first_requests_are_made_here_and_so_are_those_for_a_worker_who_is_n
         assert await desk.visit(B) == "read by a worker"
         desk.crew[0].was_there = True
         assert await desk.visit(A) == "read by a worker"
+
+    asyncio.run(work())
+
+
+def test_of_a_worker_that_cannot_keep_up_some_pages_are_done_here_but_not_among_suspects() -> None:
+    async def work() -> None:
+        hand = Hand(is_busy=True)
+        desk = Desk(hand)
+        hand.answers.extend((VISITED, VISITED, None))
+        titles = [await desk.visit(A) for _ in range(5)]
+        by_worker = "read by a worker"
+        assert titles == [by_worker, "read here", by_worker, "read here", FailureKind.LOST]
+        assert [await desk.visit(B) for _ in range(3)] == [by_worker] * 3
 
     asyncio.run(work())
 
