@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Changes
 from minicrawl.frontier.known import Known, UrlsOf
-from minicrawl.frontier.rows import Anew, Columns, Turned, columns_between
+from minicrawl.frontier.rows import Anew, Born, Columns, Turned, columns_between
 from minicrawl.frontier.spent import Spent, nobody_was
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.estimate import shares
@@ -230,7 +230,7 @@ class Frontier:
         changes, self._changes = self._changes, Changes(len(self))
         cut = changes.cut(self.ledger.key)
         turned = Turned.of(self, changes.turned, changes.saved)
-        born = columns_between(self, changes.saved, len(self), spent=0)
+        born = Born.of(self, changes.turned, changes.saved)
         self.spent.cut(len(self))
         return Checkpoint(
             watermark=self.last_seq,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Cut, Numbers
-from minicrawl.opic.windows import Past
+from minicrawl.opic.windows import Births, Past
 from minicrawl.store.records import UNCHANGED, FrontierRow
 
 if TYPE_CHECKING:
@@ -72,6 +72,50 @@ def columns_between(frontier: Frontier, first: int, end: int, *, spent: int) -> 
         spent=frontier.spent.newest_between(first, end, spent),
         measures=measures,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Born:
+    """Pages that have no row yet, of which most were never read: they have but their birth."""
+
+    first: int
+    state: NDArray[np.uint8]
+    key: Numbers
+    births: Births
+    pasts: Mapping[int, Past]
+    spent: Mapping[int, int]
+
+    @classmethod
+    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], first: int) -> Born:
+        """All from the first one on; `pasts` are those of whoever had a turn."""
+        return cls(
+            first=first,
+            state=frontier.states()[first:].copy(),
+            key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[first:].copy(),
+            births=frontier.window.births(first, len(frontier)),
+            pasts=pasts,
+            spent=frontier.spent.newest,
+        )
+
+    def rows(self, cut: Cut) -> Iterator[FrontierRow]:
+        """Their rows, with the in-links that they gained."""
+        first, count = self.first, len(self.state)
+        history, g_time = np.zeros(count, dtype=np.int64), self.births.by_page()
+        spent, measures = np.zeros(count, dtype=np.int64), {}
+        for page, past in self.pasts.items():
+            if page >= first:
+                history[page - first], g_time[page - first], measures[page] = past
+                spent[page - first] = self.spent.get(page, 0)
+        columns = Columns(
+            pages=np.arange(first, first + count),
+            state=self.state,
+            key=self.key,
+            history=history,
+            g_time=g_time,
+            spent=spent,
+            measures=measures,
+        )
+        return columns.rows(cut)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, repeat
 from operator import itemgetter
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,17 @@ Past = tuple[int, int, bytes | None]
 """History in atoms, time in ticks, and the measures of windows that keep them."""
 Pasts = Iterable[tuple[Numbers, Numbers]]
 """Histories and times of many pages, block by block."""
+
+
+class Births(NamedTuple):
+    """When the pages of a range were born: so many at each of these times, one after the other."""
+
+    times: Numbers
+    counts: Numbers | int = 1
+
+    def by_page(self) -> Numbers:
+        """A time for each page."""
+        return np.repeat(self.times, self.counts)
 
 
 class Window(Protocol):
@@ -58,6 +69,9 @@ class Window(Protocol):
 
     def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
         """The same of a range of pages, as columns; measures by page."""
+
+    def births(self, first: int, end: int) -> Births:
+        """The same of those that were never read: a copy, made in no time."""
 
     def histories(self, pages: NDArray[np.int64]) -> Floats:
         """What these pages handed on, as far as it counts, in units."""
@@ -103,6 +117,9 @@ class Static:
         history = np.frombuffer(self._history, dtype=np.int64)[first:end].copy()
         return history, np.zeros_like(history), {}
 
+    def births(self, first: int, end: int) -> Births:
+        return Births(np.zeros(1, dtype=np.int64), end - first)
+
     def histories(self, pages: NDArray[np.int64]) -> Floats:
         return np.frombuffer(self._history, dtype=np.int64)[pages] / UNIT
 
@@ -147,6 +164,9 @@ class Interpolation:
 
     def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
         return *self._readings.between(first, end), {}
+
+    def births(self, first: int, end: int) -> Births:
+        return self._readings.births(first, end)
 
     def histories(self, pages: NDArray[np.int64]) -> Floats:
         return self._readings.histories(pages)
@@ -208,7 +228,7 @@ class _Readings:
 
     def between(self, first: int, end: int) -> tuple[Numbers, Numbers]:
         """Those of the pages of a range."""
-        history, times = np.zeros(end - first, dtype=np.int64), self._births(first, end)
+        history, times = np.zeros(end - first, dtype=np.int64), self.births(first, end).by_page()
         pages = self._rows.pages
         rows = np.flatnonzero((pages >= first) & (pages < end))
         places = pages[rows] - first
@@ -216,13 +236,13 @@ class _Readings:
         times[places] = np.frombuffer(self._read, dtype=np.int64)[rows]
         return history, times
 
-    def _births(self, first: int, end: int) -> Numbers:
+    def births(self, first: int, end: int) -> Births:
+        """Those of the pages of a range, be they read by now."""
         firsts = np.frombuffer(self._first, dtype=np.uint32)
         begin, stop = np.searchsorted(firsts, (first, end - 1), side="right")
         edges = np.clip(np.append(firsts[begin - 1 : stop], end), first, end)
-        return np.repeat(
-            np.frombuffer(self._born, dtype=np.int64)[begin - 1 : stop], np.diff(edges)
-        )
+        times = np.frombuffer(self._born, dtype=np.int64)[begin - 1 : stop].copy()
+        return Births(times, np.diff(edges))
 
     def restore(self, pasts: Pasts) -> None:
         """All pages. Without a history nobody was read."""
@@ -294,6 +314,9 @@ class Measures(ABC):
         born = np.frombuffer(self._born, dtype=np.int64)[first:end].copy()
         packed = ((page, self.past(page)[2]) for page in range(first, end))
         return np.zeros_like(born), born, {page: one for page, one in packed if one is not None}
+
+    def births(self, first: int, end: int) -> Births:
+        return Births(np.frombuffer(self._born, dtype=np.int64)[first:end].copy())
 
     def histories(self, pages: NDArray[np.int64]) -> Floats:
         kept = (self._measures.get(page, ()) for page in pages.tolist())

@@ -207,6 +207,19 @@ def test_the_pages_of_a_range_are_judged_as_among_all(name: str) -> None:
             assert list(pasts) == list(map(window.past, pages))
 
 
+@pytest.mark.parametrize("name", WINDOWS)
+def test_of_pages_that_were_never_read_there_is_but_their_birth(name: str) -> None:
+    window = a_window(name, 3, pages=2)
+    for now in (1, 2, 4):
+        window.grow(2, now * TICKS)
+    for first in range(8):
+        for end in range(first, 9):
+            born = window.births(first, end)
+            pasts = list(map(window.past, range(first, end)))
+            window.grow(1, 9 * TICKS)
+            assert [(0, time, None) for time in born.by_page().tolist()] == pasts
+
+
 def restored(window: Window, name: str, pages: int) -> Window:
     loaded = WINDOWS[name](3)
     histories, times, packed = zip(*map(window.past, range(pages)), strict=True)
