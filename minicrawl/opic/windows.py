@@ -238,11 +238,9 @@ class _Readings:
 
     def births(self, first: int, end: int) -> Births:
         """Those of the pages of a range, be they read by now."""
-        firsts = np.frombuffer(self._first, dtype=np.uint32)
-        begin, stop = np.searchsorted(firsts, (first, end - 1), side="right")
-        edges = np.clip(np.append(firsts[begin - 1 : stop], end), first, end)
-        times = np.frombuffer(self._born, dtype=np.int64)[begin - 1 : stop].copy()
-        return Births(times, np.diff(edges))
+        here = slice(bisect_right(self._first, first) - 1, bisect_right(self._first, end - 1))
+        edges = np.clip(np.append(np.array(self._first[here]), end), first, end)
+        return Births(np.array(self._born[here]), np.diff(edges))
 
     def restore(self, pasts: Pasts) -> None:
         """All pages. Without a history nobody was read."""

@@ -104,7 +104,8 @@ def circumstances(
     crawlers: Sequence[Crawler], task: Task, server: Manuals, count: int
 ) -> Iterator[str]:
     """When, what and on what."""
-    versions = ", ".join([*(crawler.version for crawler in crawlers), server.version()])
+    names = dict.fromkeys(crawler.version for crawler in crawlers)
+    versions = ", ".join([*names, server.version()])
     yield (
         f"{today()}: {task.pages:,} pages, median of {count}, {task.per_host} connections a host "
         f"and {task.connections} in all. {versions}. {machine()}; nginx on core {server.core}, the "
@@ -142,8 +143,8 @@ def ratios(laps: dict[str, list[Lap]]) -> Iterator[str]:
 
 def _crawlers(python: Path | None, options: str, folder: Path) -> list[Crawler]:
     python = python or scrapy_installed(folder / "scrapy")
-    crawlers = minicrawl(shlex.split(options)), scrapy(python), wget2()
-    return [crawler for crawler in crawlers if crawler is not None]
+    others = scrapy(python), wget2(keeps=True), wget2(keeps=False)
+    return [minicrawl(shlex.split(options)), *filter(None, others)]
 
 
 @click.command()

@@ -101,23 +101,24 @@ def scrapy_installed(folder: Path) -> Path:
     return python
 
 
-def wget2() -> Crawler | None:
-    """It has as many threads as others have connections, and throws pages away when they are read.
+def wget2(*, keeps: bool) -> Crawler | None:
+    """It has as many threads as others have connections, and may throw pages away once read.
 
     None if it is not installed.
     """
     program = which("wget2")
     if program is None:
         return None
+    aside = () if keeps else ("--delete-after",)
 
     def command(task: Task) -> list[str]:
         return [
-            *(program, "--recursive", "--level=0", "--robots=on", "--quiet", "--delete-after"),
+            *(program, "--recursive", "--level=0", "--robots=on", "--quiet", *aside),
             *("--ignore-tags=img,link,script", f"--max-threads={task.connections}", *task.seeds),
         ]
 
     version = _said([program, "--version"]).removeprefix("GNU ").split(" - ")[0]
-    return Crawler("wget2", version, command, counts_pages=False)
+    return Crawler(" ".join(("wget2", *aside)), version, command, counts_pages=False)
 
 
 def _said(command: list[str]) -> str:
