@@ -9,6 +9,7 @@ import pytest
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.lab.windows import RATES, ChangingWeb, Point, Policy, windows
+from tests.unmeasured import unmeasured
 
 STATIC, VARIABLE_8, VARIABLE_16 = Policy("static", 8), Policy("variable", 8), Policy("variable", 16)
 IMPROVED, INTERPOLATION = Policy("improved-fixed", 8), Policy("interpolation", 8)
@@ -26,14 +27,15 @@ Found = dict[tuple[Policy, float], Point]
 
 @pytest.fixture(scope="module")
 def found() -> Found:
-    points = windows(
-        synthetic_web(Model.POWER_LAW, 20_000, SEED).graph,
-        policies=list(EXPECTED),
-        rates=RATES,
-        laps=10,
-        seed=SEED,
-        progress=lambda _share: None,
-    )
+    with unmeasured():
+        points = windows(
+            synthetic_web(Model.POWER_LAW, 20_000, SEED).graph,
+            policies=list(EXPECTED),
+            rates=RATES,
+            laps=10,
+            seed=SEED,
+            progress=lambda _share: None,
+        )
     return {(point.policy, point.rate): point for point in points}
 
 
