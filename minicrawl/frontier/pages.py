@@ -221,9 +221,10 @@ class Frontier:
         """About how many rows a checkpoint would write."""
         return len(self) - self._changes.saved + len(self._changes)
 
-    def gained(self) -> NDArray[np.int64]:
-        """How many in-links each page has more than its row says."""
-        return self._changes.cut(self.ledger.key).gained(np.arange(len(self)))
+    def gained(self, pages: Numbers | None = None) -> NDArray[np.int64]:
+        """How many in-links these pages, or all of them, have more than their rows say."""
+        asked = np.arange(len(self)) if pages is None else pages
+        return self._changes.cut(self.ledger.key).gained(asked)
 
     def checkpoint(self) -> Checkpoint:
         """The rows that changed since the last one, as they are now, whenever they are taken."""
@@ -312,8 +313,9 @@ class Frontier:
         self.spent.rows = len(self)
         self.last_seq = saved.watermark
         for pages in self.in_state(*STANDS_FOR_ANOTHER):
-            for page in pages.tolist():
-                self.books.forwards[page] = self.spending_of(page).links[0]
+            spendings = tables.spendings_of(connection, pages.tolist())
+            targets = [spending.links[0] for spending in spendings]
+            self.books.forwards.update(zip(pages.tolist(), targets, strict=True))
 
 
 _SAVED: tuple[columns.Column, ...] = ("state", "key", "history", "g_time")

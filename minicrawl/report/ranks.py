@@ -201,7 +201,7 @@ def _block(
         "importance": snapshot.importance[pages].tolist(),
         "cash": snapshot.cash(pages).tolist(),
         "history": snapshot.histories(pages).tolist(),
-        "inlinks": snapshot.inlinks[pages].tolist(),
+        "inlinks": snapshot.inlinks_of(pages).tolist(),
         "state": [LABELS[state] for state in snapshot.states[pages].tolist()],
         "status": said.statuses,
         "depth": places.depths,

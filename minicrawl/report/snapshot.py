@@ -23,6 +23,9 @@ from minicrawl.store.records import Terms
 from minicrawl.store.trouble import understood
 from minicrawl.web import homes
 
+_FEW = 1000
+"""Pages: who asks for more asks for all of them, block by block."""
+
 LABELS = {state.value: state.label for state in State}
 
 
@@ -61,6 +64,13 @@ class Snapshot:
     def inlinks(self) -> NDArray[np.int64]:
         """How many links lead to each page."""
         return inlinks(self.connection, self.frontier)
+
+    def inlinks_of(self, pages: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many lead to these; for a few, the others are not looked at."""
+        if len(pages) > _FEW:
+            return self.inlinks[pages]
+        saved = questions.inlinks(self.connection, pages.tolist())
+        return self.frontier.gained(pages) + np.array(saved, dtype=np.int64)
 
     @cached_property
     def host_of(self) -> NDArray[np.uint32]:

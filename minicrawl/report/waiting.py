@@ -55,7 +55,7 @@ def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[
         _given(snapshot, pages).tolist(),
         snapshot.cash(pages).tolist(),
         places.depths,
-        snapshot.inlinks[pages].tolist(),
+        snapshot.inlinks_of(pages).tolist(),
         map(host, places.origins),
     )
     return map(WaitingPage._make, zip(*columns, strict=True))

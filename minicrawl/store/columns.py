@@ -61,7 +61,7 @@ def _blocks(
     # The order of the rows inside is the one in which they are joined.
     question = (
         f"SELECT count(*), {texts} "
-        f"FROM (SELECT * FROM {table} WHERE id >= ? AND id < ? ORDER BY id)"
+        f"FROM (SELECT {', '.join(columns)} FROM {table} WHERE id >= ? AND id < ? ORDER BY id)"
     )
     (rows,) = connection.execute(f"SELECT coalesce(max(id) + 1, 0) FROM {table}").fetchone()
     for start in range(0, rows, _ROWS_AT_ONCE):

@@ -82,6 +82,15 @@ def documents(connection: Connection, ids: Sequence[int]) -> Iterator[DocumentRo
     return map(DocumentRow._make, cursor)
 
 
+def inlinks(connection: Connection, ids: Sequence[int]) -> list[int]:
+    """How many links lead to each of these pages, as of the last checkpoint, in this order."""
+    cursor = connection.execute(
+        "SELECT coalesce((SELECT inlinks FROM frontier WHERE id = value), 0) FROM json_each(?)",
+        (_listed(ids),),
+    )
+    return list(chain.from_iterable(cursor))
+
+
 def hidden(connection: Connection) -> list[int]:
     """The pages that ask not to be indexed."""
     return list(chain.from_iterable(connection.execute("SELECT page FROM documents WHERE noindex")))

@@ -98,6 +98,19 @@ def spending(connection: Connection, seq: int) -> Spending:
     return NO_LINKS if row is None or row[0] is None else unpack(row[0])
 
 
+def spendings_of(connection: Connection, pages: Sequence[int]) -> list[Spending]:
+    """How each of these pages was spent, as of the last checkpoint, in this order."""
+    cursor = connection.execute(
+        "SELECT spending FROM json_each(?) CROSS JOIN frontier ON frontier.id = value "
+        "CROSS JOIN steps ON seq = spent AND spending IS NOT NULL",
+        (str(list(pages)),),
+    )
+    found = [unpack(blob) for (blob,) in cursor]
+    if len(found) != len(pages):
+        raise ValueError(f"of {len(pages)} pages {len(pages) - len(found)} lack their steps")
+    return found
+
+
 def spent_by(connection: Connection, page: int) -> int:
     """The step by which a page was spent, as of the last checkpoint; 0 if there is none."""
     row = connection.execute("SELECT spent FROM frontier WHERE id = ?", (page,)).fetchone()

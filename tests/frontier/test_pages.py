@@ -106,6 +106,18 @@ class TestSteps:
             crawl.read(MOVED, [A])
             assert crawl.frontier.books.stands_for(1) == 1
 
+    @pytest.mark.parametrize("damage", ["DELETE FROM steps", "UPDATE steps SET spending = NULL"])
+    def test_a_store_that_does_not_know_where_a_page_moved_is_refused(
+        self, tmp_path: Path, damage: str
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A, MOVED])
+            crawl.moved(MOVED, A)
+            crawl.checkpoint()
+            crawl.store.connection.execute(damage)
+            with pytest.raises(ValueError, match="of 1 pages 1 lack their steps"):
+                crawl.loaded()
+
     def test_importance_is_a_share_of_all_pages_known(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A, B])
