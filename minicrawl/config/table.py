@@ -307,8 +307,8 @@ TABLE = (
         "max_bodies_bytes",
         "max-bodies",
         kinds.SIZE,
-        "Size of all bodies under way at once, beyond which the largest is cut; not less than "
-        "--max-body.",
+        "Size of all bodies that a process has under way at once, beyond which the largest is cut; "
+        "not less than --max-body.",
     ),
     Setting(
         NETWORK,
