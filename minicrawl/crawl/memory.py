@@ -6,7 +6,7 @@ do threads that each have a heap of their own. Both can be switched off.
 
 Python looks for cycles among all objects after every few hundred new ones. A crawl makes hardly
 any, and the search stalled it for 200 ms at a million URLs: a fifth of the time of a settlement. So
-all objects are looked at seldom; the young ones are not, as every connection that ends is a cycle.
+all objects are looked at seldom, and the young ones often; connections leave no cycles behind.
 A worker knows next to nothing but what it has loaded: once that is left out, all is soon looked at.
 """
 

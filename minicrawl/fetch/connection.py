@@ -2,6 +2,7 @@
 
 Laws: no more of a body is held than a little, however fast it comes. A connection on which
 anything comes unasked is hung up. What broke a connection keeps nothing of its answer in memory.
+One that has ended is gone at once, 256 KB with one of TLS: nobody may look for cycles for hours.
 
 room     where the loop puts what comes; it is taken from there at once, so that all share one. To
          have the loop make as much room for each time costs ten times what it is to read
@@ -32,7 +33,8 @@ class Connection(asyncio.BufferedProtocol):
         self._when_made = when_made
         self._when_lost = when_lost
         self._max_head_bytes = max_head_bytes
-        self._transport: asyncio.Transport
+        self._transport: asyncio.Transport | None = None
+        self._carrier: asyncio.BaseTransport | None = None
         self._reader: AnswerReader | None = None
         self._body: list[bytes] = []
         self._held_bytes = 0
@@ -43,9 +45,10 @@ class Connection(asyncio.BufferedProtocol):
     async def ask(self, question: bytes) -> Head:
         """The head of the answer."""
         reader = self._reader = AnswerReader(self._max_head_bytes)
-        self._transport.write(question)
-        if self.is_lost:
+        if self._transport is None:
             reader.hang_up()
+        else:
+            self._transport.write(question)
         while reader.head is None:
             await self._more(reader)
         return reader.head
@@ -76,11 +79,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def hang_up(self) -> None:
         """At once, and without a word."""
-        self._transport.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
     def _hold_nothing(self) -> None:
         self._body.clear()
-        if self._held_bytes > _MOST_HELD_BYTES:
+        if self._transport is not None and self._held_bytes > _MOST_HELD_BYTES:
             self._transport.resume_reading()
         self._held_bytes = 0
 
@@ -98,7 +102,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport, self._carrier = transport, _carrier(transport)
         self._when_made(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -111,12 +115,14 @@ class Connection(asyncio.BufferedProtocol):
         if body := self._reader.take(bytes(self._room[:nbytes])):
             self._body.append(body)
             self._held_bytes += len(body)
-            if self._held_bytes > _MOST_HELD_BYTES:
+            if self._transport is not None and self._held_bytes > _MOST_HELD_BYTES:
                 self._transport.pause_reading()
         self._wake()
 
     def connection_lost(self, error: Exception | None) -> None:
         self.is_lost = True
+        _let_go_of_itself(self._carrier)
+        self._transport = self._carrier = None
         self._broken = error and error.with_traceback(None)
         if self._reader and not error:
             self._reader.hang_up()
@@ -126,3 +132,16 @@ class Connection(asyncio.BufferedProtocol):
     def _wake(self) -> None:
         if self._progress and not self._progress.done():
             self._progress.set_result(None)
+
+
+def _carrier(transport: asyncio.BaseTransport) -> asyncio.BaseTransport:
+    """The transport below one of TLS; without TLS, itself."""
+    below = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None)
+    return below or transport
+
+
+def _let_go_of_itself(transport: asyncio.BaseTransport | None) -> None:
+    """asyncio's transports keep methods of their own, and so themselves."""
+    kept = vars(transport) if transport is not None else {}
+    for name in [name for name, it in kept.items() if getattr(it, "__self__", None) is transport]:
+        del kept[name]

@@ -1,11 +1,14 @@
 import asyncio
+import gc
 import ssl
 from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+import trustme
 
 from minicrawl.fetch.client import Client
+from minicrawl.fetch.connection import Connection
 from minicrawl.fetch.failures import Fault
 from minicrawl.fetch.rules import Place
 from minicrawl.fetch.targets import target
@@ -25,10 +28,14 @@ def run(play: Coroutine[Any, Any, None]) -> None:
 
 
 def client(
-    connections: int = 9, keep_s: float = 1000.0, timeout_s: float = 60.0, pause_s: float = 0.0
+    connections: int = 9,
+    keep_s: float = 1000.0,
+    timeout_s: float = 60.0,
+    pause_s: float = 0.0,
+    tls: ssl.SSLContext | None = None,
 ) -> Client:
     return Client(
-        tls=ssl.create_default_context,
+        tls=lambda: tls or ssl.create_default_context(),
         connections=connections,
         keep_s=keep_s,
         timeout_s=timeout_s,
@@ -249,3 +256,42 @@ def test_a_question_is_asked_once_more_after_a_pause_only() -> None:
             await asker.aclose()
 
     run(play())
+
+
+def ours(port: int) -> list[object]:
+    """What there is in memory of connections to this port."""
+    found: list[object] = []
+    for one in gc.get_objects():
+        if isinstance(one, asyncio.Transport):
+            place = one.get_extra_info("peername") or ("", 0)
+            if place[1] == port:
+                found.append(one)
+        elif isinstance(one, Connection):
+            found.append(one)
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_nothing_is_left_of_a_connection_though_nobody_looks_for_cycles(scheme: str) -> None:
+    authority = trustme.CA()
+    server_tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("a.example").configure_cert(server_tls)
+    client_tls = ssl.create_default_context()
+    authority.configure_trust(client_tls)
+
+    async def play() -> None:
+        async with wire(answer(b"a"), tls=server_tls if scheme == "https" else None) as server:
+            asker = client(tls=client_tls)
+            asked = question(server, url=f"{scheme}://a.example:{server.port}/")
+            assert await get(asker, asked) == b"a"
+            assert ours(server.port)
+            await asker.aclose()
+            await asyncio.sleep(0)  # the loop itself held it for this turn
+            assert not ours(server.port)
+
+    gc.collect()
+    gc.disable()
+    try:
+        run(play())
+    finally:
+        gc.enable()
