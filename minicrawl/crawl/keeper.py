@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -19,6 +19,7 @@ from itertools import chain
 import numpy as np
 
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
+from minicrawl.crawl.foresight import Foresight
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.gathering import gathered
 from minicrawl.frontier.known import UrlsOf
@@ -66,6 +67,7 @@ class Keeper:
         self._urls: dict[int, str] = {}
         self._documents: dict[int, DocumentRow] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._foresight = Foresight(store.path)
         self._full = asyncio.Event()
         self._finishing = False
         self.has_room = True
@@ -90,6 +92,13 @@ class Keeper:
                 (page, written[url]) for page, url in new.items() if url in written
             ]
         return meeting
+
+    async def foresee(self, urls: Iterable[str]) -> None:
+        """What the store must be asked when these are met, while others have their turn."""
+        pages = self.frontier.doubtful(urls)
+        if pages:
+            homes = await self._foresight.homes(pages)
+            self.frontier.remember((page, *homes[page]) for page in pages if page in homes)
 
     def host_at(self, origin: str) -> int:
         """The host, be it one without pages."""
@@ -298,6 +307,7 @@ class Keeper:
     def close(self) -> None:
         """Nothing more is written."""
         self._thread.shutdown()
+        self._foresight.close()
 
 
 def _changes_allowed(pages: int) -> int:

@@ -340,6 +340,7 @@ class Crawler:
             self._tell(Noted(text=f"{url}: {sitemap.limit}"))
         for start in range(0, len(sitemap.pages), INTRODUCED_AT_ONCE):
             block = sitemap.pages[start : start + INTRODUCED_AT_ONCE]
+            await self._keeper.foresee(block)
             self._settler.introduce(block, 1, sitemap.originals)
             await asyncio.sleep(0)
         return sitemap.sitemaps
@@ -355,6 +356,8 @@ class Crawler:
             reading = None if visit.read is None else await visit.read()
             if isinstance(reading, Failed):
                 fetched, reading = reading, None
+            if reading is not None:
+                await self._keeper.foresee(reading.links)
             self._tries[page] = self._tries.get(page, 0) + 1
             self._settle(lease, fetched, reading)
         finally:

@@ -51,6 +51,27 @@ class Known:
 
     def find(self, urls: Iterable[str]) -> dict[str, int]:
         """The pages of those that are known."""
+        found, others = self._at_hand(urls)
+        if others:
+            asked = self._look_up(others)
+            self.remember(asked)
+            found |= asked
+        return found
+
+    def doubtful(self, urls: Iterable[str]) -> list[int]:
+        """Pages whose URLs `find` would look up, unless they are told to `remember` before."""
+        _, others = self._at_hand(urls)
+        alike = self._slots.matches_of(map(code_of, others))
+        return list(chain.from_iterable(alike))
+
+    def remember(self, urls: Mapping[str, int]) -> None:
+        """The pages of these were looked up."""
+        for url, page in urls.items():
+            self._lately.put(url, page)
+        self._recall(urls)
+
+    def _at_hand(self, urls: Iterable[str]) -> tuple[dict[str, int], list[str]]:
+        """The pages of those that were met lately, and the others."""
         found: dict[str, int] = {}
         others: list[str] = []
         young, old = self._young, self._old
@@ -64,8 +85,10 @@ class Known:
                 self._remember(url, page)
             found[url] = page
         if others:
-            found |= self._find_others(others)
-        return found
+            once_more, others = self._lately.find(others)
+            self._recall(once_more)
+            found |= once_more
+        return found, others
 
     def add(self, url: str, page: int) -> None:
         """The URL must be new."""
@@ -83,18 +106,6 @@ class Known:
         """All have been added: what must be done once is done now, not while a crawl waits."""
         self._slots.let_in()
 
-    def _find_others(self, urls: Sequence[str]) -> dict[str, int]:
-        """The pages of those that are in no dictionary."""
-        found, others = self._lately.find(urls)
-        asked = self._look_up(others)
-        for url, page in asked.items():
-            self._lately.put(url, page)
-        found |= asked
-        self._young |= found
-        if len(self._young) >= LATELY:
-            self._age()
-        return found
-
     def _look_up(self, urls: Sequence[str]) -> dict[str, int]:
         """Of pages whose hashes match, those whose URLs do."""
         alike = self._slots.matches_of(map(code_of, urls))
@@ -108,6 +119,11 @@ class Known:
                 if kept[page] == url:
                     found[url] = page
         return found
+
+    def _recall(self, urls: Mapping[str, int]) -> None:
+        self._young |= urls
+        if len(self._young) >= LATELY:
+            self._age()
 
     def _remember(self, url: str, page: int) -> None:
         self._young[url] = page

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, repeat
@@ -92,6 +92,15 @@ class Frontier:
     def find(self, url: str) -> int | None:
         """The page of a canonical URL, if it is known."""
         return self._known.find((url,)).get(url)
+
+    def doubtful(self, urls: Iterable[str]) -> list[int]:
+        """Pages whose URLs the store would be asked for if these were met."""
+        return self._known.doubtful(urls)
+
+    def remember(self, homes: Iterable[tuple[int, int, str]]) -> None:
+        """The store was asked before: it has these pages, of this host and with this path."""
+        origins = self.origins
+        self._known.remember({origins[host] + path: page for page, host, path in homes})
 
     def meet(self, urls: Sequence[str], depth: int) -> Meeting:
         """Find the pages of these canonical URLs; each unknown one gets the next id."""

@@ -144,12 +144,13 @@ def homes(connection: Connection) -> Iterator[tuple[tuple[int, ...], tuple[str, 
 
 
 def paths(connection: Connection, pages: Sequence[int]) -> list[tuple[int, int, str]]:
-    """Page, host and path of these pages."""
-    return connection.execute(
-        "SELECT urls.id, host, urls.path FROM json_each(?) AS wanted "
+    """Page, host and path of these pages, in one row: for each the other threads have a turn."""
+    (found,) = connection.execute(
+        "SELECT json_group_array(json_array(urls.id, host, urls.path)) FROM json_each(?) AS wanted "
         "CROSS JOIN urls ON urls.id = wanted.value",
         (str(list(pages)),),
-    ).fetchall()
+    ).fetchone()
+    return list(map(tuple, json.loads(found)))
 
 
 def url_of(connection: Connection, page: int) -> str:

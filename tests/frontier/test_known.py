@@ -132,3 +132,35 @@ def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str
                 truth[url] = len(truth)
                 put(known, kept, url)
         assert known.find(urls) == truth
+
+
+# ---------------------------------------------------------------- looked up before
+
+
+def foreseen(known: Known, kept: Kept, *urls: str) -> None:
+    """They are met soon: what they may be has been asked for."""
+    known.remember({kept[page]: page for page in known.doubtful(urls)})
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_what_was_foreseen_is_found_without_the_store(known: Known, kept: Kept) -> None:
+    urls = [f"{A}{number}" for number in range(9)]
+    put(known, kept, *urls)
+    assert known.doubtful(urls[1:2]) == [1]
+    foreseen(known, kept, urls[1], B)
+    assert known.find([urls[1], B]) == {urls[1]: 1}
+    assert kept.asked == 0
+
+
+def test_who_is_at_hand_is_not_doubtful(known: Known, kept: Kept) -> None:
+    put(known, kept, A, B)
+    assert known.doubtful([A, B, C]) == []
+
+
+@pytest.mark.usefixtures("one_hash_for_all")
+def test_who_was_foreseen_is_not_taken_for_another_of_its_hash(known: Known, kept: Kept) -> None:
+    kept.update(enumerate((A, B)))
+    known.add_all([A, B])
+    assert sorted(known.doubtful([C])) == [0, 1]
+    foreseen(known, kept, C)
+    assert known.find([A, B, C]) == {A: 0, B: 1}

@@ -1,0 +1,57 @@
+"""The URLs of pages, looked up while the crawl goes on: a slow disk delays a page, not the others.
+
+Law: what is asked for while a question is being answered is asked together, in the next one. A
+thread that is back from the store must wait for its turn among Python's, which is milliseconds
+where the crawl is busy; it waits a few times a question, however many pages are in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from minicrawl.store import tables
+from minicrawl.store.reader import glance
+
+Homes = dict[int, tuple[int, str]]
+"""Hosts and paths by page."""
+
+
+class Foresight:
+    """Asks for pages that are in the store."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="foresight")
+        self._reader: tables.Connection | None = None
+        self._wanted: set[int] = set()
+        self._next: asyncio.Task[Homes] | None = None
+        self._last: asyncio.Task[Homes] | None = None
+
+    async def homes(self, pages: Iterable[int]) -> Homes:
+        """Those of these pages that the store has, and whatever was asked for with them."""
+        self._wanted.update(pages)
+        if self._next is None:
+            self._next = asyncio.create_task(self._ask(self._last))
+        return await asyncio.shield(self._next)
+
+    async def _ask(self, last: asyncio.Task[Homes] | None) -> Homes:
+        if last is not None and not last.done():
+            await asyncio.wait((last,))
+        self._last, self._next = self._next, None
+        wanted, self._wanted = sorted(self._wanted), set()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._look_up, wanted)
+
+    def _look_up(self, pages: Sequence[int]) -> Homes:
+        if self._reader is None:
+            self._reader = glance(self._path)
+        return {page: (host, path) for page, host, path in tables.paths(self._reader, pages)}
+
+    def close(self) -> None:
+        """Nothing more is asked."""
+        if self._reader is not None:
+            self._thread.submit(self._reader.close)
+        self._thread.shutdown()
