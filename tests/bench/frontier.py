@@ -8,11 +8,11 @@ one goes on with what it left.
 
 A hundred million take hours: `--store PATH` keeps the crawl and, beside it, what was measured; the
 same command goes on with what a run left there that was broken off. `--made 1e8` writes the first
-hundred million without crawling them, so that what is measured begins there; its file is read once
-before, as one that a crawl has been writing is in the system's memory, too.
+hundred million without crawling them, so that what is measured begins there.
 
-RAM is what the process holds beyond what it held before it opened the store. A stall is how much
-later than due something else in the loop had its turn.
+RAM is what the process holds beyond what it held before it opened the store. The time of a
+settlement is that in which it keeps the loop from all else; what is looked up beside it counts in
+the pages a second. A stall is how much later than due something else in the loop had its turn.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ import sys
 import time
 from array import array
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Generator, Iterator
 from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -59,7 +59,6 @@ UNDER_WAY = 80
 HOSTS, PAGES_A_HOST = 100_000, 1000
 ANSWER = Page(status=200, headers={"etag": '"5f3c-61a8"'}, body=b"")
 BEAT_S = 0.005
-READ_AT_ONCE = 1 << 20
 SAMPLED = 10
 """Of so many settlements one is remembered, so that those of 100,000,000 URLs take no room."""
 
@@ -74,7 +73,8 @@ class Stage(NamedTuple):
     disk: float
     settle_us: float  # median
     slow_us: float  # the slowest in a hundred
-    turn_us: float  # lease, settlement and what is done for others meanwhile
+    turn_us: float  # lease and settlement, mean
+    pace: float  # pages a second, with all that is done beside them
     stall_ms: float  # longest
 
 
@@ -87,6 +87,7 @@ COLUMNS = (
     ("settlement µs", ".0f"),
     ("99 of 100", ".0f"),
     ("turn µs", ".0f"),
+    ("pages/s", ",.0f"),
     ("longest stall ms", ".0f"),
 )
 
@@ -104,6 +105,7 @@ class Bench:
         traps = Traps(settings.traps, keeper, self._gate)
         self._settler = Settler(settings, keeper, waiting, self._gate, traps)
         self._under_way: deque[Lease] = deque()
+        self._ending: set[asyncio.Task[None]] = set()
         self._leasing.take_up()
         for pages, contents in keeper.contents():
             self._settler.know_contents(pages, contents)
@@ -119,17 +121,34 @@ class Bench:
         self._leasing.grant(lease)
         return lease
 
-    def turn(self) -> None:
-        """One page is leased, another one settled."""
+    async def turn(self) -> None:
+        """One page is leased, another one read: its turn ends by itself."""
         began = time.perf_counter()
         self._under_way.append(self.lease())
         self.turned_s += time.perf_counter() - began
         if len(self._under_way) >= UNDER_WAY:
-            self._settle(self._under_way.popleft())
+            self._ending.add(asyncio.create_task(self._end(self._under_way.popleft())))
+        await asyncio.sleep(0)
+        if len(self._ending) == UNDER_WAY:
+            await self.wait_for(asyncio.FIRST_COMPLETED)
 
-    def _settle(self, lease: Lease) -> None:
+    async def wait_for(self, ended: str) -> None:
+        """Turns of pages that were read."""
+        done, self._ending = await asyncio.wait(self._ending, return_when=ended)
+        for turn in done:
+            turn.result()
+
+    async def _end(self, lease: Lease) -> None:
         assert self._web
         links = tuple(self._web.links(lease.url))
+        settlement = Busy(self._settle(lease, links))
+        await settlement
+        self.turned_s += settlement.took_s
+        self.turns += 1
+        if not self.turns % SAMPLED:
+            self.settled_s.append(settlement.took_s)
+
+    async def _settle(self, lease: Lease, links: tuple[str, ...]) -> None:
         page = lease.page
         reading = Reading(
             title=lease.url,
@@ -138,17 +157,32 @@ class Bench:
             text=page + 1,
             gist=page + 1,
         )
-        began = time.perf_counter()
-        self._keeper.record(FetchRow(lease.page, began, "page", 200, 30_000, 0.1, ""))
+        await self._keeper.foresee(links)
+        now = time.perf_counter()
+        self._keeper.record(FetchRow(lease.page, now, "page", 200, 30_000, 0.1, ""))
         self._keeper.count("fetched")
-        self._settler.settle(lease.page, lease.url, Read(ANSWER, reading), began)
+        self._settler.settle(lease.page, lease.url, Read(ANSWER, reading), now)
         self._leasing.end(lease)
         self._leasing.resume(lease.host)
-        took = time.perf_counter() - began
-        self.turned_s += took
-        self.turns += 1
-        if not self.turns % SAMPLED:
-            self.settled_s.append(took)
+
+
+class Busy(Awaitable[None]):
+    """How long what is awaited keeps the loop from all else, however long it takes."""
+
+    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+        self._work = work
+        self.took_s = 0.0
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        while True:
+            began = time.perf_counter()
+            try:
+                wanted = self._work.send(None)
+            except StopIteration:
+                return
+            finally:
+                self.took_s += time.perf_counter() - began
+            yield wanted
 
 
 async def grow(keeper: Keeper, path: Path, stops: list[int], before: int) -> AsyncIterator[Stage]:
@@ -166,9 +200,9 @@ async def grow(keeper: Keeper, path: Path, stops: list[int], before: int) -> Asy
         raise click.UsageError(f"{path} knows {len(keeper.frontier):,} URLs: ask for more --urls")
     for stop in stops:
         bench.settled_s, bench.turns, bench.turned_s, pulse.latest_s = array("f"), 0, 0.0, 0.0
+        began = time.perf_counter()
         while len(keeper.frontier) < stop:
-            bench.turn()
-            await asyncio.sleep(0)
+            await bench.turn()
             if keeping.done():
                 keeping.result()
         known, times = len(keeper.frontier), sorted(bench.settled_s)
@@ -182,8 +216,10 @@ async def grow(keeper: Keeper, path: Path, stops: list[int], before: int) -> Asy
             median(times) * 1e6,
             times[len(times) * 99 // 100] * 1e6,
             bench.turned_s / bench.turns * 1e6,
+            bench.turns / (time.perf_counter() - began),
             pulse.latest_s * 1e3,
         )
+    await bench.wait_for(asyncio.ALL_COMPLETED)
     beating.cancel()
     keeping.cancel()
     # What is under way in the store's thread goes on; a checkpoint is not to be written twice.
@@ -282,18 +318,9 @@ def told(stage: Stage) -> str:
     return row(*(f"{value:{form}}" for value, (_, form) in zip(stage, COLUMNS, strict=True)))
 
 
-def know(path: Path) -> None:
-    """Read the file once: a system knows the one that a crawl has been writing all the time."""
-    with path.open("rb", buffering=0) as file:
-        while file.read(READ_AT_ONCE):
-            pass
-
-
 def report(path: Path, stops: list[int], made: int) -> Iterator[str]:
-    if made:
-        if not path.exists():
-            make(path, made, HOSTS + made // PAGES_A_HOST, SEEDS)
-        know(path)
+    if made and not path.exists():
+        make(path, made, HOSTS + made // PAGES_A_HOST, SEEDS)
     stages, known = asyncio.run(measure(path, stops)), stops[-1]
     written = f", {made:,} of them written and not crawled" if made else ""
     yield f"{today()}: {known:,} URLs{written}. {machine()}."
