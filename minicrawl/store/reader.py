@@ -13,7 +13,7 @@ from minicrawl.errors import UsageError
 from minicrawl.store.schema import VERSION, check_version
 from minicrawl.store.trouble import told
 
-_CACHE_KIB = 49_152
+_CACHE_KIB = 16_384
 
 
 @contextmanager
