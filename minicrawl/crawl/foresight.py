@@ -53,5 +53,5 @@ class Foresight:
     def close(self) -> None:
         """Nothing more is asked."""
         if self._reader is not None:
-            self._thread.submit(self._reader.close)
+            self._thread.submit(self._reader.close).result()
         self._thread.shutdown()

@@ -36,7 +36,7 @@ from minicrawl.app import SystemClock
 from minicrawl.config import Settings
 from minicrawl.crawl.endings import Read
 from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
 from minicrawl.crawl.leasing import Lease, Leasing
 from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
 from minicrawl.crawl.replays import Replays
@@ -202,7 +202,10 @@ async def grow(keeper: Keeper, path: Path, stops: list[int], before: int) -> Asy
         bench.settled_s, bench.turns, bench.turned_s, pulse.latest_s = array("f"), 0, 0.0, 0.0
         began = time.perf_counter()
         while len(keeper.frontier) < stop:
-            await bench.turn()
+            if keeper.takes_more:
+                await bench.turn()
+            else:
+                await asyncio.sleep(COMMIT_EVERY_S)
             if keeping.done():
                 keeping.result()
         known, times = len(keeper.frontier), sorted(bench.settled_s)
