@@ -162,7 +162,8 @@ class Keeper:
 
     def url_of(self, page: int) -> str:
         """The URL of a page, be it on its way to the store."""
-        return self._urls.get(page) or tables.url_of(self._reader, page)
+        met = self.frontier.url_of(page) or self._urls.get(page)
+        return met or tables.url_of(self._reader, page)
 
     def urls_of(self, pages: Sequence[int]) -> Iterator[str]:
         """The URLs of pages that earlier runs left, in the order of their ids."""

@@ -2,8 +2,11 @@
 
 Law: two URLs are one page only if they are equal, whatever their hashes are. Memory holds 32 bits
 of a hash a page; the URLs are in the store, and are looked up there for links to pages that were
-not met lately. What was met last of all is in dictionaries, which are quick and take 200 bytes a
-URL; about a million that were met before are in `lately`, which takes 80.
+not met lately. About a million that were are in `lately`, which takes 72 bytes a URL; and what was
+met last of all is in dictionaries, which are quicker and take 200. These are small, for a larger
+one gains nothing: what it spares it costs by driving all else out of the processor's caches.
+
+stranger    a URL that nobody had when it was asked for, and that was not added since
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from minicrawl.slots import Slots
 
 _CODE = (1 << 64) - 1
 
-LATELY = 1 << 16
+LATELY = 1 << 11
 """URLs of a generation; two generations of those that were met last are in dictionaries."""
 
 UrlsOf = Callable[[Sequence[int]], Mapping[int, str]]
@@ -39,7 +42,7 @@ class Known:
         self._young: dict[str, int] = {}
         self._old: dict[str, int] = {}
         self._lately = Lately()
-        self._fresh = 0  # pages from this one on are in the dictionaries only
+        self._strangers: set[str] = set()
 
     @cached_property
     def _slots(self) -> Slots:
@@ -51,89 +54,83 @@ class Known:
 
     def find(self, urls: Iterable[str]) -> dict[str, int]:
         """The pages of those that are known."""
-        found, others = self._at_hand(urls)
-        if others:
-            asked = self._look_up(others)
+        found, doubtful = self._at_hand(urls)
+        if doubtful:
+            kept = self._urls_of(sorted({*chain.from_iterable(doubtful.values())}))
+            pages = ((url, page) for url, alike in doubtful.items() for page in alike)
+            asked = {url: page for url, page in pages if kept[page] == url}
             self.remember(asked)
             found |= asked
         return found
 
     def doubtful(self, urls: Iterable[str]) -> list[int]:
         """Pages whose URLs `find` would look up, unless they are told to `remember` before."""
-        _, others = self._at_hand(urls)
-        alike = self._slots.matches_of(map(code_of, others))
-        return list(chain.from_iterable(alike))
+        _, doubtful = self._at_hand(urls)
+        return list(chain.from_iterable(doubtful.values()))
 
     def remember(self, urls: Mapping[str, int]) -> None:
         """The pages of these were looked up."""
-        for url, page in urls.items():
-            self._lately.put(url, page)
+        self._lately.put(urls.items())
         self._recall(urls)
 
-    def _at_hand(self, urls: Iterable[str]) -> tuple[dict[str, int], list[str]]:
-        """The pages of those that were met lately, and the others."""
-        found: dict[str, int] = {}
-        others: list[str] = []
-        young, old = self._young, self._old
-        for url in urls:
-            page = young.get(url)
-            if page is None:
-                page = old.get(url)
-                if page is None:
-                    others.append(url)
-                    continue
-                self._remember(url, page)
-            found[url] = page
-        if others:
-            once_more, others = self._lately.find(others)
-            self._recall(once_more)
-            found |= once_more
-        return found, others
+    def url_of(self, page: int) -> str | None:
+        """The URL of a page that was looked up or added lately."""
+        return self._lately.url_of(page)
 
-    def add(self, url: str, page: int) -> None:
-        """The URL must be new."""
-        self._slots.put(code_of(url), page)
-        self._remember(url, page)
+    def _at_hand(self, urls: Iterable[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
+        """The pages of those that were met lately, and which the others may be that are known."""
+        found: dict[str, int] = {}
+        once_more: dict[str, int] = {}
+        others: list[str] = []
+        young, old, strangers = self._young, self._old, self._strangers
+        for url in urls:
+            if (page := young.get(url)) is not None:
+                found[url] = page
+            elif (page := old.get(url)) is not None:
+                once_more[url] = page
+            elif url not in strangers:
+                others.append(url)
+        met, doubtful = self._look_further(others)
+        once_more |= met
+        self._recall(once_more)
+        return found | once_more, doubtful
+
+    def _look_further(self, urls: Sequence[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
+        """The same for those that are in no dictionary."""
+        met: dict[str, int] = {}
+        doubtful: dict[str, list[int]] = {}
+        strangers, which = self._strangers, self._lately.which
+        for url, alike in zip(urls, self._slots.matches_of(map(code_of, urls)), strict=True):
+            if not alike:
+                strangers.add(url)
+            elif (page := which(alike, url)) is not None:
+                met[url] = page
+            else:
+                doubtful[url] = alike
+        if len(strangers) >= LATELY:
+            strangers.clear()
+        return met, doubtful
+
+    def add(self, urls: Mapping[str, int]) -> None:
+        """The URLs must be new."""
+        for url, page in urls.items():
+            self._slots.put(code_of(url), page)
+        self._strangers.difference_update(urls)
+        self.remember(urls)
 
     def add_all(self, urls: Iterable[str]) -> None:
         """The URLs of pages that follow on those that are known already, in the order of ids."""
         codes = np.fromiter(map(code_of, urls), dtype=np.uint64)
         first = len(self)
         self._slots.put_all(codes, np.arange(first, first + len(codes), dtype=np.uint32))
-        self._fresh = first + len(codes)
+        self._strangers.clear()
 
     def be_ready(self) -> None:
         """All have been added: what must be done once is done now, not while a crawl waits."""
         self._slots.let_in()
 
-    def _look_up(self, urls: Sequence[str]) -> dict[str, int]:
-        """Of pages whose hashes match, those whose URLs do."""
-        alike = self._slots.matches_of(map(code_of, urls))
-        pages = set(chain.from_iterable(alike))
-        if not pages:
-            return {}
-        kept = self._urls_of(sorted(pages))
-        found = {}
-        for url, candidates in zip(urls, alike, strict=True):
-            for page in candidates:
-                if kept[page] == url:
-                    found[url] = page
-        return found
-
     def _recall(self, urls: Mapping[str, int]) -> None:
+        """They were met last of all; who was longer ago than two generations leaves."""
         self._young |= urls
         if len(self._young) >= LATELY:
-            self._age()
-
-    def _remember(self, url: str, page: int) -> None:
-        self._young[url] = page
-        if len(self._young) >= LATELY:
-            self._age()
-
-    def _age(self) -> None:
-        """What is in `lately` is there still; the others of the older generation go there now."""
-        fresh = {url: page for url, page in self._old.items() if page >= self._fresh}
-        for url, page in fresh.items():
-            self._lately.put(url, page)
-        self._fresh = max(fresh.values(), default=self._fresh - 1) + 1
-        self._young, self._old = {}, self._young
+            self._young, self._old = {}, self._young

@@ -1,12 +1,11 @@
 """The URLs that were met last, with their pages, in few bytes each; the store knows the others.
 
-Laws: a page is told only for a URL that equals the one that was put, to the last byte; the room is
+Laws: a page has a URL only if that equals the one that was put, to the last byte; the room is
 bounded, whatever is met. The bytes lie in a ring, where new ones take the place of the oldest: of
 what is left of an older line the beginning is gone, and that is what every look asks for.
 
 line    the URL and its page, each behind a byte that no text has
-place   where a line begins, and above that six bits of the URL's hash: these tell who moves when
-        there are twice as many slots, and spare most looks at the line of another URL till then
+place   where the line of a page begins; pages that are far apart share one, and the last has it
 """
 
 from collections.abc import Iterable
@@ -15,68 +14,49 @@ import numpy as np
 
 ROOM = 1 << 26
 """Bytes: lines of about a million URLs."""
-FEWEST_SLOTS, MOST_SLOTS = 1 << 16, 1 << 22
-SLOTS_A_LINE = 4
-
-_HASH_BITS = (1 << 32) - ROOM
-_SLOT_SHIFT = 10  # the six bits are the first ones of a slot among the most
-_BEGIN, _AND, _END = b"\xff", b"\xfe", 0xFE
-"""No text has these bytes in UTF-8."""
+PLACES = 1 << 21
 
 
 class Lately:
-    """URL -> page. A URL has two slots: its own, and the next one for who was there before."""
+    """page -> URL."""
 
     def __init__(self) -> None:
-        self._places = np.zeros(FEWEST_SLOTS, dtype=np.uint32).data
-        self._lines = 0
+        self._places = np.zeros(PLACES, dtype=np.uint32).data
         self._ring = bytearray()
         self._next = 0
 
-    def find(self, urls: Iterable[str]) -> tuple[dict[str, int], list[str]]:
-        """The pages of those that were met lately, and the others."""
-        found: dict[str, int] = {}
-        others: list[str] = []
-        if not self._lines:
-            return found, list(urls)
-        places, ring, slots = self._places, self._ring, len(self._places)
-        for url in urls:
-            code = hash(url)
-            slot = (code >> _SLOT_SHIFT) % slots
-            for place in (places[slot], places[slot ^ 1]):
-                if (place ^ code) & _HASH_BITS:
-                    continue
-                line, begin = _BEGIN + url.encode() + _AND, place % ROOM
-                if ring.startswith(line, begin):
-                    begin += len(line)
-                    found[url] = int(ring[begin : ring.index(_END, begin)])
-                    break
-            else:
-                others.append(url)
-        return found, others
+    def which(self, pages: Iterable[int], url: str) -> int | None:
+        """Which of these pages is known to have this URL."""
+        ring, places = self._ring, self._places
+        for page in pages:
+            if ring.startswith(_line(url, page), places[page % PLACES]):
+                return page
+        return None
 
-    def put(self, url: str, page: int) -> None:
-        """The URL was met."""
-        line = b"\xff%b\xfe%d\xfe" % (url.encode(), page)
-        begin = self._next
-        if begin + len(line) > ROOM:
-            begin = 0
-        self._next = begin + len(line)
-        self._ring[begin : self._next] = line
-        self._lines += 1
-        if len(self._places) < min(SLOTS_A_LINE * self._lines, MOST_SLOTS):
-            self._grow()
-        self._place(hash(url), begin)
+    def url_of(self, page: int) -> str | None:
+        """The URL of this page, if it was met lately."""
+        ring, begin = self._ring, self._places[page % PLACES]
+        if not ring.startswith(b"\xff", begin):
+            return None
+        end = ring.index(b"\xfe", begin)
+        if not ring.startswith(b"\xfe%d\xfe" % page, end):
+            return None
+        return ring[begin + 1 : end].decode()
 
-    def _grow(self) -> None:
-        """Twice as many slots."""
-        places = np.asarray(self._places)
-        moves = places & (ROOM * len(places) // FEWEST_SLOTS) > 0
-        self._places = np.concatenate((np.where(moves, 0, places), np.where(moves, places, 0))).data
+    def put(self, urls: Iterable[tuple[str, int]]) -> None:
+        """These URLs were met, of these pages."""
+        ring, places, begin = self._ring, self._places, self._next
+        for url, page in urls:
+            line = _line(url, page)
+            end = begin + len(line)
+            if end > ROOM:
+                begin, end = 0, len(line)
+            ring[begin:end] = line
+            places[page % PLACES] = begin
+            begin = end
+        self._next = begin
 
-    def _place(self, code: int, begin: int) -> None:
-        places = self._places
-        slot = (code >> _SLOT_SHIFT) % len(places)
-        if places[slot]:
-            places[slot ^ 1] = places[slot]
-        places[slot] = code & _HASH_BITS | begin
+
+def _line(url: str, page: int) -> bytes:
+    """No text has these bytes in UTF-8."""
+    return b"\xff%b\xfe%d\xfe" % (url.encode(), page)

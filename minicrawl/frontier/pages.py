@@ -93,6 +93,10 @@ class Frontier:
         """The page of a canonical URL, if it is known."""
         return self._known.find((url,)).get(url)
 
+    def url_of(self, page: int) -> str | None:
+        """The URL of a page, if it was met lately."""
+        return self._known.url_of(page)
+
     def doubtful(self, urls: Iterable[str]) -> list[int]:
         """Pages whose URLs the store would be asked for if these were met."""
         return self._known.doubtful(urls)
@@ -106,16 +110,17 @@ class Frontier:
         """Find the pages of these canonical URLs; each unknown one gets the next id."""
         meeting = Meeting()
         known = self._known.find(urls)
+        new: dict[str, int] = {}
         for url in urls:
             page = known.get(url)
             if page is None:
-                page = known[url] = len(self.host_of)
-                self._known.add(url, page)
+                page = known[url] = new[url] = len(self.host_of)
                 origin, path = split(url)
                 host = self._host(origin, meeting)
                 self._settle_in(host, min(depth, _DEEPEST))
                 meeting.urls.append(UrlRow(page, host, path, depth))
             meeting.pages.append(page)
+        self._known.add(new)
         return meeting
 
     def _settle_in(self, host: int, depth: int) -> None:

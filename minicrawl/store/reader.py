@@ -32,10 +32,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def glance(path: Path) -> sqlite3.Connection:
-    """A connection for questions of which each is answered as of its own moment.
-
-    A crawl asks it for URLs all the time, so that it remembers much of the file.
-    """
+    """A connection for questions of which each is answered as of its own moment."""
     connection = _connect(path)
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return connection

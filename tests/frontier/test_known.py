@@ -50,7 +50,7 @@ def put(known: Known, kept: Kept, *urls: str) -> None:
     for url in urls:
         page = len(known)
         kept[page] = url
-        known.add(url, page)
+        known.add({url: page})
 
 
 def test_what_was_never_put_is_not_known(known: Known) -> None:
@@ -108,6 +108,33 @@ def test_urls_of_one_hash_are_told_apart_after_they_were_loaded(known: Known, ke
     kept.update(enumerate((A, B)))
     known.add_all([A, B])
     assert known.find([A, B, C]) == {A: 0, B: 1}
+
+
+def test_who_was_nobody_when_he_was_asked_for_is_found_once_he_was_added(
+    known: Known, kept: Kept
+) -> None:
+    assert known.doubtful([A, B, C]) == []
+    put(known, kept, A)
+    kept[1] = B
+    known.add_all([B])
+    assert known.find([A, B, C]) == {A: 0, B: 1}
+
+
+@pytest.mark.usefixtures("forgetful", "one_hash_for_all")
+def test_who_was_nobody_is_found_long_after_he_was_added(known: Known, kept: Kept) -> None:
+    assert known.find([A]) == {}
+    put(known, kept, A, *(f"{B}{number}" for number in range(20)))
+    assert known.find([A]) == {A: 0}
+
+
+def test_the_url_of_a_page_is_told_if_it_was_met_lately(known: Known, kept: Kept) -> None:
+    kept[0] = A
+    known.add_all([A])
+    assert known.url_of(0) is None
+    put(known, kept, B)
+    assert known.url_of(1) == B
+    known.find([A])
+    assert known.url_of(0) == A
 
 
 def test_pages_that_are_loaded_follow_on_each_other(known: Known, kept: Kept) -> None:

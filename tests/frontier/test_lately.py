@@ -1,4 +1,4 @@
-"""What is told of a URL was put for it, however little room there is."""
+"""What is told of a page or a URL was put for it, however little room there is."""
 
 import pytest
 from hypothesis import given
@@ -22,58 +22,72 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def hashes_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four slots in all, and places that tell nothing of the hash."""
-    monkeypatch.setattr(lately_module, "FEWEST_SLOTS", 4)
-    monkeypatch.setattr(lately_module, "MOST_SLOTS", 4)
-    monkeypatch.setattr(lately_module, "_HASH_BITS", 0)
+def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lately_module, "PLACES", 4)
 
 
-def test_what_was_put_is_found_and_the_rest_is_not(lately: Lately) -> None:
-    lately.put(A, 0)
-    lately.put(B, 4_000_000_000)
-    assert lately.find([C, B, A]) == ({B: 4_000_000_000, A: 0}, [C])
+def put(lately: Lately, *urls: str) -> None:
+    lately.put((url, page) for page, url in enumerate(urls))
 
 
-@pytest.mark.usefixtures("hashes_alike")
-def test_a_url_that_begins_as_another_one_is_not_the_other(lately: Lately) -> None:
-    lately.put(f"{A}long", 1)
-    assert lately.find([A, f"{A}longer"]) == ({}, [A, f"{A}longer"])
+def test_nothing_is_told_of_whom_was_never_put(lately: Lately) -> None:
+    assert lately.url_of(0) is None
+    assert lately.which([0, 1], A) is None
+    put(lately, A)
+    assert lately.url_of(1) is None
+    assert lately.which([1, 2], A) is None
+
+
+def test_what_was_put_is_told(lately: Lately) -> None:
+    lately.put([(A, 0), (B, 4_000_000_000)])
+    assert lately.which([0], A) == 0
+    assert lately.which([7, 0, 4_000_000_000], B) == 4_000_000_000
+    assert lately.url_of(0) == A
+    assert lately.url_of(4_000_000_000) == B
+
+
+def test_a_page_has_no_url_but_its_own(lately: Lately) -> None:
+    put(lately, A, B)
+    assert lately.which([0], B) is None
+    assert lately.which([1, 0], A) == 0
+
+
+@pytest.mark.parametrize("other", [f"{A}longer", A[:-1], ""])
+def test_a_url_that_begins_as_another_one_is_not_the_other(lately: Lately, other: str) -> None:
+    put(lately, A)
+    assert lately.which([0], other) is None
+
+
+def test_a_page_whose_number_begins_as_that_of_another_is_not_the_other(
+    lately: Lately, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lately_module, "PLACES", 1)
+    lately.put([(A, 12)])
+    assert lately.which([1, 123], A) is None
+    assert (lately.url_of(1), lately.url_of(123), lately.url_of(12)) == (None, None, A)
 
 
 @pytest.mark.usefixtures("little_room")
 def test_new_bytes_take_the_place_of_the_oldest(lately: Lately) -> None:
-    for page, url in enumerate((A, B, C, D)):
-        lately.put(url, page)
-    assert lately.find([A, B, C, D]) == ({B: 1, C: 2, D: 3}, [A])
+    put(lately, A, B, C, D)
+    assert [lately.url_of(page) for page in range(4)] == [None, B, C, D]
+    assert [lately.which([page], url) for page, url in enumerate((A, B, C, D))] == [None, 1, 2, 3]
 
 
-@pytest.mark.usefixtures("hashes_alike")
-def test_who_came_last_is_found_however_few_slots_there_are() -> None:
+@pytest.mark.usefixtures("few_places")
+def test_of_pages_that_share_a_place_the_last_has_it() -> None:
     lately, urls = Lately(), [f"{A}{page}" for page in range(10)]
-    for page, url in enumerate(urls):
-        lately.put(url, page)
-        found, others = lately.find(urls)
-        assert found[url] == page
-        assert len(found) <= 4
-        assert {*found, *others} == {*urls}
+    put(lately, *urls)
+    assert [lately.url_of(page) for page in range(10)] == [None] * 6 + urls[6:]
 
 
-def test_nearly_nobody_is_lost_while_it_grows(lately: Lately) -> None:
-    urls = [f"{A}{page}" for page in range(70_000)]
-    for page, url in enumerate(urls):
-        lately.put(url, page)
-    found, others = lately.find(urls)
-    assert found == {url: page for page, url in enumerate(urls) if url in found}
-    assert len(others) < 3500
-
-
-@pytest.mark.usefixtures("little_room", "hashes_alike")
+@pytest.mark.usefixtures("little_room", "few_places")
 @given(st.lists(st.text(max_size=8)))
 def test_it_never_takes_one_url_for_another(urls: list[str]) -> None:
     lately, truth = Lately(), dict[str, int]()
     for url in urls:
-        lately.put(url, truth.setdefault(url, len(truth)))
-        found, others = lately.find(truth)
-        assert found.items() <= truth.items()
-        assert {*found, *others} == truth.keys()
+        lately.put([(url, truth.setdefault(url, len(truth)))])
+        for known, page in truth.items():
+            assert lately.which(truth.values(), known) in {page, None}
+            assert lately.url_of(page) in {known, None}
+        assert lately.url_of(truth[url]) == url
