@@ -2,8 +2,9 @@
 
 `python -m tests.bench.growth` crawls a web without end by the real loop, in one process and with
 all that a crawl does but for the network, and tells the pages a second while so many URLs were
-known. Pages are HTML of some 20 KB; what it costs to make them is taken out. It does so several
-times, for the machine has its moods within a minute.
+known. Pages are HTML of some 20 KB; what it costs to make them is taken out. The pace of a machine
+with neighbours may double within a second. So wherever its pace is asked for the large crawl is
+held after every 1,000 pages, a new one crawls its first 3,000 meanwhile, and the two are compared.
 
 Then 10,000 hosts may be asked once a second each: how busy was the loop, and which was the least
 pause that any host was given? Last, what it costs to choose a page among 1,000,000 hosts: to lease
@@ -11,14 +12,18 @@ it, to keep its host waiting, and to wake that again when its time has come.
 """
 
 import asyncio
+import os
+import signal
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from itertools import islice
 from math import inf
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
@@ -47,14 +52,14 @@ from tests.bench.notes import head, into_document, machine, row, tell, today
 
 WINDOW = 1000
 """Pages over which the pace is taken."""
-NEAREST = 5
-ROUNDS = 5
+MANY_KNOWN = 100_000
 BUSY_S = 20.0
 LATENCY_S = 0.05
 MANY = 10_000
 FETCHES = 50_000
 _HTML = {"content-type": "text/html; charset=utf-8"}
-_TEXT = '<p class="text">What a page says <b>beside</b> its links.</p>\n' * 250
+_TEXT = '<p class="text">What NAME says <b>beside</b> its links.</p>\n' * 250
+_SPELLED = str.maketrans("0123456789", "abcdefghij")
 A_SECOND = 5000
 
 
@@ -80,7 +85,8 @@ class Nearby:
     async def visit(self, request: Request) -> Visit:
         await self._ask(request.url)
         began = time.perf_counter()
-        page = Page(status=200, headers=_HTML, body=_as_html(self._web.links(request.url)))
+        body = _as_html(request.url, self._web.links(request.url))
+        page = Page(status=200, headers=_HTML, body=body)
         self.own_s += time.perf_counter() - began
         return Visit(page, self._reader.later(page, request.url))
 
@@ -99,9 +105,12 @@ class Nearby:
         self._answered[host] = time.monotonic()
 
 
-def _as_html(links: Iterable[str]) -> bytes:
+def _as_html(url: str, links: Iterable[str]) -> bytes:
+    """No page says what another one says, be it but for its numbers: it would be suspicious."""
+    name = url.translate(_SPELLED)
     items = "".join(f'<li class="item"><a href="{link}">{link[-30:]}</a></li>\n' for link in links)
-    return f"<!doctype html><title>A page</title>\n<ul>{items}</ul>\n{_TEXT}".encode()
+    text = _TEXT.replace("NAME", name)
+    return f"<!doctype html><title>{name}</title>\n<ul>{items}</ul>\n{text}".encode()
 
 
 def _host(url: str) -> str:
@@ -124,7 +133,24 @@ async def crawling(
         await running
 
 
+def be_a_crawl() -> None:
+    """What the command does before it crawls."""
+    keep_large_arrays_apart()
+    look_for_cycles_seldom()
+
+
 # ---------------------------------------------------------------- more pages
+
+
+class Span(NamedTuple):
+    """Of URLs known."""
+
+    first: int
+    last: int
+
+
+Spans = Sequence[Span]
+FEW_KNOWN = Span(10_000, 45_000)
 
 
 class Pace(NamedTuple):
@@ -132,48 +158,81 @@ class Pace(NamedTuple):
 
     known: int
     pages: float  # a second
-    requests: float  # robots.txt among them
 
 
-async def paces(path: Path, urls: int) -> list[Pace]:
-    """Those of a crawl that goes on until so many URLs are known."""
-    found = []
+async def paces(path: Path, hosts: int) -> AsyncGenerator[Pace, None]:
+    """Those of a crawl, time after time; what is done between them is not in them."""
     settings = Settings.of(delay=0, scope="any")
-    async with crawling(settings, path, urls // 1000) as (keeper, outside):
-        pages, requests, began = 0.0, 0, time.perf_counter()
-        while len(keeper.frontier) < urls:
-            await asyncio.sleep(0)
-            if keeper.counted("fetched") < pages + WINDOW:
-                continue
-            now = time.perf_counter() - outside.own_s
-            took, fetched = now - began, keeper.counted("fetched")
-            rates = (fetched - pages) / took, (outside.requests - requests) / took
-            found.append(Pace(len(keeper.frontier), *rates))
-            pages, requests, began = fetched, outside.requests, now
-    return found
+    async with crawling(settings, path, hosts) as (keeper, outside):
+        while True:
+            fetched, own_s, began = keeper.counted("fetched"), outside.own_s, time.perf_counter()
+            while (pages := keeper.counted("fetched") - fetched) < WINDOW:
+                await asyncio.sleep(0)
+            took_s = time.perf_counter() - began - (outside.own_s - own_s)
+            yield Pace(len(keeper.frontier), pages / took_s)
 
 
-def _around(found: list[Pace], known: int) -> Pace:
-    """The median of those nearest."""
-    nearest = sorted(found, key=lambda pace: abs(pace.known - known))[:NEAREST]
-    return Pace(*map(median, zip(*nearest, strict=True)))
+def _crawl(path: Path, hosts: int, spans: Spans, told: Connection) -> None:
+    """Tell the paces while so many URLs are known, and hold still after each.
+
+    The whole process does, the thread that writes among it: nothing is done for nothing.
+    """
+
+    async def crawl() -> None:
+        async with aclosing(paces(path, hosts)) as found:
+            async for pace in found:
+                if any(first <= pace.known <= last for first, last in spans):
+                    told.send(pace)
+                    os.kill(os.getpid(), signal.SIGSTOP)
+                if pace.known > spans[-1].last:
+                    break
+
+    be_a_crawl()
+    asyncio.run(crawl())
+    told.close()
+
+
+def crawled(path: Path, hosts: int, spans: Spans) -> Iterator[Pace]:
+    """The paces of a crawl that holds still until the next one is asked for."""
+    context = get_context("spawn")
+    heard, told = context.Pipe(duplex=False)
+    process = context.Process(target=_crawl, args=(path, hosts, spans, told))
+    process.start()
+    told.close()
+    assert process.pid is not None
+    try:
+        while True:
+            pace = heard.recv()
+            os.waitpid(process.pid, os.WUNTRACED)  # it may be on its way to hold still
+            yield pace
+            os.kill(process.pid, signal.SIGCONT)
+    except EOFError:
+        process.join()
+    finally:
+        process.kill()
 
 
 def growth(folder: Path, urls: int) -> Iterator[str]:
-    """The pace at each power of ten, as a part of the first; medians of several crawls."""
-    stops = [10_000 * 10**power for power in range(6) if 10_000 * 10**power <= urls]
-    crawls = [asyncio.run(paces(folder / f"{number}.db", urls)) for number in range(ROUNDS)]
-    rounds = [[_around(found, stop) for stop in stops] for found in crawls]
-    yield from head("URLs known", "pages/s", "requests/s", "pages/s against the first", "from to")
-    for place in range(len(stops)):
-        known, pages, requests = map(median, zip(*(one[place] for one in rounds), strict=True))
-        parts = sorted(one[place].pages / one[0].pages for one in rounds)
+    """The pace around each power of ten, as a part of that of new crawls in between."""
+    stops = [MANY_KNOWN * 10**power for power in range(5) if MANY_KNOWN * 10**power <= urls]
+    spans = [Span(int(stop * 0.8), int(stop * 1.2)) for stop in stops]
+    hosts = urls // 1000
+    pairs: list[tuple[Pace, float]] = []
+    for number, large in enumerate(crawled(folder / "large.db", hosts, spans)):
+        new = crawled(folder / f"{number}.db", hosts, [FEW_KNOWN])
+        pairs.append((large, median(pace.pages for pace in new)))
+    yield from head("URLs known", "pages/s", "a new crawl's", "of it", "half are from to", "times")
+    for first, last in spans:
+        around = [(large, new) for large, new in pairs if first <= large.known <= last]
+        parts = [large.pages / new for large, new in around]
+        low, middle, high = quantiles(parts, n=4)
         yield row(
-            f"{known:,.0f}",
-            f"{pages:,.0f}",
-            f"{requests:,.0f}",
-            f"{median(parts):.0%}",
-            f"{parts[0]:.0%} to {parts[-1]:.0%}",
+            f"{first:,} to {last:,}",
+            f"{median(large.pages for large, _ in around):,.0f}",
+            f"{median(new for _, new in around):,.0f}",
+            f"{middle:.0%}",
+            f"{low:.0%} to {high:.0%}",
+            f"{len(around)}",
         )
 
 
@@ -231,8 +290,7 @@ async def scheduling(path: Path, hosts: int) -> str:
 @click.option("--hosts", type=float, default=1e6, show_default=True)
 @into_document
 def main(urls: float, hosts: float, into: Path | None) -> None:
-    keep_large_arrays_apart()
-    look_for_cycles_seldom()
+    be_a_crawl()
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
         folder = Path(name)
         lines = [f"{today()}: {machine()}.", "", *growth(folder, int(urls)), ""]
