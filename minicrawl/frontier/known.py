@@ -130,7 +130,7 @@ class Known:
         self._slots.let_in()
 
     def _recall(self, urls: Mapping[str, int]) -> None:
-        """They were met last of all; who was longer ago than two generations leaves."""
+        """They were met last of all; who was not for two generations leaves the dictionaries."""
         self._young |= urls
         if len(self._young) >= LATELY:
             self._young, self._old = {}, self._young

@@ -8,34 +8,33 @@ line    the URL and its page, each behind a byte that no text has
 place   where the line of a page begins; pages that are far apart share one, and the last has it
 """
 
+from array import array
 from collections.abc import Iterable
-
-import numpy as np
 
 ROOM = 1 << 26
 """Bytes: lines of about a million URLs."""
 PLACES = 1 << 21
+"""Twice as many as there are lines."""
 
 
 class Lately:
     """page -> URL."""
 
     def __init__(self) -> None:
-        self._places = np.zeros(PLACES, dtype=np.uint32).data
+        self._places = array("I")
         self._ring = bytearray()
         self._next = 0
 
     def which(self, pages: Iterable[int], url: str) -> int | None:
         """Which of these pages is known to have this URL."""
-        ring, places = self._ring, self._places
         for page in pages:
-            if ring.startswith(_line(url, page), places[page % PLACES]):
+            if self._ring.startswith(_line(url, page), self._place(page)):
                 return page
         return None
 
     def url_of(self, page: int) -> str | None:
         """The URL of this page, if it was met lately."""
-        ring, begin = self._ring, self._places[page % PLACES]
+        ring, begin = self._ring, self._place(page)
         if not ring.startswith(b"\xff", begin):
             return None
         end = ring.index(b"\xfe", begin)
@@ -52,11 +51,24 @@ class Lately:
             if end > ROOM:
                 begin, end = 0, len(line)
             ring[begin:end] = line
-            places[page % PLACES] = begin
+            slot = page % PLACES
+            if slot >= len(places):
+                self._make_room(slot)
+            places[slot] = begin
             begin = end
         self._next = begin
 
+    def _place(self, page: int) -> int:
+        """Where its line begins, if it has one."""
+        slot = page % PLACES
+        return self._places[slot] if slot < len(self._places) else 0
+
+    def _make_room(self, slot: int) -> None:
+        """For this slot, and twice as many as there are: most crawls need few."""
+        room = min(max(slot + 1, 2 * len(self._places)), PLACES)
+        self._places.frombytes(bytes(4 * (room - len(self._places))))
+
 
 def _line(url: str, page: int) -> bytes:
-    """No text has these bytes in UTF-8."""
+    """What parts it is in no text: these bytes are not UTF-8."""
     return b"\xff%b\xfe%d\xfe" % (url.encode(), page)

@@ -4,7 +4,7 @@
 all that a crawl does but for the network, and tells the pages a second while so many URLs were
 known. Pages are HTML of some 20 KB; what it costs to make them is taken out. The pace of a machine
 with neighbours may double within a second. So wherever its pace is asked for the large crawl is
-held after every 1,000 pages, a new one crawls its first 3,000 meanwhile, and the two are compared.
+held after every 1,000 pages, a new one crawls its first 4,000 meanwhile, and the two are compared.
 
 Then 10,000 hosts may be asked once a second each: how busy was the loop, and which was the least
 pause that any host was given? Last, what it costs to choose a page among 1,000,000 hosts: to lease

@@ -1,5 +1,7 @@
 """What is told of a page or a URL was put for it, however little room there is."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,6 +74,17 @@ def test_new_bytes_take_the_place_of_the_oldest(lately: Lately) -> None:
     put(lately, A, B, C, D)
     assert [lately.url_of(page) for page in range(4)] == [None, B, C, D]
     assert [lately.which([page], url) for page, url in enumerate((A, B, C, D))] == [None, 1, 2, 3]
+
+
+def test_few_pages_take_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        many = [Lately() for _ in range(100)]
+        for lately in many:
+            put(lately, A, B, C)
+        assert tracemalloc.get_traced_memory()[0] < 1000 * len(many)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.usefixtures("few_places")
