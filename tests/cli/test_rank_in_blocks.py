@@ -29,7 +29,7 @@ def pageranks(capsys: Captured, *arguments: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(
-    "options", [["--blocks", "2"], ["--memory", "1GB"], ["--blocks", "3", "--memory", "1GB"]]
+    "options", [["--blocks", "2"], ["--memory", "3GB"], ["--blocks", "3", "--memory", "3GB"]]
 )
 def test_blocks_come_to_what_memory_comes_to(
     capsys: Captured, graph: str, options: list[str]
