@@ -128,9 +128,11 @@ async def crawling(
         outside, gate = Nearby(web, latency_s), Gate(settings.scope, ())
         crawler = Crawler(settings, keeper, outside, gate, SystemClock(), nobody_listens)
         running = asyncio.create_task(crawler.run())
-        yield keeper, outside
-        crawler.stop()
-        await running
+        try:
+            yield keeper, outside
+        finally:
+            crawler.stop()
+            await running
 
 
 def be_a_crawl() -> None:
