@@ -6,11 +6,12 @@ again    the page keeps its turn and is asked for once more, later
 strike   the failure counts against the host
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple, assert_never
 
 from minicrawl.config import Network
+from minicrawl.frontier.known import Pages
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -59,10 +60,14 @@ POLICIES = {
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The page was read: its links share its cash, unless it is another page by its content."""
+    """The page was read: its links share its cash, unless it is another page by its content.
+
+    What was foreseen need not be looked up any more when its links are met.
+    """
 
     page: Page
     reading: Reading
+    foreseen: Pages = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

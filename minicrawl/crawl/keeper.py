@@ -22,7 +22,7 @@ from minicrawl.crawl.events import Listener, Warned, nobody_listens
 from minicrawl.crawl.foresight import Foresight
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.gathering import gathered
-from minicrawl.frontier.known import UrlsOf
+from minicrawl.frontier.known import NO_PAGES, Pages, UrlsOf
 from minicrawl.frontier.pages import Frontier, Meeting
 from minicrawl.model import Originals, State
 from minicrawl.opic.journal import Kind, Spending, Step
@@ -78,9 +78,11 @@ class Keeper:
 
     # ------------------------------------------------------------ what happened
 
-    def meet(self, urls: list[str], depth: int, originals: Originals = ()) -> Meeting:
+    def meet(
+        self, urls: list[str], depth: int, originals: Originals = (), foreseen: Pages = NO_PAGES
+    ) -> Meeting:
         """The pages of these URLs; the step that follows must bear the new ones."""
-        meeting = self.frontier.meet(urls, depth)
+        meeting = self.frontier.meet(urls, depth, foreseen)
         self._open.hosts += meeting.hosts
         self._open.urls += meeting.urls
         origins = self.frontier.origins
@@ -93,12 +95,14 @@ class Keeper:
             ]
         return meeting
 
-    async def foresee(self, urls: Iterable[str]) -> None:
-        """What the store must be asked when these are met, while others have their turn."""
-        pages = self.frontier.doubtful(urls)
-        if pages:
-            homes = await self._foresight.homes(pages)
-            self.frontier.remember((page, *homes[page]) for page in pages if page in homes)
+    async def foresee(self, urls: Iterable[str]) -> Pages:
+        """The pages of those that are known; while the store is asked others have their turn."""
+        found, doubtful = self.frontier.at_hand(urls)
+        if doubtful:
+            homes = await self._foresight.homes(doubtful)
+            kept = ((page, *homes[page]) for page in doubtful if page in homes)
+            found |= self.frontier.remember(kept)
+        return found
 
     def host_at(self, origin: str) -> int:
         """The host, be it one without pages."""

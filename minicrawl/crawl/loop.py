@@ -14,10 +14,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import replace
 
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
-from minicrawl.crawl.endings import Again, ending, outcome
+from minicrawl.crawl.endings import Again, Read, ending, outcome
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Listener, Noted, Reason, Settled
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
@@ -28,6 +29,7 @@ from minicrawl.crawl.reopening import LAST_AT, reopen
 from minicrawl.crawl.replays import Replays
 from minicrawl.crawl.settling import Settler, Waiting
 from minicrawl.crawl.traps import Aside, Traps
+from minicrawl.frontier.known import NO_PAGES, Pages
 from minicrawl.model import Failed, Fetched, Page, Reading, Request, State, Unchanged
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, Outside, Visit
@@ -340,8 +342,8 @@ class Crawler:
             self._tell(Noted(text=f"{url}: {sitemap.limit}"))
         for start in range(0, len(sitemap.pages), INTRODUCED_AT_ONCE):
             block = sitemap.pages[start : start + INTRODUCED_AT_ONCE]
-            await self._keeper.foresee(block)
-            self._settler.introduce(block, 1, sitemap.originals)
+            foreseen = await self._keeper.foresee(block)
+            self._settler.introduce(block, 1, sitemap.originals, foreseen)
             await asyncio.sleep(0)
         return sitemap.sitemaps
 
@@ -356,10 +358,9 @@ class Crawler:
             reading = None if visit.read is None else await visit.read()
             if isinstance(reading, Failed):
                 fetched, reading = reading, None
-            if reading is not None:
-                await self._keeper.foresee(reading.links)
+            foreseen = NO_PAGES if reading is None else await self._keeper.foresee(reading.links)
             self._tries[page] = self._tries.get(page, 0) + 1
-            self._settle(lease, fetched, reading)
+            self._settle(lease, fetched, reading, foreseen)
         finally:
             if not isinstance(fetched, Page):
                 self.hosts[host].pages -= not again
@@ -389,7 +390,9 @@ class Crawler:
             suspicious=self._traps.suspicious(lease.host),
         )
 
-    def _settle(self, lease: Lease, fetched: Fetched, reading: Reading | None) -> None:
+    def _settle(
+        self, lease: Lease, fetched: Fetched, reading: Reading | None, foreseen: Pages
+    ) -> None:
         """The end of the turn, or not yet."""
         how = ending(
             lease.url,
@@ -399,6 +402,8 @@ class Crawler:
             max_tries=self._settings.limits.max_tries,
             strip_marks=self._settings.storing.strip_marks,
         )
+        if isinstance(how, Read):
+            how = replace(how, foreseen=foreseen)
         end = self._settler.settle(lease.page, lease.url, how, self._clock.today())
         row = self._record(
             lease.page, fetched, outcome(fetched, self._settings.network, reading, end)

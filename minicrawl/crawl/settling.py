@@ -24,6 +24,7 @@ from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.orders import Order
 from minicrawl.crawl.sharing import Sharing
 from minicrawl.crawl.traps import Traps
+from minicrawl.frontier.known import NO_PAGES, Pages
 from minicrawl.model import Originals, Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.journal import Kind, Spending, Step
@@ -77,8 +78,8 @@ class Settler:
     def settle(self, page: int, url: str, ending: Ending, today: float) -> End | None:
         """What the page is from now on; None if it waits again."""
         match ending:
-            case Read(page=answer, reading=reading):
-                return End(self._read(page, url, answer, reading, today))
+            case Read():
+                return End(self._read(page, url, ending, today))
             case Leads():
                 return self._lead(page, url, ending)
             case Dead(state=state, why=why):
@@ -110,9 +111,15 @@ class Settler:
         """These pages, which were read before, spend what they hold once more."""
         self._do(Step(Kind.REPLAY, spending=Spending(pages)), State.UNREAD, ())
 
-    def introduce(self, urls: Iterable[str], depth: int, originals: Originals = ()) -> list[int]:
+    def introduce(
+        self,
+        urls: Iterable[str],
+        depth: int,
+        originals: Originals = (),
+        foreseen: Pages = NO_PAGES,
+    ) -> list[int]:
         """Pages become known by nobody's link; answers with those that are new."""
-        meeting = self._keeper.meet(list(dict.fromkeys(urls)), depth, originals)
+        meeting = self._keeper.meet(list(dict.fromkeys(urls)), depth, originals, foreseen)
         new = [row.id for row in meeting.urls]
         if new:
             self._do(Step(Kind.BORN, born=len(new)), State.UNREAD, new)
@@ -125,18 +132,19 @@ class Settler:
 
     # ------------------------------------------------------------ a page that was read
 
-    def _read(self, page: int, url: str, answer: Page, reading: Reading, today: float) -> State:
+    def _read(self, page: int, url: str, read: Read, today: float) -> State:
+        reading = read.reading
         self.hops.pop(page, None)
-        self._describe(page, answer, reading, today)
+        self._describe(page, read.page, reading, today)
         first = self._first_with(reading.content, page)
         is_barren = self._traps.read(page, url, reading, first)
         if first is not None:
             self._note_mirror(page, first)
-            _, new = self._meet(page, reading, is_barren)
+            _, new = self._meet(page, read, is_barren)
             return self._forward(page, State.ALIAS, first, new)
         if reading.canonical and self._gate.refusal(reading.canonical, 0, 0) is None:
-            return self._stand_for(page, url, reading.canonical, reading, is_barren)
-        return self._visit(page, url, reading, *self._meet(page, reading, is_barren))
+            return self._stand_for(page, url, reading.canonical, read, is_barren)
+        return self._visit(page, url, reading, *self._meet(page, read, is_barren))
 
     def _visit(
         self, page: int, url: str, reading: Reading, pages: Sequence[int], new: Sequence[int]
@@ -147,9 +155,10 @@ class Settler:
             self.release(self._depths.shorten(page, spending.links))
         return State.FETCHED
 
-    def _meet(self, page: int, reading: Reading, is_barren: bool) -> tuple[list[int], list[int]]:
-        depth = self._frontier.depth[page] + 1
-        meeting = self._keeper.meet(list(reading.links), depth, reading.originals)
+    def _meet(self, page: int, read: Read, is_barren: bool) -> tuple[list[int], list[int]]:
+        reading, depth = read.reading, self._frontier.depth[page] + 1
+        links = list(reading.links)
+        meeting = self._keeper.meet(links, depth, reading.originals, read.foreseen)
         new = [row.id for row in meeting.urls]
         self._traps.found(page, meeting.pages, new, is_barren=is_barren)
         return meeting.pages, new
@@ -211,14 +220,12 @@ class Settler:
 
     # ------------------------------------------------------------ a page that is another one
 
-    def _stand_for(
-        self, page: int, url: str, target: str, reading: Reading, is_barren: bool
-    ) -> State:
+    def _stand_for(self, page: int, url: str, target: str, read: Read, is_barren: bool) -> State:
         """In a circle of canonical forms, each of which is read, the last one is itself."""
-        other, other_new = self._meet_target(page, target, reading.originals)
-        pages, new = self._meet(page, reading, is_barren)
+        other, other_new = self._meet_target(page, target, read.reading.originals)
+        pages, new = self._meet(page, read, is_barren)
         if self._leads_back(page, other):
-            return self._visit(page, url, reading, pages, new)
+            return self._visit(page, url, read.reading, pages, new)
         return self._forward(page, State.CANONICAL, other, other_new + new)
 
     def _lead(self, page: int, url: str, leads: Leads) -> End:

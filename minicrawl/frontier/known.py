@@ -2,9 +2,10 @@
 
 Law: two URLs are one page only if they are equal, whatever their hashes are. Memory holds 32 bits
 of a hash a page; the URLs are in the store, and are looked up there for links to pages that were
-not met lately. About a million that were are in `lately`, which takes 72 bytes a URL; and what was
-met last of all is in dictionaries, which are quicker and take 200. These are small, for a larger
-one gains nothing: what it spares it costs by driving all else out of the processor's caches.
+not met lately. More than a million that were are in `lately`, which takes its path and 18 bytes for
+each; and what was met last of all is in dictionaries, which are quicker and take 200. These are
+small, for a larger one gains nothing: what it spares it costs by driving all else out of the
+processor's caches.
 
 stranger    a URL that nobody had when it was asked for, and that was not added since
 """
@@ -14,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from types import MappingProxyType
 
 import numpy as np
 
-from minicrawl.frontier.lately import Lately
+from minicrawl.frontier.lately import Lately, OriginOf
 from minicrawl.slots import Slots
 
 _CODE = (1 << 64) - 1
@@ -28,6 +30,10 @@ LATELY = 1 << 11
 UrlsOf = Callable[[Sequence[int]], Mapping[int, str]]
 """The URLs of some pages."""
 
+Pages = Mapping[str, int]
+"""The pages of some URLs."""
+NO_PAGES: Pages = MappingProxyType({})
+
 
 def code_of(url: str) -> int:
     """64 bits, other ones in each process: nobody can think up URLs that are slow to look up."""
@@ -37,11 +43,11 @@ def code_of(url: str) -> int:
 class Known:
     """URL -> page."""
 
-    def __init__(self, urls_of: UrlsOf) -> None:
+    def __init__(self, urls_of: UrlsOf, origin_of: OriginOf) -> None:
         self._urls_of = urls_of
         self._young: dict[str, int] = {}
         self._old: dict[str, int] = {}
-        self._lately = Lately()
+        self._lately = Lately(origin_of)
         self._strangers: set[str] = set()
 
     @cached_property
@@ -54,7 +60,7 @@ class Known:
 
     def find(self, urls: Iterable[str]) -> dict[str, int]:
         """The pages of those that are known."""
-        found, doubtful = self._at_hand(urls)
+        found, doubtful = self.at_hand(urls)
         if doubtful:
             kept = self._urls_of(sorted({*chain.from_iterable(doubtful.values())}))
             pages = ((url, page) for url, alike in doubtful.items() for page in alike)
@@ -63,12 +69,7 @@ class Known:
             found |= asked
         return found
 
-    def doubtful(self, urls: Iterable[str]) -> list[int]:
-        """Pages whose URLs `find` would look up, unless they are told to `remember` before."""
-        _, doubtful = self._at_hand(urls)
-        return list(chain.from_iterable(doubtful.values()))
-
-    def remember(self, urls: Mapping[str, int]) -> None:
+    def remember(self, urls: Pages) -> None:
         """The pages of these were looked up."""
         self._lately.put(urls.items())
         self._recall(urls)
@@ -77,7 +78,7 @@ class Known:
         """The URL of a page that was looked up or added lately."""
         return self._lately.url_of(page)
 
-    def _at_hand(self, urls: Iterable[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
+    def at_hand(self, urls: Iterable[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
         """The pages of those that were met lately, and which the others may be that are known."""
         found: dict[str, int] = {}
         once_more: dict[str, int] = {}
@@ -111,7 +112,7 @@ class Known:
             strangers.clear()
         return met, doubtful
 
-    def add(self, urls: Mapping[str, int]) -> None:
+    def add(self, urls: Pages) -> None:
         """The URLs must be new."""
         for url, page in urls.items():
             self._slots.put(code_of(url), page)
@@ -129,7 +130,7 @@ class Known:
         """All have been added: what must be done once is done now, not while a crawl waits."""
         self._slots.let_in()
 
-    def _recall(self, urls: Mapping[str, int]) -> None:
+    def _recall(self, urls: Pages) -> None:
         """They were met last of all; who was not for two generations leaves the dictionaries."""
         self._young |= urls
         if len(self._young) >= LATELY:

@@ -2,25 +2,30 @@
 
 Laws: a page has a URL only if that equals the one that was put, to the last byte; the room is
 bounded, whatever is met. The bytes lie in a ring, where new ones take the place of the oldest: of
-what is left of an older line the beginning is gone, and that is what every look asks for.
+what is left of an older line the beginning is gone, and that is what every look asks for. Origins,
+which many pages share, are not in it: whoever has the pages knows them.
 
-line    the URL and its page, each behind a byte that no text has
+line    the path of a URL and its page, each behind a byte that no text has
 place   where the line of a page begins; pages that are far apart share one, and the last has it
 """
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 ROOM = 1 << 26
-"""Bytes: lines of about a million URLs."""
+"""Bytes: lines of one and a half million URLs whose paths have 35 letters, one million if 55."""
 PLACES = 1 << 21
 """Twice as many as there are lines."""
+
+OriginOf = Callable[[int], str]
+"""The origin of a page's URL."""
 
 
 class Lately:
     """page -> URL."""
 
-    def __init__(self) -> None:
+    def __init__(self, origin_of: OriginOf) -> None:
+        self._origin_of = origin_of
         self._places = array("I")
         self._ring = bytearray()
         self._next = 0
@@ -28,7 +33,9 @@ class Lately:
     def which(self, pages: Iterable[int], url: str) -> int | None:
         """Which of these pages is known to have this URL."""
         for page in pages:
-            if self._ring.startswith(_line(url, page), self._place(page)):
+            origin = self._origin_of(page)
+            line = _line(url[len(origin) :], page)
+            if self._ring.startswith(line, self._place(page)) and url.startswith(origin):
                 return page
         return None
 
@@ -40,13 +47,13 @@ class Lately:
         end = ring.index(b"\xfe", begin)
         if not ring.startswith(b"\xfe%d\xfe" % page, end):
             return None
-        return ring[begin + 1 : end].decode()
+        return self._origin_of(page) + ring[begin + 1 : end].decode()
 
     def put(self, urls: Iterable[tuple[str, int]]) -> None:
         """These URLs were met, of these pages."""
         ring, places, begin = self._ring, self._places, self._next
         for url, page in urls:
-            line = _line(url, page)
+            line = _line(url[len(self._origin_of(page)) :], page)
             end = begin + len(line)
             if end > ROOM:
                 begin, end = 0, len(line)
@@ -69,6 +76,6 @@ class Lately:
         self._places.frombytes(bytes(4 * (room - len(self._places))))
 
 
-def _line(url: str, page: int) -> bytes:
+def _line(path: str, page: int) -> bytes:
     """What parts it is in no text: these bytes are not UTF-8."""
-    return b"\xff%b\xfe%d\xfe" % (url.encode(), page)
+    return b"\xff%b\xfe%d\xfe" % (path.encode(), page)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Changes
-from minicrawl.frontier.known import Known, UrlsOf
+from minicrawl.frontier.known import NO_PAGES, Known, Pages, UrlsOf
 from minicrawl.frontier.rows import Anew, Born, Columns, Turned, columns_between
 from minicrawl.frontier.spent import Spent, nobody_was
 from minicrawl.model import STANDS_FOR_ANOTHER, State
@@ -81,7 +81,7 @@ class Frontier:
         self._spending_at = spending_at
         self._host_ids: dict[str, int] = {}
         self.spent = Spent(spent_by)
-        self._known = Known(urls_of)
+        self._known = Known(urls_of, self._origin_of)
         self._changes = Changes()
 
     def __len__(self) -> int:
@@ -97,19 +97,25 @@ class Frontier:
         """The URL of a page, if it was met lately."""
         return self._known.url_of(page)
 
-    def doubtful(self, urls: Iterable[str]) -> list[int]:
-        """Pages whose URLs the store would be asked for if these were met."""
-        return self._known.doubtful(urls)
+    def _origin_of(self, page: int) -> str:
+        return self.origins[self.host_of[page]]
 
-    def remember(self, homes: Iterable[tuple[int, int, str]]) -> None:
-        """The store was asked before: it has these pages, of this host and with this path."""
+    def at_hand(self, urls: Iterable[str]) -> tuple[dict[str, int], list[int]]:
+        """The pages of those that were met lately, and those whose URLs must be looked up."""
+        found, doubtful = self._known.at_hand(urls)
+        return found, list(chain.from_iterable(doubtful.values()))
+
+    def remember(self, homes: Iterable[tuple[int, int, str]]) -> dict[str, int]:
+        """The store was asked: it has these pages, of this host and with this path."""
         origins = self.origins
-        self._known.remember({origins[host] + path: page for page, host, path in homes})
+        found = {origins[host] + path: page for page, host, path in homes}
+        self._known.remember(found)
+        return found
 
-    def meet(self, urls: Sequence[str], depth: int) -> Meeting:
+    def meet(self, urls: Sequence[str], depth: int, foreseen: Pages = NO_PAGES) -> Meeting:
         """Find the pages of these canonical URLs; each unknown one gets the next id."""
         meeting = Meeting()
-        known = self._known.find(urls)
+        known = {**foreseen, **self._known.find(url for url in urls if url not in foreseen)}
         new: dict[str, int] = {}
         for url in urls:
             page = known.get(url)

@@ -157,11 +157,11 @@ class Bench:
             text=page + 1,
             gist=page + 1,
         )
-        await self._keeper.foresee(links)
+        foreseen = await self._keeper.foresee(links)
         now = time.perf_counter()
         self._keeper.record(FetchRow(lease.page, now, "page", 200, 30_000, 0.1, ""))
         self._keeper.count("fetched")
-        self._settler.settle(lease.page, lease.url, Read(ANSWER, reading), now)
+        self._settler.settle(lease.page, lease.url, Read(ANSWER, reading, foreseen), now)
         self._leasing.end(lease)
         self._leasing.resume(lease.host)
 

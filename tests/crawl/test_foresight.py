@@ -13,6 +13,7 @@ import pytest
 from minicrawl.crawl import events
 from minicrawl.crawl.foresight import Foresight
 from minicrawl.crawl.keeper import Keeper
+from minicrawl.frontier.lately import Lately
 from minicrawl.store import tables
 from tests.crawl.fakes import FakeWeb, Scene, crawl, in_time, keeping, web_of
 from tests.crawl.test_keeper import A, B, bear
@@ -128,12 +129,14 @@ def test_a_store_that_fails_says_so_to_all_and_is_asked_again(
 
 
 def test_what_was_foreseen_is_met_without_a_question(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[Keeper], None]
 ) -> None:
+    """Even if so much is met meanwhile that nothing of it is at hand any more."""
     with keeping(path) as keeper:
-        in_time(keeper.foresee([*URLS, f"{B}/new"]))
+        foreseen = in_time(keeper.foresee([*URLS, f"{B}/new"]))
+        forget(keeper)
         monkeypatch.setattr(tables, "paths", _nobody_asks)
-        meeting = keeper.meet([*URLS, f"{B}/new"], 0)
+        meeting = keeper.meet([*URLS, f"{B}/new"], 0, foreseen=foreseen)
     assert meeting.pages == list(range(10))
     assert [row.path for row in meeting.urls] == ["/new"]
 
@@ -163,6 +166,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[Keeper], None]:
         known = keeper.frontier._known
         monkeypatch.setattr(known, "_young", {})
         monkeypatch.setattr(known, "_old", {})
+        monkeypatch.setattr(known, "_lately", Lately(known._lately._origin_of))
 
     return forget
 

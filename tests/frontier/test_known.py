@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from minicrawl.frontier import known as known_module
 from minicrawl.frontier import lately as lately_module
 from minicrawl.frontier.known import Known
+from minicrawl.frontier.lately import OriginOf
+from minicrawl.web.urls import origin
 
 A, B, C = (f"http://{name}.example/" for name in "abc")
 
@@ -31,14 +33,18 @@ def kept() -> Kept:
 
 @pytest.fixture
 def known(kept: Kept) -> Known:
-    return Known(kept)
+    return Known(kept, of_kept(kept))
+
+
+def of_kept(kept: Kept) -> OriginOf:
+    return lambda page: origin(kept[page])
 
 
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hardly any URL is remembered."""
     monkeypatch.setattr(known_module, "LATELY", 2)
-    monkeypatch.setattr(lately_module, "ROOM", 64)
+    monkeypatch.setattr(lately_module, "ROOM", 16)
 
 
 @pytest.fixture
@@ -113,7 +119,7 @@ def test_urls_of_one_hash_are_told_apart_after_they_were_loaded(known: Known, ke
 def test_who_was_nobody_when_he_was_asked_for_is_found_once_he_was_added(
     known: Known, kept: Kept
 ) -> None:
-    assert known.doubtful([A, B, C]) == []
+    assert known.at_hand([A, B, C]) == ({}, {})
     put(known, kept, A)
     kept[1] = B
     known.add_all([B])
@@ -152,7 +158,7 @@ def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str
     kept, truth = Kept(), dict[str, int]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(known_module, "code_of", code_of)
-        known = Known(kept)
+        known = Known(kept, lambda _page: "")
         for url in urls:
             assert known.find([url]) == ({url: truth[url]} if url in truth else {})
             if url not in truth:
@@ -166,14 +172,15 @@ def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str
 
 def foreseen(known: Known, kept: Kept, *urls: str) -> None:
     """They are met soon: what they may be has been asked for."""
-    known.remember({kept[page]: page for page in known.doubtful(urls)})
+    _, doubtful = known.at_hand(urls)
+    known.remember({kept[page]: page for pages in doubtful.values() for page in pages})
 
 
 @pytest.mark.usefixtures("forgetful")
 def test_what_was_foreseen_is_found_without_the_store(known: Known, kept: Kept) -> None:
     urls = [f"{A}{number}" for number in range(9)]
     put(known, kept, *urls)
-    assert known.doubtful(urls[1:2]) == [1]
+    assert known.at_hand(urls[1:2]) == ({}, {urls[1]: [1]})
     foreseen(known, kept, urls[1], B)
     assert known.find([urls[1], B]) == {urls[1]: 1}
     assert kept.asked == 0
@@ -181,13 +188,14 @@ def test_what_was_foreseen_is_found_without_the_store(known: Known, kept: Kept) 
 
 def test_who_is_at_hand_is_not_doubtful(known: Known, kept: Kept) -> None:
     put(known, kept, A, B)
-    assert known.doubtful([A, B, C]) == []
+    assert known.at_hand([A, B, C]) == ({A: 0, B: 1}, {})
 
 
 @pytest.mark.usefixtures("one_hash_for_all")
 def test_who_was_foreseen_is_not_taken_for_another_of_its_hash(known: Known, kept: Kept) -> None:
     kept.update(enumerate((A, B)))
     known.add_all([A, B])
-    assert sorted(known.doubtful([C])) == [0, 1]
+    found, doubtful = known.at_hand([C])
+    assert (found, sorted(doubtful[C])) == ({}, [0, 1])
     foreseen(known, kept, C)
     assert known.find([A, B, C]) == {A: 0, B: 1}

@@ -9,18 +9,23 @@ from hypothesis import strategies as st
 from minicrawl.frontier import lately as lately_module
 from minicrawl.frontier.lately import Lately
 
-A, B, C, D = (f"http://{name}.example/" for name in "abcd")
+HERE, THERE = "http://a.example", "http://b.example"
+A, B, C, D = (f"{HERE}/of-{name}/" for name in "abcd")
+
+
+def all_here() -> Lately:
+    return Lately(lambda _page: HERE)
 
 
 @pytest.fixture
 def lately() -> Lately:
-    return Lately()
+    return all_here()
 
 
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """For three lines."""
-    monkeypatch.setattr(lately_module, "ROOM", 64)
+    monkeypatch.setattr(lately_module, "ROOM", 36)
 
 
 @pytest.fixture
@@ -54,7 +59,7 @@ def test_a_page_has_no_url_but_its_own(lately: Lately) -> None:
     assert lately.which([1, 0], A) == 0
 
 
-@pytest.mark.parametrize("other", [f"{A}longer", A[:-1], ""])
+@pytest.mark.parametrize("other", [f"{A}longer", A[:-1], "", f"{THERE}/of-a/", f"{HERE}:81/of-a/"])
 def test_a_url_that_begins_as_another_one_is_not_the_other(lately: Lately, other: str) -> None:
     put(lately, A)
     assert lately.which([0], other) is None
@@ -69,6 +74,14 @@ def test_a_page_whose_number_begins_as_that_of_another_is_not_the_other(
     assert (lately.url_of(1), lately.url_of(123), lately.url_of(12)) == (None, None, A)
 
 
+def test_a_path_is_there_for_each_origin_that_has_it() -> None:
+    lately = Lately([HERE, THERE].__getitem__)
+    put(lately, f"{HERE}/", f"{THERE}/")
+    assert lately.which([0, 1], f"{THERE}/") == 1
+    assert lately.which([0, 1], f"{HERE}/") == 0
+    assert [lately.url_of(page) for page in (0, 1)] == [f"{HERE}/", f"{THERE}/"]
+
+
 @pytest.mark.usefixtures("little_room")
 def test_new_bytes_take_the_place_of_the_oldest(lately: Lately) -> None:
     put(lately, A, B, C, D)
@@ -79,7 +92,7 @@ def test_new_bytes_take_the_place_of_the_oldest(lately: Lately) -> None:
 def test_few_pages_take_little_memory() -> None:
     tracemalloc.start()
     try:
-        many = [Lately() for _ in range(100)]
+        many = [all_here() for _ in range(100)]
         for lately in many:
             put(lately, A, B, C)
         assert tracemalloc.get_traced_memory()[0] < 1000 * len(many)
@@ -89,7 +102,7 @@ def test_few_pages_take_little_memory() -> None:
 
 @pytest.mark.usefixtures("few_places")
 def test_of_pages_that_share_a_place_the_last_has_it() -> None:
-    lately, urls = Lately(), [f"{A}{page}" for page in range(10)]
+    lately, urls = all_here(), [f"{A}{page}" for page in range(10)]
     put(lately, *urls)
     assert [lately.url_of(page) for page in range(10)] == [None] * 6 + urls[6:]
 
@@ -97,7 +110,7 @@ def test_of_pages_that_share_a_place_the_last_has_it() -> None:
 @pytest.mark.usefixtures("little_room", "few_places")
 @given(st.lists(st.text(max_size=8)))
 def test_it_never_takes_one_url_for_another(urls: list[str]) -> None:
-    lately, truth = Lately(), dict[str, int]()
+    lately, truth = Lately(lambda _page: ""), dict[str, int]()
     for url in urls:
         lately.put([(url, truth.setdefault(url, len(truth)))])
         for known, page in truth.items():
