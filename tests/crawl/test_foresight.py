@@ -13,6 +13,7 @@ import pytest
 from minicrawl.crawl import events
 from minicrawl.crawl.foresight import Foresight
 from minicrawl.crawl.keeper import Keeper
+from minicrawl.frontier import known, lately
 from minicrawl.frontier.lately import Lately
 from minicrawl.store import tables
 from tests.crawl.fakes import FakeWeb, Scene, crawl, in_time, keeping, web_of
@@ -163,10 +164,10 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[Keeper], None]:
     """No URL is at hand any more."""
 
     def forget(keeper: Keeper) -> None:
-        known = keeper.frontier._known
-        monkeypatch.setattr(known, "_young", {})
-        monkeypatch.setattr(known, "_old", {})
-        monkeypatch.setattr(known, "_lately", Lately(known._lately._origin_of))
+        all_known = keeper.frontier._known
+        monkeypatch.setattr(all_known, "_young", {})
+        monkeypatch.setattr(all_known, "_old", {})
+        monkeypatch.setattr(all_known, "_lately", Lately(all_known._lately._origin_of))
 
     return forget
 
@@ -191,6 +192,29 @@ def test_a_slow_look_up_delays_a_page_and_nobody_else(tmp_path: Path, slow: Slow
     assert {*run.settled} == links.keys() - {seed}
     assert run.asked.index(f"{A}/1") < run.asked.index(f"{B}/")
     assert [*run.settled].index(f"{A}/1") > [*run.settled].index(f"{B}/")
+
+
+def test_the_loop_asks_for_nothing_that_was_foreseen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the seed, and even if hardly any URL stays at hand until it is met."""
+    monkeypatch.setattr(known, "LATELY", 1)
+    monkeypatch.setattr(lately, "ROOM", 1)
+    urls = [f"{A}/", *URLS]
+    links = {url: [other for other in urls if other != url] for url in urls}
+    path = tmp_path / "crawl.db"
+    crawl(web_of(links), path, urls[0], pages=1)
+    in_the_loop = list[bool]()
+
+    def paths(connection: tables.Connection, pages: Sequence[int]) -> list[tuple[int, int, str]]:
+        in_the_loop.append(current_thread() is main_thread())
+        return looked_up(connection, pages)
+
+    looked_up = tables.paths
+    monkeypatch.setattr(tables, "paths", paths)
+    assert {*crawl(web_of(links), path, urls[0]).settled} == {*URLS}
+    seed, *others = in_the_loop
+    assert (seed, {*others}) == (True, {False})
 
 
 def _nobody_asks(*_: object) -> None:
