@@ -10,6 +10,8 @@ code; only a mistake in our own code shows a traceback.
     130  interrupted, by Ctrl-C or SIGTERM: what was begun is put away first
 """
 
+import atexit
+import gc
 import os
 import select
 import signal
@@ -71,6 +73,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and answer with its exit code."""
     # Nothing here multiplies matrices, for which numpy would start a thread a core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # What is left in the end goes with the process: it is not searched for cycles first.
+    atexit.register(gc.freeze)
     try:
         with _terminated_as_by_ctrl_c():
             return _run(sys.argv[1:] if arguments is None else arguments)

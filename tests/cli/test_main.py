@@ -101,6 +101,24 @@ class TestLaziness:
         )
         assert done.stdout.splitlines()[-1] == "1"
 
+    def test_nothing_is_searched_for_cycles_on_the_way_out(self, tmp_path: Path) -> None:
+        """What is registered first has its turn last."""
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "import atexit, gc\n"
+                "atexit.register(lambda: print(gc.get_freeze_count(), len(gc.get_objects())))\n"
+                "from minicrawl.cli import main\nmain(['--version'])",
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        frozen, searched = map(int, done.stdout.splitlines()[-1].split())
+        assert frozen > 100 * searched
+
     def test_the_package_itself_imports_nothing(self, tmp_path: Path) -> None:
         loaded = packages_imported_by("import minicrawl", folder=tmp_path)
         assert loaded.isdisjoint(HEAVY | {"click"})
