@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 ROOM = 1 << 26
 """Bytes: lines of one and a half million URLs whose paths have 35 letters, one million if 55."""
 PLACES = 1 << 21
-"""Twice as many as there are lines."""
+"""More than there are lines: most pages have one to themselves."""
 
 OriginOf = Callable[[int], str]
 """The origin of a page's URL."""

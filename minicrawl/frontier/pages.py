@@ -97,9 +97,6 @@ class Frontier:
         """The URL of a page, if it was met lately."""
         return self._known.url_of(page)
 
-    def _origin_of(self, page: int) -> str:
-        return self.origins[self.host_of[page]]
-
     def at_hand(self, urls: Iterable[str]) -> tuple[dict[str, int], list[int]]:
         """The pages of those that were met lately, and those whose URLs must be looked up."""
         found, doubtful = self._known.at_hand(urls)
@@ -132,6 +129,9 @@ class Frontier:
     def _settle_in(self, host: int, depth: int) -> None:
         self.host_of.append(host)
         self.depth.append(depth)
+
+    def _origin_of(self, page: int) -> str:
+        return self.origins[self.host_of[page]]
 
     def host_at(self, origin: str) -> tuple[int, list[HostRow]]:
         """A host, be it one without pages, and its row if it is new."""
