@@ -30,16 +30,20 @@ def minicrawl(*arguments: str, **environment: str) -> subprocess.CompletedProces
     )
 
 
+def last_line_of(script: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()[-1]
+
+
 def packages_imported_by(statement: str, folder: Path) -> set[str]:
     # What is there before counts for nothing: it belongs to the measuring of coverage.
     script = (
         f"import sys\nbefore = set(sys.modules)\n{statement}\n"
         f"print('imported', *set(sys.modules) - before)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True
-    )
-    _, *names = done.stdout.splitlines()[-1].split()
+    _, *names = last_line_of(script, folder).split()
     return {name.partition(".")[0] for name in names}
 
 
@@ -87,36 +91,22 @@ class TestLaziness:
 
     def test_numpy_starts_no_threads(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                "import os\nfrom minicrawl.cli import main\nmain(['--version'])\nimport numpy\n"
-                "print(len(os.listdir('/proc/self/task')))",
-            ],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
+        threads = last_line_of(
+            "import os\nfrom minicrawl.cli import main\nmain(['--version'])\nimport numpy\n"
+            "print(len(os.listdir('/proc/self/task')))",
+            folder=tmp_path,
         )
-        assert done.stdout.splitlines()[-1] == "1"
+        assert threads == "1"
 
     def test_nothing_is_searched_for_cycles_on_the_way_out(self, tmp_path: Path) -> None:
         """What is registered first has its turn last."""
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                "import atexit, gc\n"
-                "atexit.register(lambda: print(gc.get_freeze_count(), len(gc.get_objects())))\n"
-                "from minicrawl.cli import main\nmain(['--version'])",
-            ],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
+        counts = last_line_of(
+            "import atexit, gc\n"
+            "atexit.register(lambda: print(gc.get_freeze_count(), len(gc.get_objects())))\n"
+            "from minicrawl.cli import main\nmain(['--version'])",
+            folder=tmp_path,
         )
-        frozen, searched = map(int, done.stdout.splitlines()[-1].split())
+        frozen, searched = map(int, counts.split())
         assert frozen > 100 * searched
 
     def test_the_package_itself_imports_nothing(self, tmp_path: Path) -> None:
