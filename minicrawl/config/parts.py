@@ -67,6 +67,8 @@ class Politeness:
     concurrency: int = 64
     per_host: int = 1
     per_address: int = 8
+    address_delay_s: float = 0.1
+    silent_share: float = 0.5
     agent: str = "minicrawl"
     contact: str | None = None
 

@@ -285,6 +285,21 @@ TABLE = (
     ),
     Setting(
         POLITENESS,
+        "address_delay_s",
+        "address-delay",
+        kinds.WAIT,
+        "Least pause between the starts of two requests to one address, whatever the names; 0 with "
+        "--delay 0 for loopback addresses and targets of --resolve.",
+    ),
+    Setting(
+        POLITENESS,
+        "silent_share",
+        "silent-share",
+        kinds.SHARE,
+        "Share of --concurrency that hosts which have not answered lately may hold.",
+    ),
+    Setting(
+        POLITENESS,
         "agent",
         "agent",
         kinds.AGENT,
