@@ -49,7 +49,8 @@ class FailureKind(StrEnum):
     CLIENT_ERROR = "client-error"  # any other 4xx
     BAD_STATUS = "bad-status"  # a status that means nothing for a GET
     BAD_REDIRECT = "bad-redirect"  # a 3xx without a target that can be asked, or one too many
-    LOST = "lost"  # the process of ours that asked for it ended
+    LOST = "lost"  # the process of ours that asked for it ended over it
+    INTERRUPTED = "interrupted"  # we ended the request for reasons that are not the page's
 
 
 class Refusal(StrEnum):
@@ -76,6 +77,7 @@ class Page(NamedTuple):
     wire_bytes: int = 0
     elapsed_s: float = 0.0
     cut: FailureKind | None = None
+    cost_s: float = 0.0  # processor time that it took to decode the body
 
     @property
     def broke_off(self) -> bool:
@@ -104,6 +106,7 @@ class Refused(NamedTuple):
     detail: str = ""
     status: int | None = None
     elapsed_s: float = 0.0
+    cost_s: float = 0.0
 
 
 class Failed(NamedTuple):
@@ -114,6 +117,7 @@ class Failed(NamedTuple):
     status: int | None = None
     retry_after: str | None = None
     elapsed_s: float = 0.0
+    cost_s: float = 0.0
 
 
 Fetched = Page | Moved | Unchanged | Refused | Failed
@@ -177,6 +181,7 @@ class State(IntEnum):
     BAD_REDIRECT = 33
     LOST = 34
     CROWDED = 35
+    INTERRUPTED = 36
 
     @property
     def label(self) -> str:

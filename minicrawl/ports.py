@@ -2,11 +2,20 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from minicrawl.model import Failed, Fetched, Page, Reading, Refused, Request
 from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
+
+T = TypeVar("T")
+
+
+class Timed(NamedTuple, Generic[T]):
+    """A value, and the processor time that it took to make it."""
+
+    value: T
+    cost_s: float = 0.0
 
 
 class Fetcher(Protocol):
@@ -24,7 +33,7 @@ class Visit:
     """What came of asking for a page, without its body: whoever reads it has it."""
 
     fetched: Fetched
-    read: Callable[[], Awaitable[Reading | Failed]] | None = None
+    read: Callable[[], Awaitable[Timed[Reading | Failed]]] | None = None
     """What the page says, once; a failure if it was too much. None where there is no page."""
     is_large: bool = False
     """Reading it takes longer than its host should be kept waiting."""
@@ -36,10 +45,13 @@ class Outside(Fetcher, Protocol):
     async def visit(self, request: Request) -> Visit:
         """Ask for a page; the host is free again when this answers."""
 
-    async def rules(self, page: Page) -> Rules | Failed:
-        """What a robots.txt says to us; a failure if it was too much."""
+    async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
+        """What the robots.txt at this URL says to us; a failure if it was too much."""
 
-    async def sitemap(self, body: bytes, url: str) -> Sitemap:
+    async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
+        """Rules as they were kept."""
+
+    async def sitemap(self, body: bytes, url: str) -> Timed[Sitemap]:
         """What a sitemap lists; nothing if it was too much."""
 
 

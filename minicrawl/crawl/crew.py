@@ -1,8 +1,8 @@
 """The processes that workers are, each from its start to its end, and the posts that they hold.
 
-Laws: who waits for an answer of a process that ends hears of that; no process and no socket is left
-when a post is closed. A worker that says nothing for too long is ended: whatever it is busy with,
-there is no end of it in sight.
+Laws: who waits for an answer of a process that ends hears of that, and whether the process was busy
+with its question; no process and no socket is left when a post is closed. A worker that says
+nothing for too long is ended: whatever it is busy with, there is no end of it in sight.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
+from minicrawl.crawl.blame import SharedMark
 from minicrawl.crawl.line import Line
 from minicrawl.crawl.relief import Relief
 from minicrawl.crawl.visiting import Charge
 from minicrawl.crawl.worker import Wish
 
-PATIENCE_S = 30.0
+PATIENCE_S = 10.0
+START_S = 30.0
+"""For a worker that has not said anything yet: all that it imports comes from a disk."""
 PARTING_S = 5.0
 """For a worker to end by itself."""
 _LIFE = 0
@@ -29,7 +32,11 @@ _SERVE = "from minicrawl.crawl.worker import main; main()"
 
 
 class WorkerLost(Exception):
-    """It ended before it answered."""
+    """It ended before it answered; of several questions perhaps over another one."""
+
+    def __init__(self, *, is_to_blame: bool = True) -> None:
+        super().__init__()
+        self.is_to_blame = is_to_blame
 
 
 class Post:
@@ -63,13 +70,14 @@ class WorkerProcess:
         self.cpu_s = 0.0  # that it had had when it last said something
         self.relief = Relief()
         self._is_silent = False
+        self._mark = SharedMark()
         self._patience_s = patience_s
         self._line = Line(self._hear)
         self._line.say(charge)
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._numbers = count(_LIFE + 1)
         self.life = asyncio.create_task(self._live())
-        self.life.add_done_callback(lambda _: self._leave())
+        self.life.add_done_callback(lambda _: self._end())
 
     @property
     def is_there(self) -> bool:
@@ -109,7 +117,7 @@ class WorkerProcess:
         with suppress(OSError):
             ours, its = socket.socketpair()
             with ours:
-                process = await _started(its)
+                process = await _started(its, self._mark.descriptor)
                 try:
                     await self._line.connect(ours)
                     await self._watch()
@@ -119,26 +127,41 @@ class WorkerProcess:
 
     async def _watch(self) -> None:
         """Until it ends, or was silent for too long."""
-        while not self._line.ended.is_set() and not self._is_silent:
+        loop = asyncio.get_running_loop()
+        may_start_until = loop.time() + START_S
+        while not self._line.ended.is_set() and not self._is_lost(loop.time() < may_start_until):
             self._is_silent = True
             self._line.say((_LIFE, Wish.LIVE, None))
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._patience_s):
                     await self._line.ended.wait()
 
+    def _is_lost(self, may_be_starting: bool) -> bool:
+        return self._is_silent and (self.was_there or not may_be_starting)
+
+    def _end(self) -> None:
+        self._leave()
+        self._mark.close()
+
     def _leave(self) -> None:
+        if self.is_over:
+            return
         self.is_over = True
         self._line.close()
-        for answer in self._answers.values():
+        busy_with = self._mark.question
+        for number, answer in self._answers.items():
             if not answer.done():
-                answer.set_exception(WorkerLost())
+                answer.set_exception(WorkerLost(is_to_blame=busy_with in (0, number)))
 
 
-async def _started(connection: socket.socket) -> Process:
+async def _started(connection: socket.socket, mark: int) -> Process:
     """Signals from the terminal are not for it: it ends when its socket is closed."""
     with connection:
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _SERVE, stdin=connection.fileno(), start_new_session=True
+            *(sys.executable, "-c", _SERVE, str(mark)),
+            stdin=connection.fileno(),
+            pass_fds=(mark,),
+            start_new_session=True,
         )
 
 

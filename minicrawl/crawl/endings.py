@@ -55,6 +55,7 @@ POLICIES = {
     FailureKind.BAD_STATUS: Policy(1, False),
     FailureKind.BAD_REDIRECT: Policy(1, False),
     FailureKind.LOST: Policy(2, False),
+    FailureKind.INTERRUPTED: Policy(1, False),  # it is no try, so there is always another one
 }
 
 

@@ -4,10 +4,13 @@ Law: a page that the gate refuses is known and ranked, and no request is ever ma
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from minicrawl import config
 from minicrawl.model import State
 from minicrawl.web.scope import ScopeRules, is_page_by_name
+
+NO_ENDINGS: frozenset[str] = frozenset()
 
 
 class Gate:
@@ -32,6 +35,13 @@ class Gate:
         if self._per_host is not None and pages_of_host >= self._per_host:
             return State.HOST_BUDGET
         return None
+
+    def refusal_of_file(self, url: str, depth: int) -> State | None:
+        """Why a file that is no page, such as a sitemap, is not asked for."""
+        reaches = (replace(rules, not_pages=NO_ENDINGS) for rules in (self._rules, self._wider))
+        if not any(rules.allows(url) for rules in reaches):
+            return State.SCOPE
+        return State.DEPTH if self._max_depth is not None and depth > self._max_depth else None
 
     def widen(self, url: str) -> None:
         """A seed leads here: whoever named it meant this place, be it of another name."""

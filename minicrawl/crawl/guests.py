@@ -19,8 +19,8 @@ T = TypeVar("T")
 class Guests:
     """Those who wait for a host to be free; `stir` wakes whoever turns the clocks of the hosts."""
 
-    def __init__(self, hosts: Hosts, clock: Clock, stir: Callable[[], None]) -> None:
-        self._hosts, self._clock, self._stir = hosts, clock, stir
+    def __init__(self, hosts: Hosts, clock: Clock, stir: Callable[[], None] = lambda: None) -> None:
+        self.hosts, self.clock, self._stir = hosts, clock, stir
         self._waiting: set[asyncio.Future[None]] = set()
 
     def __len__(self) -> int:
@@ -30,11 +30,11 @@ class Guests:
         """What the host answers, in its own time."""
         while not self._may_ask(host):
             await self._call(host)
-        self._hosts.begin(host, self._clock.now())
+        self.hosts.begin(host, self.clock.now())
         try:
             return await question()
         finally:
-            self._hosts.end(host, self._clock.now())
+            self.hosts.end(host, self.clock.now())
             self._stir()
 
     def leave(self) -> None:
@@ -43,16 +43,17 @@ class Guests:
             called.cancel()
 
     def _may_ask(self, host: int) -> bool:
-        return self._hosts.may_be_asked(host, self._clock.now()) and self._hosts.has_room(host)
+        now = self.clock.now()
+        return self.hosts.may_be_asked(host, now) and self.hosts.has_room(host, now)
 
     async def _call(self, host: int) -> None:
         """Until the host, or its address, has room for one more."""
         called = asyncio.get_running_loop().create_future()
         self._waiting.add(called)
-        self._hosts.invite(host, lambda: None if called.done() else called.set_result(None))
-        now = self._clock.now()
-        if not self._hosts.may_be_asked(host, now):
-            self._hosts.resume_when_ready(host, now)
+        self.hosts.invite(host, lambda: None if called.done() else called.set_result(None))
+        now = self.clock.now()
+        if not self.hosts.may_be_asked(host, now):
+            self.hosts.resume_when_ready(host, now)
         self._stir()
         try:
             await called

@@ -33,7 +33,6 @@ from minicrawl.store.columns import Numbers
 from minicrawl.store.reader import hold, let_go
 from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, StepRow
 from minicrawl.store.writer import Store
-from minicrawl.web.robots import Rules
 
 COMMIT_EVERY_S = 0.1
 TRY_AGAIN_S = 5.0
@@ -220,12 +219,12 @@ class Keeper:
         hosts, counts = np.unique(host_of[pages], return_counts=True)
         return zip(hosts.tolist(), counts.tolist(), strict=True)
 
-    def robots(self, host: int) -> tuple[Rules, float] | None:
-        """The rules that a host gave in an earlier run, and until when they hold."""
+    def robots(self, host: int) -> tuple[str, float] | None:
+        """The rules that a host gave, as they were kept, and until when they hold."""
         row = tables.host(self._reader, host)
         if row is None or row.robots is None or row.robots_until is None:
             return None
-        return Rules.from_text(row.robots), row.robots_until
+        return row.robots, row.robots_until
 
     def wait_until(self, host: int) -> float:
         """How long it must be spared, as it told an earlier run; a moment of the past if not."""

@@ -3,7 +3,7 @@
 Laws: the next page is the richest one whose host may be asked now, chosen when there is room for
 it and not before; every lease is given back, whatever happens; what was settled is committed before
 the loop ends, and what was not settled is fetched again; nothing begins while the store has no
-room.
+room. What a page costs is charged to its host.
 
 turn    what is done with a lease: the page is asked for, read and settled
 news    something happened that may let another page have its turn
@@ -15,32 +15,51 @@ import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import replace
+from time import perf_counter, thread_time
 
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
 from minicrawl.crawl.endings import Again, Read, ending, outcome
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Listener, Noted, Reason, Settled
 from minicrawl.crawl.gate import Gate
+from minicrawl.crawl.guests import Guests
 from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
 from minicrawl.crawl.leasing import Lease, Leasing
 from minicrawl.crawl.manners import Manners
-from minicrawl.crawl.politeness import Hosts
+from minicrawl.crawl.places import Place, Places
+from minicrawl.crawl.politeness import hosts_of
 from minicrawl.crawl.reopening import LAST_AT, reopen
 from minicrawl.crawl.replays import Replays
 from minicrawl.crawl.settling import Settler, Waiting
 from minicrawl.crawl.traps import Aside, Traps
 from minicrawl.frontier.known import NO_PAGES, Pages
-from minicrawl.model import Failed, Fetched, Page, Reading, Request, State, Unchanged
+from minicrawl.model import (
+    Failed,
+    FailureKind,
+    Fetched,
+    Originals,
+    Page,
+    Reading,
+    Refused,
+    Request,
+    State,
+    Unchanged,
+)
 from minicrawl.opic.money import UNIT
-from minicrawl.ports import Clock, Outside, Visit
+from minicrawl.ports import Clock, Outside, Timed, Visit
 from minicrawl.store.records import NOT_ASKED, FetchRow
 
 CLOSED_AT_ONCE = 500
 """Pages that are settled without a fetch before the loop looks around."""
-INTRODUCED_AT_ONCE = 5000
+LONGEST_LOOK_S = 0.02
+"""The same in time."""
+INTRODUCED_AT_ONCE = 1000
 """Pages of a sitemap that become known before anybody else has a turn."""
 GRACE_S = 5.0
 """For what is under way when the crawl is stopped."""
+_GAVE_PLACE = Failed(kind=FailureKind.INTERRUPTED, detail="it gave its place to hosts that answer")
+_AT_ONCE = 0.0
+"""A moment that has passed, by any loop's clock."""
 
 
 class Crawler:
@@ -60,9 +79,11 @@ class Crawler:
         self._frontier, self._gate, self._clock, self._tell = frontier, gate, clock, tell
         self._depths = None if limit is None else Depths(frontier, limit)
         self._leasing = Leasing(settings, keeper, clock)
-        self.hosts = Hosts(settings.politeness, self._leasing.resume, self._name_of)
+        self.hosts = hosts_of(settings, frontier.origins, self._leasing.resume)
         self._news = asyncio.Event()
-        self._manners = Manners(settings, keeper, self.hosts, outside, clock, self._news.set)
+        guests = Guests(self.hosts, clock, self._news.set)
+        self._places = Places(settings.politeness, self._resume, guests.__len__)
+        self._manners = Manners(settings, keeper, outside, gate, guests)
         self._replays = Replays(frontier, settings.order.replay)
         waiting = Waiting(self._leasing.queue, self._leasing.order, self._depths, self._replays.saw)
         self._traps = Traps(settings.traps, keeper, gate)
@@ -72,11 +93,12 @@ class Crawler:
         self._spelled: dict[int, str] = {}
         self._learning: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()
-        self._pages_under_way = 0
+        self._pages_under_way = self._large_being_read = 0
         self._take_up()
 
-    def _name_of(self, host: int) -> str:
-        return self._frontier.origins[host].partition("//")[2]
+    def _resume(self, host: int) -> None:
+        """A host may be asked if its clock allows."""
+        self.hosts.resume_when_ready(host, self._clock.now())
 
     def _take_up(self) -> None:
         """What earlier runs left: who waits, or does so again, and what was read."""
@@ -148,8 +170,12 @@ class Crawler:
 
     def _launch(self, turns: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""
-        while self._under_way < self._settings.politeness.concurrency and not self._is_spent():
-            turn = self._next_turn()
+        until = perf_counter() + LONGEST_LOOK_S
+        while not self._is_spent():
+            if self._is_full:
+                self._make_room()
+                return
+            turn = self._next_turn(until)
             if turn is None:
                 return
             task = turns.create_task(turn)
@@ -158,8 +184,24 @@ class Crawler:
 
     @property
     def _under_way(self) -> int:
-        """Turns, but for those that wait for a turn of another host."""
-        return len(self._turns) - len(self._manners.guests)
+        """Turns, but for those that wait for a turn of another host, or for a large page's reader.
+
+        Of these there are as many as there may be requests, one a host.
+        """
+        being_read = min(self._large_being_read, self._settings.politeness.concurrency)
+        return len(self._turns) - len(self._manners.guests) - being_read
+
+    @property
+    def _is_full(self) -> bool:
+        return self._under_way >= self._settings.politeness.concurrency
+
+    def _make_room(self) -> None:
+        """Slow hosts that hold too many places give one to the next page, if there is any."""
+        now = self._clock.now()
+        if self._places.has_too_many_slow(now) and (lease := self._leasing.next()):
+            self._leasing.give_back(lease)
+            self._leasing.resume(lease.host)
+            self._places.give_up_slowest(now)
 
     def _end_turn(self, turn: asyncio.Task[None]) -> None:
         self._turns.discard(turn)
@@ -221,6 +263,8 @@ class Crawler:
         seconds, now = self._settings.budget.seconds, self._clock.now()
         wake = self.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
         times = [wake, None if seconds is None else began + seconds]
+        if self._is_full:
+            times.append(self._places.next_slow(now))
         due = min((time for time in times if time is not None), default=None)
         with suppress(TimeoutError):
             async with asyncio.timeout(None if due is None else max(due - now, 0)):
@@ -235,35 +279,50 @@ class Crawler:
 
     # ------------------------------------------------------------ who is next
 
-    def _next_turn(self) -> Coroutine[None, None, None] | None:
+    def _next_turn(self, until: float) -> Coroutine[None, None, None] | None:
         """The turn of the next page, or first of all of its host."""
         now = self._clock.now()
         for _ in range(CLOSED_AT_ONCE):
             lease = self._leasing.next()
             if lease is None:
+                if self._places.resume_one():
+                    continue
                 return None
-            host = lease.host
+            began = thread_time()
             aside = self._aside(lease, now)
             if aside is not None:
-                self._settle_unasked(lease, aside, now)
-            elif host in self._learning or not self.hosts.has_room(host):
+                self._settle_unasked(lease, aside, now, began)
+            elif self._must_wait(lease.host, now):
                 self._leasing.give_back(lease)
-            elif not self._is_due(host, now):
-                self._leasing.give_back(lease)
-                self.hosts.resume_when_ready(host, now)
-            elif not self._manners.are_known(host):
-                self._leasing.give_back(lease)
-                self._learning.add(host)
-                return self._learn(host)
             else:
-                self._pages_under_way += 1
-                self.hosts[host].pages += not lease.again
-                self._traps.asks(host, again=lease.again)
-                self._leasing.grant(lease)
-                self.hosts.begin(host, now)
-                return self._visit(lease)
+                return self._turn_of(lease, now, thread_time() - began)
+            if perf_counter() >= until:
+                break
         self._news.set()
         return None
+
+    def _must_wait(self, host: int, now: float) -> bool:
+        """Whether the host may not be asked now; it is resumed when it may."""
+        if host in self._learning or not self.hosts.has_room(host, now):
+            return True
+        if not self._is_due(host, now):
+            self.hosts.resume_when_ready(host, now)
+            return True
+        return not (self.hosts.answers(host) or self._places.has_room_for_silent(host))
+
+    def _turn_of(self, lease: Lease, now: float, cost_s: float) -> Coroutine[None, None, None]:
+        host = lease.host
+        place = self._places.take(now, is_silent=not self.hosts.answers(host))
+        if not self._manners.are_known(host):
+            self._leasing.give_back(lease)
+            self._learning.add(host)
+            return self._learn(host, place)
+        self._pages_under_way += 1
+        self.hosts[host].pages += not lease.again
+        self._traps.asks(host, again=lease.again)
+        self._leasing.grant(lease)
+        self.hosts.begin(host, now)
+        return self._visit(lease, place, cost_s)
 
     def _is_due(self, host: int, now: float) -> bool:
         """What is known of it from earlier runs may tell us to wait."""
@@ -292,8 +351,13 @@ class Crawler:
             return None if self._manners.allow(lease.host, url) else State.ROBOTS
         return state
 
-    def _settle_unasked(self, lease: Lease, aside: Aside, now: float) -> None:
+    def _settle_unasked(self, lease: Lease, aside: Aside, now: float, began: float) -> None:
         """No request for this page: the host may be asked for another one at once."""
+        self._end_unasked(lease, aside, now)
+        self.hosts.charge_unasked(lease.host, thread_time() - began, now)
+        self.hosts.resume_when_ready(lease.host, now)
+
+    def _end_unasked(self, lease: Lease, aside: Aside, now: float) -> None:
         self._tries.pop(lease.page, None)
         state = aside.state
         if lease.again and state is self.hosts.trouble(lease.host, now):
@@ -304,7 +368,6 @@ class Crawler:
             self._leasing.refresh.forget(lease.page)
         elif state is not State.UNREAD:
             self._put_aside(lease, aside)
-        self.hosts.resume_when_ready(lease.host, now)
 
     def _put_aside(self, lease: Lease, aside: Aside) -> None:
         page, (state, detail, original) = lease.page, aside
@@ -325,56 +388,88 @@ class Crawler:
 
     # ------------------------------------------------------------ turns
 
-    async def _learn(self, host: int) -> None:
+    async def _learn(self, host: int, place: Place) -> None:
         """The turn of a host: where it is, and how it wants to be asked."""
         try:
             if not await self._manners.locate(host) or self._manners.are_known(host):
                 return
-            if self.hosts.has_room(host):
-                await self._manners.learn(host, self._tell, self._read_sitemap)
+            if self.hosts.has_room(host, self._clock.now()):
+                await self._manners.learn(host, self._tell, self._introduce)
         finally:
+            self._places.leave(place)
             self._learning.discard(host)
-            self.hosts.resume_when_ready(host, self._clock.now())
+            self._resume(host)
 
-    async def _read_sitemap(self, body: bytes, url: str) -> tuple[str, ...]:
-        sitemap = await self._outside.sitemap(body, url)
-        if sitemap.limit:
-            self._tell(Noted(text=f"{url}: {sitemap.limit}"))
-        for start in range(0, len(sitemap.pages), INTRODUCED_AT_ONCE):
-            block = sitemap.pages[start : start + INTRODUCED_AT_ONCE]
+    async def _introduce(self, pages: tuple[str, ...], depth: int, originals: Originals) -> None:
+        """Pages of a sitemap."""
+        for start in range(0, len(pages), INTRODUCED_AT_ONCE):
+            block = pages[start : start + INTRODUCED_AT_ONCE]
             foreseen = await self._keeper.foresee(block)
-            self._settler.introduce(block, 1, sitemap.originals, foreseen)
+            self._settler.introduce(block, depth, originals, foreseen)
             await asyncio.sleep(0)
-        return sitemap.sitemaps
 
-    async def _visit(self, lease: Lease) -> None:
-        """The turn of a page."""
+    async def _visit(self, lease: Lease, place: Place, cost_s: float) -> None:
+        """The turn of a page, whose leasing has cost so much."""
         page, host, url, again = lease
         self._tell(Asked(url=url, cash=self._frontier.ledger.cash(page) / UNIT))
         fetched: Fetched | None = None
         try:
-            visit = await self._ask(lease)
+            visit = await self._ask(lease, place)
             fetched = visit.fetched
-            reading = None if visit.read is None else await visit.read()
+            reading, read_s = await self._read(host, visit)
+            cost_s += _cost_s(fetched) + read_s
             if isinstance(reading, Failed):
                 fetched, reading = reading, None
             foreseen = NO_PAGES if reading is None else await self._keeper.foresee(reading.links)
-            self._tries[page] = self._tries.get(page, 0) + 1
+            began = thread_time()
+            self._tries[page] = self._tries.get(page, 0) + _is_a_try(fetched)
             self._settle(lease, fetched, reading, foreseen)
+            cost_s += thread_time() - began
         finally:
+            self.hosts.charge(host, cost_s, self._clock.now())
             if not isinstance(fetched, Page):
                 self.hosts[host].pages -= not again
             self._pages_under_way -= 1
 
-    async def _ask(self, lease: Lease) -> Visit:
+    async def _ask(self, lease: Lease, place: Place) -> Visit:
         """The host is free again before the page is read, which may take a while."""
+        host = lease.host
         try:
-            visit = await self._outside.visit(self._request(lease))
-            if not self._manners.strike(lease.host, visit.fetched):
-                self.hosts.heal(lease.host)
+            visit = await self._answer(lease, place)
+            if visit.is_large:
+                self.hosts.begin_reading(host)
             return visit
         finally:
-            self.hosts.end(lease.host, self._clock.now())
+            self._places.leave(place)
+            self.hosts.end(host, self._clock.now())
+
+    async def _answer(self, lease: Lease, place: Place) -> Visit:
+        """What came of a request, and what follows for its host."""
+        host = lease.host
+        try:
+            async with asyncio.timeout(None) as patience:
+                place.give_up = lambda: patience.reschedule(_AT_ONCE)
+                visit = await self._outside.visit(self._request(lease))
+        except TimeoutError:
+            self.hosts[host].pace.answers = False
+            return Visit(_GAVE_PLACE)
+        self.hosts.heard(host, visit.fetched)
+        if not self._manners.strike(host, visit.fetched):
+            self.hosts.heal(host)
+        return visit
+
+    async def _read(self, host: int, visit: Visit) -> Timed[Reading | Failed] | Timed[None]:
+        """What the page says; its host is asked for nothing while a large one is read."""
+        if visit.read is None:
+            return Timed(None)
+        if not visit.is_large:
+            return await visit.read()
+        self._large_being_read += 1
+        try:
+            return await visit.read()
+        finally:
+            self._large_being_read -= 1
+            self.hosts.end_reading(host, self._clock.now())
 
     def _request(self, lease: Lease) -> Request:
         """For a page that was read before, with what lets the server say that it is the same."""
@@ -432,6 +527,16 @@ class Crawler:
         self._keeper.count("wire_bytes", wire_bytes)
         self._keeper.count("fetched", isinstance(fetched, Page | Unchanged))
         return row
+
+
+def _cost_s(fetched: Fetched) -> float:
+    """What it cost to undo what the body was coded in."""
+    return fetched.cost_s if isinstance(fetched, Page | Refused | Failed) else 0.0
+
+
+def _is_a_try(fetched: Fetched) -> bool:
+    """Whether the page had its chance."""
+    return not (isinstance(fetched, Failed) and fetched.kind is FailureKind.INTERRUPTED)
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -6,21 +6,23 @@ the clock is turned. Sitemaps come before pages. Each is a request like any othe
 of a redirect: it takes a turn of the host that it goes to, and keeps its delay. A host that an
 earlier run knew may have been asked by it a moment ago. Of a robots.txt that broke off nobody knows
 what the rest forbids: it was not had. However many hosts have however long rules, memory holds so
-much of them and no more.
+much of them and no more, and long ones are never read in the crawl's own loop.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from weakref import WeakValueDictionary
 
 from minicrawl.config import Settings
 from minicrawl.crawl.endings import in_words, strike, tries_of
 from minicrawl.crawl.events import Listener, Noted
+from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.guests import Guests
 from minicrawl.crawl.keeper import Keeper
-from minicrawl.crawl.politeness import Hosts, remaining_s
+from minicrawl.crawl.politeness import remaining_s
+from minicrawl.crawl.sitemap_queue import Introduce, SitemapQueue
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -33,9 +35,9 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.ports import Clock, Outside
+from minicrawl.ports import Outside
 from minicrawl.store.records import HostRow
-from minicrawl.web import robots, sitemaps
+from minicrawl.web import robots
 from minicrawl.web.headers import LONGEST_WAIT_S
 from minicrawl.web.robots import Rules
 from minicrawl.web.urls import canonical, origin
@@ -43,7 +45,11 @@ from minicrawl.web.urls import canonical, origin
 MOST_PATTERNS = 1_000_000
 """Of rules that are in memory, in all some 100 MB; those of other hosts are in the store alone."""
 _MANY_PATTERNS = 100  # of one host
+MOST_RECALLED_AT_ONCE = 32 * 1024
+"""Characters of rules that are read while others wait."""
 MOST_REDIRECTS = 5
+_MOST_LEARNED = 2
+"""Times that rules are looked for at once: what was kept of them, then robots.txt."""
 LONG_PAUSE_S = 10.0
 """A pause that a later run has to keep as well."""
 UNREACHABLE = frozenset(
@@ -66,19 +72,18 @@ class Manners:
         self,
         settings: Settings,
         keeper: Keeper,
-        hosts: Hosts,
         outside: Outside,
-        clock: Clock,
-        stir: Callable[[], None] = lambda: None,
+        gate: Gate,
+        guests: Guests,
     ) -> None:
         self._settings = settings
         self._keeper = keeper
-        self._hosts = hosts
         self._outside = outside
-        self._clock = clock
-        self._began = clock.now()
-        self.guests = Guests(hosts, clock, stir)
-        self._sitemaps: dict[int, _Sitemaps] = {}
+        self.guests = guests
+        self._hosts, self._clock = guests.hosts, guests.clock
+        self._began = self._clock.now()
+        self._sitemaps = SitemapQueue(settings, keeper, outside, gate, self)
+        self._learning = WeakValueDictionary[int, asyncio.Lock]()
         self._patterns: dict[int, int] = {}  # of hosts that have many of them
         self._patterns_in_all = 0
 
@@ -98,7 +103,7 @@ class Manners:
         if not clock.recalled:
             clock.recalled = True
             self._recall(host, today)
-        elif clock.forgotten:
+        elif clock.forgotten and not clock.has_long_rules:
             self._recall_rules(host)
         until = clock.rules_until
         holds = math.isinf(until) or remaining_s(until, today, robots.ANSWER_HOLDS_S) > 0
@@ -108,17 +113,39 @@ class Manners:
         """What earlier runs knew of it."""
         if host >= self._keeper.hosts_before:
             return
-        clock = self._hosts[host]
         wait_s = remaining_s(self._keeper.wait_until(host), today, LONGEST_WAIT_S)
         self._hosts.spare(host, self._clock.now(), wait_s)
         self._recall_rules(host)
-        if self._settings.scope.sitemaps and clock.rules is not None:
-            self._await_sitemaps(host, clock.rules.sitemaps)  # who knows how far that run came
         self._hosts.spare(host, self._began, self._hosts.delay_s(host))
 
     def _recall_rules(self, host: int) -> None:
-        if self._settings.politeness.robots and (known := self._keeper.robots(host)):
-            self._keep(host, *known)
+        """Those that are short; long ones in the turn of the host."""
+        known = self._keeper.robots(host) if self._settings.politeness.robots else None
+        if known is not None and len(known[0]) <= MOST_RECALLED_AT_ONCE:
+            text, until = known
+            self._take_recalled(host, Rules.from_text(text), until)
+        else:
+            self._hosts[host].has_long_rules = known is not None
+
+    async def _recall_long_rules(self, host: int) -> None:
+        url, clock = self._robots_url(host), self._hosts[host]
+        clock.has_long_rules = False
+        if known := self._keeper.robots(host):
+            text, until = known
+            rules, cost_s = await self._outside.recalled(text, url)
+            self.charge(url, cost_s)
+            if isinstance(rules, Rules):
+                self._take_recalled(host, rules, until)
+                self._hosts.spare(host, self._began, self._hosts.delay_s(host))
+            else:
+                clock.forgotten = False  # as if they had never been had
+
+    def _take_recalled(self, host: int, rules: Rules, until: float) -> None:
+        is_first = not self._hosts[host].forgotten
+        self._hosts[host].pace.answers = True
+        self._keep(host, rules, until)
+        if is_first and self._settings.scope.sitemaps:
+            self._sitemaps.add(host, rules.sitemaps)  # who knows how far that run came
 
     async def locate(self, host: int) -> bool:
         """Find the host's address; False if it has none that we may connect to."""
@@ -130,21 +157,35 @@ class Manners:
             self._put_down(host, found)
         return False
 
-    async def learn(self, host: int, tell: Listener, read_sitemap: SitemapReader) -> None:
+    async def learn(self, host: int, tell: Listener, introduce: Introduce) -> None:
         """Ask one thing: robots.txt, or after it a sitemap that is wanted."""
         if host in self._sitemaps:
-            await self._read_a_sitemap(host, tell, read_sitemap)
-        elif not self._settings.politeness.robots:
-            self._hosts[host].know(robots.ALLOW_ALL, math.inf)
-        elif not self._has_rules(host):
+            await self._sitemaps.read_next(host, tell, introduce)
+        else:
             await self._learn_rules(host, tell)
 
     async def _learn_rules(self, host: int, tell: Listener) -> None:
+        """Whoever else wants to know waits for the same answer."""
+        lock = self._learning.setdefault(host, asyncio.Lock())
+        async with lock:
+            if not self._settings.politeness.robots:
+                self._hosts[host].know(robots.ALLOW_ALL, math.inf)
+            elif self._hosts[host].has_long_rules:
+                await self._recall_long_rules(host)
+            elif not self._has_rules(host):
+                await self._ask_for_rules(host, tell)
+
+    async def _ask_for_rules(self, host: int, tell: Listener) -> None:
         origin, clock = self._keeper.frontier.origins[host], self._hosts[host]
         answer = await self._robots_txt(origin)
         if isinstance(answer, Failed) and self._failed(host, answer):
             return
-        said = await self._outside.rules(answer) if isinstance(answer, Page) else answer
+        said: Rules | Failed | Refused
+        if isinstance(answer, Page):
+            said, cost_s = await self._outside.rules(answer, self._robots_url(host))
+            self.charge(self._robots_url(host), answer.cost_s + cost_s)
+        else:
+            said = answer
         verdict = robots.verdict(said, clock.rules or robots.FORBID_ALL)
         rules = verdict.rules
         self._say_what_is_capped(origin, rules, tell)
@@ -153,11 +194,39 @@ class Manners:
             why = most if answer.cut is FailureKind.TOO_LARGE else answer.cut
             tell(Noted(text=f"{origin}/robots.txt is obeyed as far as it came: {why}"))
         if self._settings.scope.sitemaps and clock.rules is None:
-            self._await_sitemaps(host, rules.sitemaps)
+            self._sitemaps.add(host, rules.sitemaps)
         self._keep(host, rules, self._clock.today() + verdict.holds_s)
         self._hosts.spare(host, self._clock.now(), self._hosts.delay_s(host))
         trouble = None if isinstance(said, Rules) else f"robots.txt: {in_words(said)}"
         self._remember(host, trouble=trouble if verdict.is_silence else None)
+
+    def _robots_url(self, host: int) -> str:
+        return f"{self._keeper.frontier.origins[host]}/robots.txt"
+
+    # ------------------------------------------------------------ for sitemaps
+
+    async def rules_for(self, url: str, tell: Listener) -> Rules | None:
+        """What the host of a URL asks of us; None if it cannot say now."""
+        host = self._keeper.host_at(origin(url))
+        for _ in range(_MOST_LEARNED):
+            if self._has_rules(host):
+                return self._hosts[host].rules
+            await self._learn_rules(host, tell)
+        return None
+
+    def known_rules(self, host: int) -> Rules | None:
+        """The same, if it was asked before."""
+        return self._hosts[host].rules if self._has_rules(host) else None
+
+    def judge(self, url: str, answer: Fetched) -> None:
+        """What an answer says of the host of a URL."""
+        self.strike(self._keeper.host_at(origin(url)), answer)
+
+    def charge(self, url: str, cost_s: float) -> None:
+        """The host of a URL has cost so much."""
+        self._hosts.charge(self._keeper.host_at(origin(url)), cost_s, self._clock.now())
+
+    # ------------------------------------------------------------ what is kept
 
     def _keep(self, host: int, rules: Rules, until: float) -> None:
         """In memory, as long as there is room."""
@@ -217,16 +286,20 @@ class Manners:
         self, host: int, wait_until: float | None = None, *, trouble: str | None = None
     ) -> None:
         origin, clock = self._keeper.frontier.origins[host], self._hosts[host]
-        self._has_rules(host)  # the row replaces one that may have them
-        rules = None if clock.rules is None else clock.rules.text()
-        until = None if math.isinf(clock.rules_until) else clock.rules_until
+        rules: str | None = None
+        until: float | None = None
+        if clock.rules is not None:
+            rules = clock.rules.text()
+            until = None if math.isinf(clock.rules_until) else clock.rules_until
+        elif known := self._keeper.robots(host):  # the row replaces one that has them
+            rules, until = known
         self._keeper.host(HostRow(host, origin, rules, until, wait_until, trouble))
 
     async def _robots_txt(self, origin: str) -> Page | Failed | Refused:
         """The answer at the end of a few redirects."""
         url = f"{origin}/robots.txt"
         for _ in range(MOST_REDIRECTS + 1):
-            answer = await self._ask(url, self._settings.limits.max_robots_bytes)
+            answer = await self.ask(url, self._settings.limits.max_robots_bytes)
             if isinstance(answer, Page) and answer.cut and answer.broke_off:
                 return Failed(kind=answer.cut, detail=f"{url} broke off")
             if not isinstance(answer, Moved):
@@ -237,7 +310,8 @@ class Manners:
             url = target
         return Failed(kind=FailureKind.BAD_REDIRECT, detail=f"{origin}/robots.txt leads nowhere")
 
-    async def _ask(self, url: str, max_bytes: int) -> Page | Moved | Failed | Refused:
+    async def ask(self, url: str, max_bytes: int) -> Page | Moved | Failed | Refused:
+        """A file of any host, in the host's own time."""
         host = self._keeper.host_at(origin(url))
         self._has_rules(host)  # what earlier runs knew of its delay counts here as well
         if self._hosts[host].address is None:
@@ -248,6 +322,7 @@ class Manners:
         request = Request(url=url, want=Want.TEXT, max_bytes=max_bytes)
         answer = await self.guests.ask(host, lambda: self._outside.fetch(request))
         self._keeper.count("requests")
+        self._hosts.heard(host, answer)
         if isinstance(answer, Page):
             self._keeper.count("wire_bytes", answer.wire_bytes)
         if isinstance(answer, Unchanged):
@@ -260,49 +335,3 @@ class Manners:
             tell(
                 Noted(text=f"{origin} asks for a Crawl-delay of {rules.crawl_delay_s:g} s: {cap:g}")
             )
-
-    def _await_sitemaps(self, host: int, names: Iterable[str]) -> None:
-        listed = _Sitemaps(self._settings.limits.max_sitemaps)
-        listed.add(canonical(name, f"{self._keeper.frontier.origins[host]}/") for name in names)
-        if listed.waiting:
-            self._sitemaps[host] = listed
-
-    async def _read_a_sitemap(self, host: int, tell: Listener, read_sitemap: SitemapReader) -> None:
-        listed = self._sitemaps[host]
-        url = listed.waiting.popleft()
-        answer = await self._ask(url, sitemaps.MAX_BYTES)
-        if url.startswith(f"{self._keeper.frontier.origins[host]}/"):
-            self.strike(host, answer)
-        if isinstance(answer, Page):
-            listed.add(await read_sitemap(answer.body, url))
-        elif isinstance(answer, Moved):
-            listed.add((canonical(answer.target, url),))
-        if not listed.waiting:
-            del self._sitemaps[host]
-            if listed.has_more:
-                origin, most = self._keeper.frontier.origins[host], listed.most
-                tell(Noted(text=f"{origin} has more than {most:,} sitemaps (--max-sitemaps)"))
-
-
-class _Sitemaps:
-    """Those of a host: each is read once, and not all of too many."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.has_more = False
-        self.waiting: deque[str] = deque()
-        self._seen: set[str] = set()
-
-    def add(self, urls: Iterable[str | None]) -> None:
-        for url in urls:
-            if not url or url in self._seen:
-                continue
-            if len(self._seen) < self.most:
-                self._seen.add(url)
-                self.waiting.append(url)
-            else:
-                self.has_more = True
-
-
-SitemapReader = Callable[[bytes, str], Awaitable[tuple[str, ...]]]
-"""Introduces the pages of a sitemap and answers with the sitemaps that it names."""

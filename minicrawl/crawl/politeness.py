@@ -2,8 +2,10 @@
 
 Laws: a host has at most `per_host` requests at once and an address `per_address`; between the end
 of one request and the start of the next lies the larger of our delay and the host's Crawl-delay
-(capped); trouble doubles the pause, success halves what is left of it. Origins that differ by their
-scheme alone share requests and pauses, but no trouble.
+(capped), and between the starts of two requests to one address the address's own delay, whatever
+the names; trouble doubles the pause, success halves what is left of it. Origins of one host name,
+whatever their schemes and ports, share requests and pauses, but no trouble. What a host costs more
+than others delays it (see `fairness`).
 
 guest    whoever asks a host in the turn of another one: it goes before the host's own pages
 strike   a failure that counts against the host: it did not answer, or asked us to slow down
@@ -11,17 +13,35 @@ down     a host with `max_strikes`: for `max_pause_s` its pages are settled with
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from ipaddress import ip_address
 from itertools import islice
 from math import inf
 
-from minicrawl.config import Politeness
-from minicrawl.model import FailureKind, State
+from minicrawl.config import Politeness, Settings
+from minicrawl.crawl.fairness import FairShare
+from minicrawl.fetch.rules import parse_rule
+from minicrawl.model import Failed, FailureKind, Fetched, Page, State
+from minicrawl.web import urls
 from minicrawl.web.robots import Rules
 
 FIRST_PAUSE_S = 1.0
+_SILENCE = frozenset((FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT))
+"""Who fails so may hold a connection for long, and gives nothing for it."""
+_NO_ANSWER = frozenset(
+    (
+        FailureKind.TLS,
+        FailureKind.RESET,
+        FailureKind.PROTOCOL,
+        FailureKind.LOST,
+        FailureKind.INTERRUPTED,
+    )
+)
+"""Who fails so has not answered, but keeps nobody waiting."""
+_FEWEST_ADDRESSES = 1000
+"""Below that nobody looks for addresses that may be forgotten."""
 
 
 def remaining_s(until: float, today: float, longest_s: float) -> float:
@@ -35,10 +55,13 @@ def remaining_s(until: float, today: float, longest_s: float) -> float:
 
 @dataclass(slots=True)
 class Pace:
-    """What all origins of one name share: for whoever runs it, http and https are one host."""
+    """What all origins of one name share: for whoever runs it they are one host."""
 
+    name: str
     free_at: float = 0.0
     in_use: int = 0
+    being_read: int = 0  # large bodies: a host that sends these faster than they are read waits
+    answers: bool = False  # the last request was answered
     hosts: list[int] = field(default_factory=list)
 
 
@@ -52,6 +75,7 @@ class Host:
     rules_until: float = 0.0  # by the time of day
     recalled: bool = False  # what earlier runs knew of it was looked up
     forgotten: bool = False  # its rules are in the store alone
+    has_long_rules: bool = False  # the same, and to read them takes a while
     ready_at: float = 0.0  # by the clock that never jumps, as are the next ones
     down_until: float = 0.0
     trouble: State | None = None
@@ -71,8 +95,35 @@ class Host:
 
 @dataclass(slots=True)
 class _Address:
+    delay_s: float
+    free_at: float = 0.0
     in_use: int = 0
     waiting: dict[int, None] = field(default_factory=dict)  # each host once, in its order
+    has_alarm: bool = False
+
+
+AddressDelay = Callable[[str], float]
+
+
+def address_delay(politeness: Politeness, targets: Collection[str] = ()) -> AddressDelay:
+    """The pause between two requests to an address; `targets` are those of --resolve.
+
+    Without a delay one's own machine and the addresses that the user wrote are asked at any pace.
+    """
+
+    def delay_s(address: str) -> float:
+        if politeness.delay_s or not (address in targets or _is_loopback(address)):
+            return politeness.address_delay_s
+        return 0.0
+
+    return delay_s
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 class Hosts:
@@ -83,21 +134,27 @@ class Hosts:
         politeness: Politeness,
         resume: Callable[[int], None],
         name_of: Callable[[int], str] = str,
+        address_delay_s: AddressDelay | None = None,
     ) -> None:
         self._politeness = politeness
         self._resume = resume
         self._name_of = name_of
+        self._address_delay_s = address_delay_s or address_delay(politeness)
+        self._fair = FairShare()
         self._hosts: dict[int, Host] = {}
         self._paces: dict[str, Pace] = {}
-        self._addresses: defaultdict[str, _Address] = defaultdict(_Address)
+        self._addresses: dict[str, _Address] = {}
+        self._most_addresses = _FEWEST_ADDRESSES
         self._wakes: list[tuple[float, int]] = []
+        self._alarms: list[tuple[float, str]] = []  # when an address may be asked again
         self._guests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
         self._vacant: set[str] = set()  # addresses that have room, and hosts that wait for it
 
     def __getitem__(self, host: int) -> Host:
         clock = self._hosts.get(host)
         if clock is None:
-            pace = self._paces.setdefault(self._name_of(host), Pace())
+            name = self._name_of(host)
+            pace = self._paces.setdefault(name, Pace(name))
             pace.hosts.append(host)
             clock = self._hosts[host] = Host(pace)
         return clock
@@ -111,18 +168,57 @@ class Hosts:
     def may_be_asked(self, host: int, now: float) -> bool:
         """Whether its own clock allows it."""
         clock = self[host]
-        return _ready_at(clock) <= now and clock.pace.in_use < self._politeness.per_host
+        return _ready_at(clock) <= now and self._takes_more(clock.pace)
 
-    def has_room(self, host: int) -> bool:
+    def _takes_more(self, pace: Pace) -> bool:
+        return pace.in_use < self._politeness.per_host and not pace.being_read
+
+    def answers(self, host: int) -> bool:
+        """Whether its last request was answered: whoever does not may hold few connections."""
+        return self[host].pace.answers
+
+    def heard(self, host: int, fetched: Fetched) -> None:
+        """What came of a request to it."""
+        kind = fetched.kind if isinstance(fetched, Failed) else None
+        if isinstance(fetched, Page):
+            kind = fetched.cut
+        if kind not in _NO_ANSWER:
+            self[host].pace.answers = kind not in _SILENCE
+
+    def has_room(self, host: int, now: float) -> bool:
         """Whether its address takes one more request; if not, the host is told when it does."""
         name = self[host].address
         if name is None:
             return True
-        address = self._addresses[name]
-        if address.in_use < self._politeness.per_address:
+        address = self._address(name, now)
+        if address.in_use < self._politeness.per_address and address.free_at <= now:
             return True
         address.waiting[host] = None
+        self._set_alarm(name, address, now)
         return False
+
+    def _address(self, name: str, now: float) -> _Address:
+        address = self._addresses.get(name)
+        if address is None:
+            address = self._addresses[name] = _Address(self._address_delay_s(name))
+            if len(self._addresses) > self._most_addresses:
+                self._forget_addresses(now)
+        return address
+
+    def _forget_addresses(self, now: float) -> None:
+        """Those that nothing is known of any more; it is looked for them when there are many."""
+        self._addresses = {
+            name: address
+            for name, address in self._addresses.items()
+            if address.in_use or address.waiting or address.has_alarm or address.free_at > now
+        }
+        self._most_addresses = max(2 * len(self._addresses), _FEWEST_ADDRESSES)
+
+    def _set_alarm(self, name: str, address: _Address, now: float) -> None:
+        """Hosts wait for its time to come."""
+        if address.free_at > now and not address.has_alarm:
+            address.has_alarm = True
+            heappush(self._alarms, (address.free_at, name))
 
     def begin(self, host: int, now: float) -> None:
         """A request to it starts."""
@@ -131,8 +227,10 @@ class Hosts:
         clock.pace.in_use += 1
         self._pause(host, now)
         if clock.address is not None:
-            self._addresses[clock.address].in_use += 1
-        if clock.pace.in_use < self._politeness.per_host:
+            address = self._address(clock.address, now)
+            address.in_use += 1
+            address.free_at = now + address.delay_s
+        if self._takes_more(clock.pace):
             self.resume_when_ready(host, now)
 
     def end(self, host: int, now: float) -> None:
@@ -141,14 +239,41 @@ class Hosts:
         clock.in_use -= 1
         clock.pace.in_use -= 1
         self._pause(host, now)
-        for one in clock.pace.hosts:
-            self.resume_when_ready(one, now)
+        self._resume_all(clock.pace, now)
         if clock.address is not None:
             self._leave(clock.address)
+
+    def begin_reading(self, host: int) -> None:
+        """A large body of it is read: it is not asked for more meanwhile."""
+        self[host].pace.being_read += 1
+
+    def end_reading(self, host: int, now: float) -> None:
+        """It has been read."""
+        pace = self[host].pace
+        pace.being_read -= 1
+        self._resume_all(pace, now)
+
+    def _resume_all(self, pace: Pace, now: float) -> None:
+        for host in pace.hosts:
+            self.resume_when_ready(host, now)
 
     def _pause(self, host: int, now: float) -> None:
         pace = self[host].pace
         pace.free_at = max(pace.free_at, now + self.delay_s(host))
+
+    def charge(self, host: int, cost_s: float, now: float) -> None:
+        """A request to it has cost so much processor time."""
+        pace = self[host].pace
+        self._delay(pace, self._fair.pause_s(pace.name, cost_s, now), now)
+
+    def charge_unasked(self, host: int, cost_s: float, now: float) -> None:
+        """A page of it that was settled without a request has cost so much."""
+        pace = self[host].pace
+        self._delay(pace, self._fair.pause_unasked_s(pace.name, cost_s, now), now)
+
+    def _delay(self, pace: Pace, pause_s: float, now: float) -> None:
+        if pause_s:
+            pace.free_at = max(pace.free_at, now + min(pause_s, self._politeness.max_pause_s))
 
     def found_at(self, host: int, address: str) -> None:
         """Its address became known, or changed, which counts once no request is under way."""
@@ -194,7 +319,7 @@ class Hosts:
     def resume_when_ready(self, host: int, now: float) -> None:
         """Let it be asked as soon as its clock allows."""
         clock = self[host]
-        if clock.pace.in_use >= self._politeness.per_host:
+        if not self._takes_more(clock.pace):
             return
         ready_at = _ready_at(clock)
         if ready_at <= now:
@@ -219,6 +344,10 @@ class Hosts:
         """Resume the hosts whose time has come."""
         while self._wakes and self._wakes[0][0] <= now:
             self.resume_when_ready(heappop(self._wakes)[1], now)
+        while self._alarms and self._alarms[0][0] <= now:
+            name = heappop(self._alarms)[1]
+            self._addresses[name].has_alarm = False
+            self._vacant.add(name)
         for name in sorted(self._vacant):
             self._let_in(name, now)
 
@@ -226,25 +355,37 @@ class Hosts:
         """When the next host's time comes; a moment of the past if it has come already."""
         if self._vacant:
             return -inf
-        return self._wakes[0][0] if self._wakes else None
+        first = [wakes[0][0] for wakes in (self._wakes, self._alarms) if wakes]
+        return min(first, default=None)
 
     def _leave(self, name: str) -> None:
         address = self._addresses[name]
         address.in_use -= 1
         if address.waiting:
             self._vacant.add(name)
-        elif not address.in_use:
-            del self._addresses[name]
 
     def _let_in(self, name: str, now: float) -> None:
         """As many as there is room for. Who is let in may not go: then the next ones are."""
         address = self._addresses[name]
-        room = self._politeness.per_address - address.in_use
-        for host in list(islice(address.waiting, room)):
+        room = self._politeness.per_address - address.in_use if address.free_at <= now else 0
+        for host in list(islice(address.waiting, min(room, 1) if address.delay_s else room)):
             del address.waiting[host]
             self.resume_when_ready(host, now)
         if not room or not address.waiting:
             self._vacant.discard(name)
+        if address.waiting:
+            self._set_alarm(name, address, now)
+
+
+def hosts_of(settings: Settings, origins: Sequence[str], resume: Callable[[int], None]) -> Hosts:
+    """Those of a crawl, by their origins."""
+
+    def name_of(host: int) -> str:
+        return urls.host(f"{origins[host]}/")
+
+    targets = {parse_rule(rule).address for rule in settings.network.resolve}
+    politeness = settings.politeness
+    return Hosts(politeness, resume, name_of, address_delay(politeness, targets))
 
 
 def _ready_at(clock: Host) -> float:

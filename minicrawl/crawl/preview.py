@@ -14,11 +14,12 @@ import numpy as np
 
 from minicrawl.config import Settings
 from minicrawl.crawl.gate import Gate
+from minicrawl.crawl.guests import Guests
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.manners import Manners
 from minicrawl.crawl.orders import ORDERS
-from minicrawl.crawl.politeness import Hosts
-from minicrawl.model import State
+from minicrawl.crawl.politeness import hosts_of
+from minicrawl.model import Originals, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, Outside
@@ -64,13 +65,14 @@ class Rehearsal:
     ) -> None:
         self._frontier, self._keeper, self._gate = keeper.frontier, keeper, gate
         self._order = ORDERS[settings.order.strategy](keeper.frontier.ledger)
-        self._hosts = Hosts(settings.politeness, lambda _host: None)
+        self._hosts = hosts_of(settings, keeper.frontier.origins, lambda _host: None)
         self._clock = clock
         for pages, _ in keeper.contents():
             for host, count in keeper.by_host(pages):
                 self._hosts[host].pages += count
         only_robots = replace(settings, scope=replace(settings.scope, sitemaps=False))
-        self._manners = Manners(only_robots, keeper, self._hosts, outside, self._clock)
+        guests = Guests(self._hosts, self._clock)
+        self._manners = Manners(only_robots, keeper, outside, gate, guests)
         self._room = asyncio.Semaphore(settings.politeness.per_address)
 
     async def preview(self, count: int) -> Preview:
@@ -134,5 +136,5 @@ class Rehearsal:
         return FirstPage(url, self._frontier.ledger.cash(page) / UNIT, refusal)
 
 
-async def _no_sitemaps(_body: bytes, _url: str) -> tuple[str, ...]:
-    return ()
+async def _no_sitemaps(_pages: tuple[str, ...], _depth: int, _originals: Originals) -> None:
+    """None is read."""

@@ -2,7 +2,8 @@
 
 Laws: nothing that a server sends keeps the loop from its work for longer than a blink, and nothing
 that kills the reader, keeps it for ever or is a mistake of its own ends the crawl. However many
-large bodies wait to be read, none is held in memory for it.
+large bodies wait to be read, none is held in memory for it. Of the hosts whose bodies wait, the one
+that has cost the other process least is next.
 
 aside    where a large body waits: a file without a name
 
@@ -16,19 +17,24 @@ import asyncio
 import pickle
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
+from itertools import count
 from tempfile import TemporaryFile
+from time import process_time, thread_time
 from typing import IO, Any, BinaryIO, TypeVar
 
 from minicrawl.model import Failed, FailureKind, Page, Reading
+from minicrawl.ports import Timed
 from minicrawl.web import robots, sitemaps
 from minicrawl.web.reader import Wishes, read
 from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
+from minicrawl.web.urls import host
 
 T = TypeVar("T")
 
@@ -36,6 +42,10 @@ SMALL = 256 * 1024
 """Bytes that are read in a few milliseconds, whatever they are."""
 _ROBOTS_WEIGHT = 8
 """Rules take so much longer than other bytes."""
+_GZIP_MAGIC = b"\x1f\x8b"
+"""A sitemap that begins so is larger than it looks."""
+_MOST_HOSTS = 1000
+"""Of which is known what they cost."""
 MOST_TASKS = 2000
 """Of one process; holes that large bodies leave in its memory end with it."""
 _SHOWN = 200  # characters of what an exception says
@@ -50,6 +60,8 @@ _SERVE = (
 
 class ReaderLost(Exception):
     """The other process died of what it read, or did not come to an end with it."""
+
+    cost_s = 0.0
 
 
 class Reader:
@@ -66,39 +78,51 @@ class Reader:
 
     def later(
         self, page: Page, url: str, *, suspicious: int = 0
-    ) -> Callable[[], Awaitable[Reading | Failed]]:
+    ) -> Callable[[], Awaitable[Timed[Reading | Failed]]]:
         """Reads the page when it is called; a large one need not be held for that."""
         wishes = replace(self._wishes, suspicious=suspicious) if suspicious else self._wishes
         task = partial(read, url=url, headers=dict(page.headers), wishes=wishes)
-        return partial(self._done, task, aside(page.body) if self.is_large(page) else page.body)
+        body = aside(page.body) if self.is_large(page) else page.body
+        return partial(self._done, task, body, url)
 
-    async def rules(self, page: Page) -> Rules | Failed:
+    async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
         """What a robots.txt says to us; a failure if it was too much."""
         agent, cut = self._wishes.agent, page.cut is not None
         task = partial(robots.parse, agent=agent, cut=cut)
-        return await self._done(task, self._placed(page.body, len(page.body) * _ROBOTS_WEIGHT))
+        return await self._done(task, self._placed(page.body, _ROBOTS_WEIGHT), url)
 
-    async def sitemap(self, body: bytes, url: str) -> Sitemap:
+    async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
+        """Rules as they were kept."""
+        body = text.encode()
+        task = partial(robots.parse, agent="*")
+        return await self._done(task, self._placed(body, _ROBOTS_WEIGHT), url)
+
+    async def sitemap(self, body: bytes, url: str) -> Timed[Sitemap]:
         """What the sitemap lists; nothing if it was too much."""
         task = partial(sitemaps.parse, url=url, strip_marks=self._wishes.strip_marks)
-        listed = await self._done(task, self._placed(body, len(body)))
-        return Sitemap(limit=listed.detail) if isinstance(listed, Failed) else listed
+        placed = BytesIO(body) if body.startswith(_GZIP_MAGIC) else self._placed(body)
+        listed, cost_s = await self._done(task, placed, url)
+        sitemap = Sitemap(limit=listed.detail) if isinstance(listed, Failed) else listed
+        return Timed(sitemap, cost_s)
 
-    def _placed(self, body: bytes, weight: int) -> bytes | IO[bytes]:
-        return body if weight <= self._small else BytesIO(body)
+    def _placed(self, body: bytes, weight: int = 1) -> bytes | IO[bytes]:
+        return body if len(body) * weight <= self._small else BytesIO(body)
 
-    async def _done(self, task: Callable[..., T], body: bytes | IO[bytes]) -> T | Failed:
+    async def _done(
+        self, task: Callable[..., T], body: bytes | IO[bytes], url: str
+    ) -> Timed[T | Failed]:
         """At once, but elsewhere if the body is a file; a failure if it was too much."""
+        began = thread_time()
         try:
             if isinstance(body, bytes):
-                return task(body)
+                return Timed(task(body), thread_time() - began)
             with body:
-                return await self._other.run(task, body)
+                return await self._other.run(task, body, host(url))
         except ReaderLost as lost:
-            return Failed(kind=FailureKind.TOO_LARGE, detail=str(lost))
+            return Timed(Failed(kind=FailureKind.TOO_LARGE, detail=str(lost)), lost.cost_s)
         except Exception as mistake:
             detail = f"the reader made a mistake: {mistake!r}"[:_SHOWN]
-            return Failed(kind=FailureKind.LOST, detail=detail)
+            return Timed(Failed(kind=FailureKind.LOST, detail=detail), thread_time() - began)
 
     async def close(self) -> None:
         """End the other process."""
@@ -116,6 +140,53 @@ def aside(body: bytes) -> IO[bytes]:
     return file
 
 
+class Line:
+    """Who waits for the other process: of all hosts the one that has cost least is next."""
+
+    def __init__(self) -> None:
+        self._is_taken = False
+        self._waiting: dict[asyncio.Future[None], tuple[str, int]] = {}
+        self._numbers = count()
+        self._costs_s: OrderedDict[str, float] = OrderedDict()
+
+    @asynccontextmanager
+    async def turn(self, of_host: str) -> AsyncIterator[None]:
+        """Until nobody else has the process."""
+        if self._is_taken:
+            called = asyncio.get_running_loop().create_future()
+            self._waiting[called] = of_host, next(self._numbers)
+            try:
+                await called
+            except asyncio.CancelledError:
+                if self._waiting.pop(called, None) is None:
+                    self._call_next()
+                raise
+        self._is_taken = True
+        try:
+            yield
+        finally:
+            self._call_next()
+
+    def charge(self, of_host: str, cost_s: float) -> None:
+        """A body of this host has cost so much."""
+        self._costs_s[of_host] = self._costs_s.pop(of_host, 0.0) + cost_s
+        if len(self._costs_s) > _MOST_HOSTS:
+            self._costs_s.popitem(last=False)
+
+    def _call_next(self) -> None:
+        """Whoever is called has it from this moment on."""
+        if not self._waiting:
+            self._is_taken = False
+            return
+        called = min(self._waiting, key=self._rank)
+        del self._waiting[called]
+        called.set_result(None)
+
+    def _rank(self, called: asyncio.Future[None]) -> tuple[float, int]:
+        of_host, number = self._waiting[called]
+        return self._costs_s.get(of_host, 0.0), number
+
+
 class OtherProcess:
     """Does one task after the other; started with the first, and anew after one that ended it.
 
@@ -126,27 +197,37 @@ class OtherProcess:
         self._longest_s, self._most_tasks = longest_s, most_tasks
         self._process: Process | None = None
         self._done = 0
-        self._turn = asyncio.Lock()
+        self._line = Line()
 
-    async def run(self, task: Callable[..., T], body: IO[bytes]) -> T:
+    async def run(self, task: Callable[..., T], body: IO[bytes], of_host: str) -> Timed[T]:
         """What the task, which must be picklable, answers when it is called with the body."""
-        async with self._turn:
-            done = False
+        async with self._line.turn(of_host):
+            began = asyncio.get_running_loop().time()
             try:
-                async with asyncio.timeout(self._longest_s):
-                    answer: T = pickle.loads(await self._ask(pickle.dumps(task), body))
-                done = True
-                await self._make_room()
-                return answer
-            except TimeoutError as error:
-                raise ReaderLost(
-                    f"it was not read in {self._longest_s:g} s (--max-reading)"
-                ) from error
-            except (OSError, EOFError, asyncio.IncompleteReadError) as error:
-                raise ReaderLost("it ended the process that read it") from error
-            finally:
-                if not done:
-                    await self.close()
+                answer: Timed[T] = await self._in_time(task, body)
+            except ReaderLost as lost:
+                lost.cost_s = asyncio.get_running_loop().time() - began
+                self._line.charge(of_host, lost.cost_s)
+                raise
+            self._line.charge(of_host, answer.cost_s)
+            return answer
+
+    async def _in_time(self, task: Callable[..., T], body: IO[bytes]) -> Timed[T]:
+        done = False
+        try:
+            async with asyncio.timeout(self._longest_s):
+                answer: Timed[T] = pickle.loads(await self._ask(pickle.dumps(task), body))
+            done = True
+            await self._make_room()
+            return answer
+        except TimeoutError as error:
+            told = f"it was not read in {self._longest_s:g} s (--max-reading)"
+            raise ReaderLost(told) from error
+        except (OSError, EOFError, asyncio.IncompleteReadError) as error:
+            raise ReaderLost("it ended the process that read it") from error
+        finally:
+            if not done:
+                await self.close()
 
     async def _make_room(self) -> None:
         """After so many tasks, for a new process, which begins while nobody waits for it."""
@@ -197,7 +278,10 @@ def serve(questions: BinaryIO, answers: BinaryIO) -> None:
 def _answer(question: bytes, questions: BinaryIO) -> bytes:
     """By itself, so that nothing of a body is held while nobody asks."""
     task: Callable[[bytes], Any] = pickle.loads(question)
-    return pickle.dumps(task(b"".join(iter(partial(_next_frame, questions), b""))))
+    body = b"".join(iter(partial(_next_frame, questions), b""))
+    began = process_time()
+    answer = task(body)
+    return pickle.dumps(Timed(answer, process_time() - began))
 
 
 def _framed(frame: bytes) -> bytes:

@@ -14,7 +14,7 @@ from minicrawl.config import Network, Politeness, Settings
 from minicrawl.crawl.reading import Reader
 from minicrawl.fetch.fetcher import Fetcher
 from minicrawl.model import Failed, Fetched, Page, Refused, Request
-from minicrawl.ports import Visit
+from minicrawl.ports import Timed, Visit
 from minicrawl.web.reader import Wishes
 from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
@@ -73,11 +73,15 @@ class Visitor:
         read = self._reader.later(fetched, request.url, suspicious=request.suspicious)
         return Visit(fetched._replace(body=b""), read, is_large=self._reader.is_large(fetched))
 
-    async def rules(self, page: Page) -> Rules | Failed:
-        """What a robots.txt says to us."""
-        return await self._reader.rules(page)
+    async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
+        """What the robots.txt at this URL says to us."""
+        return await self._reader.rules(page, url)
 
-    async def sitemap(self, body: bytes, url: str) -> Sitemap:
+    async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
+        """Rules as they were kept."""
+        return await self._reader.recalled(text, url)
+
+    async def sitemap(self, body: bytes, url: str) -> Timed[Sitemap]:
         """What a sitemap lists."""
         return await self._reader.sitemap(body, url)
 

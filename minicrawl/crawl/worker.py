@@ -18,12 +18,14 @@ from enum import IntEnum
 from time import process_time
 from typing import Any, NamedTuple, assert_never
 
+from minicrawl.crawl.blame import Mark, marked
 from minicrawl.crawl.line import Line, first_message
 from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
 from minicrawl.crawl.visiting import Charge, Visitor, visiting
 from minicrawl.model import Failed, Fetched, Page, Reading, Request
+from minicrawl.ports import Timed
 
-Read = Callable[[], Awaitable[Reading | Failed]]
+Read = Callable[[], Awaitable[Timed[Reading | Failed]]]
 
 
 class Wish(IntEnum):
@@ -41,14 +43,15 @@ class Visited(NamedTuple):
 
     number: int
     fetched: Fetched
-    reading: Reading | Failed | None
+    reading: Timed[Reading | Failed] | None
 
 
 class Worker:
     """Does what it is asked, all of it at once."""
 
-    def __init__(self, visitor: Visitor, tasks: asyncio.TaskGroup) -> None:
+    def __init__(self, visitor: Visitor, tasks: asyncio.TaskGroup, mark: Mark) -> None:
         self.line = Line(self.hear)
+        self._mark = mark
         self._visitor, self._tasks = visitor, tasks
         self._under_way: dict[int, asyncio.Task[None]] = {}
         self._unread: dict[int, Read] = {}
@@ -59,7 +62,8 @@ class Worker:
         if wish is None:
             self._take_back(number)
         else:
-            task = self._tasks.create_task(self._answer(number, wish, about))
+            answering = self._answer(number, wish, about)
+            task = self._tasks.create_task(marked(self._mark, number, answering))
             self._under_way[number] = task
             task.add_done_callback(lambda _: self._under_way.pop(number))
 
@@ -100,20 +104,21 @@ class Worker:
         return Visited(number, page, None)
 
 
-async def serve(connection: socket.socket, charge: Charge) -> None:
+async def serve(connection: socket.socket, charge: Charge, mark: Mark) -> None:
     """Work until the other end is closed."""
     async with visiting(charge) as visitor, asyncio.TaskGroup() as tasks:
-        worker = Worker(visitor, tasks)
+        worker = Worker(visitor, tasks, mark)
         await worker.line.connect(connection)
         await worker.line.ended.wait()
         worker.stop()
 
 
 def main() -> None:
-    """Stdin is a socket; the first thing that is said there is the charge."""
+    """Stdin is a socket, where the charge is said first; the argument is the mark's descriptor."""
+    mark = Mark(int(sys.argv[1]))
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as connection:
         charge = first_message(connection)
         keep_large_arrays_apart()
         look_for_cycles_among_what_comes()
         if charge is not None:
-            asyncio.run(serve(connection, charge))
+            asyncio.run(serve(connection, charge, mark))

@@ -1,13 +1,14 @@
 """Worker processes fetch the pages and read them; the crawl gets what a page says, without it.
 
-Laws: a worker that ends, whatever ended it, is started anew and takes no page with it: what it was
-asked for failed, and is asked for again, by a worker that does nothing else. So the page that ends
-two workers is the one to blame. A worker that is not there yet keeps nobody waiting: this process
+Laws: a worker that ends, whatever ended it, is started anew and takes no page with it. What it was
+busy with failed, and is asked for again by a worker that does nothing else: the page that ends two
+workers is the one to blame. All else that it was asked for is asked for again as if it never had
+been. A worker that is not there yet keeps nobody waiting: this process
 does its work. Who is there and cannot keep up is relieved of some of it, unless there are suspects.
 But for that a host is always asked by the same worker, which knows its address and keeps its
 connections.
 
-suspect   a page that was under way when its worker ended
+suspect   a page that its worker was busy with when it ended
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from minicrawl.crawl.crew import Post, WorkerLost, WorkerProcess
 from minicrawl.crawl.visiting import Charge, visiting
 from minicrawl.crawl.worker import Visited, Wish
 from minicrawl.model import Failed, FailureKind, Fetched, Page, Reading, Refused, Request
-from minicrawl.ports import Outside, Visit
+from minicrawl.ports import Outside, Timed, Visit
 from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
 
@@ -34,7 +35,10 @@ FIRST_HERE = 20
 MOST_BY_CORES = 3
 """More would wait for the crawl."""
 _MOST_HOSTS = 20_000
-_LOST = Failed(kind=FailureKind.LOST, detail="the worker process ended")
+_LOST = Failed(kind=FailureKind.LOST, detail="the worker process ended over it")
+_INTERRUPTED = Failed(
+    kind=FailureKind.INTERRUPTED, detail="the worker process ended over another page"
+)
 
 
 @asynccontextmanager
@@ -99,11 +103,15 @@ class Workers:
                 return found
         return await self._here.locate(url)
 
-    async def rules(self, page: Page) -> Rules | Failed:
+    async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
         """What a robots.txt says to us."""
-        return await self._here.rules(page)
+        return await self._here.rules(page, url)
 
-    async def sitemap(self, body: bytes, url: str) -> Sitemap:
+    async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
+        """Rules as they were kept."""
+        return await self._here.recalled(text, url)
+
+    async def sitemap(self, body: bytes, url: str) -> Timed[Sitemap]:
         """What a sitemap lists."""
         return await self._here.sitemap(body, url)
 
@@ -137,21 +145,24 @@ class Workers:
     async def _visit(self, worker: WorkerProcess, request: Request) -> Visit:
         try:
             visited: Visited = await worker.ask(Wish.VISIT, request)
-        except WorkerLost:
+        except WorkerLost as lost:
+            if not lost.is_to_blame:
+                return Visit(_INTERRUPTED)
             self._suspects.add(request.url)
             return Visit(_LOST)
         self._suspects.discard(request.url)
         if not isinstance(visited.fetched, Page):
             return Visit(visited.fetched)
-        return Visit(visited.fetched, partial(_read, worker, visited))
+        read = partial(_read, worker, visited)
+        return Visit(visited.fetched, read, is_large=visited.reading is None)
 
 
-async def _read(worker: WorkerProcess, visited: Visited) -> Reading | Failed:
+async def _read(worker: WorkerProcess, visited: Visited) -> Timed[Reading | Failed]:
     """What is large is read apart from the worker: if that ends, it is not to blame."""
     if visited.reading is not None:
         return visited.reading
     try:
-        reading: Reading | Failed = await worker.ask(Wish.READ, visited.number)
+        reading: Timed[Reading | Failed] = await worker.ask(Wish.READ, visited.number)
         return reading
     except WorkerLost:
-        return _LOST
+        return Timed(_INTERRUPTED)

@@ -138,6 +138,16 @@ class Frontier:
         meeting = Meeting()
         return self._host(origin, meeting), meeting.hosts
 
+    def host_of_origin(self, origin: str) -> int | None:
+        """The host, if it is known."""
+        return self._host_ids.get(origin)
+
+    def shallowest(self, host: int) -> int | None:
+        """How far from the seeds its nearest page is; None if it has none."""
+        is_of_host = np.frombuffer(self.host_of, dtype=np.uint32) == host
+        depths = np.frombuffer(self.depth, dtype=np.uint8)[is_of_host]
+        return int(depths.min()) if len(depths) else None
+
     def _host(self, origin: str, meeting: Meeting) -> int:
         host = self._host_ids.get(origin)
         if host is None:

@@ -49,6 +49,7 @@ WORDS = {
     State.CLIENT_ERROR: Words("any other 4xx, such as 403", "say who you are with --contact"),
     State.BAD_STATUS: Words("a status that means nothing here", "only the server's owner can"),
     State.BAD_REDIRECT: Words("a redirect to nowhere, or one too many", "the detail says which"),
+    State.INTERRUPTED: Words("the request was ended for another one", "it is asked for again"),
     State.LOST: Words("the process that asked for it ended", "is there enough memory?"),
     State.ROBOTS: Words("robots.txt forbids it, or cannot be had", "the owner may change that"),
     State.SCOPE: Words("outside the scope", "a wider --scope or --allow, a narrower --deny"),

@@ -41,7 +41,7 @@ from minicrawl.crawl.politeness import Hosts
 from minicrawl.crawl.reading import Reader
 from minicrawl.crawl.seeding import plant
 from minicrawl.model import Failed, FailureKind, Page, Request
-from minicrawl.ports import Visit
+from minicrawl.ports import Timed, Visit
 from minicrawl.web.reader import Wishes
 from minicrawl.web.robots import ALLOW_ALL, Rules
 from minicrawl.web.sitemaps import Sitemap
@@ -90,11 +90,14 @@ class Nearby:
         self.own_s += time.perf_counter() - began
         return Visit(page, self._reader.later(page, request.url))
 
-    async def rules(self, page: Page) -> Rules:
-        return ALLOW_ALL
+    async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
+        return Timed(ALLOW_ALL)
 
-    async def sitemap(self, body: bytes, url: str) -> Sitemap:
-        return Sitemap()
+    async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
+        return Timed(ALLOW_ALL)
+
+    async def sitemap(self, body: bytes, url: str) -> Timed[Sitemap]:
+        return Timed(Sitemap())
 
     async def _ask(self, url: str) -> None:
         self.requests += 1

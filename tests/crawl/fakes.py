@@ -332,7 +332,7 @@ async def crawling(
     **settings: object,
 ) -> Run:
     """A crawl as `app` makes it, in the jumping loop; `during` goes on beside it."""
-    chosen = Settings.of(**{"delay": 0, **settings})
+    chosen = Settings.of(**{"delay": 0, "address_delay": 0, **settings})
     order, storing = chosen.order, chosen.storing
     terms = Terms(
         window=order.window,

@@ -121,7 +121,7 @@ def test_who_waits_no_longer_takes_the_question_back() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await asking
             visited = await post.holder.ask(Wish.VISIT, Request(url=server.url()))
-            assert visited.reading.title == "A"
+            assert visited.reading.value.title == "A"
 
     manned(work)
 

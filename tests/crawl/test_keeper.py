@@ -166,7 +166,7 @@ def test_rules_of_a_host_are_found_again(path: Path) -> None:
         bear(keeper, f"{A}/", f"{B}/")
         keeper.host(HostRow(0, A, rules.text(), 99.0))
         in_time(keeper.commit())
-        assert keeper.robots(0) == (rules, 99.0)
+        assert keeper.robots(0) == (rules.text(), 99.0)
         assert keeper.robots(1) is None
         assert keeper.robots(2) is None
 

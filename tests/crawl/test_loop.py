@@ -30,6 +30,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.opic.journal import Kind
+from minicrawl.ports import Timed
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
@@ -143,12 +144,12 @@ def test_a_page_that_is_too_much_for_the_reader_fails_alone(
 ) -> None:
     later = Reader.later
 
-    async def fail() -> Failed:
-        return Failed(kind=FailureKind.TOO_LARGE)
+    async def fail() -> Timed[Reading | Failed]:
+        return Timed(Failed(kind=FailureKind.TOO_LARGE))
 
     def fail_once(
         self: Reader, page: Page, url: str, *, suspicious: int
-    ) -> Callable[[], Awaitable[Reading | Failed]]:
+    ) -> Callable[[], Awaitable[Timed[Reading | Failed]]]:
         return fail if url.endswith("/0") else later(self, page, url, suspicious=suspicious)
 
     monkeypatch.setattr(Reader, "later", fail_once)
@@ -243,8 +244,38 @@ def test_no_time_is_lost_over_the_delay(path: Path) -> None:
 
 def test_concurrency_is_the_most_requests_at_once(path: Path) -> None:
     web = FakeWeb(web_of({f"http://h{n}.example/": [] for n in range(12)}), takes_s=1)
-    crawl(web, path, *web.answers, concurrency=5)
+    crawl(web, path, *web.answers, concurrency=5, silent_share=1)
     assert web.most_at_once == 5
+
+
+def test_hosts_that_do_not_answer_hold_half_of_all_places_at_most(path: Path) -> None:
+    silent = [f"http://h{n}.example/" for n in range(12)]
+    web = FakeWeb(star(A, 20), elsewhere=failed(FailureKind.TIMEOUT), takes_s=1)
+    at_once: list[int] = []
+
+    def hear(_: Scene, __: Event) -> None:
+        at_once.append(sum(not url.startswith(A) for url in web.under_way))
+
+    crawl(web, path, f"{A}/", *silent, concurrency=6, hear=hear)
+    assert max(at_once) == 3
+
+
+def test_slow_hosts_that_hold_too_many_places_give_way_and_lose_no_page(path: Path) -> None:
+    """They answer for their robots.txt, and then for nothing, until one at a time may take long."""
+    slow = [f"http://h{n}.example/" for n in range(4)]
+    most = [0]
+
+    async def dawdle(request: Request) -> Fetched:
+        most[0] = max(most[0], sum(url in slow for url in web.under_way))
+        await asyncio.sleep(20)
+        return html(title=request.url)
+
+    web = FakeWeb(star(A, 30) | dict.fromkeys(slow, dawdle))
+    run = crawl(web, path, *slow, f"{A}/", concurrency=4, delay=1)
+    assert set(run.states.values()) == {State.FETCHED}
+    first = sorted(visit.began for visit in web.visits_of(A))
+    assert max(later - sooner for sooner, later in pairwise(first)) <= 3
+    assert most == [4]
 
 
 def test_several_requests_to_a_host_may_be_allowed(path: Path) -> None:
@@ -667,7 +698,7 @@ def test_sitemaps_make_pages_known(path: Path) -> None:
         }
     )
     run = crawl(web, path, f"{A}/", sitemaps=True)
-    assert set(run.states) == {f"{A}/", *(f"{A}/{n}" for n in range(4)), f"{B}/"}
+    assert set(run.states) == {f"{A}/", *(f"{A}/{n}" for n in range(4))}
     assert run.states[f"{A}/2"] is State.FETCHED
     assert [visit.url for visit in web.visits].count(f"{A}/index.xml") == 1
 

@@ -9,6 +9,8 @@ import pytest
 
 from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.events import Noted, Reason
+from minicrawl.crawl.gate import Gate
+from minicrawl.crawl.guests import Guests
 from minicrawl.crawl.manners import MOST_REDIRECTS, Manners
 from minicrawl.crawl.politeness import Hosts
 from minicrawl.crawl.visiting import Charge, Visitor
@@ -356,7 +358,13 @@ def test_a_sitemap_that_another_host_does_not_give_is_not_the_fault_of_this_one(
         }
     )
     crawl(web, path, f"{A}/", sitemaps=True)
-    assert [visit.began for visit in web.visits] == [1000, 1000, 1000]
+    assert [visit.url for visit in web.visits] == [
+        ROBOTS,
+        f"{B}/robots.txt",
+        f"{B}/a.xml",
+        f"{A}/",
+    ]
+    assert {visit.began for visit in web.visits} == {1000}
 
 
 def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
@@ -458,13 +466,14 @@ def learning(
             settings, clock, web = Settings.of(), FakeClock(), FakeWeb({ROBOTS: answer})
             hosts = Hosts(settings.politeness, lambda _: None)
             visitor = Visitor(web, Charge.of(settings).reader())
-            await task(Manners(settings, keeper, hosts, visitor, clock), hosts, clock, web)
+            gate, guests = Gate(settings.scope, ()), Guests(hosts, clock)
+            await task(Manners(settings, keeper, visitor, gate, guests), hosts, clock, web)
 
     in_time(work())
 
 
 async def learn(manners: Manners) -> None:
-    async def no_sitemap(_: bytes, __: str) -> tuple[str, ...]:
+    async def no_sitemap(*_: object) -> None:
         raise AssertionError
 
     await asyncio.sleep(60)  # whatever pause the host is given, it is over

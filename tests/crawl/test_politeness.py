@@ -34,7 +34,7 @@ class Polite:
 
 
 def at_one_address(*hosts: int, per_address: int = 1, per_host: int = 1) -> Polite:
-    polite = Polite(delay_s=0, per_address=per_address, per_host=per_host)
+    polite = Polite(delay_s=0, address_delay_s=0, per_address=per_address, per_host=per_host)
     for host in hosts:
         polite.hosts.found_at(host, "192.0.2.1")
     return polite
@@ -187,26 +187,26 @@ def test_a_host_that_answers_is_not_down() -> None:
 def test_an_address_has_a_limit_over_all_its_hosts() -> None:
     polite = at_one_address(HOST, OTHER, THIRD, per_address=2)
     for host in (HOST, OTHER):
-        assert polite.hosts.has_room(host)
+        assert polite.hosts.has_room(host, 0)
         polite.hosts.begin(host, 0)
-    assert not polite.hosts.has_room(THIRD)
+    assert not polite.hosts.has_room(THIRD, 0)
     assert polite.told(100) == []
     polite.hosts.end(HOST, 100)
     assert THIRD in polite.told(100)
-    assert polite.hosts.has_room(THIRD)
+    assert polite.hosts.has_room(THIRD, 100)
 
 
 def test_a_host_whose_address_is_not_known_has_room() -> None:
     polite = Polite(per_address=1)
     polite.request(HOST, 0, 1)
-    assert polite.hosts.has_room(HOST)
+    assert polite.hosts.has_room(HOST, 2)
 
 
 def test_whoever_waits_for_an_address_is_told_even_if_the_one_before_does_not_use_it() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
-    assert not polite.hosts.has_room(OTHER)
-    assert not polite.hosts.has_room(THIRD)
+    assert not polite.hosts.has_room(OTHER, 2)
+    assert not polite.hosts.has_room(THIRD, 2)
     polite.hosts.end(HOST, 1)
     polite.resumed.clear()
     told: set[int] = set()
@@ -219,7 +219,7 @@ def test_a_host_that_waits_twice_takes_one_place_in_the_line() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
     for host in (OTHER, OTHER, THIRD):
-        polite.hosts.has_room(host)
+        polite.hosts.has_room(host, 2)
     for leaving, arriving in ((HOST, OTHER), (OTHER, THIRD)):
         polite.hosts.end(leaving, 1)
         assert arriving in polite.told(1)
@@ -229,14 +229,14 @@ def test_a_host_that_waits_twice_takes_one_place_in_the_line() -> None:
 def test_hosts_at_a_full_address_do_not_keep_the_loop_awake() -> None:
     polite = at_one_address(HOST, OTHER)
     polite.hosts.begin(HOST, 0)
-    polite.hosts.has_room(OTHER)
+    polite.hosts.has_room(OTHER, 2)
     assert polite.hosts.next_wake() is None
 
 
 def test_a_place_that_is_taken_again_at_once_wakes_nobody() -> None:
     polite = at_one_address(HOST, OTHER)
     polite.hosts.begin(HOST, 0)
-    polite.hosts.has_room(OTHER)
+    polite.hosts.has_room(OTHER, 2)
     polite.request(HOST, 0, 1)
     polite.resumed.clear()
     assert polite.told(1) == []
@@ -248,17 +248,17 @@ def test_a_host_may_move_to_another_address_between_two_requests() -> None:
     polite.request(HOST, 0, 1)
     polite.hosts.found_at(HOST, "192.0.2.2")
     polite.hosts.begin(HOST, 2)
-    assert polite.hosts.has_room(OTHER)
+    assert polite.hosts.has_room(OTHER, 2)
 
 
 def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
     polite = at_one_address(HOST, OTHER, per_host=2)
     polite.hosts.begin(HOST, 0)
     polite.hosts.found_at(HOST, "192.0.2.2")
-    assert not polite.hosts.has_room(OTHER)
+    assert not polite.hosts.has_room(OTHER, 2)
     polite.hosts.end(HOST, 1)
-    assert polite.hosts.has_room(OTHER)
-    assert polite.hosts.has_room(HOST)
+    assert polite.hosts.has_room(OTHER, 2)
+    assert polite.hosts.has_room(HOST, 2)
 
 
 # ---------------------------------------------------------------- guests
@@ -317,7 +317,7 @@ class Town:
     def _ask(self) -> None:
         asked = [host for host, _, _ in self.requests]
         for host in sorted(self._ready, key=asked.count):
-            if self._lasts_s and self.hosts.has_room(host):
+            if self._lasts_s and self.hosts.has_room(host, self.now):
                 ends = self.now + self._lasts_s.pop()
                 self.hosts.begin(host, self.now)
                 self._under_way.append((ends, host))
@@ -341,7 +341,9 @@ def test_whatever_happens_limits_and_delays_are_kept_and_nobody_is_forgotten(
     per_host: int, per_address: int, delays_s: list[float], lasts_s: list[float]
 ) -> None:
     count = len(lasts_s)
-    town = Town(Polite(delay_s=0, per_host=per_host, per_address=per_address), lasts_s)
+    town = Town(
+        Polite(delay_s=0, address_delay_s=0, per_host=per_host, per_address=per_address), lasts_s
+    )
     for host, delay_s in enumerate(delays_s):
         town.hosts[host].rules = Rules(crawl_delay_s=delay_s)
     town.live()

@@ -7,11 +7,14 @@ import pickle
 import time
 from collections.abc import Awaitable, Callable
 from io import BytesIO
+from typing import Any
 
 import pytest
 
 from minicrawl.crawl.reading import SMALL, OtherProcess, Reader, ReaderLost, aside, serve
 from minicrawl.model import Failed, FailureKind, Page, Reading
+from minicrawl.ports import Timed
+from minicrawl.web import robots
 from minicrawl.web.reader import Wishes
 from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import html, text
@@ -49,7 +52,7 @@ def reading(work: Callable[[Reader], Awaitable[None]], small: int) -> None:
 
 def test_a_small_page_is_read_on_the_spot() -> None:
     async def work(reader: Reader) -> None:
-        found = await reader.later(html("/1", "/2", title="A", x_robots_tag="noindex"), URL)()
+        found, _ = await reader.later(html("/1", "/2", title="A", x_robots_tag="noindex"), URL)()
         assert isinstance(found, Reading)
         assert (found.title, found.noindex) == ("A", True)
         assert found.links == LINKS
@@ -61,16 +64,17 @@ def test_a_small_page_is_read_on_the_spot() -> None:
 def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
     async def work(reader: Reader) -> None:
         page, here = html("/1", "/2", "/3", title="A"), Reader(WISHES, LONGEST_S)
-        assert await reader.later(page, URL)() == await here.later(page, URL)()
+        there, cost_s = await reader.later(page, URL)()
+        assert cost_s > 0
+        assert there == (await here.later(page, URL)()).value
         process = reader._other._process
         assert process is not None
-        assert await reader.sitemap(b"http://a.example/1", URL) == Sitemap(
-            pages=("http://a.example/1",)
-        )
-        assert await here.sitemap(b"http://a.example/1", URL) == await reader.sitemap(
-            b"http://a.example/1", URL
-        )
-        assert await reader.rules(text(FORBIDDING)) == await here.rules(text(FORBIDDING))
+        for one in (reader, here):
+            sitemap = await one.sitemap(b"http://a.example/1", URL)
+            assert sitemap.value == Sitemap(pages=("http://a.example/1",))
+            rules = await one.rules(text(FORBIDDING), URL)
+            assert rules.value == robots.parse(FORBIDDING.encode(), WISHES.agent)
+            assert (await one.recalled(FORBIDDING, URL)).value == rules.value
         assert reader._other._process is process
         assert here._other._process is None
 
@@ -79,15 +83,15 @@ def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
 
 def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
     class Lost(OtherProcess):
-        async def run(self, task: object, body: object) -> object:  # type: ignore[override]
+        async def run(self, *_: object) -> Any:
             raise ReaderLost("why")
 
     async def work(reader: Reader) -> None:
         reader._other = Lost(LONGEST_S)
         failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
-        assert await reader.later(html("/1"), URL)() == failed
-        assert await reader.rules(text(FORBIDDING)) == failed
-        assert await reader.sitemap(b"http://a.example/1", URL) == Sitemap(limit="why")
+        assert (await reader.later(html("/1"), URL)()).value == failed
+        assert (await reader.rules(text(FORBIDDING), URL)).value == failed
+        assert (await reader.sitemap(b"http://a.example/1", URL)).value == Sitemap(limit="why")
 
     reading(work, small=0)
 
@@ -101,7 +105,7 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
     monkeypatch.setattr("minicrawl.crawl.reading.read", mistaken)
 
     async def work(reader: Reader) -> None:
-        failed = await reader.later(html("/1"), URL)()
+        failed, _ = await reader.later(html("/1"), URL)()
         assert isinstance(failed, Failed)
         assert failed.detail == "the reader made a mistake: ValueError('never thought of')"
 
@@ -121,18 +125,18 @@ A_BLINK_S = 0.25
     [
         lambda reader: reader.later(Page(status=200, headers={}, body=PAGE_OF_5_MB), URL)(),
         lambda reader: reader.sitemap(SITEMAP_OF_5_MB, URL),
-        lambda reader: reader.rules(Page(status=200, headers={}, body=RULES_OF_500_KIB)),
+        lambda reader: reader.rules(Page(status=200, headers={}, body=RULES_OF_500_KIB), URL),
     ],
 )
 def test_what_is_large_costs_the_loop_less_than_a_blink(
-    read: Callable[[Reader], Awaitable[object]],
+    read: Callable[[Reader], Awaitable[Timed[object]]],
 ) -> None:
     """In all its turns together, by the time that its thread takes of the processor."""
 
     async def work(reader: Reader) -> None:
-        await reader._other.run(len, BytesIO(b"abc"))
+        await reader._other.run(len, BytesIO(b"abc"), "a.example")
         began = time.thread_time()
-        assert not isinstance(await read(reader), Failed)
+        assert not isinstance((await read(reader)).value, Failed)
         assert time.thread_time() - began < A_BLINK_S
 
     reading(work, SMALL)
@@ -146,11 +150,12 @@ def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
         other = OtherProcess(LONGEST_S)
         try:
             with pytest.raises(ReaderLost, match="it ended the process that read it"):
-                await other.run(_die, NOTHING)
+                await other.run(_die, NOTHING, "a.example")
             first, second = await asyncio.gather(
-                other.run(len, BytesIO(b"abc")), other.run(len, BytesIO(b"x" * 1_000_000))
+                other.run(len, BytesIO(b"abc"), "a.example"),
+                other.run(len, BytesIO(b"x" * 1_000_000), "b.example"),
             )
-            assert (first, second) == (3, 1_000_000)
+            assert (first.value, second.value) == (3, 1_000_000)
         finally:
             await other.close()
         await other.close()
@@ -162,7 +167,7 @@ def test_a_task_that_does_not_end_is_given_up() -> None:
     async def work() -> None:
         other = OtherProcess(longest_s=0.05)
         with pytest.raises(ReaderLost, match=r"it was not read in 0\.05 s \(--max-reading\)"):
-            await other.run(_sleep, NOTHING)
+            await other.run(_sleep, NOTHING, "a.example")
         assert other._process is None
 
     asyncio.run(work())
@@ -171,7 +176,7 @@ def test_a_task_that_does_not_end_is_given_up() -> None:
 def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
     async def work() -> None:
         other = OtherProcess(LONGEST_S)
-        running = asyncio.create_task(other.run(_sleep, NOTHING))
+        running = asyncio.create_task(other.run(_sleep, NOTHING, "a.example"))
         while other._process is None:
             await asyncio.sleep(0)
         running.cancel()
@@ -185,7 +190,7 @@ def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
 def test_after_so_many_tasks_a_process_makes_room_for_a_new_one() -> None:
     async def work() -> None:
         other = OtherProcess(LONGEST_S, most_tasks=2)
-        pids = [await other.run(_pid, NOTHING) for _ in range(5)]
+        pids = [(await other.run(_pid, NOTHING, "a.example")).value for _ in range(5)]
         assert [pids.index(pid) for pid in pids] == [0, 0, 2, 2, 4]
         await other.close()
 
@@ -203,7 +208,7 @@ def test_the_other_process_answers_until_nobody_asks_any_more() -> None:
     answers.seek(0)
     for length in (0, 4):
         size = int.from_bytes(answers.read(8), "big")
-        assert pickle.loads(answers.read(size)) == length
+        assert pickle.loads(answers.read(size)).value == length
     assert answers.read() == b""
 
 

@@ -20,15 +20,17 @@ def test_a_page_can_be_read_and_nothing_else_can() -> None:
         page = await visitor.visit(Request(url=URL))
         assert isinstance(page.fetched, Page)
         assert page.read is not None
-        reading = await page.read()
+        reading, _ = await page.read()
         assert isinstance(reading, Reading)
         assert (reading.title, reading.links) == ("A", (f"{URL}1",))
         redirect = await visitor.visit(Request(url=f"{URL}2"))
         assert (redirect.fetched, redirect.read) == (moved("/"), None)
         assert await visitor.fetch(Request(url=f"{URL}2")) == Moved(status=301, target="/")
         assert await visitor.locate(URL) == "a.example"
-        assert await visitor.rules(text("User-agent: *\nDisallow: /")) == FORBID_ALL
-        assert (await visitor.sitemap(b"http://a.example/1", URL)).pages == (f"{URL}1",)
+        forbidding = "User-agent: *\nDisallow: /"
+        assert (await visitor.rules(text(forbidding), URL)).value == FORBID_ALL
+        assert (await visitor.recalled(forbidding, URL)).value == FORBID_ALL
+        assert (await visitor.sitemap(b"http://a.example/1", URL)).value.pages == (f"{URL}1",)
 
     asyncio.run(work())
 

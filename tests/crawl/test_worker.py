@@ -4,11 +4,13 @@ import asyncio
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from minicrawl.config import Settings
+from minicrawl.crawl.blame import Mark, SharedMark
 from minicrawl.crawl.line import Line
 from minicrawl.crawl.reading import SMALL
 from minicrawl.crawl.visiting import Charge
@@ -44,7 +46,7 @@ def work_for(crawl: Callable[[Crawl], Awaitable[None]], *answers: Answer) -> Non
     async def work() -> None:
         ours, its = socket.socketpair()
         async with wire(*answers) as server, asyncio.timeout(20):
-            working = asyncio.create_task(serve(its, CHARGE))
+            working = asyncio.create_task(serve(its, CHARGE, Mark()))
             asking = Crawl(server)
             await asking.line.connect(ours)
             try:
@@ -62,8 +64,10 @@ def test_a_page_is_read_where_it_was_fetched_and_its_body_stays_there() -> None:
         assert isinstance(visited, Visited)
         assert isinstance(visited.fetched, Page)
         assert (visited.fetched.status, visited.fetched.body) == (200, b"")
-        assert isinstance(visited.reading, Reading)
-        assert visited.reading.links == (crawl.server.url("/x"),)
+        assert visited.reading is not None
+        reading, _ = visited.reading
+        assert isinstance(reading, Reading)
+        assert reading.links == (crawl.server.url("/x"),)
 
     work_for(ask, PAGE)
 
@@ -73,7 +77,7 @@ def test_of_a_large_page_the_answer_comes_first_and_the_reading_when_it_is_wishe
         visited = await crawl.ask(7, Wish.VISIT, Request(url=crawl.server.url()))
         assert (visited.number, visited.reading) == (7, None)
         reading = await crawl.ask(8, Wish.READ, 7)
-        assert reading.title == "B"
+        assert reading.value.title == "B"
 
     work_for(ask, LARGE)
 
@@ -103,7 +107,8 @@ def test_a_question_that_is_taken_back_is_not_answered_and_the_next_one_is() -> 
             await asyncio.sleep(0)
         crawl.line.say((1, None, None))
         crawl.line.say((99, None, None))
-        assert (await crawl.ask(2, Wish.VISIT, Request(url=crawl.server.url()))).reading.title
+        visited = await crawl.ask(2, Wish.VISIT, Request(url=crawl.server.url()))
+        assert visited.reading.value.title
 
     work_for(ask, SILENCE, PAGE)
 
@@ -120,6 +125,7 @@ def test_the_worker_ends_with_the_line_whatever_is_under_way() -> None:
 def test_a_worker_that_is_told_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, its = socket.socketpair()
     ours.close()
-    with its, its.makefile() as stdin:
+    with its, its.makefile() as stdin, closing(SharedMark()) as mark:
         monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "argv", ["-c", str(mark.descriptor)])
         main()

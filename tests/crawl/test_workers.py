@@ -24,7 +24,8 @@ from minicrawl.crawl.workers import MOST_BY_CORES, Workers, going_out, workers_o
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.model import Failed, FailureKind, Page, Reading, Request, State
-from minicrawl.web.robots import FORBID_ALL
+from minicrawl.ports import Timed
+from minicrawl.web.robots import ALLOW_ALL, FORBID_ALL
 from tests.crawl.children import children, nothing_left_behind
 from tests.crawl.fakes import FakeWeb, failed, html, states_of, text
 from tests.crawl.test_reading import A_BLINK_S, PAGE_OF_5_MB
@@ -32,7 +33,8 @@ from tests.fetch.wire import answer, wire
 
 A, B, C = "http://a.example/", "http://b.example/", "https://c.example/"
 CHARGE = Charge.of(Settings())
-VISITED = Visited(1, Page(status=200, headers={}, body=b""), Reading(title="read by a worker"))
+PAGE = Page(status=200, headers={}, body=b"")
+VISITED = Visited(1, PAGE, Timed(Reading(title="read by a worker")))
 
 
 class Relieved(Relief):
@@ -58,8 +60,8 @@ class Hand(WorkerProcess):
         self.asked.append((wish, about))
         await asyncio.sleep(0)
         answer = self.answers.popleft() if self.answers else VISITED
-        if answer is None:
-            raise WorkerLost
+        if isinstance(answer, WorkerLost):
+            raise answer
         return answer
 
     @property
@@ -93,7 +95,7 @@ class Desk:
         if visit.read is None:
             assert isinstance(visit.fetched, Failed)
             return visit.fetched.kind
-        reading = await visit.read()
+        reading, _ = await visit.read()
         return reading.title if isinstance(reading, Reading) else reading.kind
 
 
@@ -128,7 +130,7 @@ def test_of_a_worker_that_cannot_keep_up_some_pages_are_done_here_but_not_among_
     async def work() -> None:
         hand = Hand(is_busy=True)
         desk = Desk(hand)
-        hand.answers.extend((VISITED, VISITED, None))
+        hand.answers.extend((VISITED, VISITED, WorkerLost()))
         titles = [await desk.visit(A) for _ in range(5)]
         by_worker = "read by a worker"
         assert titles == [by_worker, "read here", by_worker, "read here", FailureKind.LOST]
@@ -142,13 +144,14 @@ def test_a_worker_is_asked_for_other_things_too_and_what_it_takes_with_it_is_don
         hand = Hand()
         desk = Desk(hand)
         page = html("/1")
-        hand.answers.extend(("1.2.3.4", page, None, None))
+        hand.answers.extend(("1.2.3.4", page, WorkerLost(), WorkerLost()))
         assert await desk.workers.locate(A) == "1.2.3.4"
         assert await desk.workers.fetch(Request(url=A)) is page
         assert await desk.workers.locate(A) == "a.example"
         assert await desk.workers.fetch(Request(url=A)) == html(title="read here")
-        assert await desk.workers.rules(text("User-agent: *\nDisallow: /")) == FORBID_ALL
-        assert (await desk.workers.sitemap(A.encode(), A)).pages == (A,)
+        assert (await desk.workers.rules(text("User-agent: *\nDisallow: /"), A)).value == FORBID_ALL
+        assert (await desk.workers.recalled("Disallow: /", A)).value == ALLOW_ALL
+        assert (await desk.workers.sitemap(A.encode(), A)).value.pages == (A,)
 
     asyncio.run(work())
 
@@ -158,11 +161,11 @@ def test_a_large_page_is_read_by_the_worker_that_has_it() -> None:
         hand = Hand()
         moved = VISITED._replace(fetched=failed(FailureKind.DNS), reading=None)
         unread = VISITED._replace(number=7, reading=None)
-        hand.answers.extend((unread, Reading(title="large"), unread, None, moved))
+        hand.answers.extend((unread, Timed(Reading(title="large")), unread, WorkerLost(), moved))
         desk = Desk(hand)
         assert await desk.visit(A) == "large"
         assert hand.asked[1] == (Wish.READ, 7)
-        assert await desk.visit(A) == FailureKind.LOST
+        assert await desk.visit(A) == FailureKind.INTERRUPTED
         assert await desk.visit(A) == FailureKind.DNS
         assert not desk.apart.asked
 
@@ -173,15 +176,28 @@ def test_what_was_under_way_at_an_end_is_asked_for_once_more_by_somebody_else_on
     async def work() -> None:
         hand = Hand()
         desk = Desk(hand)
-        hand.answers.extend((None, None, None))
+        hand.answers.extend(WorkerLost() for _ in range(3))
         pages = [A, f"{A}1", f"{A}2"]
         assert await asyncio.gather(*map(desk.visit, pages)) == [FailureKind.LOST] * 3
-        desk.apart.answers.extend((VISITED, None, VISITED))
+        desk.apart.answers.extend((VISITED, WorkerLost(), VISITED))
         again = await asyncio.gather(*map(desk.visit, pages))
         assert again == ["read by a worker", FailureKind.LOST, "read by a worker"]
         assert desk.apart.urls == pages
         await asyncio.gather(*map(desk.visit, pages))
         assert hand.urls == [*pages, A, f"{A}2"]
+
+    asyncio.run(work())
+
+
+def test_what_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
+    async def work() -> None:
+        hand = Hand()
+        desk = Desk(hand)
+        hand.answers.extend((WorkerLost(is_to_blame=False), WorkerLost()))
+        kinds: list[str] = await asyncio.gather(desk.visit(A), desk.visit(f"{A}1"))
+        assert kinds == [FailureKind.INTERRUPTED, FailureKind.LOST]
+        await asyncio.gather(desk.visit(A), desk.visit(f"{A}1"))
+        assert desk.apart.urls == [f"{A}1"]
 
     asyncio.run(work())
 
@@ -277,7 +293,7 @@ def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:
                 began = time.thread_time()
                 visit = await outside.visit(Request(url=server.url()))
                 assert visit.read is not None
-                reading = await visit.read()
+                reading, _ = await visit.read()
                 took_s = time.thread_time() - began
                 assert isinstance(reading, Reading)
                 assert len(reading.links) == 10_000

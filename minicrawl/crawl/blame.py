@@ -1,0 +1,86 @@
+"""Blame: which question a worker process was at when it ended.
+
+Law: whatever ends a worker, the number of the question that it was working on, if any, is there to
+read for the crawl that asked it.
+
+mark     eight bytes of memory that both processes share: that number, 0 while the worker waits
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator
+from mmap import mmap
+from tempfile import TemporaryFile
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+_BYTES = 8
+_ANONYMOUS = -1
+
+
+class Mark:
+    """One end of it."""
+
+    def __init__(self, descriptor: int = _ANONYMOUS) -> None:
+        self._memory = mmap(descriptor, _BYTES)
+
+    @property
+    def question(self) -> int:
+        return int.from_bytes(self._memory, "little")
+
+    @question.setter
+    def question(self, number: int) -> None:
+        self._memory[:] = number.to_bytes(_BYTES, "little")
+
+    def close(self) -> None:
+        self._memory.close()
+
+
+class SharedMark(Mark):
+    """The end that makes it; a process that inherits the descriptor has the other one."""
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile()  # noqa: SIM115  # open as long as processes may inherit it
+        self._file.truncate(_BYTES)
+        super().__init__(self._file.fileno())
+
+    @property
+    def descriptor(self) -> int:
+        return self._file.fileno()
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()
+
+
+async def marked(mark: Mark, question: int, work: Coroutine[Any, Any, T]) -> T:
+    """The work, with the mark set while it has the processor."""
+    return await _Steps(mark, question, work)
+
+
+class _Steps(Generic[T]):
+    def __init__(self, mark: Mark, question: int, work: Coroutine[Any, Any, T]) -> None:
+        self._mark, self._question, self._work = mark, question, work
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        value: Any = None
+        error: BaseException | None = None
+        while True:
+            try:
+                waits_for = self._step(value, error)
+            except StopIteration as end:
+                answer: T = end.value
+                return answer
+            value = error = None
+            try:
+                value = yield waits_for
+            except BaseException as thrown:
+                error = thrown
+
+    def _step(self, value: Any, error: BaseException | None) -> Any:
+        self._mark.question = self._question
+        try:
+            return self._work.send(value) if error is None else self._work.throw(error)
+        finally:
+            self._mark.question = 0

@@ -1,0 +1,68 @@
+"""Fairness: a host pays for the processor time that it costs.
+
+Laws: a request that costs no more than a few usual ones is free. What a host costs beyond that
+delays its next request, so that all expensive hosts together take about half of one processor.
+Where one host is all there is, or all cost alike, nobody waits.
+
+cost       processor time spent on a host's bytes: decoding, reading, robots checks, settling
+usual      what a request to a cheap host costs: a low quantile over the hosts asked lately, so that
+           the many hosts of an attacker do not make an attack the usual thing
+free       a few times the usual cost
+excess     what a request costs beyond that
+"""
+
+from collections import OrderedDict
+
+SHARE = 0.5
+"""Of one processor, for all expensive hosts together."""
+WINDOW_S = 10.0
+"""A host is expensive for so long after it was."""
+FREE_S = 0.002
+"""No request is expensive below this: it is four times what a page of 20 kB costs."""
+MANY_TIMES = 4
+"""What is free, in usual costs: pages of one site differ by as much."""
+QUANTILE = 0.2
+UNASKED = 1 / 4
+"""What a page that is settled without a request may cost, in requests."""
+_MOST_HOSTS = 4096
+_LOOK_EVERY_S = 1.0
+_WEIGHT = 0.3  # of the last request in the mean of a host
+
+
+class FairShare:
+    """What the hosts asked lately have cost, by name."""
+
+    def __init__(self) -> None:
+        self._means: OrderedDict[str, float] = OrderedDict()
+        self._expensive: OrderedDict[str, float] = OrderedDict()
+        self._free_s = FREE_S
+        self._looked_at = 0.0
+
+    def pause_s(self, host: str, cost_s: float, now: float) -> float:
+        """How long the host waits for what a request to it has cost."""
+        self._means[host] = _WEIGHT * cost_s + (1 - _WEIGHT) * self._means.get(host, cost_s)
+        self._means.move_to_end(host)
+        if len(self._means) > _MOST_HOSTS:
+            self._means.popitem(last=False)
+        if now - self._looked_at >= _LOOK_EVERY_S:
+            self._look(now)
+        return self._pause_s(host, cost_s - self._free_s, now)
+
+    def pause_unasked_s(self, host: str, cost_s: float, now: float) -> float:
+        """The same for a page that was settled without a request."""
+        return self._pause_s(host, cost_s - self._free_s * UNASKED, now)
+
+    def _pause_s(self, host: str, excess_s: float, now: float) -> float:
+        if excess_s <= 0 or len(self._means.keys() | {host}) == 1:
+            return 0.0
+        self._expensive[host] = now
+        self._expensive.move_to_end(host)
+        while next(iter(self._expensive.values())) < now - WINDOW_S:
+            self._expensive.popitem(last=False)
+        return excess_s * len(self._expensive) / SHARE
+
+    def _look(self, now: float) -> None:
+        self._looked_at = now
+        means = sorted(self._means.values())
+        usual_s = means[int(QUANTILE * len(means))]
+        self._free_s = max(FREE_S, MANY_TIMES * usual_s)

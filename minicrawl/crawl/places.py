@@ -1,0 +1,105 @@
+"""Places: which hosts may hold the requests that are under way at once.
+
+Laws: hosts that do not answer hold at most their share of all places, so that there is always room
+for those that do; a host does not answer until its first answer has come, and again after a request
+that it left without one. A request that takes long counts among them. When all places are taken,
+too many of them by slow requests, the one that is under way longest gives its place up: its page is
+asked for again, among the hosts that do not answer.
+
+slow    under way for `SLOW_S`, of a host that answered before
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from minicrawl.config import Politeness
+
+SLOW_S = 2.0
+
+
+@dataclass(slots=True, eq=False)
+class Place:
+    """What a turn holds; `give_up` ends its request."""
+
+    began: float
+    is_silent: bool
+    give_up: Callable[[], None] | None = field(default=None)
+
+
+class Places:
+    """All that are taken; `resume` is told of hosts that found none before."""
+
+    def __init__(
+        self,
+        politeness: Politeness,
+        resume: Callable[[int], None],
+        idle: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """`idle` tells how many turns hold no request now, as they wait for another host."""
+        self._idle = idle
+        self._most = politeness.concurrency
+        self._most_silent = max(1, int(self._most * politeness.silent_share))
+        self._resume = resume
+        self._silent = 0
+        self._others: dict[Place, None] = {}  # in the order in which they began
+        self._waiting: dict[int, None] = {}
+
+    def has_room_for_silent(self, host: int) -> bool:
+        """Whether a host that does not answer may be asked; if not, it is told when it may."""
+        if self._has_room:
+            return True
+        self._waiting[host] = None
+        return False
+
+    @property
+    def _has_room(self) -> bool:
+        return self._silent - self._idle() < self._most_silent
+
+    def resume_one(self) -> bool:
+        """Whether there was room for a host that waits; it may not take it."""
+        if not (self._waiting and self._has_room):
+            return False
+        host = next(iter(self._waiting))
+        del self._waiting[host]
+        self._resume(host)
+        return True
+
+    def take(self, now: float, *, is_silent: bool) -> Place:
+        """Somebody has room."""
+        place = Place(now, is_silent)
+        if is_silent:
+            self._silent += 1
+        else:
+            self._others[place] = None
+        return place
+
+    def leave(self, place: Place) -> None:
+        """The turn is over."""
+        if not place.is_silent:
+            del self._others[place]
+            return
+        self._silent -= 1
+        self.resume_one()
+
+    def has_too_many_slow(self, now: float) -> bool:
+        """Whether slow hosts and silent ones hold more than their share together."""
+        slow = sum(1 for place in self._slow(now) if place.give_up is not None)
+        return slow > 0 and self._silent + slow > self._most_silent
+
+    def give_up_slowest(self, now: float) -> None:
+        """The request that is under way longest ends."""
+        for place in self._slow(now):
+            if place.give_up is not None:
+                place.give_up()
+                place.give_up = None
+                return
+
+    def next_slow(self, now: float) -> float | None:
+        """When the next request will have become slow."""
+        return next((p.began + SLOW_S for p in self._others if p.began + SLOW_S > now), None)
+
+    def _slow(self, now: float) -> Iterator[Place]:
+        return takewhile(lambda place: place.began + SLOW_S <= now, self._others)
