@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from itertools import chain, count
@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Loaded, Settings
+from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
 from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listens
 from minicrawl.crawl.gate import Gate
@@ -21,6 +22,7 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
 from minicrawl.crawl.preview import Preview, Rehearsal
 from minicrawl.crawl.progress import Gauge, Progress
+from minicrawl.crawl.resuming import keep, resumed
 from minicrawl.crawl.seeding import gate_for, plant
 from minicrawl.crawl.visiting import Charge
 from minicrawl.crawl.workers import going_out, workers_of
@@ -62,17 +64,22 @@ class Crawl:
     def __init__(
         self,
         seeds: Iterable[str],
-        settings: Settings | None = None,
+        settings: Settings | Loaded | None = None,
         *,
         fresh: bool = False,
         command: str = "",
     ) -> None:
         """Seeds are URLs, `example.org` will do. They may be empty where the store knows some.
 
+        A crawl that goes on keeps the settings that define it, but for those that are given now. A
+        value of `Settings` that equals its default does not count as given; what `load` read does.
+
         A `fresh` crawl begins anew; an older store gets another name. The `command` is the one
         that goes on with it, for `minicrawl status` to say.
         """
-        self.settings = settings or Settings()
+        given = settings or Settings()
+        self._given = given if isinstance(given, Loaded) else Loaded.of(given)
+        self.settings = self._given.settings
         self._seeds = seeds
         self._fresh = fresh
         self._command = command
@@ -125,7 +132,7 @@ class Crawl:
         store = self.settings.storing.store
         if self._fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
-        async with _opened(self.settings, store, seeds, self._tell) as keeper:
+        async with _opened(self._agree, store, seeds, self._tell) as keeper:
             keeper.counters[tables.COMMAND] = self._command
             return await self._crawl(keeper)
 
@@ -137,7 +144,7 @@ class Crawl:
             if store.exists() and not self._fresh:
                 _copy(store, copy)
             async with (
-                _opened(self.settings, copy, seeds) as keeper,
+                _opened(self._agree, copy, seeds) as keeper,
                 _network(self.settings, keeper) as (gate, outside),
             ):
                 rehearsal = Rehearsal(self.settings, keeper, outside, gate, SystemClock())
@@ -153,22 +160,35 @@ class Crawl:
                 crawler.stop()
             return await crawler.run()
 
+    def _agree(self, store: Store) -> Settings:
+        """The settings that count for this store. It keeps them, unless it refuses them."""
+        loaded = resumed(self._given, store.connection)
+        store.agree(_terms(loaded.settings))
+        keep(store, loaded)
+        self.settings = loaded.settings
+        return self.settings
+
     def _seeds_at_hand(self) -> Iterator[Name]:
-        """Nothing is written for a crawl that has no seed."""
-        strip_marks = self.settings.storing.strip_marks
-        named = partial(_named, strip_marks=strip_marks)
-        seeds = self._until_stopped(map(named, self._seeds))
+        """Nothing is written for a crawl that has no seed. The store may say how they are named."""
+        seeds = self._until_stopped(self._seeds)
         for first in seeds:
-            return chain((first,), seeds)
+            self._named(first)
+            return map(self._named, chain((first,), seeds))
         if self._fresh or not self.settings.storing.store.exists():
             raise UsageError(NO_SEED)
-        return seeds
+        return iter(())
 
-    def _until_stopped(self, seeds: Iterator[Name]) -> Iterator[Name]:
-        for name in seeds:
+    def _named(self, text: str) -> Name:
+        found = name_of_seed(text, strip_marks=self.settings.storing.strip_marks)
+        if found is None:
+            raise UsageError(f"{text!r} is no URL that can be crawled")
+        return found
+
+    def _until_stopped(self, seeds: Iterable[str]) -> Iterator[str]:
+        for seed in seeds:
             if self._is_stopped:
                 raise _StoppedAmongSeedsError
-            yield name
+            yield seed
 
     def _tell(self, event: Event) -> None:
         for listener in self._listeners:
@@ -190,8 +210,11 @@ def demo(loaded: Loaded, pages: int, *, fresh: bool = False, command: str = "") 
         yield Crawl(web.seeds, settings, fresh=fresh, command=command)
 
 
-def _demo_settings(loaded: Loaded, pages: int, address: str) -> Settings:
-    """Quick, as nobody has to be spared; with a small endowment, as nobody chose the seeds."""
+def _demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
+    """Quick, as nobody has to be spared; with a small endowment, as nobody chose the seeds.
+
+    Flags are given, the rest takes the place of the defaults.
+    """
     usual = {
         "pages": pages,
         "delay": 0,
@@ -199,12 +222,20 @@ def _demo_settings(loaded: Loaded, pages: int, address: str) -> Settings:
         "per_address": loaded.settings.politeness.concurrency,
         "store": "data/demo.db",
     }
+    is_flag = {name: origin.startswith("--") for name, origin in loaded.origins.items()}
     flags = {
         setting.argument: loaded.settings.value(setting)
         for setting in TABLE
-        if loaded.origins[setting.name].startswith("--")
+        if is_flag[setting.name]
     }
-    return Settings.of(**usual | flags | {"resolve": [f"*={address}"], "allow_private": True})
+    return Loaded(
+        settings=Settings.of(
+            **usual | flags | {"resolve": [f"*={address}"], "allow_private": True}
+        ),
+        origins={
+            name: origin if is_flag[name] else DEFAULT for name, origin in loaded.origins.items()
+        },
+    )
 
 
 # ---------------------------------------------------------------- stores
@@ -235,13 +266,25 @@ def _copy(path: Path, copy: Path) -> None:
         store.become(original)
 
 
+def with_store(loaded: Loaded) -> Loaded:
+    """The settings that `minicrawl crawl` would go on with, if the store is there."""
+    store = loaded.settings.storing.store
+    if not store.exists():
+        return loaded
+    with reading(store) as connection:
+        return resumed(loaded, connection)
+
+
 @asynccontextmanager
 async def _opened(
-    settings: Settings, path: Path, seeds: Iterable[Name], tell: Listener = nobody_listens
+    agree: Callable[[Store], Settings],
+    path: Path,
+    seeds: Iterable[Name],
+    tell: Listener = nobody_listens,
 ) -> AsyncIterator[Keeper]:
     """The store with the seeds in it; made if it is not there."""
     with closing(Store.open(path)) as store, told(path, SAFE):
-        store.agree(_terms(settings))
+        settings = agree(store)
         with closing(glance(path)) as connection, closing(keeper_of(store, connection)) as keeper:
             await plant(keeper, seeds, settings.order.endowment, tell)
             if not len(keeper.frontier):
@@ -281,10 +324,3 @@ async def _network(settings: Settings, keeper: Keeper) -> AsyncIterator[tuple[Ga
     charge = Charge.of(settings, map(host, keeper.seeds()))
     async with going_out(charge, workers_of(settings.network)) as outside:
         yield gate_for(keeper, settings.scope), outside
-
-
-def _named(text: str, *, strip_marks: bool) -> Name:
-    found = name_of_seed(text, strip_marks=strip_marks)
-    if found is None:
-        raise UsageError(f"{text!r} is no URL that can be crawled")
-    return found

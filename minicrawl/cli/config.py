@@ -12,7 +12,8 @@ from minicrawl.config.writing import as_document, as_toml
 def config() -> None:
     """Show the settings and where they come from.
 
-    Flags go before variables MINICRAWL_*, these before minicrawl.toml, that before defaults.
+    Flags go before variables MINICRAWL_*, these before minicrawl.toml, that before the store, and
+    the store before defaults.
     """
 
 
@@ -22,8 +23,12 @@ def config() -> None:
 def show(loaded: Loaded, as_json: bool) -> None:
     """Show each value and where it came from.
 
-    What is shown is a minicrawl.toml that gives the same settings.
+    What is shown is a minicrawl.toml that gives the same settings. If the store exists, they are
+    those with which its crawl would go on.
     """
+    from minicrawl import app
+
+    loaded = app.with_store(loaded)
     if as_json:
         show_json(as_document(loaded))
     else:

@@ -103,7 +103,7 @@ def crawl(
             crawl = leaving.enter_context(app.demo(loaded, pages, fresh=fresh, command=again))
         else:
             named = seeds_of(seeds, leaving)
-            crawl = app.Crawl(named, loaded.settings, fresh=fresh, command=again)
+            crawl = app.Crawl(named, loaded, fresh=fresh, command=again)
         if dry_run:
             show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
             return

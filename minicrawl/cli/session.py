@@ -150,8 +150,8 @@ class Session:
             self._crawl.subscribe(Log(wishes.log_format, *writers).hear)
         if not wishes.verbose:
             self._crawl.subscribe(lambda event: _say_what_is_noted(event, shown))
-        if self._crawl.settings.politeness.contact is None and not wishes.is_demo:
-            self._crawl.subscribe(_warning(_NAMELESS, shown))
+        if not wishes.is_demo:
+            self._crawl.subscribe(_warning_of_namelessness(self._crawl, shown))
         self._crawl.subscribe(self._scene.watch.hear)
 
     def _say(self, line: str, style: str = "") -> None:
@@ -159,13 +159,18 @@ class Session:
             self._console.print(Text(visible(line), style=style), soft_wrap=True)
 
 
-def _warning(line: str, shown: Display) -> Listener:
-    """Says the line with the first event: a crawl that cannot begin needs no advice."""
-    lines = [line]
+def _warning_of_namelessness(crawl: Crawl, shown: Display) -> Listener:
+    """Warns with the first event: a crawl that cannot begin needs no advice.
+
+    By then the store has said whether it keeps a contact.
+    """
+    lines = [_NAMELESS]
 
     def hear(_event: Event) -> None:
         while lines:
-            shown.say(lines.pop())
+            line = lines.pop()
+            if crawl.settings.politeness.contact is None:
+                shown.say(line)
 
     return hear
 

@@ -7,7 +7,8 @@
     settings    which of them counts: `Settings`, `load`
     writing     all of it as TOML or JSON, with origins
 
-A new setting is a field in `parts` and a row in `table`.
+A new setting is a field in `parts` and a row in `table`; `KEPT` there are those that a store
+keeps.
 """
 
 from minicrawl.config.parts import (

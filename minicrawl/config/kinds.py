@@ -201,9 +201,11 @@ def unless(word: str, kind: Kind) -> Kind:
 
 
 def several(kind: Kind) -> Kind:
-    """Any number of values of the kind; text is one of them."""
+    """Any number of values of the kind; text is one of them, but `none` alone is none of them."""
 
     def read(value: object) -> tuple[object, ...]:
+        if _is_none(value):
+            return ()
         if isinstance(value, str):
             return (kind.read(value),)
         if isinstance(value, list | tuple):
@@ -213,10 +215,16 @@ def several(kind: Kind) -> Kind:
     return Kind(kind.metavar, read, many=True)
 
 
+def _is_none(value: object) -> bool:
+    return value == NONE or (isinstance(value, list | tuple) and list(value) == [NONE])
+
+
 def focuses(kind: Kind) -> Kind:
-    """Any number of texts of the kind, each with how much more its pages get."""
+    """Any number of texts of the kind, each with how much more its pages get; or `none`."""
 
     def read(value: object) -> tuple[Focus, ...]:
+        if _is_none(value):
+            return ()
         found = tuple(_focus(kind, *pair) for pair in _pairs(value))
         patterns = [focus.pattern for focus in found]
         for pattern in patterns:

@@ -6,17 +6,18 @@ discovery and refresh share one budget and sum to 1.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from minicrawl.config import sources
 from minicrawl.config.parts import Budget, Limits, Network, Order, Politeness, Scope, Storing, Traps
 from minicrawl.config.sources import Given, Source
-from minicrawl.config.table import BY_NAME, SECTIONS, TABLE, Setting
+from minicrawl.config.table import BY_NAME, KEPT, SECTIONS, TABLE, Setting
 from minicrawl.errors import UsageError
 
 DEFAULT = "default"
+STORE = "store"
 SHARES = ("discovery", "refresh")
 HALF = 0.5
 _DIGITS = 9  # to which two shares must sum to 1
@@ -51,6 +52,14 @@ class Settings:
         """What a row of the table is set to."""
         return getattr(getattr(self, setting.section.part), setting.field)
 
+    def with_values(self, values: Mapping[str, object]) -> "Settings":
+        """The same with other values, by the settings' names."""
+        fields: dict[str, dict[str, Any]] = {section.part: {} for section in SECTIONS.values()}
+        for name, value in values.items():
+            fields[BY_NAME[name].section.part][BY_NAME[name].field] = value
+        parts = {part: replace(getattr(self, part), **of) for part, of in fields.items()}
+        return Settings(**parts)
+
     def _given(self, setting: Setting) -> Given:
         return Given(self.value(setting), f"{setting.section.part}.{setting.field}")
 
@@ -61,6 +70,31 @@ class Loaded:
 
     settings: Settings
     origins: Mapping[str, str]
+
+    @staticmethod
+    def of(settings: Settings) -> "Loaded":
+        """Of settings that were made in Python: a value that equals its default was not given."""
+        origins = {
+            setting.name: DEFAULT
+            if settings.value(setting) == setting.default
+            else setting.argument
+            for setting in TABLE
+        }
+        return Loaded(settings=settings, origins=origins)
+
+    def is_given(self, setting: Setting) -> bool:
+        """Whether anybody decided it."""
+        return self.origins[setting.name] != DEFAULT
+
+    def resumed(self, kept: Source) -> "Loaded":
+        """With what a store keeps of settings that are not given now."""
+        taken = {
+            setting.name: kept[setting.name].read_as(setting)
+            for setting in KEPT
+            if setting.name in kept and not self.is_given(setting)
+        }
+        origins = {**self.origins, **dict.fromkeys(taken, STORE)}
+        return Loaded(settings=self.settings.with_values(taken), origins=origins)
 
 
 def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None) -> Loaded:

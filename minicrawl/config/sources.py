@@ -1,4 +1,4 @@
-"""Where settings come from: arguments, flags, the environment, a file.
+"""Where settings come from: arguments, flags, the environment, a file, a store.
 
 A source gives settings by name, each raw and with its place. Names are checked when a source is
 read; a value is read when it is the one that counts, and refused with its place.
@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from minicrawl.config.kinds import Unfit
-from minicrawl.config.table import SECTIONS, TABLE, Setting
+from minicrawl.config.table import BY_NAME, SECTIONS, TABLE, Setting
 from minicrawl.errors import UsageError
 
 _BY_ARGUMENT = {setting.argument: setting for setting in TABLE}
@@ -78,6 +78,14 @@ def from_file(file: Path) -> Source:
             raise UsageError(f"{file}:{key}: no such setting{_hint(key, [*_BY_KEY, *SECTIONS])}")
         given[_BY_KEY[key].name] = Given(value, f"{file}:{key}", " = ")
     return given
+
+
+def from_store(store: Path, values: Mapping[str, object]) -> Source:
+    """What a store keeps, by the settings' names."""
+    for name in values:
+        if name not in BY_NAME:
+            raise UsageError(f"{store}:{name}: no such setting{_hint(name, BY_NAME)}")
+    return {name: Given(value, f"{store}:{name}", " = ") for name, value in values.items()}
 
 
 def _named(values: Mapping[str, object]) -> Iterator[tuple[Setting, object]]:

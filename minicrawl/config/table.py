@@ -201,21 +201,23 @@ TABLE = (
         "scope",
         "scope",
         kinds.choice(*SCOPES),
-        "What may be fetched: any page, or those that share domain, host or path with a seed.",
+        "What may be fetched: any page, or those that share domain, host or path (prefix) with a "
+        "seed. For host and prefix the port counts, but the standard ports of http and https are "
+        "one; for domain it does not.",
     ),
     Setting(
         SCOPE,
         "allow",
         "allow",
         kinds.several(kinds.PATTERN),
-        "Fetch only what one of these is found in; repeatable.",
+        "Fetch only what one of these is found in; repeatable; none for no pattern.",
     ),
     Setting(
         SCOPE,
         "deny",
         "deny",
         kinds.several(kinds.PATTERN),
-        "Never fetch what one of these is found in; repeatable.",
+        "Never fetch what one of these is found in; repeatable; none for no pattern.",
     ),
     Setting(
         SCOPE,
@@ -464,3 +466,16 @@ TABLE = (
 )
 
 BY_NAME = {setting.name: setting for setting in TABLE}
+
+_KEPT = """
+    window width endowment focus focus-type focus-words weight-internal weight-dynamic
+    robots delay max-delay address-delay agent contact
+    links strip-marks
+"""
+KEPT = tuple(
+    setting
+    for setting in TABLE
+    if setting.section in (SCOPE, TRAPS) or setting.name in _KEPT.split()
+)
+"""Settings that a store keeps: which pages a crawl reads, what they are worth, and what it promises
+to servers. How far a run goes and what it may use of the machine is said for each run."""

@@ -103,8 +103,8 @@ class Crawler:
     def _take_up(self) -> None:
         """What earlier runs left: who waits, or does so again, and what was read."""
         today = self._clock.today()
-        if again := reopen(self._keeper, self._gate, self._settings, today):
-            self._tell(Noted(text=f"{again:,} pages that were put aside wait again"))
+        for line in reopen(self._keeper, self._gate, self._settings, today):
+            self._tell(Noted(text=line))
         self._keeper.agree_on_terms(self._settings.order.discovery)
         self._leasing.take_up()
         for pages, contents in self._keeper.contents():

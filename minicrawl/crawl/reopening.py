@@ -1,21 +1,26 @@
 """Pages that were put aside wait again when what put them aside holds no more.
 
+What the user wants otherwise than in the last run is said, with the pages that wait again for it.
+
 Law: a page that an earlier run refused waits again only when the reason is gone: what was out of
-scope, when the user widens the scope; what robots.txt forbade, when its answer has expired; what
-failed for a reason that passes, when the last run is an hour ago.
+scope, when the user widens the scope; what was trapped, when a limit of traps is another; what
+robots.txt forbade, when its answer has expired or counts no more; what failed for a reason that
+passes, when the last run is an hour ago.
 """
 
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Set
 
 import numpy as np
 
 from minicrawl.config import Settings
+from minicrawl.config.table import BY_NAME, KEPT, SCOPE, TRAPS
+from minicrawl.config.writing import in_words, plain
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.politeness import remaining_s
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.store import tables
 from minicrawl.web.robots import ANSWER_HOLDS_S
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET)
@@ -32,41 +37,76 @@ PASSING = (
 )
 PASSES_AFTER_S = 3600.0
 _AT_ONCE = 10_000
-_WISHES = "wishes"  # a counter: what the last run was asked for
-LAST_AT = "last_at"  # and another: until when it ran
+_ALLOW_PRIVATE = BY_NAME["allow-private"]
+_OF_SCOPE, _OF_TRAPS = (
+    frozenset(setting.name for setting in KEPT if setting.section is section)
+    for section in (SCOPE, TRAPS)
+)
+LAST_AT = "last_at"  # a counter: until when the last run went on
 
 
-def reopen(keeper: Keeper, gate: Gate, settings: Settings, today: float) -> int:
-    """Let them wait; answers with how many."""
-    pages = sorted(_due(keeper, gate, settings, today))
+def reopen(keeper: Keeper, gate: Gate, settings: Settings, today: float) -> list[str]:
+    """Let them wait; says which settings are new, and how many pages wait again."""
+    before, wishes = _wishes_before(keeper), _wishes(settings)
+    new = {name for name, wish in wishes.items() if name not in before or before[name] != wish}
+    wanted = set(_wanted(keeper, gate, settings, new))
+    passed = set(_passed(keeper, today)) - wanted
+    pages = sorted(wanted | passed)
     for start in range(0, len(pages), _AT_ONCE):
         keeper.settle(Step(Kind.REOPEN, spending=Spending(pages[start : start + _AT_ONCE])))
-    keeper.counters[_WISHES] = _wishes(settings)
-    return len(pages)
+    keeper.counters[tables.WISHES] = wishes
+    return list(_lines(before, wishes, len(wanted), len(passed)))
 
 
 def _wishes(settings: Settings) -> dict[str, object]:
-    wishes = asdict(settings.scope) | asdict(settings.traps)
-    wishes |= {
-        "robots": settings.politeness.robots,
-        "allow_private": settings.network.allow_private,
-    }
-    return {name: list(wish) if isinstance(wish, tuple) else wish for name, wish in wishes.items()}
+    """By the settings' names, as JSON gives them back."""
+    return {setting.name: plain(settings, setting) for setting in (*KEPT, _ALLOW_PRIVATE)}
 
 
-def _due(keeper: Keeper, gate: Gate, settings: Settings, today: float) -> Iterator[int]:
-    before, wishes = keeper.counters.get(_WISHES), _wishes(settings)
-    if before != wishes:
+def _wishes_before(keeper: Keeper) -> dict[str, object]:
+    """An earlier minicrawl wrote the names of fields."""
+    found = keeper.counters.get(tables.WISHES)
+    return {} if not isinstance(found, dict) else {n.replace("_", "-"): found[n] for n in found}
+
+
+def _lines(
+    before: Mapping[str, object], wishes: Mapping[str, object], wanted: int, passed: int
+) -> Iterator[str]:
+    changes = ", ".join(
+        f"{name} {in_words(wish)} (was {in_words(before[name])})"
+        for name, wish in wishes.items()
+        if name in before and before[name] != wish
+    )
+    if changes:
+        yield f"{changes}: {_waiting(wanted)}" if wanted else changes
+    elif wanted:  # an earlier minicrawl did not say all that it wanted
+        passed += wanted
+    if passed:
+        yield _waiting(passed, " put aside earlier")
+
+
+def _waiting(pages: int, which: str = "") -> str:
+    return f"1 page{which} waits again" if pages == 1 else f"{pages:,} pages{which} wait again"
+
+
+def _wanted(keeper: Keeper, gate: Gate, settings: Settings, new: Set[str]) -> Iterator[int]:
+    """Pages that the user refused, and does no more."""
+    if new & _OF_SCOPE:
         yield from _let_pass(keeper, gate)
+    if new & _OF_TRAPS:
         yield from _pages(keeper, *TRAPPED)
-        if settings.network.allow_private:
-            yield from _pages(keeper, State.ADDRESS)
-    if (
-        abs(today - keeper.counted(LAST_AT)) > PASSES_AFTER_S
-    ):  # a clock that went back tells nothing
+    if _ALLOW_PRIVATE.name in new and settings.network.allow_private:
+        yield from _pages(keeper, State.ADDRESS)
+    if not settings.politeness.robots:
+        yield from _pages(keeper, State.ROBOTS)
+
+
+def _passed(keeper: Keeper, today: float) -> Iterator[int]:
+    """Pages whose trouble may be over by now; a clock that went back tells nothing."""
+    if abs(today - keeper.counted(LAST_AT)) > PASSES_AFTER_S:
         yield from _pages(keeper, *PASSING)
     for page in _pages(keeper, State.ROBOTS):
-        if not settings.politeness.robots or _has_expired(keeper, page, today):
+        if _has_expired(keeper, page, today):
             yield page
 
 

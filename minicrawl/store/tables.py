@@ -33,6 +33,10 @@ FETCHES = "fetches"
 """How many there are of both."""
 GATHERED = "importance_gathered"
 """The share that lies on pages that were read, as it was added up last."""
+SETTINGS = "settings"
+"""What the crawl was given of the settings that it keeps, by their names."""
+WISHES = "wishes"
+"""What the last run wanted, given or not."""
 
 _ROWS_AT_ONCE = 500  # more are slower: they leave the cache
 NO_LINKS = Spending(())
@@ -64,6 +68,15 @@ def counters(connection: Connection) -> dict[str, object]:
     """The counts as of the last commit."""
     text = meta(connection, "counters")
     return {} if text is None else dict(json.loads(text))
+
+
+def settings(connection: Connection) -> dict[str, object]:
+    """The settings that the crawl keeps; an earlier minicrawl kept what its last run wanted."""
+    known = counters(connection)
+    found = known.get(SETTINGS, known.get(WISHES, {}))
+    if not isinstance(found, dict):
+        raise ValueError(f"settings are {found!r}")
+    return {name.replace("_", "-"): value for name, value in found.items()}
 
 
 def saved(connection: Connection) -> Saved:

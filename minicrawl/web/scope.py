@@ -4,8 +4,9 @@ Law: the answer depends on the rules and the URL alone, so that it never changes
 A URL may be fetched if it is within reach of the seeds, matches one of `allow` where there are
 any, matches none of `deny`, and its name does not say that it is no page.
 
-reach      any | domain: the same site as a seed | host: the same host name |
-           prefix: at or below the folder of a seed, http and https alike
+reach      any | domain: the same site as a seed, on any port | host: the same host and port |
+           prefix: at or below the folder of a seed, of the same host and port
+server     host and port; http and https are one server where both have their usual ports
 """
 
 import re
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 from minicrawl.errors import UsageError
 from minicrawl.web.sites import site
-from minicrawl.web.urls import host
+from minicrawl.web.urls import host, origin, split
 
 _ENDINGS = """
     jpg jpeg png gif bmp tif tiff webp avif heic ico svg svgz psd eps
@@ -58,8 +59,8 @@ def _on_a_site(seeds: Iterable[str]) -> Reach:
 
 
 def _on_a_host(seeds: Iterable[str]) -> Reach:
-    hosts = {host(url) for url in seeds}
-    return lambda url: host(url) in hosts
+    servers = {_server(url) for url in seeds}
+    return lambda url: _server(url) in servers
 
 
 def _below_a_folder(seeds: Iterable[str]) -> Reach:
@@ -77,9 +78,14 @@ def _below_a_folder(seeds: Iterable[str]) -> Reach:
 
 
 def _folder(url: str) -> str:
-    """Host, port and path up to the last slash."""
-    address = url.partition("//")[2].partition("?")[0]
-    return address[: address.rindex("/") + 1]
+    """The server, and the path up to the last slash."""
+    path = split(url)[1].partition("?")[0]
+    return _server(url) + path[: path.rindex("/") + 1]
+
+
+def _server(url: str) -> str:
+    """A canonical URL has a usual port only where it is that of the other scheme."""
+    return origin(url).partition("//")[2].removesuffix(":80").removesuffix(":443")
 
 
 REACHES: dict[str, Callable[[Iterable[str]], Reach]] = {

@@ -146,6 +146,18 @@ def test_a_rule_leads_from_a_host_to_an_address(rule: str) -> None:
         kinds.RULE.read(rule)
 
 
+@pytest.mark.parametrize("kind", [SEVERAL, FOCUSES])
+@pytest.mark.parametrize("value", ["none", ["none"], ("none",), [], ()])
+def test_none_alone_is_an_empty_list(kind: Kind, value: object) -> None:
+    assert kind.read(value) == ()
+
+
+def test_none_among_others_is_a_pattern() -> None:
+    assert SEVERAL.read(["none", "a"]) == ("none", "a")
+    assert SEVERAL.read("(none)") == ("(none)",)
+    assert FOCUSES.read("none=1") == (Focus(pattern="none"),)
+
+
 @given(st.text(), st.floats(min_value=1e-6, max_value=1e6))
 def test_words_of_any_kind_come_back_with_their_strength(words: str, strength: float) -> None:
     try:

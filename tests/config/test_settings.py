@@ -16,7 +16,8 @@ from minicrawl.config import (
     Storing,
     load,
 )
-from minicrawl.config.settings import Loaded
+from minicrawl.config.settings import DEFAULT, STORE, Loaded
+from minicrawl.config.sources import from_store
 from minicrawl.config.table import BY_NAME
 from minicrawl.errors import UsageError
 
@@ -170,3 +171,52 @@ class TestPython:
         with pytest.raises(UsageError) as refused:
             Settings(**parts)  # type: ignore[arg-type]
         assert str(refused.value) == message
+
+
+class TestResumed:
+    KEPT = from_store(
+        Path("a.db"),
+        {"scope": "prefix", "deny": ["/x"], "max-depth": 2, "robots": False, "focus": {"a": 2}},
+    )
+
+    def test_what_nobody_gives_is_what_the_store_keeps(self) -> None:
+        found = load({}, {}, None).resumed(self.KEPT)
+        assert found.settings == Settings.of(
+            scope="prefix", deny=["/x"], max_depth=2, robots=False, focus={"a": 2}
+        )
+        assert found.origins["scope"] == found.origins["focus"] == STORE
+        assert found.origins["contact"] == DEFAULT
+
+    def test_every_other_source_is_stronger_than_the_store(self, tmp_path: Path) -> None:
+        file = tmp_path / "minicrawl.toml"
+        file.write_text("[politeness]\nrobots = true\n", encoding="utf-8")
+        given = load({"scope": "any", "deny": "none"}, {"MINICRAWL_MAX_DEPTH": "none"}, file)
+        found = given.resumed(self.KEPT)
+        assert found.settings == Settings.of(focus={"a": 2})
+        assert found.origins["scope"] == "--scope"
+        assert found.origins["max-depth"] == "MINICRAWL_MAX_DEPTH"
+        assert found.origins["robots"] == f"{file}:politeness.robots"
+
+    def test_a_kept_value_that_does_not_count_is_not_read(self) -> None:
+        kept = from_store(Path("a.db"), {"scope": "planet"})
+        assert load({"scope": "any"}, {}, None).resumed(kept).settings == Settings()
+        with pytest.raises(UsageError, match=r"^a\.db:scope = planet: must be one of any, "):
+            load({}, {}, None).resumed(kept)
+
+    def test_what_is_said_for_each_run_is_never_taken_from_a_store(self) -> None:
+        kept = from_store(Path("a.db"), {"pages": 5})
+        assert load({}, {}, None).resumed(kept).settings == Settings()
+
+    def test_of_settings_made_in_python_those_count_that_differ_from_the_defaults(self) -> None:
+        made = Settings(
+            scope=Scope(scope="any", max_depth=7), budget=Budget(pages=9, continuous=True)
+        )
+        found = Loaded.of(made).resumed(self.KEPT).settings
+        assert found == Settings(
+            scope=Scope(scope="prefix", deny=("/x",), max_depth=7),
+            budget=made.budget,
+            order=Order(focus=(Focus(pattern="a", strength=2),)),
+            politeness=Politeness(robots=False),
+        )
+        assert Loaded.of(made).origins["max-depth"] == "max_depth"
+        assert Loaded.of(made).origins["scope"] == DEFAULT

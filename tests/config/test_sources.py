@@ -8,6 +8,7 @@ from minicrawl.config.sources import (
     from_environment,
     from_file,
     from_flags,
+    from_store,
 )
 from minicrawl.config.table import BY_NAME
 from minicrawl.errors import UsageError
@@ -133,3 +134,15 @@ def test_a_bad_value_is_quoted_with_its_place_and_not_at_length(value: object, s
     with pytest.raises(UsageError) as refused:
         given.read_as(BY_NAME["pages"])
     assert str(refused.value).startswith(shown)
+
+
+def test_what_a_store_keeps_is_named_with_the_store() -> None:
+    given = from_store(Path("a.db"), {"scope": "planet", "max-depth": None})
+    assert given["max-depth"] == Given(None, "a.db:max-depth", " = ")
+    with pytest.raises(UsageError, match=r"^a\.db:scope = planet: must be one of any, domain, "):
+        given["scope"].read_as(BY_NAME["scope"])
+
+
+def test_a_setting_that_only_another_version_knows_is_refused_with_the_store() -> None:
+    with pytest.raises(UsageError, match=r"^a\.db:scop: no such setting; the nearest is scope$"):
+        from_store(Path("a.db"), {"scop": "host"})

@@ -8,6 +8,7 @@ from minicrawl.config.parts import Focus
 from minicrawl.config.settings import Settings
 from minicrawl.config.table import (
     BY_NAME,
+    KEPT,
     MOST_ENDOWMENT,
     SECTIONS,
     TABLE,
@@ -77,6 +78,17 @@ def test_tables_are_those_of_strengths() -> None:
         read = setting.kind.read([]) if setting.kind.many else None
         assert setting.is_table == (read == () and setting.name.startswith("focus"))
     assert BY_NAME["focus"].kind.read("a") == (Focus(pattern="a"),)
+
+
+def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> None:
+    kept = {setting.name for setting in KEPT}
+    assert kept > {"scope", "allow", "deny", "max-depth", "per-host-pages", "sitemaps"}
+    assert kept > {"robots", "agent", "contact", "delay", "address-delay", "host-pages"}
+    assert kept > {"focus", "focus-type", "focus-words", "weight-internal", "window", "links"}
+    of_a_run = {"pages", "for", "bytes", "continuous", "strategy", "discovery", "refresh"}
+    of_a_run |= {"concurrency", "per-host", "resolve", "allow-private", "workers", "store"}
+    assert not kept & of_a_run
+    assert len(kept) == 28
 
 
 def test_the_windows_are_those_of_the_algorithm() -> None:

@@ -2,13 +2,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from minicrawl.config.kinds import WORDS, Unfit
 from minicrawl.config.settings import DEFAULT, Loaded, Settings, load
-from minicrawl.config.table import TABLE
-from minicrawl.config.writing import as_document, as_toml
+from minicrawl.config.sources import from_store
+from minicrawl.config.table import SCOPES, TABLE
+from minicrawl.config.writing import as_document, as_kept, as_toml, in_words
 
 
 def words() -> st.SearchStrategy[str]:
@@ -49,10 +51,7 @@ def test_the_document_has_every_setting_by_its_key() -> None:
     assert document["focus"] == {"value": {"a": 2}, "from": "--focus"}
     assert document["store.store"] == {"value": "data/crawl.db", "from": "default"}
     assert document["budget.for"] == {"value": None, "from": "default"}
-    assert json.loads(json.dumps(document, allow_nan=False)) == {
-        key: {"value": list(v) if isinstance(v := one["value"], tuple) else v, "from": one["from"]}
-        for key, one in document.items()
-    }
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
 def test_an_origin_cannot_break_out_of_its_comment() -> None:
@@ -85,3 +84,59 @@ def test_what_is_shown_gives_the_same_settings_again(
     made = Settings.of(**arguments)
     shown = as_toml(Loaded(settings=made, origins={setting.name: DEFAULT for setting in TABLE}))
     assert read_back(shown, tmp_path) == made
+
+
+def test_a_store_keeps_what_was_given_of_what_defines_the_crawl() -> None:
+    given = load(
+        {"pages": "5", "scope": "any", "deny": ("a", "b")}, {"MINICRAWL_DELAY": "2s"}, None
+    )
+    kept = from_store(Path("a.db"), {"contact": "me@example.org", "focus": {"a": 2}})
+    assert as_kept(given.resumed(kept)) == {
+        "scope": "any",
+        "deny": ["a", "b"],
+        "delay": 2,
+        "contact": "me@example.org",
+        "focus": {"a": 2},
+    }
+
+
+@given(
+    arguments=st.fixed_dictionaries(
+        {},
+        optional={
+            "scope": st.sampled_from(SCOPES),
+            "deny": st.lists(st.sampled_from(['a"b', r"\d+\.é$", "#", "[x]"])),
+            "max_depth": st.none() | st.integers(0, 2**31 - 1),
+            "robots": st.booleans(),
+            "delay": st.floats(0, 1e9),
+            "focus_words": strengths(),
+            "weight_dynamic": st.floats(0, 1e300),
+            "contact": st.none() | st.just("me@example.org"),
+            "host_pages": st.none() | st.integers(1, 100),
+            "width": st.floats(min_value=1e-9, allow_infinity=False),
+        },
+    )
+)
+def test_what_a_store_keeps_gives_the_same_settings_again(arguments: dict[str, Any]) -> None:
+    made = Settings.of(**arguments)
+    kept = json.loads(json.dumps(as_kept(Loaded.of(made)), allow_nan=False))
+    assert load({}, {}, None).resumed(from_store(Path("a.db"), kept)).settings == made
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (True, "on"),
+        (False, "off"),
+        (None, "none"),
+        ([], "none"),
+        ({}, "none"),
+        (["a", "b"], "a, b"),
+        ({"a": 2, "b": 0.5}, "a=2, b=0.5"),
+        (0.2, "0.2"),
+        (0, "0"),
+        ("any", "any"),
+    ],
+)
+def test_a_message_says_a_value_as_a_flag_would(value: object, words: str) -> None:
+    assert in_words(value) == words

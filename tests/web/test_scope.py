@@ -39,13 +39,34 @@ def test_domain_reaches_the_site_of_a_seed(url: str, within: bool) -> None:
     ("url", "within"),
     [
         ("https://docs.example.com/other", True),
-        ("http://docs.example.com:8080/", True),
+        ("http://docs.example.com/other", True),
+        ("http://docs.example.com:443/", True),
+        ("http://docs.example.com:8080/", False),
+        ("https://docs.example.com:8443/", False),
+        ("https://docs.example.com:1443/", False),
         ("https://example.com/", False),
         ("https://www.docs.example.com/", False),
     ],
 )
-def test_host_reaches_the_same_name_on_any_scheme_and_port(url: str, within: bool) -> None:
+def test_host_reaches_the_same_name_and_port_on_any_scheme(url: str, within: bool) -> None:
     assert allowed("host", url) is within
+
+
+@pytest.mark.parametrize("kind", ["host", "prefix"])
+def test_a_seed_on_another_port_reaches_that_port_alone(kind: str) -> None:
+    rules = ScopeRules.of(kind, ["http://example.com:8080/a/"])
+    assert rules.allows("https://example.com:8080/a/b")
+    assert not rules.allows("http://example.com/a/b")
+    assert not rules.allows("http://example.com:80801/a/b")
+    assert ScopeRules.of("domain", ["http://example.com:8080/a/"]).allows("http://example.com/")
+
+
+@pytest.mark.parametrize("kind", ["host", "prefix"])
+def test_an_address_in_brackets_ends_in_no_port(kind: str) -> None:
+    rules = ScopeRules.of(kind, ["http://[2001:db8::80]/"])
+    assert rules.allows("https://[2001:db8::80]/a")
+    assert not rules.allows("http://[2001:db8::]/a")
+    assert not rules.allows("http://[2001:db8::80]:8080/a")
 
 
 @pytest.mark.parametrize(
@@ -53,6 +74,7 @@ def test_host_reaches_the_same_name_on_any_scheme_and_port(url: str, within: boo
     [
         ("https://docs.example.com/manual/", True),
         ("http://docs.example.com/manual/a/b.html?c=/d/", True),
+        ("http://docs.example.com:443/manual/", True),
         ("https://docs.example.com/manual", False),
         ("https://docs.example.com/manuals/a", False),
         ("https://docs.example.com/", False),

@@ -1,0 +1,356 @@
+"""A crawl that is resumed keeps what its user said, until they say otherwise."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from socket import create_server
+from typing import Any
+
+import pytest
+
+from minicrawl.app import Crawl
+from minicrawl.cli import main
+from minicrawl.config import Settings, load
+from minicrawl.config.settings import Loaded
+from minicrawl.crawl.events import Asked, Event, Noted
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.sheet import Answer
+from minicrawl.errors import StoreError
+from minicrawl.report.audit import audit
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
+from minicrawl.store.records import Batch
+from minicrawl.store.writer import Store
+from minicrawl.version import __version__
+
+Captured = pytest.CaptureFixture[str]
+
+SITE, OTHER, PORT = "http://site.example", "http://other.example", "http://site.example:8080"
+SEED = f"{SITE}/docs/"
+INSIDE = {f"{SITE}/docs/{name}" for name in ("", "a", "b", "draft")}
+OUTSIDE = {f"{SITE}/blog", f"{OTHER}/", f"{PORT}/docs/"}
+STORE = Path("data/crawl.db")
+
+
+class Web:
+    """Every page links to the same few; robots.txt forbids one of them."""
+
+    def __init__(self) -> None:
+        self.agents: dict[str, str] = {}
+
+    def answer(self, _host: str, target: str, headers: Mapping[str, str], _visits: int) -> Answer:
+        if target == "/robots.txt":
+            return Answer(200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /blog")
+        url = f"http://{headers['host']}{target}"
+        self.agents[url] = headers["user-agent"]
+        links = "".join(f'<a href="{page}">x</a>' for page in sorted(INSIDE | OUTSIDE))
+        return Answer(200, {"Content-Type": "text/html"}, f"<title>{url}</title>{links}".encode())
+
+    @property
+    def asked(self) -> set[str]:
+        return set(self.agents)
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for variable in os.environ:
+        if variable.startswith("MINICRAWL_"):
+            monkeypatch.delenv(variable)
+    return tmp_path
+
+
+@pytest.fixture
+def web() -> Web:
+    return Web()
+
+
+@pytest.fixture
+def network(web: Web) -> Iterator[tuple[str, ...]]:
+    """What has to be said for each run."""
+    with DemoServer(web) as server:
+        yield ("--delay", "0", "--allow-private", "--resolve", f"*={server.address}")
+
+
+def said(capsys: Captured) -> list[str]:
+    """The lines before those of the end."""
+    lines = capsys.readouterr().err.splitlines()
+    ends = ("no page is left to fetch", "the budget is spent")
+    return lines[: next(number for number, line in enumerate(lines) if line in ends)]
+
+
+def shown(capsys: Captured, *arguments: str) -> Any:
+    capsys.readouterr()
+    assert main(["config", "show", "--json", *arguments]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+class TestWhatIsKept:
+    FIRST = (SEED, "--pages", "2", "--scope", "prefix", "--deny", "draft")
+    NAMED = ("--agent", "librarian", "--contact", "https://site.example/bot")
+
+    def test_a_run_without_flags_stays_within_what_was_allowed(
+        self, web: Web, network: tuple[str, ...], capsys: Captured
+    ) -> None:
+        assert main(["crawl", *self.FIRST, *self.NAMED, *network]) == 0
+        assert len(web.asked) == 2
+        capsys.readouterr()
+        assert main(["crawl", *network]) == 0
+        assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
+        assert set(web.agents.values()) == {f"librarian/{__version__} (+https://site.example/bot)"}
+        assert said(capsys) == []
+
+    def test_what_is_given_anew_is_said_and_holds_from_then_on(
+        self, web: Web, network: tuple[str, ...], capsys: Captured
+    ) -> None:
+        assert main(["crawl", *self.FIRST, *self.NAMED, *network, "--pages", "9"]) == 0
+        capsys.readouterr()
+        assert main(["crawl", "--scope", "host", "--pages", "2", *network]) == 0
+        assert said(capsys) == ["scope host (was prefix): 1 page waits again"]
+        assert main(["crawl", *network]) == 0
+        assert said(capsys) == []
+        assert not web.asked & OUTSIDE  # robots.txt forbids the one that is in scope
+        assert main(["crawl", "--ignore-robots", *network]) == 0
+        assert said(capsys) == ["robots off (was on): 1 page waits again"]
+        assert web.asked & OUTSIDE == {f"{SITE}/blog"}
+        assert main(["crawl", "--scope", "any", "--deny", "none", *network]) == 0
+        assert said(capsys) == ["scope any (was host), deny none (was draft): 3 pages wait again"]
+        assert web.asked == INSIDE | OUTSIDE
+
+    def test_robots_are_ignored_until_they_are_to_be_obeyed(
+        self, web: Web, network: tuple[str, ...], capsys: Captured
+    ) -> None:
+        assert main(["crawl", SEED, "--ignore-robots", "--pages", "1", *network]) == 0
+        assert shown(capsys)["politeness.robots"] == {"value": False, "from": "store"}
+        assert main(["crawl", "--robots", "--pages", "1", *network]) == 0
+        assert "robots on (was off)" in said(capsys)
+        assert main(["crawl", *network]) == 0
+        assert web.asked == (INSIDE | OUTSIDE) - {f"{SITE}/blog"}
+
+    def test_a_crawl_that_gave_a_contact_is_not_nameless_when_it_is_resumed(
+        self, network: tuple[str, ...], capsys: Captured
+    ) -> None:
+        assert main(["crawl", SEED, "--contact", "me@a.example", "--pages", "1", *network]) == 0
+        assert said(capsys) == []
+        assert main(["crawl", "--pages", "1", *network]) == 0
+        assert said(capsys) == []
+        assert main(["crawl", "--pages", "1", "--contact", "none", *network]) == 0
+        new, nameless = said(capsys)
+        assert new == "contact none (was me@a.example)"
+        assert nameless.startswith("servers do not know who you are")
+
+    def test_variables_and_the_file_are_stronger_than_the_store(
+        self, network: tuple[str, ...], capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert main(["crawl", *self.FIRST, *self.NAMED, *network]) == 0
+        Path("minicrawl.toml").write_text("[scope]\ndeny = []\n", encoding="utf-8")
+        monkeypatch.setenv("MINICRAWL_SCOPE", "any")
+        capsys.readouterr()
+        assert main(["crawl", "--pages", "2", *network]) == 0
+        (line,) = said(capsys)
+        assert line.startswith("scope any (was prefix), deny none (was draft)")
+
+    def test_a_store_that_was_begun_otherwise_goes_on_as_it_was_begun(
+        self, network: tuple[str, ...], capsys: Captured
+    ) -> None:
+        begun = ("--window", "variable", "--width", "4", "--no-links", "--keep-marks")
+        seeds = (SEED, f"{SITE}/docs/?utm_source=a")
+        assert main(["crawl", SEED, "--pages", "1", *begun, *network]) == 0
+        assert main(["crawl", *seeds, "--pages", "1", *network]) == 0
+        with reading(STORE) as connection:
+            assert tables.original(connection, 0) is None
+            known = [tables.url_of(connection, page) for page in range(8)]
+        assert seeds[1] in known
+        capsys.readouterr()
+        assert main(["crawl", "--links", "--pages", "1", *network]) == 2
+        assert "was begun with links False, not True" in capsys.readouterr().err
+        assert shown(capsys)["store.links"] == {"value": False, "from": "store"}
+
+    def test_fresh_starts_from_defaults_and_flags_alone(
+        self, web: Web, network: tuple[str, ...], capsys: Captured
+    ) -> None:
+        assert main(["crawl", *self.FIRST, *self.NAMED, *network]) == 0
+        again = (SEED, "--fresh", *network)
+        assert main(["crawl", *again, "--pages", "7"]) == 0
+        assert "servers do not know who you are" in capsys.readouterr().err
+        assert f"{OTHER}/" in web.asked
+        assert shown(capsys)["scope.scope"]["from"] == "default"
+
+    def test_a_dry_run_has_the_settings_of_the_store_and_keeps_nothing(
+        self, network: tuple[str, ...], capsys: Captured
+    ) -> None:
+        assert main(["crawl", *self.FIRST, *network]) == 0
+        before = STORE.read_bytes()
+        capsys.readouterr()
+        assert main(["crawl", "--dry-run", "--max-depth", "4", *network]) == 0
+        assert capsys.readouterr().out.startswith("scope  prefix\ndeny   draft\n")
+        assert STORE.read_bytes() == before
+        assert main(["crawl", SEED, "--dry-run", "--fresh", *network]) == 0
+        assert capsys.readouterr().out.startswith("scope  any\nknown  1 pages")
+
+    def test_the_demo_keeps_flags_and_nothing_of_its_own(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MINICRAWL_DENY", "x")
+        demo = ["crawl", "--demo", "--demo-pages", "100", "--pages", "20", "-q"]
+        assert main([*demo, "--scope", "host"]) == 0
+        assert main(demo) == 0
+        with reading(Path("data/demo.db")) as connection:
+            assert tables.settings(connection) == {"scope": "host"}
+        assert main([*demo, "--scope", "any"]) == 0
+        with reading(Path("data/demo.db")) as connection:
+            assert tables.settings(connection) == {"scope": "any"}
+
+
+class TestWhatIsShown:
+    def test_each_value_of_a_store_has_the_store_as_its_origin(
+        self, network: tuple[str, ...], capsys: Captured
+    ) -> None:
+        flags = ("--scope", "prefix", "--focus", "/a=2", "--max-depth", "3", "--pages", "1")
+        assert main(["crawl", SEED, "--store", "a.db", *flags, *network]) == 0
+        found = shown(capsys, "--store", "a.db", "--max-depth", "none")
+        assert found["scope.scope"] == {"value": "prefix", "from": "store"}
+        assert found["focus"] == {"value": {"/a": 2}, "from": "store"}
+        assert found["scope.max-depth"] == {"value": None, "from": "--max-depth"}
+        assert found["budget.pages"] == {"value": None, "from": "default"}
+        assert found["scope.deny"] == {"value": [], "from": "default"}
+        assert main(["config", "show", "--store", "a.db"]) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert ["scope", "=", '"prefix"', "#", "store"] in lines
+
+    def test_a_store_that_is_none_is_refused(self, capsys: Captured) -> None:
+        Path("letter.txt").write_text("dear reader, " * 99, encoding="utf-8")
+        assert main(["config", "show", "--store", "letter.txt"]) == 2
+        assert "letter.txt is no minicrawl store" in capsys.readouterr().err
+
+
+def keep(path: Path, settings: object) -> None:
+    """As another version would have left the store."""
+    with closing(Store.open(path)) as store:
+        counters = tables.counters(store.connection) | {tables.SETTINGS: settings}
+        store.commit(Batch(counters=counters))
+
+
+class TestAnotherVersion:
+    @pytest.mark.parametrize(
+        ("kept", "message"),
+        [
+            ({"scope": "planet"}, "scope = planet: must be one of any, domain, host, prefix"),
+            ({"max-depth": [1]}, "max-depth = [1]: must be a whole number from 0 on"),
+            ({"planets": True}, "planets: no such setting; the nearest is pages"),
+        ],
+    )
+    def test_what_cannot_be_read_is_refused_in_one_line_with_store_and_setting(
+        self, web: Web, network: tuple[str, ...], capsys: Captured, kept: object, message: str
+    ) -> None:
+        assert main(["crawl", SEED, "--pages", "1", *network]) == 0
+        keep(STORE, kept)
+        web.agents.clear()
+        for arguments in (["crawl", *network], ["config", "show"], ["crawl", "--dry-run"]):
+            capsys.readouterr()
+            assert main(arguments) == 2
+            assert capsys.readouterr().err == f"minicrawl: data/crawl.db:{message}\n"
+        assert not web.asked
+
+    def test_a_value_that_is_given_anew_takes_its_place(
+        self, network: tuple[str, ...], capsys: Captured
+    ) -> None:
+        assert main(["crawl", SEED, "--pages", "1", *network]) == 0
+        keep(STORE, {"scope": "planet"})
+        assert main(["crawl", "--scope", "host", "--pages", "1", *network]) == 0
+        assert shown(capsys)["scope.scope"] == {"value": "host", "from": "store"}
+
+    def test_a_store_of_an_earlier_minicrawl_keeps_what_its_last_run_wanted(
+        self, web: Web, network: tuple[str, ...], capsys: Captured
+    ) -> None:
+        assert main(["crawl", SEED, "--pages", "1", "--scope", "prefix", *network]) == 0
+        wishes = {"scope": "prefix", "deny": ["draft"], "max_depth": None, "allow_private": True}
+        with closing(Store.open(STORE)) as store:
+            counters = tables.counters(store.connection)
+            del counters[tables.SETTINGS]
+            store.commit(Batch(counters=counters | {tables.WISHES: wishes}))
+        capsys.readouterr()
+        assert main(["crawl", *network]) == 0
+        assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
+        assert len(said(capsys)) == 1  # servers do not know who we are
+        assert shown(capsys)["scope.deny"] == {"value": ["draft"], "from": "store"}
+
+    def test_settings_that_are_no_table_are_a_damaged_store(self, network: tuple[str, ...]) -> None:
+        assert main(["crawl", SEED, "--pages", "1", *network]) == 0
+        keep(STORE, ["scope"])
+        with pytest.raises(StoreError, match=r"data/crawl\.db is damaged \(settings are"):
+            Crawl([], Settings()).run()
+
+
+def killed_at_its_first_request(*arguments: str) -> None:
+    """By no request was an answer had, so that nothing was settled."""
+    with create_server(("127.0.0.1", 0)) as deaf:
+        place = ("--resolve", f"*=127.0.0.1:{deaf.getsockname()[1]}", "--allow-private")
+        with subprocess.Popen(
+            [sys.executable, "-m", "minicrawl", "crawl", "-q", *arguments, *place]
+        ) as process:
+            deaf.accept()[0].close()
+            process.kill()
+
+
+def test_what_was_given_survives_a_kill_before_anything_was_fetched(
+    network: tuple[str, ...], web: Web, capsys: Captured
+) -> None:
+    killed_at_its_first_request(SEED, "--scope", "host", "--contact", "me@a.example")
+    found = shown(capsys)
+    assert found["scope.scope"] == {"value": "host", "from": "store"}
+    assert found["politeness.contact"] == {"value": "me@a.example", "from": "store"}
+    killed_at_its_first_request("--deny", "draft", "--scope", "prefix")
+    found = shown(capsys)
+    assert found["scope.scope"] == {"value": "prefix", "from": "store"}
+    assert found["scope.deny"] == {"value": ["draft"], "from": "store"}
+    assert main(["crawl", *network]) == 0
+    assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
+    assert audit(STORE).is_whole
+
+
+class TestPython:
+    @staticmethod
+    def run(seeds: list[str], given: Loaded | Settings) -> list[Event]:
+        events: list[Event] = []
+        crawl = Crawl(seeds, given)
+        crawl.subscribe(events.append)
+        crawl.run()
+        return events
+
+    def test_a_value_that_equals_its_default_does_not_override_the_store(
+        self, web: Web, network: tuple[str, ...]
+    ) -> None:
+        always: dict[str, object] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
+        first = Settings.of(scope="prefix", robots=False, pages=1, **always)
+        self.run([SEED], first)
+        crawl = Crawl([], Settings.of(scope="any", robots=True, deny=["draft"], **always))
+        crawl.run()
+        assert crawl.settings.scope.scope == "prefix"
+        assert not crawl.settings.politeness.robots
+        assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
+
+    def test_what_load_was_given_counts_whatever_it_is(
+        self, web: Web, network: tuple[str, ...]
+    ) -> None:
+        always: dict[str, object] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
+        self.run([SEED], Settings.of(scope="prefix", **always))
+        events = self.run([], load({"scope": "any", **always}, {}, None))
+        notes = [event.text for event in events if isinstance(event, Noted)]
+        assert notes == ["scope any (was prefix): 3 pages wait again"]
+        assert {event.url for event in events if isinstance(event, Asked)} == OUTSIDE - {
+            f"{SITE}/blog"
+        }
+
+    def test_a_crawl_may_be_run_again_and_goes_on_as_it_was_told(
+        self, network: tuple[str, ...]
+    ) -> None:
+        always: dict[str, object] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
+        crawl = Crawl([SEED], Settings.of(scope="prefix", pages=2, **always))
+        crawl.run()
+        crawl.run()
+        assert crawl.settings.scope.scope == "prefix"
