@@ -56,7 +56,7 @@ LONGEST_LOOK_S = 0.02
 INTRODUCED_AT_ONCE = 1000
 """Pages of a sitemap that become known before anybody else has a turn."""
 GRACE_S = 5.0
-"""For what is under way when the crawl is stopped."""
+"""For what is under way when the crawl is stopped, or its time is over."""
 _GAVE_PLACE = Failed(kind=FailureKind.INTERRUPTED, detail="it gave its place to hosts that answer")
 _AT_ONCE = 0.0
 """A moment that has passed, by any loop's clock."""
@@ -165,7 +165,7 @@ class Crawler:
             reason = self._reason_to_end(now - began)
             if reason is None:
                 await self._wait(began)
-        await self._let_end(GRACE_S if self._stopping else None)
+        await self._let_end(GRACE_S if self._is_over(self._clock.now() - began) else None)
         return reason
 
     def _launch(self, turns: asyncio.TaskGroup) -> None:

@@ -84,7 +84,7 @@ def run(plan: Plan) -> Figures:
 
 async def _measured(plan: Plan) -> Figures:
     await _crawl(plan, [plan.warm_seed], Path(plan.store).with_name("warm.db"))
-    probe = _Probe()
+    probe = Probe()
     probing = asyncio.create_task(probe.watch())
     began = time.monotonic()
     reason = await _crawl(plan, plan.seeds, Path(plan.store))
@@ -95,7 +95,7 @@ async def _measured(plan: Plan) -> Figures:
         seconds=seconds,
         lag_p99_s=lags[len(lags) * 99 // 100],
         lag_most_s=lags[-1],
-        growth_bytes=_memory("VmHWM") - probe.memory_before,
+        growth_bytes=probe.growth_bytes,
         most_of_others_bytes=probe.most_of_others,
         reason=reason,
     )
@@ -116,12 +116,19 @@ async def _crawl(plan: Plan, seeds: list[str], store: Path) -> str:
     return str(await Crawl(seeds, settings).run_in_loop())
 
 
-class _Probe:
+class Probe:
+    """Watches the process that it is in."""
+
     def __init__(self) -> None:
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-        self.memory_before = _memory("VmRSS")
+        self.memory_before = memory("VmRSS")
         self.lags_s: list[float] = []
         self.most_of_others = 0
+
+    @property
+    def growth_bytes(self) -> int:
+        """The peak over what there was before."""
+        return memory("VmHWM") - self.memory_before
 
     async def watch(self) -> None:
         while True:
@@ -144,12 +151,12 @@ def _others() -> list[int]:
 
 def _peak_of(pid: int) -> int:
     try:
-        return _memory("VmHWM", pid)
+        return memory("VmHWM", pid)
     except (FileNotFoundError, ProcessLookupError, StopIteration):
         return 0  # it has just ended
 
 
-def _memory(name: str, pid: int | str = "self") -> int:
+def memory(name: str, pid: int | str = "self") -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 

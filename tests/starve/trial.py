@@ -1,0 +1,122 @@
+"""One crawl among hostile hosts, in a process of its own, and what healthy hosts got of it."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from minicrawl import Crawl, Settings
+from tests.hostile.trial import Probe
+from tests.starve.attacks import ATTACKS
+from tests.starve.server import HEALTHY, WARM
+
+HEALTHY_HOSTS = 20
+DELAY_S = 1.0
+_WARM_S = 1.0
+_SPARE_S = 60.0
+"""For a process to start and to end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """What healthy hosts got, and what it cost."""
+
+    requests: int
+    silence_s: float
+    turn_s: float
+    growth_bytes: int
+    others_bytes: int
+
+
+def run(attack: str, hostile: int, *, workers: int, seconds: float) -> Figures:
+    """A crawl of so many seconds."""
+    with _serving(attack) as (server, port), TemporaryDirectory() as folder:
+        healthy = [f"http://{HEALTHY}{n}.test/" for n in range(HEALTHY_HOSTS)]
+        # Pages of one host that say the same are put aside in the end: so each has many seeds.
+        evil = [
+            f"http://hostile{n}.test/{seed or ''}" for n in range(hostile) for seed in range(50)
+        ]
+        plan = {
+            "seeds": healthy + evil,
+            "settings": {
+                "resolve": f"*=127.0.0.1:{port}",
+                "delay": DELAY_S,
+                "address_delay": 0,
+                "per_address": 1000,
+                "for_": seconds,
+                "workers": workers,
+                "store": str(Path(folder, "crawl.db")),
+                **ATTACKS[attack].settings,
+            },
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.starve.trial"],
+            input=json.dumps(plan),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds + _SPARE_S,
+        )
+        if done.returncode or done.stderr:
+            raise AssertionError(done.stderr)
+        own = json.loads(done.stdout)
+        asked, _ = server.communicate(timeout=_SPARE_S)
+    times = json.loads(asked)
+    return Figures(
+        requests=sum(map(len, times.values())),
+        silence_s=max(_silence_s(mine, own["ended"]) for mine in times.values()),
+        **own["cost"],
+    )
+
+
+def _silence_s(asked: list[float], ended: float) -> float:
+    """The longest pause between two requests to a host, or before the end."""
+    return max(later - sooner for sooner, later in pairwise([*asked, max(ended, asked[-1])]))
+
+
+@contextmanager
+def _serving(attack: str) -> Iterator[tuple["subprocess.Popen[str]", int]]:
+    command = [sys.executable, "-m", "tests.starve.server", attack]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, **pipes) as server:  # type: ignore[call-overload]
+        try:
+            yield server, int(server.stdout.readline())
+        finally:
+            server.kill()
+
+
+# ---------------------------------------------------------------- the crawl's own process
+
+
+async def _measured(plan: dict[str, Any]) -> dict[str, Any]:
+    """A little crawl goes first, so that what any crawl loads does not count."""
+    settings = plan["settings"]
+    warm = settings | {"for_": _WARM_S, "store": settings["store"] + "-warm", "delay": 0}
+    await Crawl([f"http://{WARM}.test/"], Settings.of(**warm)).run_in_loop()
+    probe = Probe()
+    probing = asyncio.create_task(probe.watch())
+    ends = time.monotonic() + settings["for_"]
+    await Crawl(plan["seeds"], Settings.of(**settings)).run_in_loop()
+    probing.cancel()
+    cost = Figures(
+        requests=0,
+        silence_s=0,
+        turn_s=max(probe.lags_s),
+        growth_bytes=probe.growth_bytes,
+        others_bytes=probe.most_of_others,
+    )
+    own = asdict(cost)
+    del own["requests"], own["silence_s"]
+    return {"ended": min(ends, time.monotonic()), "cost": own}
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(asyncio.run(_measured(json.load(sys.stdin)))))
