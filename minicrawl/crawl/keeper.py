@@ -31,7 +31,7 @@ from minicrawl.opic.steps import Plan
 from minicrawl.store import columns, tables
 from minicrawl.store.columns import Numbers
 from minicrawl.store.reader import hold, let_go
-from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, StepRow
+from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, StepRow, UrlRow
 from minicrawl.store.writer import Store
 
 COMMIT_EVERY_S = 0.1
@@ -40,6 +40,9 @@ TRY_AGAIN_S = 5.0
 STEPS_A_BATCH = 1000
 MOST_STEPS = 10 * STEPS_A_BATCH
 """That may wait to be written. They are in memory: the crawl is no faster than its disk."""
+URLS_A_BATCH = 20_000
+MOST_URLS = 10 * URLS_A_BATCH
+"""The same for new URLs, of which a page may bring ten thousand."""
 CHANGES_A_CHECKPOINT = 500_000
 MOST_CHANGES = 2_000_000
 """Beyond that the moment in which they are copied would be felt."""
@@ -63,7 +66,7 @@ class Keeper:
         self._closed = Batch()
         self._unwritten: deque[Callable[[], None]] = deque()
         self._spendings: dict[int, Spending] = {}
-        self._urls: dict[int, str] = {}
+        self._urls: dict[int, UrlRow] = {}
         self._documents: dict[int, DocumentRow] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._foresight = Foresight(store.path)
@@ -84,15 +87,17 @@ class Keeper:
         meeting = self.frontier.meet(urls, depth, foreseen)
         self._open.hosts += meeting.hosts
         self._open.urls += meeting.urls
-        origins = self.frontier.origins
-        new = {row.id: origins[row.host] + row.path for row in meeting.urls}
-        self._urls |= new
+        self._urls |= {row.id: row for row in meeting.urls}
+        if len(self._open.urls) >= URLS_A_BATCH:
+            self._full.set()
         if originals:
             written = dict(originals)
-            self._open.originals += [
-                (page, written[url]) for page, url in new.items() if url in written
-            ]
+            new = ((row.id, self._url(row)) for row in meeting.urls)
+            self._open.originals += [(page, written[url]) for page, url in new if url in written]
         return meeting
+
+    def _url(self, row: UrlRow) -> str:
+        return self.frontier.origins[row.host] + row.path
 
     async def foresee(self, urls: Iterable[str]) -> Pages:
         """The pages of those that are known; while the store is asked others have their turn."""
@@ -165,8 +170,10 @@ class Keeper:
 
     def url_of(self, page: int) -> str:
         """The URL of a page, be it on its way to the store."""
-        met = self.frontier.url_of(page) or self._urls.get(page)
-        return met or tables.url_of(self._reader, page)
+        if met := self.frontier.url_of(page):
+            return met
+        new = self._urls.get(page)
+        return tables.url_of(self._reader, page) if new is None else self._url(new)
 
     def urls_of(self, pages: Sequence[int]) -> Iterator[str]:
         """The URLs of pages that earlier runs left, in the order of their ids."""
@@ -178,7 +185,7 @@ class Keeper:
         rows = tables.paths(self._reader, pages)
         found = {page: origins[host] + path for page, host, path in rows}
         if len(found) < len(pages):
-            found |= {page: new[page] for page in pages if page in new}
+            found |= {page: self._url(new[page]) for page in pages if page in new}
         return found
 
     def document(self, page: int) -> DocumentRow | None:
@@ -262,7 +269,8 @@ class Keeper:
     @property
     def takes_more(self) -> bool:
         """Whether more may happen, or the disk must catch up first."""
-        return self.has_room and len(self._open.steps) < MOST_STEPS
+        few = len(self._open.steps) < MOST_STEPS and len(self._open.urls) < MOST_URLS
+        return self.has_room and few
 
     def finish(self) -> None:
         """Nothing more will happen: make it all safe."""

@@ -1,9 +1,10 @@
 """The URLs that were met last, with their pages, in few bytes each; the store knows the others.
 
 Laws: a page has a URL only if that equals the one that was put, to the last byte; the room is
-bounded, whatever is met. The bytes lie in a ring, where new ones take the place of the oldest: of
-what is left of an older line the beginning is gone, and that is what every look asks for. Origins,
-which many pages share, are not in it: whoever has the pages knows them.
+bounded, whatever is met, and a URL that is very long is left to the store. The bytes lie in a ring,
+where new ones take the place of the oldest: of what is left of an older line the beginning is gone,
+and that is what every look asks for. Origins, which many pages share, are not in it: whoever has
+the pages knows them.
 
 line    the path of a URL and its page, each behind a byte that no text has
 place   where the line of a page begins; pages that are far apart share one, and the last has it
@@ -14,6 +15,8 @@ from collections.abc import Callable, Iterable
 
 ROOM = 1 << 26
 """Bytes: lines of one and a half million URLs whose paths have 35 letters, one million if 55."""
+LONGEST = 512
+"""Characters: few would fill the ring, and few people link to them."""
 PLACES = 1 << 21
 """More than there are lines: most pages have one to themselves."""
 
@@ -53,6 +56,8 @@ class Lately:
         """These URLs were met, of these pages."""
         ring, places, begin = self._ring, self._places, self._next
         for url, page in urls:
+            if len(url) > LONGEST:
+                continue
             line = _line(url[len(self._origin_of(page)) :], page)
             end = begin + len(line)
             if end > ROOM:

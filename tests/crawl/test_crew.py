@@ -8,12 +8,13 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from minicrawl.config import Settings
 from minicrawl.crawl import crew
-from minicrawl.crawl.crew import PATIENCE_S, Post, WorkerLost
+from minicrawl.crawl.crew import PATIENCE_S, Post, WorkerLost, WorkerProcess
 from minicrawl.crawl.visiting import Charge
 from minicrawl.crawl.worker import Wish
 from minicrawl.model import Request
@@ -72,6 +73,40 @@ def test_a_worker_that_is_killed_loses_what_it_was_asked_for_and_another_takes_i
                 await holder.ask(Wish.LIVE, None)
             assert post.holder is not holder
             assert await post.holder.ask(Wish.LOCATE, PLACE) == "127.0.0.1"
+
+    manned(work)
+
+
+def stopped_at_work(pid: int, holder: WorkerProcess) -> bool:
+    """The process stands still in the midst of a question; if it was at none it goes on."""
+    os.kill(pid, signal.SIGSTOP)
+    while "T (stopped)" not in Path(f"/proc/{pid}/status").read_text():
+        pass
+    if holder._mark.question:
+        return True
+    os.kill(pid, signal.SIGCONT)
+    return False
+
+
+def test_of_all_that_a_worker_was_asked_what_it_was_busy_with_is_to_blame() -> None:
+    """It reads pages that take a while, and another host is silent."""
+    body = b"<title>A</title>" + b"<a href=/x>" * 20_000
+
+    async def work(post: Post) -> None:
+        async with wire(SILENCE) as silent, wire(answer(body)) as server:
+            pid, holder = await pid_of(post), post.holder
+            innocent = asyncio.create_task(holder.ask(Wish.VISIT, Request(url=silent.url())))
+            while not silent.asked:
+                await asyncio.sleep(0)
+            guilty = asyncio.create_task(holder.ask(Wish.VISIT, Request(url=server.url())))
+            while not stopped_at_work(pid, holder):
+                if guilty.done():
+                    guilty = asyncio.create_task(holder.ask(Wish.VISIT, Request(url=server.url())))
+                await asyncio.sleep(0)
+            os.kill(pid, signal.SIGKILL)
+            lost = await asyncio.gather(innocent, guilty, return_exceptions=True)
+        assert all(isinstance(one, WorkerLost) for one in lost)
+        assert [one.is_to_blame for one in lost if isinstance(one, WorkerLost)] == [False, True]
 
     manned(work)
 

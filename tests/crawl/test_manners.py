@@ -15,10 +15,11 @@ from minicrawl.crawl.manners import MOST_REDIRECTS, Manners
 from minicrawl.crawl.politeness import Hosts
 from minicrawl.crawl.visiting import Charge, Visitor
 from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused, Request, State, Unchanged
+from minicrawl.ports import Timed
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.web import sitemaps
-from minicrawl.web.robots import FORBID_ALL
+from minicrawl.web.robots import FORBID_ALL, Rules
 from tests.crawl.fakes import (
     Answer,
     FakeClock,
@@ -546,3 +547,50 @@ def test_what_is_asked_of_a_host_is_counted(path: Path) -> None:
     _, run = crawl_with(FORBIDDING, path)
     assert run.keeper.counted("requests") == 1
     assert run.keeper.counted("wire_bytes") == FORBIDDING.wire_bytes
+
+
+# ---------------------------------------------------------------- long rules
+
+LONG = "User-agent: *\n" + "".join(f"Disallow: /{n}/\n" for n in range(5000))
+
+
+def test_long_rules_that_were_kept_are_read_apart_from_the_loop(path: Path) -> None:
+    pages = web_of({f"{A}/": ["/1/x", "/a", "/b"], f"{A}/a": [], f"{A}/b": []})
+    web = FakeWeb(pages | {ROBOTS: text(LONG)})
+    crawl(web, path, f"{A}/", pages=1)
+    recalled: list[str] = []
+
+    again = FakeWeb(pages | {ROBOTS: text(LONG)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rules, "from_text", staticmethod(recalled.append))
+        run = crawl(again, path, f"{A}/")
+    assert recalled == []
+    assert run.states[f"{A}/1/x"] is State.ROBOTS
+    assert run.states[f"{A}/a"] is State.FETCHED
+    assert ROBOTS not in [visit.url for visit in again.visits]
+
+
+def test_long_rules_are_still_kept_after_a_host_was_struck(path: Path) -> None:
+    pages: dict[str, Answer] = web_of({f"{A}/": ["/1/x", "/a"]})
+    pages[f"{A}/a"] = in_turn(failed(FailureKind.THROTTLED, retry_after="60"), html())
+    web = FakeWeb(pages | {ROBOTS: text(LONG)})
+    crawl(web, path, f"{A}/")
+    with reading(path) as connection:
+        row = tables.host(connection, 0)
+    assert row is not None
+    assert row.robots == Rules.from_text(LONG).text()
+
+
+def test_long_rules_that_are_too_much_are_asked_for_anew(path: Path) -> None:
+    pages = web_of({f"{A}/": ["/a"], f"{A}/a": []})
+    crawl(FakeWeb(pages | {ROBOTS: text(LONG)}), path, f"{A}/", pages=1)
+    again = FakeWeb(pages | {ROBOTS: text("")})
+
+    async def too_much(*_: object) -> Timed[Any]:
+        return Timed(Failed(kind=FailureKind.TOO_LARGE))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Visitor, "recalled", too_much)
+        run = crawl(again, path, f"{A}/")
+    assert run.states[f"{A}/a"] is State.FETCHED
+    assert ROBOTS in [visit.url for visit in again.visits]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.config import Politeness
-from minicrawl.crawl.politeness import Hosts
-from minicrawl.model import FailureKind, State
+from minicrawl.config import Politeness, Settings
+from minicrawl.crawl.politeness import Hosts, address_delay, hosts_of
+from minicrawl.model import Failed, FailureKind, Page, State, Unchanged
 from minicrawl.web.robots import Rules
 
 HOST, OTHER, THIRD = 0, 1, 2
@@ -355,3 +355,127 @@ def test_whatever_happens_limits_and_delays_are_kept_and_nobody_is_forgotten(
         mine = [(began, ends) for other, began, ends in town.requests if other == host]
         for (began, ends), (next_one, _) in pairwise(mine):
             assert next_one >= (ends if per_host == 1 else began) + delay_s
+
+
+# ---------------------------------------------------------------- the pace of an address
+
+
+def paced(*hosts: int, **settings: Any) -> Polite:
+    polite = Polite(**{"delay_s": 0, "per_address": 8, "address_delay_s": 0.5, **settings})
+    for host in hosts:
+        polite.hosts.found_at(host, "192.0.2.1")
+    return polite
+
+
+def test_requests_to_one_address_begin_a_pause_apart_whatever_the_names() -> None:
+    polite = paced(HOST, OTHER, THIRD)
+    polite.hosts.begin(HOST, 0)
+    assert not polite.hosts.has_room(OTHER, 0.4)
+    assert not polite.hosts.has_room(THIRD, 0.4)
+    assert polite.hosts.next_wake() == 0.5
+    assert polite.told(0.4) == []
+    assert polite.told(0.5) == [OTHER]
+    assert polite.hosts.has_room(OTHER, 0.5)
+    polite.hosts.begin(OTHER, 0.5)
+    assert polite.told(0.9) == []
+    assert polite.hosts.next_wake() == 1.0
+    assert polite.told(1.0) == [THIRD]
+    assert polite.hosts.next_wake() is None
+
+
+def test_whoever_is_let_in_and_does_not_go_keeps_nobody_from_it() -> None:
+    polite = paced(HOST, OTHER, THIRD)
+    polite.hosts.begin(HOST, 0)
+    for host in (OTHER, THIRD):
+        polite.hosts.has_room(host, 0)
+    assert polite.told(0.5) == [OTHER]
+    assert polite.told(0.5) == [THIRD]
+
+
+def test_without_a_pause_an_address_takes_as_many_at_once_as_it_may() -> None:
+    polite = paced(HOST, OTHER, address_delay_s=0)
+    polite.hosts.begin(HOST, 0)
+    assert polite.hosts.has_room(OTHER, 0)
+
+
+@pytest.mark.parametrize(
+    ("delay_s", "address", "pause_s"),
+    [
+        (1, "192.0.2.1", 0.1),
+        (1, "127.0.0.1", 0.1),
+        (1, "203.0.113.9", 0.1),
+        (0, "192.0.2.1", 0.1),
+        (0, "127.0.0.7", 0),
+        (0, "::1", 0),
+        (0, "203.0.113.9", 0),
+        (0, "no address", 0.1),
+    ],
+)
+def test_only_ones_own_addresses_are_asked_at_any_pace_and_only_without_a_delay(
+    delay_s: float, address: str, pause_s: float
+) -> None:
+    pause_of = address_delay(Politeness(delay_s=delay_s), ["203.0.113.9"])
+    assert pause_of(address) == pause_s
+
+
+def test_addresses_of_which_nothing_is_wanted_any_more_are_forgotten() -> None:
+    polite = Polite(delay_s=0, address_delay_s=0.5)
+    for host in range(5000):
+        polite.hosts.found_at(host, f"192.0.2.{host}")
+        polite.hosts.has_room(host, host)
+        polite.hosts.begin(host, host)
+        polite.hosts.end(host, host)
+    assert len(polite.hosts._addresses) < 2000
+
+
+# ---------------------------------------------------------------- what a host costs
+
+
+def test_a_host_that_costs_more_than_others_waits_longer() -> None:
+    polite = Polite(delay_s=1)
+    for host in (OTHER, THIRD):
+        polite.hosts.charge(host, 0.0005, 0)
+    polite.request(HOST, 0, 1)
+    polite.hosts.charge(HOST, 2.002, 1)
+    assert not polite.hosts.may_be_asked(HOST, 4.9)
+    assert polite.hosts.may_be_asked(HOST, 5.1)
+    assert polite.hosts.may_be_asked(OTHER, 1)
+    polite.hosts.charge_unasked(HOST, 100_000, 6)
+    assert polite.hosts.may_be_asked(HOST, 6 + Politeness().max_pause_s)
+
+
+def test_a_host_is_not_asked_while_a_large_body_of_it_is_read() -> None:
+    polite = Polite(delay_s=1)
+    polite.hosts.begin(HOST, 0)
+    polite.hosts.begin_reading(HOST)
+    polite.hosts.end(HOST, 1)
+    assert polite.told(10) == []
+    assert not polite.hosts.may_be_asked(HOST, 10)
+    polite.hosts.end_reading(HOST, 10)
+    assert polite.told(10) == [HOST]
+
+
+def test_ports_of_a_name_are_one_host() -> None:
+    origins = ["http://a.example", "https://a.example:8443", "http://b.example"]
+    hosts = hosts_of(Settings.of(delay=1), origins, lambda _: None)
+    hosts.begin(0, 0)
+    assert not hosts.may_be_asked(1, 5)
+    assert hosts.may_be_asked(2, 5)
+
+
+def test_who_did_not_answer_in_time_does_not_answer() -> None:
+    hosts = Polite().hosts
+    page = Page(status=200, headers={}, body=b"")
+    assert not hosts.answers(HOST)
+    for heard, answers in (
+        (Failed(kind=FailureKind.RESET), False),
+        (Failed(kind=FailureKind.NOT_FOUND), True),
+        (Failed(kind=FailureKind.RESET), True),
+        (Failed(kind=FailureKind.TIMEOUT), False),
+        (page, True),
+        (page._replace(cut=FailureKind.TIMEOUT), False),
+        (Unchanged(), True),
+        (Failed(kind=FailureKind.DNS), False),
+    ):
+        hosts.heard(HOST, heard)
+        assert hosts.answers(HOST) is answers

@@ -194,7 +194,7 @@ def test_what_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
         hand = Hand()
         desk = Desk(hand)
         hand.answers.extend((WorkerLost(is_to_blame=False), WorkerLost()))
-        kinds: list[str] = await asyncio.gather(desk.visit(A), desk.visit(f"{A}1"))
+        kinds = list(await asyncio.gather(desk.visit(A), desk.visit(f"{A}1")))
         assert kinds == [FailureKind.INTERRUPTED, FailureKind.LOST]
         await asyncio.gather(desk.visit(A), desk.visit(f"{A}1"))
         assert desk.apart.urls == [f"{A}1"]
