@@ -27,7 +27,7 @@ from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
 from minicrawl.crawl.leasing import Lease, Leasing
 from minicrawl.crawl.manners import Manners
 from minicrawl.crawl.places import Place, Places
-from minicrawl.crawl.politeness import hosts_of
+from minicrawl.crawl.politeness import Rank, hosts_of
 from minicrawl.crawl.reopening import LAST_AT, reopen
 from minicrawl.crawl.replays import Replays
 from minicrawl.crawl.settling import Settler, Waiting
@@ -292,7 +292,7 @@ class Crawler:
             aside = self._aside(lease, now)
             if aside is not None:
                 self._settle_unasked(lease, aside, now, began)
-            elif self._must_wait(lease.host, now):
+            elif self._must_wait(lease, now):
                 self._leasing.give_back(lease)
             else:
                 return self._turn_of(lease, now, thread_time() - began)
@@ -301,14 +301,19 @@ class Crawler:
         self._news.set()
         return None
 
-    def _must_wait(self, host: int, now: float) -> bool:
+    def _must_wait(self, lease: Lease, now: float) -> bool:
         """Whether the host may not be asked now; it is resumed when it may."""
-        if host in self._learning or not self.hosts.has_room(host, now):
+        host = lease.host
+        if host in self._learning or not self.hosts.has_room(host, now, self._rank(lease)):
             return True
         if not self._is_due(host, now):
             self.hosts.resume_when_ready(host, now)
             return True
         return not (self.hosts.answers(host) or self._places.has_room_for_silent(host))
+
+    def _rank(self, lease: Lease) -> Rank:
+        """Richer pages are first at their address, and of equal ones those of hosts we know."""
+        return -self._leasing.order.keys[lease.page], not self._manners.are_known(lease.host)
 
     def _turn_of(self, lease: Lease, now: float, cost_s: float) -> Coroutine[None, None, None]:
         host = lease.host
@@ -316,7 +321,7 @@ class Crawler:
         if not self._manners.are_known(host):
             self._leasing.give_back(lease)
             self._learning.add(host)
-            return self._learn(host, place)
+            return self._learn(host, place, self._rank(lease))
         self._pages_under_way += 1
         self.hosts[host].pages += not lease.again
         self._traps.asks(host, again=lease.again)
@@ -388,12 +393,12 @@ class Crawler:
 
     # ------------------------------------------------------------ turns
 
-    async def _learn(self, host: int, place: Place) -> None:
+    async def _learn(self, host: int, place: Place, rank: Rank) -> None:
         """The turn of a host: where it is, and how it wants to be asked."""
         try:
             if not await self._manners.locate(host) or self._manners.are_known(host):
                 return
-            if self.hosts.has_room(host, self._clock.now()):
+            if self.hosts.has_room(host, self._clock.now(), rank):
                 await self._manners.learn(host, self._tell, self._introduce)
         finally:
             self._places.leave(place)

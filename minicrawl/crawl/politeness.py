@@ -7,6 +7,7 @@ the names; trouble doubles the pause, success halves what is left of it. Origins
 whatever their schemes and ports, share requests and pauses, but no trouble. What a host costs more
 than others delays it (see `fairness`).
 
+rank     of several hosts that wait for one address the one with the least rank is next
 guest    whoever asks a host in the turn of another one: it goes before the host's own pages
 strike   a failure that counts against the host: it did not answer, or asked us to slow down
 down     a host with `max_strikes`: for `max_pause_s` its pages are settled without asking
@@ -17,7 +18,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from ipaddress import ip_address
-from itertools import islice
+from itertools import count
 from math import inf
 
 from minicrawl.config import Politeness, Settings
@@ -28,6 +29,9 @@ from minicrawl.web import urls
 from minicrawl.web.robots import Rules
 
 FIRST_PAUSE_S = 1.0
+
+Rank = tuple[float, bool]
+FIRST: Rank = (-inf, False)
 _SILENCE = frozenset((FailureKind.DNS, FailureKind.CONNECT, FailureKind.TIMEOUT))
 """Who fails so may hold a connection for long, and gives nothing for it."""
 _NO_ANSWER = frozenset(
@@ -98,8 +102,21 @@ class _Address:
     delay_s: float
     free_at: float = 0.0
     in_use: int = 0
-    waiting: dict[int, None] = field(default_factory=dict)  # each host once, in its order
+    waiting: set[int] = field(default_factory=set)
+    line: list[tuple[Rank, int, int]] = field(default_factory=list)  # a heap of them
     has_alarm: bool = False
+
+    def wait(self, host: int, rank: Rank, number: int) -> None:
+        """Who waits already keeps its rank."""
+        if host not in self.waiting:
+            self.waiting.add(host)
+            heappush(self.line, (rank, number, host))
+
+    def let_in(self, most: int) -> list[int]:
+        """The next ones wait no longer."""
+        hosts = [heappop(self.line)[2] for _ in range(min(most, len(self.line)))]
+        self.waiting.difference_update(hosts)
+        return hosts
 
 
 AddressDelay = Callable[[str], float]
@@ -146,6 +163,7 @@ class Hosts:
         self._addresses: dict[str, _Address] = {}
         self._most_addresses = _FEWEST_ADDRESSES
         self._wakes: list[tuple[float, int]] = []
+        self._numbers = count()
         self._alarms: list[tuple[float, str]] = []  # when an address may be asked again
         self._guests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
         self._vacant: set[str] = set()  # addresses that have room, and hosts that wait for it
@@ -185,7 +203,7 @@ class Hosts:
         if kind not in _NO_ANSWER:
             self[host].pace.answers = kind not in _SILENCE
 
-    def has_room(self, host: int, now: float) -> bool:
+    def has_room(self, host: int, now: float, rank: Rank = FIRST) -> bool:
         """Whether its address takes one more request; if not, the host is told when it does."""
         name = self[host].address
         if name is None:
@@ -193,7 +211,7 @@ class Hosts:
         address = self._address(name, now)
         if address.in_use < self._politeness.per_address and address.free_at <= now:
             return True
-        address.waiting[host] = None
+        address.wait(host, rank, next(self._numbers))
         self._set_alarm(name, address, now)
         return False
 
@@ -368,8 +386,7 @@ class Hosts:
         """As many as there is room for. Who is let in may not go: then the next ones are."""
         address = self._addresses[name]
         room = self._politeness.per_address - address.in_use if address.free_at <= now else 0
-        for host in list(islice(address.waiting, min(room, 1) if address.delay_s else room)):
-            del address.waiting[host]
+        for host in address.let_in(min(room, 1) if address.delay_s else room):
             self.resume_when_ready(host, now)
         if not room or not address.waiting:
             self._vacant.discard(name)
