@@ -64,7 +64,8 @@ class Line(asyncio.BufferedProtocol):
         heard += self._room[:nbytes]
         begin = 0
         while (end := _end_of_message(heard, begin)) <= len(heard):
-            message = pickle.loads(heard[begin + _SIZE_BYTES : end])
+            with memoryview(heard)[begin + _SIZE_BYTES : end] as packed:  # a large one is not copied
+                message = pickle.loads(packed)
             begin = end
             self._hear(message)
         del heard[:begin]
