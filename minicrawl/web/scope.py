@@ -4,8 +4,8 @@ Law: the answer depends on the rules and the URL alone, so that it never changes
 A URL may be fetched if it is within reach of the seeds, matches one of `allow` where there are
 any, matches none of `deny`, and its name does not say that it is no page.
 
-reach      any | domain: the same site as a seed | host: the same host name |
-           prefix: at or below the folder of a seed, http and https alike
+reach      any | domain: the same site as a seed, of an address that address alone |
+           host: the same host name | prefix: at or below the folder of a seed, http and https alike
 """
 
 import re
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from minicrawl.errors import UsageError
-from minicrawl.web.sites import site
+from minicrawl.web.sites import is_address, site
 from minicrawl.web.urls import host
 
 _ENDINGS = """
@@ -53,8 +53,13 @@ def _anywhere(_: Iterable[str]) -> Reach:
 
 
 def _on_a_site(seeds: Iterable[str]) -> Reach:
-    sites = {site(host(url)) for url in seeds}
-    return lambda url: site(host(url)) in sites
+    domains = {_domain(host(url)) for url in seeds}
+    return lambda url: _domain(host(url)) in domains
+
+
+def _domain(name: str) -> str:
+    """Who names one address did not ask for its neighbours."""
+    return name if is_address(name) else site(name)
 
 
 def _on_a_host(seeds: Iterable[str]) -> Reach:
