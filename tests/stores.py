@@ -69,11 +69,11 @@ class HandCrawl:
         )
         return page
 
-    def moved(self, url: str, target: str, state: State = State.MOVED) -> int:
+    def moved(self, url: str, target: str, state: State = State.MOVED, amount: int = 0) -> int:
         """The page stands for another one."""
         page = self.page(url)
         (end,), born = self._meet([target], self.frontier.depth[page])
-        self._do(Step(Kind.FORWARD, page, born, Spending([end])), state)
+        self._do(Step(Kind.FORWARD, page, born, Spending([end]), amount), state)
         self._fetched(page, "moved", 301)
         return page
 
@@ -87,6 +87,10 @@ class HandCrawl:
     def replay(self, pages: Sequence[int]) -> None:
         """These pages spend once more."""
         self._do(Step(Kind.REPLAY, spending=Spending(sorted(pages))))
+
+    def reopen(self, pages: Sequence[int]) -> None:
+        """These pages wait again."""
+        self._do(Step(Kind.REOPEN, spending=Spending(sorted(pages))))
 
     def page(self, url: str) -> int:
         """The id of a page that is known."""

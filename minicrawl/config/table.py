@@ -446,8 +446,8 @@ TABLE = (
         "site_pages",
         "site-pages",
         kinds.optional(kinds.whole(1)),
-        "The same for all hosts of a registrable domain; links from other sites count, and a host "
-        "as much as ten pages.",
+        "The same for all hosts of a registrable domain, or of a network of addresses; links from "
+        "other sites count, and a host as much as ten pages. Hosts at one address share as many.",
     ),
     # ------------------------------------------------------------ what stays
     Setting(STORE, "store", "store", kinds.FILE, "The file that keeps the crawl."),

@@ -28,8 +28,9 @@ from minicrawl.model import Originals, State
 from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.steps import Plan
-from minicrawl.store import columns, tables
+from minicrawl.store import columns, questions, tables
 from minicrawl.store.columns import Numbers
+from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import hold, let_go
 from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, StepRow, UrlRow
 from minicrawl.store.writer import Store
@@ -215,6 +216,13 @@ class Keeper:
     def documents(self) -> Iterator[DocumentRow]:
         """Every page that was read in earlier runs."""
         return tables.all_documents(self._reader)
+
+    def spendings(self) -> Iterator[Spendings]:
+        """Where the cash of each page went when it was spent last in earlier runs."""
+        saved = columns.whole(columns.frontier(self._reader, "spent"), "spent")
+        last = self.frontier.spent.of_all(len(self.frontier), saved)
+        for block in questions.spendings(self._reader):
+            yield block.only(last[block.pages] == block.seqs)
 
     def contents(self) -> Iterator[tuple[Numbers, Numbers]]:
         """The pages that were read in earlier runs, and the hashes of their bodies."""

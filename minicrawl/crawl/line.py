@@ -64,7 +64,7 @@ class Line(asyncio.BufferedProtocol):
         heard += self._room[:nbytes]
         begin = 0
         while (end := _end_of_message(heard, begin)) <= len(heard):
-            with memoryview(heard)[begin + _SIZE_BYTES : end] as packed:  # a large one is not copied
+            with memoryview(heard)[begin + _SIZE_BYTES : end] as packed:  # not a copy
                 message = pickle.loads(packed)
             begin = end
             self._hear(message)

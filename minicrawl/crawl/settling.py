@@ -3,7 +3,8 @@
 Laws: a turn ends with exactly one step, or the page waits again. Whatever became known by it waits
 from then on; whoever was given cash may have moved up.
 
-contents     the first page with this content; a later one with the same is its alias
+contents     the page with this content that is itself; others with the same are its aliases. Thin
+             pages are those of their hosts alone: other hosts have pages that say as little
 hops         how many redirects led to a page
 wait again   pages that were put aside, some of them after they had been read
 """
@@ -34,6 +35,7 @@ from minicrawl.store.columns import Numbers
 from minicrawl.store.records import DocumentRow
 
 _MASK = (1 << 64) - 1
+_SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
 
 
 @dataclass(slots=True)
@@ -67,13 +69,21 @@ class Settler:
     def know_contents(self, pages: Numbers, contents: Numbers) -> None:
         """Contents that an earlier run met; an alias has that of another page."""
         states = self._frontier.states()[pages]
-        first = states != State.ALIAS
-        self.contents.put_all(contents[first].view(np.uint64), pages[first].astype(np.uint32))
+        itself = states != State.ALIAS
+        originals, codes = pages[itself], contents[itself].view(np.uint64)
+        _, firsts = np.unique(codes, return_index=True)
+        is_first = np.zeros(len(codes), dtype=np.bool_)
+        is_first[firsts] = True
+        # The others are thin, or many hosts would stand under one code.
+        hosts = np.frombuffer(self._frontier.host_of, dtype=np.uint32)[originals]
+        codes = np.where(is_first, codes, codes ^ hosts * np.uint64(_SPREAD))
+        self.contents.put_all(codes, originals.astype(np.uint32))
         self._wait_again.update(pages[states == State.UNREAD].tolist())
 
     def be_ready(self) -> None:
         """All contents are known: what must be done once is done now, not while a crawl waits."""
         self.contents.let_in()
+        self._traps.copies.recall(self._keeper.spendings())
 
     def settle(self, page: int, url: str, ending: Ending, today: float) -> End | None:
         """What the page is from now on; None if it waits again."""
@@ -94,6 +104,7 @@ class Settler:
         """The page hands all it has to the virtual page."""
         self.hops.pop(page, None)
         self._wait_again.discard(page)
+        self._traps.copies.is_itself(page)
         self._do(Step(Kind.DEAD_END, page), state, ())
         return state
 
@@ -136,12 +147,20 @@ class Settler:
         reading = read.reading
         self.hops.pop(page, None)
         self._describe(page, read.page, reading, today)
-        first = self._first_with(reading.content, page)
+        first = self._first_with(reading, page)
         is_barren = self._traps.read(page, url, reading, first)
-        if first is not None:
-            self._note_mirror(page, first)
-            _, new = self._meet(page, read, is_barren)
-            return self._forward(page, State.ALIAS, first, new)
+        if first is None:
+            return self._be_itself(page, url, read, is_barren)
+        if self._traps.copies.is_better(page, first):
+            state = self._be_itself(page, url, read, is_barren)
+            self._replace(first, page, reading.content)
+            return state
+        self._note_mirror(page, first)
+        _, new = self._meet(page, read, is_barren)
+        return self._forward(page, State.ALIAS, first, new)
+
+    def _be_itself(self, page: int, url: str, read: Read, is_barren: bool) -> State:
+        reading = read.reading
         if reading.canonical and self._gate.refusal(reading.canonical, 0, 0) is None:
             return self._stand_for(page, url, reading.canonical, read, is_barren)
         return self._visit(page, url, reading, *self._meet(page, read, is_barren))
@@ -151,6 +170,7 @@ class Settler:
     ) -> State:
         spending = self.sharing.spending(url, pages, reading.links, reading.words)
         self._pass_on(page, Step(Kind.VISIT, page, len(new), spending), State.FETCHED, new)
+        self._traps.copies.is_itself(page)
         if self._depths is not None:
             self.release(self._depths.shorten(page, spending.links))
         return State.FETCHED
@@ -192,20 +212,44 @@ class Settler:
             )
         )
         if before is not None and before.content != reading.content:
-            self.contents.drop(before.content & _MASK, page)
+            self._drop_content(page, before.content)
 
     def _document(self, page: int) -> DocumentRow | None:
         """What it was before. Most pages are read for the first time: nobody asks the store."""
         waits = self._frontier.state[page] == State.UNREAD
         return None if waits and page not in self._wait_again else self._keeper.document(page)
 
-    def _first_with(self, content: int, page: int) -> int | None:
-        """The page that had this content first, and has it still."""
-        alike = self.contents.matches(content & _MASK)
+    def _first_with(self, reading: Reading, page: int) -> int | None:
+        """The page that has this content and is itself, if it has it still."""
+        content, alike = reading.content, self.contents.matches(reading.content & _MASK)
+        code = content & _MASK
+        if reading.is_thin:
+            host_of = self._frontier.host_of
+            code = self._code_on_host(content, page)
+            alike = [other for other in alike if host_of[other] == host_of[page]]
+            alike += self.contents.matches(code)
         first = next((other for other in alike if self._has_still(other, content)), None)
         if first is None and page not in alike:
-            self.contents.put(content & _MASK, page)
+            self.contents.put(code, page)
         return None if first is None or self._leads_back(page, first) else first
+
+    def _code_on_host(self, content: int, page: int) -> int:
+        return (content ^ self._frontier.host_of[page] * _SPREAD) & _MASK
+
+    def _drop_content(self, page: int, content: int) -> None:
+        """Whichever it stands under."""
+        for code in (content & _MASK, self._code_on_host(content, page)):
+            self.contents.drop(code, page)
+
+    def _replace(self, first: int, page: int, content: int) -> None:
+        """The page is the original from now on: the first one hands over what it got for it."""
+        for other in (first, page):
+            self._drop_content(other, content)
+        self.contents.put(content & _MASK, page)
+        self._traps.copies.replaces(page, first)
+        if self._frontier.state[first] == State.FETCHED and not self._leads_back(first, page):
+            self._note_mirror(first, page)
+            self._forward(first, State.ALIAS, page, (), is_handed_over=True)
 
     def _has_still(self, page: int, content: int) -> bool:
         document = self._keeper.document(page)
@@ -256,8 +300,18 @@ class Settler:
             other = forwards[other]
         return other == page
 
-    def _forward(self, page: int, state: State, other: int, new: Sequence[int]) -> State:
-        self._pass_on(page, Step(Kind.FORWARD, page, len(new), Spending([other])), state, new)
+    def _forward(
+        self,
+        page: int,
+        state: State,
+        other: int,
+        new: Sequence[int],
+        *,
+        is_handed_over: bool = False,
+    ) -> State:
+        step = Step(Kind.FORWARD, page, len(new), Spending([other]), int(is_handed_over))
+        self._pass_on(page, step, state, new)
+        self._traps.copies.stands_for(page, other)
         if self._depths is not None:
             self.release(self._depths.shorten(page, [other]))
         return state
@@ -269,7 +323,7 @@ class Settler:
         self._wait_again.discard(page)
         plans = self._do(step, state, new)
         if is_first and state not in (State.ALIAS, State.TWIN):  # a copy recommends nobody
-            self._traps.paid(page, plans)
+            self._traps.paid(page, plans, step.spending.links)
 
     def _do(self, step: Step, state: State, new: Sequence[int]) -> list[Plan]:
         """Keep the step, and tell the queue of it."""

@@ -21,6 +21,7 @@ import numpy as np
 from minicrawl.config import Traps as Limits
 from minicrawl.crawl.allowances import Allowances
 from minicrawl.crawl.barren import Barren
+from minicrawl.crawl.copies import Copies
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
 from minicrawl.crawl.twins import Twins
@@ -54,6 +55,7 @@ class Traps:
         self._allowances = Allowances(limits, frontier.origins, frontier.host_of)
         self._barren = Barren(limits.barren_pages)
         self._twins = Twins(limits.same_pages, self._differ)
+        self.copies = Copies(frontier, self._allowances, self.seeds)
         self._due = 0.0
         least = (limit for limit in (limits.max_segments, limits.max_repeats) if limit is not None)
         self._fewest_slashes = min(least, default=LONGEST) + len("//")
@@ -67,7 +69,7 @@ class Traps:
 
     def aside(self, page: int, host: int, url: str) -> Aside | None:
         """How the page's turn ends if it need not be asked for."""
-        if page in self.seeds:
+        if page in self.seeds or self.copies.is_compared(page):
             return None
         folded = self._twins.original(url)
         if folded is not None and self._may_stand_for(page, folded.url):
@@ -79,8 +81,12 @@ class Traps:
         return None if why is None else Aside(State.ALLOWANCE, why)
 
     def _may_stand_for(self, page: int, target: str) -> bool:
-        """Only for a page that was read, or has its turn yet."""
+        """Only for a page that was read, or has its turn yet, and of no host that matters less."""
         if self._gate.refusal(target, 0, 0) is not None:
+            return False
+        host, of_target = self._frontier.host_of[page], self._keeper.host_at(split(target)[0])
+        are_strangers = self._allowances.are_strangers(host, of_target)
+        if are_strangers and self._allowances.overtakes(host, of_target):
             return False
         other = self._frontier.find(target)
         if other is None:
@@ -119,18 +125,22 @@ class Traps:
     def read(self, page: int, url: str, reading: Reading, first: int | None) -> bool:
         """Whether the page says nothing new; `first` is one with the same content.
 
-        What is read again says what it said before.
+        What is read again says what it said before. That another site says the same is nothing that
+        a host can help: it does not count against its pages.
         """
-        if self._frontier.state[page] != State.UNREAD:
+        if self._frontier.state[page] != State.UNREAD or self.copies.is_compared(page):
             return False
-        host_of = self._frontier.host_of
-        verdict = self._barren.read(page, host_of[page], url, reading, first)
-        if verdict.is_new:
-            self._twins.saw_original(url)
-        elif (other := verdict.copy_of) is not None:
+        is_strange = first is not None and self.copies.are_strangers(page, first)
+        own = None if is_strange else first
+        verdict = self._barren.read(page, self._frontier.host_of[page], url, reading, own)
+        other = first if is_strange else verdict.copy_of
+        if other is not None:
             urls = url, self._keeper.url_of(other)
+            host_of = self._frontier.host_of
             outranks = self._allowances.outranks(host_of[page], host_of[other])
             self._twins.saw_copy(*(reversed(urls) if outranks else urls))
+        elif verdict.is_new:
+            self._twins.saw_original(url)
         return verdict.is_barren
 
     def redirected(self, page: int, url: str, hops: int, new: Sequence[int]) -> None:
@@ -148,9 +158,17 @@ class Traps:
         if new and self._frontier.state[page] == State.UNREAD:
             self._allowances.led_to(self._frontier.host_of[page], new)
 
-    def paid(self, page: int, plans: Iterable[Plan]) -> None:
-        """The page handed on its cash for the first time."""
-        self._allowances.earn(self._frontier.host_of[page], plans)
+    def paid(self, page: int, plans: Sequence[Plan], links: Sequence[int]) -> None:
+        """The page handed on its cash for the first time, along these links."""
+        host = self._frontier.host_of[page]
+        self._allowances.earn(host, plans)
+        for plan in plans:
+            if plan.links is not links and (misled := self.copies.misled(plan, links)):
+                self._allowances.earn(host, [Plan(page, 0, (), 0, misled, 0)])
+
+    def located(self, host: int, address: str) -> None:
+        """Where the host is: hosts at one address share what they may have."""
+        self._allowances.located(host, address)
 
     def _differ(self, url: str, other: str) -> bool:
         known = [self._frontier.find(name) for name in (url, other)]
@@ -160,7 +178,9 @@ class Traps:
     # ------------------------------------------------------------ who has earned more since
 
     def due(self, requests: float) -> list[int]:
-        """Now and then: pages whose host and site have earned since they were put aside."""
+        """Now and then: pages that have earned what kept them from being read, or from being
+        themselves.
+        """
         if requests < self._due:
             return []
         self._due = requests * _GROWTH + _FEWEST
@@ -168,6 +188,9 @@ class Traps:
 
     def earned(self) -> list[int]:
         """All of them, as far as there is room."""
+        return [*self._with_room(), *self.copies.overtaking()]
+
+    def _with_room(self) -> list[int]:
         frontier = self._frontier
         if not frontier.counts[State.ALLOWANCE]:
             return []

@@ -3,32 +3,40 @@
 Laws: no rule loses a page: what is folded stands for a page that is known from then on and has its
 turn. A rule holds when so many pages have shown it (`--same-pages`) and none the contrary; of a
 parameter it takes as many values, for its first one may be what a page shows without it. Rules
-that nobody needed lately are forgotten, and have to be shown anew.
+that nobody needed lately are forgotten, and have to be shown anew. A URL costs time by its length,
+whatever it is made of, and memory holds so many rules and proofs of a bounded size and no more.
 
 rule    what changes nothing in the pages of a place: the order of parameters; one of them; or the
         host, where one repeats another path by path
 place   an origin and a path without its numbers; for hosts the origin alone
-proof   what tells two pages that show a rule apart: a value, a path
+proof   a hash of what tells two pages that show a rule apart: a value, a path
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from minicrawl.web.traps import in_order, parameters, program, values, without
+from minicrawl.web.traps import MOST_PARAMETERS, in_order, parameters, program, values, without
 from minicrawl.web.urls import split
 
 MOST_RULES = 1 << 14
+MOST_PROOFS = 1 << 18
+LONGEST_PLACE = 255
+LONGEST_NAME = 64
+"""Characters of places and of parameters about which something can be learned."""
+MOST_OF_A_PLACE = 8
+"""Parameters of a place that may be needless at the same time; the oldest is forgotten first."""
 _ORDER = "the order of its parameters changes nothing"
 
 
 class Rule(NamedTuple):
-    """Where it holds and what it says, in words."""
+    """Where it holds and what it says, in words; `name` is that of a parameter."""
 
     place: str
     says: str
+    name: str | None = None
 
 
 class Folded(NamedTuple):
@@ -45,7 +53,9 @@ class Twins:
         """`differ` says of two URLs whether the pages of both were read and are not the same."""
         self._limit = limit
         self._differ = differ
-        self._proofs: OrderedDict[Rule, set[str] | None] = OrderedDict()  # None: it is refuted
+        self._proofs: OrderedDict[Rule, set[int] | None] = OrderedDict()  # None: it is refuted
+        self._proofs_in_all = 0
+        self._needless: dict[str, OrderedDict[str, Rule]] = {}  # by place and name, if not refuted
         self._mirrors: dict[str, str] = {}
 
     def saw_copy(self, lesser: str, other: str) -> None:
@@ -53,91 +63,168 @@ class Twins:
         if self._limit is None:
             return
         (origin, target), (other_origin, other_target) = split(lesser), split(other)
-        if origin == other_origin and ("?" in target or "?" in other_target):
-            for rule, proof in (
-                *_shown(origin, target, other_target),
-                *_shown(origin, other_target, target),
-            ):
+        if max(len(origin), len(other_origin)) > LONGEST_PLACE:
+            return
+        if origin == other_origin:
+            for rule, proof in _shown(origin, target, other_target):
                 self._show(rule, proof)
-        elif (
-            origin != other_origin
-            and target == other_target
-            and not self._holds(_mirror(other_origin, origin))
-        ):
+        elif target == other_target and not self._holds(_mirror(other_origin, origin)):
             self._show(_mirror(origin, other_origin), target)
             self._choose(origin, other_origin)
-            self._doubt(f"{origin}/")  # hosts that share some pages have other front pages
+            self._doubt_mirror(origin, "/")  # hosts that share some pages have other front pages
 
     def saw_original(self, url: str) -> None:
         """The page at `url` has content of its own."""
-        if self._limit is not None and (self._mirrors or "?" in url):
-            self._doubt(url)
+        if self._limit is None or not (self._mirrors or "?" in url):
+            return
+        origin, target = split(url)
+        self._doubt_mirror(origin, target)
+        place = _place(origin, target)
+        if place is not None:
+            self._doubt(origin, target, self._to_doubt(place, target))
 
     def original(self, url: str) -> Folded | None:
         """What the URL stands for."""
         for rule, target in self._folds(url) if self._proofs else ():
-            if self._holds(rule):
-                self._proofs.move_to_end(rule)
-                return Folded(target, f"{rule.says}: --same-pages {self._limit}")
+            self._proofs.move_to_end(rule)
+            return Folded(target, f"{rule.says}: --same-pages {self._limit}")
         return None
 
     def _holds(self, rule: Rule) -> bool:
         return self._limit is not None and len(self._proofs.get(rule) or ()) >= self._limit
 
+    def _folds(self, url: str) -> Iterator[tuple[Rule, str]]:
+        """What it is by each rule that holds."""
+        origin, target = split(url)
+        if (other := self._mirrors.get(origin)) and self._holds(rule := _mirror(origin, other)):
+            yield rule, other + target
+        place = _place(origin, target)
+        if place is None:
+            return
+        for rule in self._rules_of(place, target):
+            if self._holds(rule) and (folded := _folded(target, rule.name)) != target:
+                yield rule, origin + folded
+
+    def _rules_of(self, place: str, target: str) -> list[Rule]:
+        """Those about the URL's parameters that were shown and not refuted."""
+        known = self._needless.get(place)
+        rules = []
+        if known is not None:
+            rules = [known[name] for name in sorted(known.keys() & parameters(target))]
+        order = Rule(place, _ORDER)
+        return [*rules, order] if self._proofs.get(order) else rules
+
+    # ------------------------------------------------------------ doubts
+
+    def _to_doubt(self, place: str, target: str) -> Iterable[Rule]:
+        """What a page of its own may refute: where there are few rules, before they are shown."""
+        if target.count("&") >= MOST_OF_A_PLACE:
+            return self._rules_of(place, target)
+        short = (name for name in sorted(parameters(target)) if len(name) <= LONGEST_NAME)
+        rules = (*(_about(place, name) for name in short), Rule(place, _ORDER))
+        return [rule for rule in rules if self._proofs.get(rule, ()) is not None]
+
+    def _doubt(self, origin: str, target: str, rules: Iterable[Rule]) -> None:
+        for rule in rules:
+            folded = _folded(target, rule.name)
+            if folded != target and self._differ(origin + target, origin + folded):
+                self._put(rule, None)
+
+    def _doubt_mirror(self, origin: str, target: str) -> None:
+        other = self._mirrors.get(origin)
+        if other is not None and self._differ(origin + target, other + target):
+            self._put(_mirror(origin, other), None)
+
+    # ------------------------------------------------------------ proofs
+
     def _choose(self, origin: str, other: str) -> None:
         """Of several hosts that it may repeat the one that it repeats most."""
         known = _mirror(origin, self._mirrors.get(origin, other))
-        repeated = self._proofs[_mirror(origin, other)] or ()
+        repeated = self._proofs.get(_mirror(origin, other)) or ()
         if len(repeated) >= len(self._proofs.get(known) or ()):
             self._mirrors[origin] = other
 
-    def _doubt(self, url: str) -> None:
-        for rule, target in self._folds(url):
-            if self._proofs.get(rule, ()) is not None and self._differ(url, target):
-                self._put(rule, None)
-
-    def _folds(self, url: str) -> Iterator[tuple[Rule, str]]:
-        """What it would be by each rule that may hold."""
-        origin, target = split(url)
-        if other := self._mirrors.get(origin):
-            yield _mirror(origin, other), other + target
-        if "?" in target:
-            for name in sorted(parameters(target)):
-                yield _needless(origin, target, name), origin + without(target, name)
-            if (ordered := in_order(target)) != target:
-                yield _order(origin, target), origin + ordered
-
     def _show(self, rule: Rule, proof: str) -> None:
-        proofs = self._proofs.get(rule, set())
+        proofs = self._proofs.setdefault(rule, set())
         if proofs is not None and not self._holds(rule):
-            proofs.add(proof)
+            code = hash(proof)
+            self._proofs_in_all += code not in proofs
+            proofs.add(code)
         self._put(rule, proofs)
 
-    def _put(self, rule: Rule, proofs: set[str] | None) -> None:
+    def _put(self, rule: Rule, proofs: set[int] | None) -> None:
+        if proofs is None:
+            self._drop_proofs(rule)
+        elif rule.name is not None:
+            self._enter(rule, rule.name)
         self._proofs[rule] = proofs
         self._proofs.move_to_end(rule)
-        if len(self._proofs) > MOST_RULES:
-            forgotten, _ = self._proofs.popitem(last=False)
-            self._mirrors.pop(forgotten.place, None)
+        while len(self._proofs) > MOST_RULES or self._proofs_in_all > MOST_PROOFS:
+            self._forget(next(iter(self._proofs)))
+
+    def _enter(self, rule: Rule, name: str) -> None:
+        of_place = self._needless.setdefault(rule.place, OrderedDict())
+        of_place[name] = rule
+        of_place.move_to_end(name)
+        if len(of_place) > MOST_OF_A_PLACE:
+            self._forget(next(iter(of_place.values())))
+
+    def _forget(self, rule: Rule) -> None:
+        self._drop_proofs(rule)
+        del self._proofs[rule]
+        other = self._mirrors.get(rule.place)
+        if other is not None and rule == _mirror(rule.place, other):
+            del self._mirrors[rule.place]
+
+    def _drop_proofs(self, rule: Rule) -> None:
+        """The rule does not hold any more."""
+        self._proofs_in_all -= len(self._proofs.get(rule) or ())
+        of_place = self._needless.get(rule.place)
+        if of_place is not None and rule.name is not None:
+            of_place.pop(rule.name, None)
+            if not of_place:
+                del self._needless[rule.place]
+
+
+def _place(origin: str, target: str) -> str | None:
+    """Where rules about the parameters of a URL hold; nothing is learned of what is out of size."""
+    path, question, query = target.partition("?")
+    if not question or query.count("&") >= MOST_PARAMETERS:
+        return None
+    return origin + program(path) if len(origin) + len(path) <= LONGEST_PLACE else None
+
+
+def _folded(target: str, name: str | None) -> str:
+    """The target without the parameter, or else with its parameters in order."""
+    return in_order(target) if name is None else without(target, name)
 
 
 def _shown(origin: str, target: str, other: str) -> Iterator[tuple[Rule, str]]:
-    """The rules by which the first of two becomes the other, and what proves them."""
+    """The rule by which one of two becomes the other, and what proves it.
+
+    They differ by the parameters of one name, or by the order of all.
+    """
+    place, other_place = _place(origin, target), _place(origin, other)
+    most = max(target.count("&"), other.count("&"))
+    if (place is None and other_place is None) or most >= MOST_PARAMETERS:
+        return
+    names, other_names = parameters(target), parameters(other)
+    different = names ^ other_names
     ordered, other_ordered = in_order(target), in_order(other)
-    if target != other and ordered == other_ordered:
-        yield _order(origin, target), ordered
-    for name in parameters(target) - parameters(other):
-        if without(ordered, name) == other_ordered:
-            yield _needless(origin, target, name), values(target, name)
+    if not different and place is not None and target != other and ordered == other_ordered:
+        yield Rule(place, _ORDER), ordered
+    if len(different) != 1:
+        return
+    (name,) = different
+    longer, shorter = (ordered, other_ordered) if names > other_names else (other_ordered, ordered)
+    place = place if names > other_names else other_place
+    if place is not None and len(name) <= LONGEST_NAME and without(longer, name) == shorter:
+        yield _about(place, name), values(longer, name)
 
 
 def _mirror(origin: str, other: str) -> Rule:
     return Rule(origin, f"its host repeats {other}")
 
 
-def _order(origin: str, target: str) -> Rule:
-    return Rule(origin + program(target), _ORDER)
-
-
-def _needless(origin: str, target: str, name: str) -> Rule:
-    return Rule(origin + program(target), f"the parameter {name} changes nothing")
+def _about(place: str, name: str) -> Rule:
+    return Rule(place, f"the parameter {name} changes nothing", name)

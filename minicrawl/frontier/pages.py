@@ -168,8 +168,7 @@ class Frontier:
             self._end_turn(seq, state, step)
         elif step.kind is Kind.REOPEN:
             for page in step.spending.links:
-                self._change_state(page, State.UNREAD)
-                self._turned(page)
+                self._wait_again(page)
         elif step.kind is Kind.ENDOWED:
             self._changes.pay(step.spending.links)
         plans = self.books.apply(step)
@@ -203,6 +202,15 @@ class Frontier:
         keeps = self.terms.links or step.kind is Kind.FORWARD
         self.spent[page] = seq if links and keeps else 0
         self._change_state(page, state)
+
+    def _wait_again(self, page: int) -> None:
+        """What it stood for so far is over."""
+        if self.state[page] in STANDS_FOR_ANOTHER:
+            if self.terms.links:
+                self._changes.unlink(self.spending_of(page).links)
+            self.spent[page] = 0
+        self._change_state(page, State.UNREAD)
+        self._turned(page)
 
     def _change_state(self, page: int, state: int) -> None:
         self.counts[self.state[page]] -= 1

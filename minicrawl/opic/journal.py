@@ -49,7 +49,8 @@ class Step(NamedTuple):
     born: int = 0
     spending: Spending = Spending(())
     amount: int = 0
-    """Units of an endowment; the discovery share in 65,536ths of new terms, or -1 for none."""
+    """Units of an endowment; the discovery share in 65,536ths of new terms, or -1 for none; of a
+    forward 1 if the page only hands over what it was given in the other's stead."""
 
 
 class Books:
@@ -70,7 +71,8 @@ class Books:
                 self.forwards.pop(step.page, None)
                 return [self._spend(step.page, step.spending)]
             case Kind.FORWARD:
-                return [self._forward(step.page, step.spending.links[0])]
+                forward = self._hand_over if step.amount else self._forward
+                return [forward(step.page, step.spending.links[0])]
             case Kind.REPLAY:
                 return [self._replay(page) for page in step.spending.links]
             case _:
@@ -82,6 +84,7 @@ class Books:
         match step.kind:
             case Kind.REOPEN:
                 for page in step.spending.links:
+                    self.forwards.pop(page, None)
                     self.ledger.reopen(page)
             case Kind.ENDOWED:
                 self.ledger.endow(step.spending.links, step.amount)
@@ -113,12 +116,21 @@ class Books:
         return plan
 
     def _forward(self, page: int, target: int) -> Plan:
+        return self._post(steps.forward(self.ledger, page, self._let_stand(page, target)))
+
+    def _hand_over(self, page: int, target: int) -> Plan:
+        plan = steps.forward(self.ledger, page, self._let_stand(page, target))
+        self.ledger.hand_over(plan)
+        return plan
+
+    def _let_stand(self, page: int, target: int) -> int:
+        """The page stands for the target; answers with what that stands for."""
         self.forwards.pop(page, None)
         end = self.stands_for(target)
         if end == page:
             raise ValueError(f"page {page} stands for itself: a circle of redirects is a dead end")
         self.forwards[page] = target
-        return self._post(steps.forward(self.ledger, page, end))
+        return end
 
     def _replay(self, page: int) -> Plan:
         if not self.ledger.is_read(page):

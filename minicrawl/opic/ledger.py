@@ -188,6 +188,14 @@ class Ledger:
             key[link] += atoms
         self._pay_dividends(plan.virtual)
 
+    def hand_over(self, plan: Plan) -> None:
+        """The page's cash was meant for its one link: it gets there, and is in no history yet."""
+        (target,) = plan.links
+        if not self.is_read(plan.page):
+            raise ValueError(f"page {plan.page} was never read: nothing was meant for another")
+        self.key[plan.page] = -self.dividend
+        self.key[target] += plan.cash
+
     def _leave_the_unread(self, page: int) -> None:
         self.pot -= self.pot // self.unread
         self.unread -= 1

@@ -4,8 +4,9 @@ Law: the answer depends on the rules and the URL alone, so that it never changes
 A URL may be fetched if it is within reach of the seeds, matches one of `allow` where there are
 any, matches none of `deny`, and its name does not say that it is no page.
 
-reach      any | domain: the same site as a seed, on any port | host: the same host and port |
-           prefix: at or below the folder of a seed, of the same host and port
+reach      any | domain: the same site as a seed, on any port; of an address that address alone |
+           host: the same host and port | prefix: at or below the folder of a seed, of the same
+           host and port
 server     host and port; http and https are one server where both have their usual ports
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from minicrawl.errors import UsageError
-from minicrawl.web.sites import site
+from minicrawl.web.sites import is_address, site
 from minicrawl.web.urls import host, origin, split
 
 _ENDINGS = """
@@ -54,8 +55,13 @@ def _anywhere(_: Iterable[str]) -> Reach:
 
 
 def _on_a_site(seeds: Iterable[str]) -> Reach:
-    sites = {site(host(url)) for url in seeds}
-    return lambda url: site(host(url)) in sites
+    domains = {_domain(host(url)) for url in seeds}
+    return lambda url: _domain(host(url)) in domains
+
+
+def _domain(name: str) -> str:
+    """Who names one address did not ask for its neighbours."""
+    return name if is_address(name) else site(name)
 
 
 def _on_a_host(seeds: Iterable[str]) -> Reach:

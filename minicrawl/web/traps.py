@@ -18,31 +18,47 @@ from zlib import crc32
 _TOKEN = re.compile(
     "(?=[^0-9]*+[0-9])(?:[0-9A-Za-z]{12,}+|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
 )
-_NUMBER = re.compile("[0-9]+")
+_SHORTEST_TOKEN = 12
+_DIGITS_AS_ONE = str.maketrans(dict.fromkeys("0123456789", "#"))
 _WORD = re.compile("[^0-9._/-]+")
 _LONGEST_ENDING = 5
+_LONGEST_NAME = 255
+"""Files have no longer ones: of those that do, only the end tells."""
+MOST_SEGMENTS = 64
+"""Of a path that are looked at one by one; what is deeper counts as one segment."""
+MOST_PARAMETERS = 32
+"""Of a URL that tell its shape, or can be found to change nothing. Nobody's pages have more."""
 
 
 def shape(target: str) -> str:
     """The shape of what follows the origin in a canonical URL."""
     path, question, query = target.partition("?")
     folder, _, name = path.rpartition("/")
-    keys = "&".join(sorted(set(_keys(query))))
+    keys = "&".join(sorted(set(map(_key, query.split("&", MOST_PARAMETERS)[:MOST_PARAMETERS]))))
     return f"{program(folder)}/{_shape_of_name(name)}{question}{keys}"
-
-
-def _shape_of_folder(name: str) -> str:
-    return "*" if _TOKEN.fullmatch(name) else _NUMBER.sub("#", name)
 
 
 def _shape_of_name(name: str) -> str:
     """Its ending says which program wrote it; its words are what the page is about."""
-    if _TOKEN.fullmatch(name):
+    if _is_token(name):
         return "*"
+    name = name[-_LONGEST_NAME:]
     stem, dot, ending = name.rpartition(".")
     if not stem or len(ending) > _LONGEST_ENDING:
         stem, dot, ending = name, "", ""
-    return _NUMBER.sub("#", _WORD.sub("a", stem)) + dot + ending
+    return _without_numbers(_WORD.sub("a", stem)) + dot + ending
+
+
+def _is_token(segment: str) -> bool:
+    return len(segment) >= _SHORTEST_TOKEN and _TOKEN.fullmatch(segment) is not None
+
+
+def _without_numbers(text: str) -> str:
+    """Each number becomes one sign, however many there are: each turn halves the longest."""
+    text = text.translate(_DIGITS_AS_ONE)
+    while "##" in text:
+        text = text.replace("##", "#")
+    return text
 
 
 def most_repeated(target: str) -> int:
@@ -50,10 +66,11 @@ def most_repeated(target: str) -> int:
 
     Numbers and single characters do not count: archives and caches are sorted into such folders.
     """
-    segments = [part for part in target.partition("?")[0].split("/") if len(part) > 1]
-    if len(segments) == len(set(segments)):
+    parts = [part for part in target.partition("?")[0].split("/") if len(part) > 1]
+    if len(parts) == len(set(parts)):
         return 1
-    return max(Counter(part for part in segments if not part.isdecimal()).values(), default=1)
+    times = Counter(parts).items()
+    return max((count for part, count in times if not part.isdecimal()), default=1)
 
 
 def segments(target: str) -> int:
@@ -66,7 +83,10 @@ def segments(target: str) -> int:
 
 def program(target: str) -> str:
     """The path without what is counted up or made up in it: who answers for the parameters."""
-    return "/".join(map(_shape_of_folder, target.partition("?")[0].split("/")))
+    *parts, rest = target.partition("?")[0].split("/", MOST_SEGMENTS)
+    told = ["*" if _is_token(part) else part for part in parts]
+    told.append("*" if _is_token(rest) else rest)
+    return _without_numbers("/".join(told))
 
 
 def in_order(target: str) -> str:
@@ -83,7 +103,7 @@ def parameters(target: str) -> frozenset[str]:
 def without(target: str, name: str) -> str:
     """The same without the parameters of this name."""
     path, _, query = target.partition("?")
-    kept = [part for part in query.split("&") if _key(part) != name]
+    kept = [part for part in query.split("&") if part.partition("=")[0] != name]
     return f"{path}?{'&'.join(kept)}" if kept else path
 
 
@@ -94,7 +114,7 @@ def values(target: str, name: str) -> str:
 
 
 def _keys(query: str) -> list[str]:
-    return [_key(part) for part in query.split("&")] if query else []
+    return [part.partition("=")[0] for part in query.split("&")] if query else []
 
 
 def _key(part: str) -> str:

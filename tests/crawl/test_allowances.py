@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from minicrawl.config import Traps
-from minicrawl.crawl.allowances import A_HOST, MOST_A_PAGE, PAGES_A_UNIT, Allowances
+from minicrawl.crawl.allowances import A_HOST, MOST_A_PAGE, Allowances
+from minicrawl.crawl.purses import PAGES_A_UNIT
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.steps import Plan
 
@@ -134,12 +135,10 @@ def test_whoever_the_user_vouches_for_has_no_limit_on_any_host_of_its_site() -> 
     assert books.refusal(FARM_2) is None
 
 
-def test_without_limits_nobody_is_refused_and_nothing_is_counted() -> None:
+def test_without_limits_nobody_is_refused() -> None:
     books = allowances(None, None)
-    give(books, GOOD, [BLOG], 1)
     spend(books, BLOG, 100_000)
     assert books.refusal(BLOG) is None
-    assert not books.outranks(BLOG, GOOD)
 
 
 def test_a_host_outranks_another_by_what_it_earned_or_by_who_vouches_for_it() -> None:
@@ -149,6 +148,124 @@ def test_a_host_outranks_another_by_what_it_earned_or_by_who_vouches_for_it() ->
     assert books.outranks(BLOG, GOOD)
     books.vouch([GOOD])
     assert books.outranks(GOOD, BLOG)
+
+
+def test_of_hosts_of_different_sites_the_one_counts_more_that_other_sites_give_to() -> None:
+    books = allowances()
+    give(books, FARM_2, [1], 100)
+    give(books, GOOD, [BLOG], 1)
+    assert books.outranks(BLOG, FARM_1)
+    assert books.overtakes(BLOG, FARM_1)
+    assert books.outranks(FARM_1, FARM_2)
+
+
+def test_who_came_out_as_the_lesser_one_must_be_given_more_by_a_margin() -> None:
+    books = allowances()
+    give(books, BLOG, [GOOD], 1)
+    give(books, GOOD, [BLOG], 1.2)
+    assert books.outranks(BLOG, GOOD)
+    assert not books.overtakes(BLOG, GOOD)
+    give(books, GOOD, [BLOG], 0.1)
+    assert books.overtakes(BLOG, GOOD)
+    books.vouch([GOOD])
+    assert not books.overtakes(BLOG, GOOD)
+    assert books.overtakes(GOOD, BLOG)
+
+
+# ---------------------------------------------------------------- addresses
+
+
+def test_hosts_at_one_address_share_what_a_site_may_have() -> None:
+    books = allowances(host_pages=None, site_pages=30)
+    for host in (FARM_1, BLOG):
+        books.located(host, "198.41.0.4")
+    spend(books, FARM_1, 15)
+    assert books.refusal(BLOG) is None
+    spend(books, BLOG, 15)
+    assert books.refusal(BLOG) == (
+        "what is at 198.41.0.4 has had 30 pages, 0 of them for what others gave it, "
+        "each as many as it led to, up to 10: --site-pages 30"
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_shared"),
+    [
+        ("2a00:1:2:3::1", "2a00:1:2:3:4:5:6:7", True),
+        ("2a00:1:2:3::1", "2a00:1:2:4::1", False),
+        ("198.41.0.4", "198.41.0.5", False),
+        ("127.0.0.1", "127.0.0.1", False),
+        ("10.0.0.1", "10.0.0.1", False),
+        ("fd00::1", "fd00::1", False),
+        ("proxy", "proxy", False),
+    ],
+)
+def test_an_address_is_public_and_one_of_ipv4_or_a_network_of_ipv6(
+    one: str, other: str, is_shared: bool
+) -> None:
+    books = allowances(host_pages=None, site_pages=30)
+    books.located(FARM_1, one)
+    books.located(BLOG, other)
+    spend(books, FARM_1, 30 - A_HOST)
+    spend(books, BLOG, A_HOST)
+    assert (books.refusal(BLOG) is not None) == is_shared
+
+
+def test_an_address_earns_from_other_sites_at_other_addresses() -> None:
+    books = allowances(host_pages=None, site_pages=12)
+    for host in (FARM_1, FARM_2, BLOG):
+        books.located(host, "198.41.0.4")
+    spend(books, BLOG, 1)
+    spend(books, FARM_1, 11)
+    give(books, FARM_2, [BLOG], 100)
+    assert books.refusal(BLOG) is not None
+    give(books, GOOD, [FARM_1], 1)
+    assert books.refusal(BLOG) is None
+
+
+def test_whoever_the_user_vouches_for_spends_nothing_of_its_address() -> None:
+    books = allowances(host_pages=None, site_pages=30)
+    books.vouch([GOOD])
+    for host in (GOOD, BLOG):
+        books.located(host, "198.41.0.4")
+    spend(books, GOOD, 1000)
+    assert books.refusal(GOOD) is None
+    assert books.refusal(BLOG) is None
+
+
+def test_what_an_earlier_run_read_counts_for_the_address_when_it_is_known() -> None:
+    books = allowances(host_pages=None, site_pages=60)
+    books.take_up([(BLOG, 50), (FARM_1, 5)])
+    for host in (BLOG, FARM_1):
+        books.located(host, "198.41.0.4")
+    books.located(BLOG, "198.41.0.4")
+    assert books.refusal(FARM_1) is None
+    spend(books, FARM_1, 5)
+    assert books.refusal(FARM_1) is not None
+
+
+def test_pages_wait_again_as_far_as_there_is_room_at_their_address() -> None:
+    books = allowances(host_pages=None, site_pages=4)
+    for host in (GOOD, BLOG):
+        books.located(host, "198.41.0.4")
+    assert books.with_room(np.arange(len(PAGES))) == [0, 1, 2, 3, 4, 5, 6, 7]
+
+
+# ---------------------------------------------------------------- hosts that are addresses
+
+
+def test_a_seed_at_an_address_vouches_for_that_one_and_not_for_its_network() -> None:
+    origins = ["http://198.41.0.4", "http://198.41.0.5"]
+    books = Allowances(Traps(host_pages=None, site_pages=12), origins, array("I", [0, 1]))
+    books.vouch([0])
+    spend(books, 0, 1000)
+    assert books.refusal(0) is None
+    spend(books, 1, 1)
+    assert books.refusal(1) is None
+    spend(books, 1, 1)
+    reason = books.refusal(1)
+    assert reason is not None
+    assert reason.startswith("198.41.0.0/24 has had 12 pages")
 
 
 def test_what_an_earlier_run_read_was_earned_and_more_has_to_be_earned_anew() -> None:

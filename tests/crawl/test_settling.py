@@ -67,14 +67,17 @@ class Desk:
         words: str = "",
         canonical: str = "",
         cut: FailureKind | None = None,
+        content: int | None = None,
+        is_thin: bool = False,
     ) -> State | None:
-        """`words` make its content."""
+        """`words` make its content, unless it is given."""
         answer = Page(status=200, headers={"etag": "e"}, body=b"", cut=cut)
         reading = Reading(
             title=name,
             links=tuple(link if link.startswith("http") else A + link for link in links),
             canonical=A + canonical if canonical else None,
-            content=zlib.crc32((words or name).encode()),
+            content=zlib.crc32((words or name).encode()) if content is None else content,
+            is_thin=is_thin,
         )
         return self.settle(name, Read(answer, reading))
 

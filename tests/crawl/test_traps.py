@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.crawl.events import Reason, Settled
+from minicrawl.crawl.events import Event, Reason, Settled
 from minicrawl.crawl.traps import SHORT_CHAIN
 from minicrawl.model import Fetched, Page, Request, State
 from minicrawl.store import questions, tables
@@ -17,6 +17,7 @@ from tests.crawl.fakes import (
     Answer,
     FakeWeb,
     Run,
+    Scene,
     crawl,
     html,
     links_of,
@@ -256,6 +257,22 @@ def test_a_farm_gets_what_its_site_is_allowed_however_many_hosts_it_has(path: Pa
     (aside, *_) = in_state(run, State.ALLOWANCE)
     assert why(path, aside).startswith("farm.test has had ")
     assert why(path, aside).endswith("--site-pages 60")
+
+
+def test_sites_at_one_address_have_no_more_pages_than_one(path: Path) -> None:
+    """Each of them is known by a link of the seed, and leads to a page more."""
+    names = [f"http://site-{'x' * number}.example/" for number in range(1, 30)]
+    web = web_of({f"{A}/": names} | {name: [f"{name}more"] for name in names})
+
+    def locate(scene: Scene, _: Event) -> None:
+        for host, origin in enumerate(scene.keeper.frontier.origins):
+            if origin != A:
+                scene.crawler._traps.located(host, "198.41.0.4")
+
+    run = crawl(web, path, f"{A}/", site_pages=12, hear=locate, concurrency=1, endowment=0)
+    aside = in_state(run, State.ALLOWANCE)
+    assert len(aside) > 15
+    assert why(path, aside.pop()).startswith("what is at 198.41.0.4 has had ")
 
 
 def test_pages_wait_again_when_their_site_has_earned_more(path: Path) -> None:

@@ -3,7 +3,9 @@
 import pytest
 
 from minicrawl.crawl import twins as module
-from minicrawl.crawl.twins import Folded, Twins
+from minicrawl.crawl.twins import LONGEST_NAME, LONGEST_PLACE, MOST_OF_A_PLACE, Folded, Twins
+from minicrawl.web.traps import MOST_PARAMETERS
+from tests.doubling import expect_linear
 
 A, B = "http://a.example", "http://b.example"
 LIMIT = 3
@@ -159,3 +161,92 @@ def test_rules_that_nobody_needs_are_forgotten(web: Web, monkeypatch: pytest.Mon
     web.twins.saw_copy(f"{A}/y?from=1", f"{A}/y")
     assert web.original(f"{B}/x") is None
     assert web.original(f"{A}/x?from=9") == f"{A}/x"
+
+
+def test_rules_are_forgotten_when_there_are_too_many_proofs(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_PROOFS", LIMIT)
+    for number in range(LIMIT):
+        web.twins.saw_copy(f"{A}/x?from={number}", f"{A}/x")
+    assert web.original(f"{A}/x?from=9") == f"{A}/x"
+    web.twins.saw_copy(f"{A}/y?from=1", f"{A}/y")
+    assert web.original(f"{A}/x?from=9") is None
+
+
+def test_what_is_refuted_has_no_proofs_that_count(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_PROOFS", LIMIT)
+    web.twins.saw_copy(f"{A}/y?from=1", f"{A}/y")
+    web.read_another(f"{A}/y?from=0", f"{A}/y")
+    for number in range(LIMIT):
+        web.twins.saw_copy(f"{A}/x?from={number}", f"{A}/x")
+    assert web.original(f"{A}/x?from=9") == f"{A}/x"
+
+
+def test_of_a_place_the_oldest_of_many_needless_parameters_is_forgotten(web: Web) -> None:
+    names = [f"p{number:02}" for number in range(MOST_OF_A_PLACE + 1)]
+    for name in names:
+        for number in range(LIMIT):
+            web.twins.saw_copy(f"{A}/x?{name}={number}", f"{A}/x")
+    assert web.original(f"{A}/x?{names[0]}=9") is None
+    assert all(web.original(f"{A}/x?{name}=9") == f"{A}/x" for name in names[1:])
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("/" + "x" * LONGEST_PLACE, "from"), ("/x", "y" * (LONGEST_NAME + 1))],
+)
+def test_nothing_is_learned_of_what_is_out_of_size(web: Web, path: str, name: str) -> None:
+    for number in range(LIMIT):
+        web.twins.saw_copy(f"{A}{path}?{name}={number}", A + path)
+    assert web.original(f"{A}{path}?{name}=9") is None
+
+
+def test_a_host_with_a_name_out_of_size_is_no_mirror(web: Web) -> None:
+    origin = f"http://{'x.' * LONGEST_PLACE}example"
+    for number in range(LIMIT):
+        web.twins.saw_copy(f"{origin}/{number}", f"{A}/{number}")
+    assert web.original(f"{origin}/x") is None
+
+
+def test_nothing_is_learned_of_urls_with_more_parameters_than_anybody_needs(web: Web) -> None:
+    many = "&".join(f"p{number}" for number in range(MOST_PARAMETERS))
+    for number in range(LIMIT):
+        web.twins.saw_copy(f"{A}/x?{many}&from={number}", f"{A}/x?{many}")
+        web.twins.saw_copy(f"{A}/x?from={number}", f"{A}/x")
+    assert web.original(f"{A}/x?{many}&from=9") is None
+    assert web.original(f"{A}/x?from=9") == f"{A}/x"
+
+
+def test_a_page_with_many_parameters_refutes_only_what_was_shown(web: Web) -> None:
+    many = "&".join(f"p{number}" for number in range(MOST_OF_A_PLACE))
+    web.read_another(f"{A}/x?{many}&from=0", f"{A}/x?{many}")
+    for number in range(1, LIMIT + 1):
+        web.twins.saw_copy(f"{A}/x?from={number}", f"{A}/x")
+    assert web.original(f"{A}/x?from=9") == f"{A}/x"
+    web.read_another(f"{A}/x?{many}&from=0", f"{A}/x?{many}")
+    assert web.original(f"{A}/x?from=9") is None
+
+
+def test_the_contrary_of_an_order_refutes_it(web: Web) -> None:
+    for number in range(LIMIT):
+        web.twins.saw_copy(f"{A}/x?b={number}&a=1", f"{A}/x?a=1&b={number}")
+    web.read_another(f"{A}/x?b=9&a=1", f"{A}/x?a=1&b=9")
+    assert web.original(f"{A}/x?b=1&a=9") is None
+
+
+@pytest.mark.parametrize("piece", ["&a", "/a1", "&a=1", "a", "1a"])
+def test_no_url_takes_more_than_its_share(web: Web, piece: str) -> None:
+    for number in range(LIMIT):
+        web.twins.saw_copy(f"{A}/x?from={number}", f"{A}/x")
+
+    def all_that_is_asked(query: str) -> None:
+        url, other = f"{A}/x?from&{query}", f"{A}/x?{query}"
+        web.twins.saw_copy(url, other)
+        web.twins.saw_original(url)
+        web.twins.original(url)
+
+    times = 200_000 // len(piece)
+    expect_linear(all_that_is_asked, piece * times, piece * times * 2)

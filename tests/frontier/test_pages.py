@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.frontier.pages import Frontier
-from minicrawl.model import State
+from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.snapshot import inlinks as links_known
@@ -215,15 +215,26 @@ def read_by_weight(crawl: HandCrawl, url: str, others: list[str]) -> None:
     crawl.read(url, targets, weights=range(len(targets)))
 
 
-def move(crawl: HandCrawl, url: str, others: list[str]) -> None:
+def move(crawl: HandCrawl, url: str, others: list[str], amount: int = 0) -> None:
     target = crawl.frontier.find(others[0])
     if target is None or crawl.frontier.books.stands_for(target) != crawl.page(url):
-        crawl.moved(url, others[0])
+        crawl.moved(url, others[0], amount=amount)
+
+
+def hand_over(crawl: HandCrawl, url: str, others: list[str]) -> None:
+    if crawl.frontier.ledger.is_read(crawl.page(url)):
+        move(crawl, url, others, amount=1)
 
 
 def replay_all(crawl: HandCrawl, _url: str, _others: list[str]) -> None:
     ledger = crawl.frontier.ledger
     crawl.replay([page for page in range(len(crawl.frontier)) if ledger.is_read(page)])
+
+
+def reopen(crawl: HandCrawl, url: str, _others: list[str]) -> None:
+    page = crawl.page(url)
+    if crawl.frontier.state[page] in STANDS_FOR_ANOTHER:
+        crawl.reopen([page])
 
 
 HAPPENINGS: dict[str, Callable[[HandCrawl, str, list[str]], object]] = {
@@ -232,6 +243,8 @@ HAPPENINGS: dict[str, Callable[[HandCrawl, str, list[str]], object]] = {
     "moved": move,
     "failed": lambda crawl, url, _others: crawl.ended(url, State.DNS),
     "replayed": replay_all,
+    "reopened": reopen,
+    "handed over": hand_over,
     "committed": lambda crawl, _url, _others: crawl.commit(),
     "saved": lambda crawl, _url, _others: crawl.checkpoint(),
 }

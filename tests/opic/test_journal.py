@@ -9,7 +9,7 @@ from minicrawl.opic.journal import Books, Kind, Spending, Step
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
 from minicrawl.opic.steps import Plan
-from minicrawl.opic.windows import Interpolation
+from minicrawl.opic.windows import Interpolation, Static
 
 
 def some_books(
@@ -24,8 +24,12 @@ def visit(page: int, *links: int) -> Step:
     return Step(Kind.VISIT, page, spending=Spending(links))
 
 
-def forward(page: int, target: int) -> Step:
-    return Step(Kind.FORWARD, page, spending=Spending((target,)))
+def forward(page: int, target: int, amount: int = 0) -> Step:
+    return Step(Kind.FORWARD, page, spending=Spending((target,)), amount=amount)
+
+
+def reopen(page: int) -> Step:
+    return Step(Kind.REOPEN, spending=Spending((page,)))
 
 
 def replay(*pages: int) -> Step:
@@ -130,6 +134,36 @@ def test_a_page_that_was_another_may_become_itself_again_or_a_third() -> None:
 # ---------------------------------------------------------------- replays
 
 
+def test_a_page_that_waits_again_is_given_what_links_give_to_it() -> None:
+    books = some_books()
+    books.apply(forward(1, 2))
+    books.apply(reopen(1))
+    (plan,) = books.apply(visit(0, 1))
+    assert plan.links == (1,)
+    assert books.stands_for(1) == 1
+
+
+def test_what_is_handed_over_is_in_no_history_and_no_atom_of_it_is_lost() -> None:
+    window = Static()
+    books = Books(Ledger(windows=[window]), lambda _: Spending(()))
+    books.apply(Step(Kind.BORN, born=3))
+    books.apply(visit(0))
+    books.apply(visit(1, 0))
+    cash, waiting = books.ledger.cash(0), books.ledger.cash(2)
+    recorded, history = books.ledger.recorded, window.past(0)
+    (plan,) = books.apply(forward(0, 2, amount=1))
+    assert (plan.cash, plan.links) == (cash, (2,))
+    assert (books.ledger.cash(0), books.ledger.cash(2)) == (0, waiting + cash)
+    assert (books.ledger.recorded, window.past(0)) == (recorded, history)
+    assert books.ledger.missing() == 0
+    assert books.stands_for(0) == 2
+
+
+def test_who_was_never_read_has_nothing_to_hand_over() -> None:
+    with pytest.raises(ValueError, match="page 0 was never read: nothing was meant for another"):
+        some_books().apply(forward(0, 1, amount=1))
+
+
 def test_pages_that_were_read_spend_again_as_they_did_last() -> None:
     books = some_books(spendings={1: Spending((0, 2))})
     books.apply(visit(0, 1))
@@ -195,14 +229,15 @@ class Fold(RuleBasedStateMachine):
         spending = Spending(found, weights, (), idle or 0)
         self.take(Step(Kind.VISIT, self.page(page), born, spending))
 
-    @rule(page=st.integers(0, 99), onto=st.integers(0, 99))
-    def forward(self, page: int, onto: int) -> None:
+    @rule(page=st.integers(0, 99), onto=st.integers(0, 99), is_handed_over=st.booleans())
+    def forward(self, page: int, onto: int, is_handed_over: bool) -> None:
         kept = self.books.forwards.pop(self.page(page), None)
         is_circle = self.books.stands_for(self.page(onto)) == self.page(page)
         if kept is not None:
             self.books.forwards[self.page(page)] = kept
         if not is_circle:
-            self.take(forward(self.page(page), self.page(onto)))
+            was_read = self.books.ledger.is_read(self.page(page))
+            self.take(forward(self.page(page), self.page(onto), int(is_handed_over and was_read)))
 
     @rule(page=st.integers(0, 99))
     def dead_end(self, page: int) -> None:
@@ -227,8 +262,8 @@ class Fold(RuleBasedStateMachine):
     @rule(page=st.integers(0, 99))
     def reopen(self, page: int) -> None:
         page = self.page(page)
-        if self.books.ledger.is_read(page) and page not in self.books.forwards:
-            self.take(Step(Kind.REOPEN, spending=Spending((page,))))
+        if self.books.ledger.is_read(page):
+            self.take(reopen(page))
 
     @invariant()
     def not_an_atom_is_lost(self) -> None:

@@ -157,7 +157,7 @@ def _anything(crawl: HandCrawl, dice: Random, names: list[str]) -> None:
                 crawl.moved(page, target)
         case 1:
             crawl.ended(page, State.NOT_FOUND)
-        case 2 if crawl.frontier.state[crawl.page(page)] == State.FETCHED:
+        case 2 if crawl.frontier.state[crawl.page(page)] in (State.FETCHED, State.MOVED):
             crawl._do(Step(Kind.REOPEN, spending=Spending([crawl.page(page)])))
         case _:
             crawl.read(page, dice.sample(names, dice.randrange(6)))

@@ -35,6 +35,14 @@ def test_domain_reaches_the_site_of_a_seed(url: str, within: bool) -> None:
     assert allowed("domain", url) is within
 
 
+@pytest.mark.parametrize("name", ["192.0.2.7", "[2001:db8::7]"])
+def test_domain_reaches_of_addresses_only_those_of_seeds(name: str) -> None:
+    """Neighbours share a site, but nobody asked for them."""
+    rules = ScopeRules.of("domain", [f"http://{name}/"])
+    assert rules.allows(f"https://{name}:8443/a")
+    assert not rules.allows(f"http://{name.replace('7', '8')}/")
+
+
 @pytest.mark.parametrize(
     ("url", "within"),
     [

@@ -24,9 +24,26 @@ def test_the_site_of_a_host_is_its_registrable_domain(host: str, expected: str) 
     assert site(host) == expected
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[2001:db8::1]", "com", "co.uk", "."])
+@pytest.mark.parametrize("host", ["localhost", "com", "co.uk", ".", "a.9", "1.2.3", "[x]"])
 def test_a_host_without_a_registrable_domain_is_its_own_site(host: str) -> None:
     assert site(host) == host
+
+
+@pytest.mark.parametrize(
+    ("host", "network"),
+    [
+        ("192.0.2.7", "192.0.2.0/24"),
+        ("192.0.2.255", "192.0.2.0/24"),
+        ("192.0.3.7", "192.0.3.0/24"),
+        ("[2001:db8:0:1::1]", "[2001:db8:0:1::]/64"),
+        ("[2001:db8:0:1:ffff:1:2:3]", "[2001:db8:0:1::]/64"),
+        ("[2001:db8:0:2::1]", "[2001:db8:0:2::]/64"),
+        ("[::ffff:192.0.2.9]", "192.0.2.0/24"),
+        ("[2002:c000:209::1]", "192.0.2.0/24"),
+    ],
+)
+def test_the_site_of_an_address_is_its_network(host: str, network: str) -> None:
+    assert site(host) == site(network) == network
 
 
 def test_strangers_under_one_roof_are_sites_of_their_own() -> None:

@@ -1,10 +1,14 @@
 """What a URL gives away, and whether two pages say the same."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.web.traps import (
+    MOST_PARAMETERS,
+    MOST_SEGMENTS,
     Said,
     in_order,
     most_repeated,
@@ -18,6 +22,7 @@ from minicrawl.web.traps import (
     values,
     without,
 )
+from tests.doubling import expect_linear
 
 UUID = "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 TARGETS = st.text("ab1/.?&=-", max_size=30).map(lambda text: f"/{text}")
@@ -72,6 +77,30 @@ def test_what_people_name_apart_has_another_shape(one: str, other: str) -> None:
 )
 def test_a_segment_counts_as_often_as_it_stands_in_the_path(target: str, times: int) -> None:
     assert most_repeated(target) == times
+
+
+def test_what_is_deeper_than_anybody_sorts_pages_is_one_segment() -> None:
+    token = "0f3a9b1c2d4e5f60"
+    above, below = "/a" * (MOST_SEGMENTS - 2), "/a" * MOST_SEGMENTS
+    assert program(f"{above}/{token}") == f"{above}/*"
+    assert program(f"{below}/{token}") == f"{below}/#f#a#b#c#d#e#f#"
+
+
+def test_the_first_parameters_tell_the_shape() -> None:
+    many = "&".join(f"a{number}" for number in range(MOST_PARAMETERS))
+    assert shape(f"/x?{many}&b") == shape(f"/x?{many}&c") != shape(f"/x?b&{many}")
+
+
+@pytest.mark.parametrize("work", [shape, program, most_repeated])
+@pytest.mark.parametrize(
+    "piece", ["/", "/a1", "/11", "1a", "a-", "a.", "&", "&a=1", "/a1b2c3d4e5f6", "1b4e28ba-2fa1-"]
+)
+@pytest.mark.parametrize("start", ["/", "/x?"])
+def test_no_target_takes_more_than_its_share(
+    work: Callable[[str], object], piece: str, start: str
+) -> None:
+    times = 400_000 // len(piece)
+    expect_linear(work, start + piece * times, start + piece * times * 2)
 
 
 def test_a_path_has_as_many_segments_as_slashes() -> None:
