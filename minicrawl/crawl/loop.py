@@ -27,7 +27,7 @@ from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
 from minicrawl.crawl.leasing import Lease, Leasing
 from minicrawl.crawl.manners import Manners
 from minicrawl.crawl.places import Place, Places
-from minicrawl.crawl.politeness import Rank, hosts_of
+from minicrawl.crawl.politeness import Rank, hosts_of, resolve_targets
 from minicrawl.crawl.reopening import LAST_AT, reopen
 from minicrawl.crawl.replays import Replays
 from minicrawl.crawl.settling import Settler, Waiting
@@ -80,6 +80,7 @@ class Crawler:
         self._depths = None if limit is None else Depths(frontier, limit)
         self._leasing = Leasing(settings, keeper, clock)
         self.hosts = hosts_of(settings, frontier.origins, self._leasing.resume)
+        self._targets = resolve_targets(settings)
         self._news = asyncio.Event()
         guests = Guests(self.hosts, clock, self._news.set)
         self._places = Places(settings.politeness, self._resume, guests.__len__)
@@ -396,7 +397,7 @@ class Crawler:
     async def _learn(self, host: int, place: Place, rank: Rank) -> None:
         """The turn of a host: where it is, and how it wants to be asked."""
         try:
-            if not await self._manners.locate(host) or self._manners.are_known(host):
+            if not await self._locate(host) or self._manners.are_known(host):
                 return
             if self.hosts.has_room(host, self._clock.now(), rank):
                 await self._manners.learn(host, self._tell, self._introduce)
@@ -404,6 +405,15 @@ class Crawler:
             self._places.leave(place)
             self._learning.discard(host)
             self._resume(host)
+
+    async def _locate(self, host: int) -> bool:
+        """Hosts at one address share what they may have, unless it was the user who put them there."""
+        if not await self._manners.locate(host):
+            return False
+        address = self.hosts[host].address
+        if address is not None and address not in self._targets:
+            self._traps.located(host, address)
+        return True
 
     async def _introduce(self, pages: tuple[str, ...], depth: int, originals: Originals) -> None:
         """Pages of a sitemap."""

@@ -400,9 +400,13 @@ def hosts_of(settings: Settings, origins: Sequence[str], resume: Callable[[int],
     def name_of(host: int) -> str:
         return urls.host(f"{origins[host]}/")
 
-    targets = {parse_rule(rule).address for rule in settings.network.resolve}
-    politeness = settings.politeness
+    politeness, targets = settings.politeness, resolve_targets(settings)
     return Hosts(politeness, resume, name_of, address_delay(politeness, targets))
+
+
+def resolve_targets(settings: Settings) -> frozenset[str]:
+    """The addresses that the user wrote."""
+    return frozenset(parse_rule(rule).address for rule in settings.network.resolve)
 
 
 def _ready_at(clock: Host) -> float:

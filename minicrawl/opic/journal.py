@@ -9,7 +9,7 @@ forward   a page that is another one: a redirect, a rel=canonical, the same cont
           give to it goes to its target at once, so that cash never waits behind a redirect.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -101,7 +101,7 @@ class Books:
         """Each link led to the page it stands for; those that meet become one."""
         if self.forwards.keys().isdisjoint(spending.links):
             return spending
-        ends = [self.stands_for(link) for link in spending.links]
+        ends = self._ends(spending.links)
         first = {end: i for i, end in reversed(list(enumerate(ends))) if end != page}
         keep = sorted(first.values())
         return Spending(
@@ -110,6 +110,20 @@ class Books:
             [spending.focus[i] for i in keep] if spending.focus else (),
             spending.idle,
         )
+
+    def _ends(self, links: Iterable[int]) -> list[int]:
+        """What each stands for; whatever the chains, each page of them is looked at once."""
+        known: dict[int, int] = {}
+        ends = []
+        for link in links:
+            end, way = link, []
+            while end not in known and end in self.forwards:
+                way.append(end)
+                end = self.forwards[end]
+            end = known.get(end, end)
+            known.update(dict.fromkeys(way, end))
+            ends.append(end)
+        return ends
 
     def _post(self, plan: Plan) -> Plan:
         self.ledger.post(plan)
