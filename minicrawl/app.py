@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Loaded, Settings
@@ -25,11 +24,13 @@ from minicrawl.crawl.seeding import gate_for, plant
 from minicrawl.crawl.visiting import Charge
 from minicrawl.crawl.workers import going_out, workers_of
 from minicrawl.errors import UsageError
+from minicrawl.export.drafts import scratch
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.ports import Outside
 from minicrawl.store import tables
 from minicrawl.store.beside import SUFFIX
+from minicrawl.store.place import place_of
 from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import Terms
 from minicrawl.store.trouble import told, understood
@@ -132,8 +133,8 @@ class Crawl:
     async def preview(self, count: int) -> Preview:
         """The first so many pages; asks for robots.txt alone, and writes to a copy of the store."""
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
-        with TemporaryDirectory(prefix="minicrawl-") as folder:
-            copy = Path(folder, "crawl.db")
+        with scratch("preview") as folder:
+            copy = folder / "crawl.db"
             if store.exists() and not self._fresh:
                 _copy(store, copy)
             async with (
@@ -216,9 +217,14 @@ _FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ))
 
 
 def set_aside(path: Path) -> Path | None:
-    """Give the store another name, which is the answer; None if there is no store."""
+    """Give the store another name, which is the answer; None if there is no store.
+
+    A name that is a link to the store stays, and leads to where the next one will be.
+    """
     if not path.exists():
         return None
+    if path.is_symlink():
+        path = place_of(path)
     with closing(Store.open(path)) as store:  # nobody else is writing it
         store.compact()
     stamp = time.strftime(f"{path.name}.%Y-%m-%dT%H-%M-%S")
