@@ -25,6 +25,7 @@ from minicrawl.crawl.visiting import Charge
 from minicrawl.crawl.workers import going_out, workers_of
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
+from minicrawl.fetch.tls import check_authorities
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.ports import Outside
@@ -121,6 +122,7 @@ class Crawl:
             return Reason.STOPPED
 
     async def _run_from(self, seeds: Iterator[Name]) -> Reason:
+        check_authorities()
         keep_large_arrays_apart()
         look_for_cycles_seldom()
         store = self.settings.storing.store
@@ -132,6 +134,7 @@ class Crawl:
 
     async def preview(self, count: int) -> Preview:
         """The first so many pages; asks for robots.txt alone, and writes to a copy of the store."""
+        check_authorities()
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
         with scratch("preview") as folder:
             copy = folder / "crawl.db"
