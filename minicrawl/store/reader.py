@@ -67,7 +67,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         connection.close()
         return _connect_where_nothing_can_be_written(path, place, error)
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         pass  # no database at all: the version check says so
     return connection
 
@@ -90,7 +90,7 @@ def _connect_where_nothing_can_be_written(
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute(_ASKED_FIRST)
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         connection.close()
         raise UsageError(f"{path} cannot be read: {error}") from error
     return connection

@@ -26,6 +26,8 @@ def told(path: Path, comfort: str = "") -> Iterator[None]:
     """Whatever SQLite raises inside is a `StoreError`, with a word of comfort if there is one."""
     try:
         yield
+    except UnicodeDecodeError as error:  # SQLite quotes names of a damaged schema
+        raise StoreError(_line(path, f"damaged ({error})", comfort)) from error
     except sqlite3.Error as error:
         if _is_of_a_full_disk(error, path):
             raise NoRoom(_line(path, _of_a_full_disk(error), comfort)) from error

@@ -103,6 +103,17 @@ def cut_to(share: float) -> Damage:
     return lambda path: os.truncate(path, int(path.stat().st_size * share))
 
 
+def replaced_in(old: bytes, new: bytes) -> Damage:
+    """Everywhere in the file."""
+
+    def replace(path: Path) -> None:
+        body = path.read_bytes()
+        assert old in body
+        path.write_bytes(body.replace(old, new))
+
+    return replace
+
+
 def replaced_by(body: bytes) -> Damage:
     def replace(path: Path) -> None:
         path.write_bytes(body)
@@ -304,6 +315,8 @@ DAMAGES: dict[str, Damage] = {
     "a flipped bit in the count of cells": flipped_in("urls", 3),
     "a flipped bit in the place of a cell": flipped_in("documents", 12),
     "a flipped bit in the last child": flipped_in("steps", 11),
+    "a schema that is no UTF-8": replaced_in(b"CREATE TABLE steps", b"CREATE TABLE \xffteps"),
+    "a schema that is no SQL": replaced_in(b"CREATE TABLE steps", b"CREATE TABLE ,teps"),
     "half of the file": cut_to(0.5),
     "all but the last bytes": cut_to(0.99),
     "the first bytes": cut_to(0.004),
