@@ -69,7 +69,7 @@ def refine(
             return _refine(store, path, until, tell, now)
     place = place_of(to)
     unfinished = place.with_name(f"{place.name}.part")
-    with closing(Store.open(unfinished)) as store, told(unfinished), understood(path):
+    with closing(Store.open(unfinished)) as store, told(path, SAFE), understood(path):
         _become_a_copy(store, path)
         refined = _refine(store, to, until, tell, now)
     unfinished.rename(place)
