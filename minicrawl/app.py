@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Loaded, Settings
@@ -27,11 +26,14 @@ from minicrawl.crawl.seeding import gate_for, plant
 from minicrawl.crawl.visiting import Charge
 from minicrawl.crawl.workers import going_out, workers_of
 from minicrawl.errors import UsageError
+from minicrawl.export.drafts import scratch
+from minicrawl.fetch.tls import check_authorities
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.ports import Outside
 from minicrawl.store import tables
 from minicrawl.store.beside import SUFFIX
+from minicrawl.store.place import place_of
 from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import Terms
 from minicrawl.store.trouble import told, understood
@@ -127,6 +129,7 @@ class Crawl:
             return Reason.STOPPED
 
     async def _run_from(self, seeds: Iterator[Name]) -> Reason:
+        check_authorities()
         keep_large_arrays_apart()
         look_for_cycles_seldom()
         store = self.settings.storing.store
@@ -138,9 +141,10 @@ class Crawl:
 
     async def preview(self, count: int) -> Preview:
         """The first so many pages; asks for robots.txt alone, and writes to a copy of the store."""
+        check_authorities()
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
-        with TemporaryDirectory(prefix="minicrawl-") as folder:
-            copy = Path(folder, "crawl.db")
+        with scratch("preview") as folder:
+            copy = folder / "crawl.db"
             if store.exists() and not self._fresh:
                 _copy(store, copy)
             async with (
@@ -247,9 +251,14 @@ _FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ))
 
 
 def set_aside(path: Path) -> Path | None:
-    """Give the store another name, which is the answer; None if there is no store."""
+    """Give the store another name, which is the answer; None if there is no store.
+
+    A name that is a link to the store stays, and leads to where the next one will be.
+    """
     if not path.exists():
         return None
+    if path.is_symlink():
+        path = place_of(path)
     with closing(Store.open(path)) as store:  # nobody else is writing it
         store.compact()
     stamp = time.strftime(f"{path.name}.%Y-%m-%dT%H-%M-%S")

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from minicrawl.analysis.source import Tell, Urls, check_links
 from minicrawl.crawl.memory import keep_large_arrays_apart, resident
 from minicrawl.errors import UsageError
+from minicrawl.export.drafts import scratch
 from minicrawl.graph.graphtext import Reading
 from minicrawl.graph.ids import Ids
 from minicrawl.graph.links import Links
@@ -141,8 +141,8 @@ def _unweighted(links: Iterable[Links], path: Path) -> Iterator[Links]:
 @contextmanager
 def _folder(parent: Path | None) -> Iterator[Path]:
     try:
-        with TemporaryDirectory(prefix="minicrawl-blocks-", dir=parent) as name:
-            yield Path(name)
+        with scratch("blocks", parent) as folder:
+            yield folder
     except OSError as error:
         place = parent or "the folder for temporary files"
         raise UsageError(f"{place}: {error.strerror}; choose one with --temp") from error

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
+from minicrawl.export.drafts import drafting
 from minicrawl.frontier.gathering import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.graph.csr import Csr
@@ -28,6 +28,7 @@ from minicrawl.graph.named import NamedGraph
 from minicrawl.model import State
 from minicrawl.opic.journal import Kind, Spending, Step
 from minicrawl.store import tables
+from minicrawl.store.place import place_of
 from minicrawl.store.records import (
     NOT_ASKED,
     Batch,
@@ -81,14 +82,14 @@ def import_graph(
     """Make the store; `label` says in it where the graph is from."""
     refuse_to_overwrite(store)
     web = _web_of(named)
-    store.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(prefix=f".{store.name}-", dir=store.parent) as folder:
-        beside = Path(folder, store.name)
+    place = place_of(store)
+    with drafting(place) as folder:
+        beside = folder / place.name
         with closing(Store.open(beside)) as opened:
             opened.agree(TERMS)
             _Reader(opened, web, label, now).read_all(tell)
         refuse_to_overwrite(store)
-        beside.rename(store)
+        beside.rename(place)
     return Imported(
         pages=web.graph.nodes,
         links=web.graph.edges,

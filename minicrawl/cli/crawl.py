@@ -93,6 +93,7 @@ def crawl(
     from minicrawl.cli.dry_run import show_preview
     from minicrawl.cli.seeds import seeds_of
     from minicrawl.cli.session import Session, Wishes
+    from minicrawl.cli.stores import blamed
     from minicrawl.cli.top import top
 
     _refuse_what_does_not_go_together(context.params)
@@ -104,6 +105,7 @@ def crawl(
         else:
             named = seeds_of(seeds, leaving)
             crawl = app.Crawl(named, loaded, fresh=fresh, command=again)
+        leaving.enter_context(blamed(crawl.settings.storing.store))
         if dry_run:
             show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
             return

@@ -19,8 +19,9 @@ from minicrawl.cli.stores import (
     store_option,
 )
 from minicrawl.cli.tables import show_json
+from minicrawl.export.drafts import replacing
 from minicrawl.export.drawings import DRAWINGS
-from minicrawl.export.files import FORMATS, WRITERS, format_of, replacing
+from minicrawl.export.files import FORMATS, WRITERS, format_of
 from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
 from minicrawl.report.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import Choice, blocks, score_column

@@ -70,7 +70,7 @@ def _options(
             flags: dict[str, object] = {}
             for name, rows in by_parameter.items():
                 flags |= _flags(rows, values.pop(name))
-            loaded = load(flags, os.environ, config_file or _usual_file())
+            loaded = load(flags, os.environ, config_file or usual_file())
             return command(**values, **handed(loaded))
 
         decorated: Command = with_settings
@@ -91,8 +91,9 @@ _config_option = click.option(
 )
 
 
-def _usual_file() -> Path | None:
-    return USUAL_FILE if USUAL_FILE.exists() else None
+def usual_file() -> Path | None:
+    """A link that leads nowhere is there, and refused when it is read."""
+    return USUAL_FILE if os.path.lexists(USUAL_FILE) else None
 
 
 def _by_parameter(sections: list[Section]) -> Iterator[tuple[str, Rows]]:

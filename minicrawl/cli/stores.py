@@ -2,17 +2,21 @@
 
 import functools
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
-from minicrawl.cli.options import CONFIG_VARIABLE, USUAL_FILE
+from minicrawl.cli.options import CONFIG_VARIABLE, usual_file
 from minicrawl.config import load
+from minicrawl.errors import MinicrawlError, StoreError
+from minicrawl.report.audit import audit
 from minicrawl.report.kept import kept
 from minicrawl.report.ranks import Choice
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.store.trouble import told
 
 Command = Callable[..., Any]
 
@@ -26,9 +30,11 @@ def store_option_for(purpose: str) -> Callable[[Command], Command]:
         @functools.wraps(command)
         def with_store(store: Path | None, **rest: Any) -> Any:
             chosen = os.environ.get(CONFIG_VARIABLE)
-            usual = Path(chosen) if chosen else USUAL_FILE if USUAL_FILE.exists() else None
-            settings = load({"store": store and str(store)}, os.environ, usual).settings
-            return command(store=settings.storing.store, **rest)
+            file = Path(chosen) if chosen else usual_file()
+            settings = load({"store": store and str(store)}, os.environ, file).settings
+            read = settings.storing.store
+            with nullcontext() if rest.get("graph") else blamed(read):
+                return command(store=read, **rest)
 
         return click.option(
             "--store",
@@ -38,6 +44,32 @@ def store_option_for(purpose: str) -> Callable[[Command], Command]:
         )(with_store)
 
     return decorate
+
+
+@contextmanager
+def blamed(store: Path) -> Iterator[None]:
+    """What fails inside is the fault of the store if that is damaged, and our own mistake if not.
+
+    Nobody can foresee what a damaged value does to those who rely on it: it is looked for then.
+    """
+    try:
+        with told(store):
+            yield
+    except (MinicrawlError, click.ClickException, click.Abort, click.exceptions.Exit, OSError):
+        raise
+    except Exception as error:
+        if wrong := _first_wrong(store):
+            raise StoreError(
+                f"{store} is damaged ({wrong}): `minicrawl check` says what is wrong"
+            ) from error
+        raise
+
+
+def _first_wrong(store: Path) -> str | None:
+    try:
+        return next(iter(audit(store).wrong), None) if store.is_file() else None
+    except MinicrawlError as error:
+        return str(error)
 
 
 store_option = store_option_for("read")

@@ -407,7 +407,7 @@ class Crawler:
             self._resume(host)
 
     async def _locate(self, host: int) -> bool:
-        """Hosts at one address share what they may have, unless it was the user who put them there."""
+        """Hosts at one address share what they may have, unless the user has put them there."""
         if not await self._manners.locate(host):
             return False
         address = self.hosts[host].address

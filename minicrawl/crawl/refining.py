@@ -23,10 +23,11 @@ from minicrawl.frontier.proof import prove
 from minicrawl.opic.refine import Channels, Flow, Refinement
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
+from minicrawl.store.place import place_of
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, RefinementRow
-from minicrawl.store.trouble import understood
-from minicrawl.store.writer import Store
+from minicrawl.store.trouble import told, understood
+from minicrawl.store.writer import SAFE, Store
 
 UNTIL = 1e-6
 LEAST_UNTIL = 1e-12
@@ -64,13 +65,14 @@ def refine(
     """Replay until the error is no more than `until`, in the store or in a copy of it."""
     _refuse_what_cannot_be(path, until, to)
     if to is None:
-        with closing(Store.open(path)) as store, understood(path):
+        with closing(Store.open(path)) as store, told(path, SAFE), understood(path):
             return _refine(store, path, until, tell, now)
-    unfinished = to.with_name(f"{to.name}.part")
-    with closing(Store.open(unfinished)) as store, understood(path):
+    place = place_of(to)
+    unfinished = place.with_name(f"{place.name}.part")
+    with closing(Store.open(unfinished)) as store, told(path, SAFE), understood(path):
         _become_a_copy(store, path)
         refined = _refine(store, to, until, tell, now)
-    unfinished.rename(to)
+    unfinished.rename(place)
     unfinished.with_name(f"{unfinished.name}-lock").unlink()
     return refined
 
@@ -78,7 +80,7 @@ def refine(
 def _refuse_what_cannot_be(path: Path, until: float, to: Path | None) -> None:
     if not LEAST_UNTIL <= until < 1:
         raise UsageError(f"--until {until:g}: must be a number from {LEAST_UNTIL:g} to below 1")
-    with reading(path) as connection:
+    with reading(path) as connection, understood(path):
         terms = tables.terms(connection)
         if terms is None or not questions.hosts_known(connection):
             raise UsageError(f"{path} knows no page yet: `minicrawl crawl` goes first")

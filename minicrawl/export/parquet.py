@@ -5,14 +5,13 @@ so the file is made in a folder of its own and copied.
 """
 
 import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
 from minicrawl.errors import UsageError
+from minicrawl.export.drafts import scratch
 from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
 
 _MEMORY = "256MB"
@@ -41,11 +40,9 @@ def write_parquet(
         raise UsageError(
             "Parquet needs the package duckdb: install minicrawl[parquet], or export .csv"
         ) from error
-    with tempfile.TemporaryDirectory(prefix="minicrawl-") as folder:
-        target = Path(folder, "pages.parquet")
-        with duckdb.connect(
-            Path(folder, "pages.duckdb"), config={"memory_limit": _MEMORY}
-        ) as database:
+    with scratch("parquet") as folder:
+        target = folder / "pages.parquet"
+        with duckdb.connect(folder / "pages.duckdb", config={"memory_limit": _MEMORY}) as database:
             typed = ", ".join(f'"{name}" {_type(name)}' for name in columns)
             database.execute(f"CREATE TABLE pages ({typed})")
             for block in blocks:

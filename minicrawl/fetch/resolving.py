@@ -13,8 +13,12 @@ import socket
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from ipaddress import ip_address
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from typing import Any, NamedTuple
 
 from minicrawl.fetch.addresses import is_public
 from minicrawl.fetch.rules import Place, ResolveRules
@@ -33,18 +37,57 @@ _Answer = tuple[str, ...] | Refused | Failed
 class SystemLookup:
     """The system's resolver, in threads of its own: a lookup that hangs holds one.
 
-    With as many threads as there are requests under way it holds up nobody else.
+    With as many threads as there are requests under way it holds up nobody else. A process that
+    ends does not wait for them: nothing ends a lookup, and some take minutes.
     """
 
     def __init__(self, threads: int) -> None:
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="lookup")
+        self._most = threads
+        self._threads = 0
+        self._idle = Semaphore(0)  # threads that have nothing to do
+        self._wanted = SimpleQueue[_Wanted | None]()
 
     async def __call__(self, host: str) -> Iterable[str]:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, _look_up, host)
+        found: asyncio.Future[list[str]] = loop.create_future()
+        self._wanted.put(_Wanted(host, loop, found))
+        if not self._idle.acquire(blocking=False) and self._threads < self._most:
+            self._threads += 1
+            Thread(target=self._work, name=f"lookup-{self._threads}", daemon=True).start()
+        return await found
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        """Nobody waits for what is under way."""
+        for _ in range(self._threads):
+            self._wanted.put(None)
+
+    def _work(self) -> None:
+        """Look up what is wanted, one name after the other."""
+        while (wanted := self._wanted.get()) is not None:
+            wanted.look_up()
+            self._idle.release()
+
+
+class _Wanted(NamedTuple):
+    """A name, and who waits for its addresses in which loop."""
+
+    host: str
+    loop: asyncio.AbstractEventLoop
+    found: asyncio.Future[list[str]]
+
+    def look_up(self) -> None:
+        if self.found.cancelled():
+            return
+        try:
+            tell = partial(self._tell, self.found.set_result, _look_up(self.host))
+        except Exception as error:
+            tell = partial(self._tell, self.found.set_exception, error)
+        with suppress(RuntimeError):  # the loop has been closed: nobody waits
+            self.loop.call_soon_threadsafe(tell)
+
+    def _tell(self, hear: Callable[[Any], None], what: object) -> None:
+        if not self.found.done():
+            hear(what)
 
 
 def _look_up(host: str) -> list[str]:

@@ -1,19 +1,56 @@
 """Whom we believe: the authorities that browsers believe, or those of the environment.
 
-SSL_CERT_FILE and SSL_CERT_DIR   name other authorities, as they do for OpenSSL
+SSL_CERT_FILE and SSL_CERT_DIR   name other authorities, as they do for OpenSSL: a file of
+                                 certificates, and folders of them with a colon between two
 """
 
 import os
 import ssl
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import certifi
+
+from minicrawl.errors import UsageError
+
+FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
 
 def default_tls() -> ssl.SSLContext:
     """Certificates are checked, and their hosts; HTTP/1.1 is all that is spoken."""
-    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-    if not (file or folder):
+    file, folders = os.environ.get(FILE), os.environ.get(FOLDERS)
+    if not (file or folders):
         file = certifi.where()
-    context = ssl.create_default_context(cafile=file, capath=folder)
+    context = ssl.create_default_context(cafile=file or None, capath=folders or None)
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+def check_authorities(environ: Mapping[str, str] = os.environ) -> None:
+    """Refuse variables that name no authorities: with them every certificate would be wrong."""
+    if file := environ.get(FILE):
+        _check_file(Path(file))
+    for folder in _folders(environ.get(FOLDERS, "")):
+        try:
+            next(Path(folder).iterdir(), None)
+        except OSError as error:
+            raise _unfit(FOLDERS, folder, str(error.strerror)) from error
+
+
+def _folders(text: str) -> Iterator[str]:
+    return filter(None, text.split(os.pathsep))
+
+
+def _check_file(file: Path) -> None:
+    if file.exists() and not file.is_file():
+        raise _unfit(FILE, str(file), "not a file")  # a pipe would be read once, and then no more
+    try:
+        ssl.create_default_context(cafile=file)
+    except ssl.SSLError as error:
+        raise _unfit(FILE, str(file), "holds no certificates that can be read") from error
+    except OSError as error:
+        raise _unfit(FILE, str(file), str(error.strerror)) from error
+
+
+def _unfit(variable: str, value: str, why: str) -> UsageError:
+    return UsageError(f"{variable}={value}: {why}")

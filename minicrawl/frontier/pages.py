@@ -31,7 +31,7 @@ from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.steps import Plan
 from minicrawl.opic.windows import WINDOWS, Numbers
-from minicrawl.store import columns, tables
+from minicrawl.store import columns, questions, tables
 from minicrawl.store.records import UNCHANGED, Checkpoint, HostRow, StepRow, Terms, UrlRow
 from minicrawl.web.urls import split
 
@@ -318,9 +318,17 @@ class Frontier:
         if urls_of is not None:
             frontier._load_urls(connection)
         frontier._restore(connection)
+        frontier._expect_births(connection)
         for row in tables.steps_after(connection, frontier.last_seq):
             frontier.apply(row)
         return frontier
+
+    def _expect_births(self, connection: tables.Connection) -> None:
+        """A step that bears more pages than have URLs would take all memory there is."""
+        known = questions.pages_known(connection)
+        born = len(self) + questions.born_after(connection, self.last_seq)
+        if born != known:
+            raise ValueError(f"{known} URLs are known, but {born} pages were born")
 
     def _load_urls(self, connection: tables.Connection) -> None:
         self.origins = [host.origin for host in tables.hosts(connection)]

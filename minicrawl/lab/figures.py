@@ -1,19 +1,19 @@
 """The figures of the experiments as PNG, and their numbers as CSV beside each.
 
-A figure is drawn and written under another name first: a half-written one never replaces a good
-one.
+A figure is there whole or not at all: a half-written one never replaces a good one.
 """
 
 import csv
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, BinaryIO
 
 from minicrawl.errors import UsageError
+from minicrawl.export.drafts import replacing
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import Web
 from minicrawl.lab.convergence import STRATEGIES, Series, convergence
@@ -76,8 +76,8 @@ def draw_all(
     written = []
     for figure in _figures(graph, crawled, settings, progress):
         numbers, picture = out / f"{figure.name}.csv", out / f"{figure.name}.png"
-        with _replacing(numbers) as draft:
-            _write_csv(draft, figure)
+        with replacing(numbers) as file:
+            _write_csv(file, figure)
         draw(picture, [figure])
         written += [numbers, picture]
     return written
@@ -91,8 +91,8 @@ def draw(picture: Path, figures: Sequence[Figure]) -> None:
     )
     for place, figure in zip(axes.flat, figures, strict=True):
         _draw(plot, place, figure)
-    with _replacing(picture) as draft:
-        canvas.savefig(draft, format="png", dpi=120)
+    with replacing(picture) as file:
+        canvas.savefig(file, format="png", dpi=120)
     plot.close(canvas)
 
 
@@ -203,23 +203,13 @@ def _order_figure(curves: Sequence[Curve]) -> Figure:
     )
 
 
-@contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
-    """A draft in the same folder, which takes the place of the file when it is complete."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        yield draft
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _write_csv(path: Path, figure: Figure) -> None:
-    with path.open("w", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["line", figure.x_label, figure.y_label])
-        for line in figure.lines:
-            rows.writerows((line.label, x, y) for x, y in zip(line.x, line.y, strict=True))
+def _write_csv(file: BinaryIO, figure: Figure) -> None:
+    text = TextIOWrapper(file, encoding="utf-8", newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["line", figure.x_label, figure.y_label])
+    for line in figure.lines:
+        rows.writerows((line.label, x, y) for x, y in zip(line.x, line.y, strict=True))
+    text.detach()
 
 
 def _draw(plot: ModuleType, axes: Any, figure: Figure) -> None:

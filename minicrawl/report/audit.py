@@ -18,10 +18,11 @@ from minicrawl.model import STANDS_FOR_ANOTHER
 from minicrawl.opic.ledger import READ
 from minicrawl.report.fold import Tell, differences
 from minicrawl.report.snapshot import unproven
-from minicrawl.store import columns, questions, tables
+from minicrawl.store import columns, questions, tables, values
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Terms
+from minicrawl.store.trouble import NONSENSE
 
 _DENSE = ("urls", "hosts", "frontier")
 _SHOWN = 10
@@ -78,7 +79,7 @@ def _run(name: str, check: Callable[[], Iterator[str]], found: Audit) -> None:
         found.wrong += [f"{name}: {complaint}" for complaint in islice(complaints, _SHOWN)]
         if next(complaints, None):
             found.wrong.append(f"{name}: there is more of this kind")
-    except (MinicrawlError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except (MinicrawlError, *NONSENSE) as error:
         found.wrong.append(f"{name}: {error}")
 
 
@@ -87,6 +88,14 @@ def _run(name: str, check: Callable[[], Iterator[str]], found: Audit) -> None:
 
 def _file(connection: tables.Connection, _path: Path) -> Iterator[str]:
     yield from questions.complaints(connection)
+
+
+def _values(connection: tables.Connection, _path: Path) -> Iterator[str]:
+    """What the other checks and all commands take for granted of each column."""
+    yield from values.unfit(connection)
+    is_imported = (tables.terms(connection) or Terms()).imported
+    if not is_imported and (count := values.foreign_origins(connection)):
+        yield f"the origins of {count:,} hosts are no beginning of a URL"
 
 
 def _ids(connection: tables.Connection, _path: Path) -> Iterator[str]:
@@ -169,6 +178,7 @@ def _books(connection: tables.Connection, path: Path) -> Iterator[str]:
 
 _CHECKS: dict[str, Check] = {
     "file": _file,
+    "values": _values,
     "ids": _ids,
     "births": _births,
     "links": _links,

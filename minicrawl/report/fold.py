@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from minicrawl.frontier.pages import Frontier
 from minicrawl.report.snapshot import inlinks, spent
 from minicrawl.store import tables
+from minicrawl.store.trouble import NONSENSE
 
 Tell = Callable[[float], None]
 
@@ -29,7 +30,7 @@ def differences(
             made.apply(row)
             if not row.seq % _STEPS_AT_ONCE:
                 tell(min(row.seq / max(last, 1), 1.0))
-    except (ArithmeticError, LookupError, ValueError) as error:
+    except NONSENSE as error:
         yield f"step {made.last_seq} cannot be done: {error}"
         return
     yield from _of_pages(loaded, made)

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from minicrawl.errors import StoreError
 from minicrawl.store import tables
+from minicrawl.store.place import place_of
 from minicrawl.store.reader import glance, hold
 from minicrawl.store.tables import Connection
-from minicrawl.store.trouble import told
+from minicrawl.store.trouble import NONSENSE, told
 
 SUFFIX = "-ranks"
 DERIVED = "what it holds is derived: delete it if need be, and make it anew"
@@ -25,7 +27,7 @@ _PATIENCE_S = 60.0
 
 def beside(store: Path) -> Path:
     """Where it is; by whatever name a store goes, this is one place."""
-    place = store.resolve()
+    place = place_of(store)
     return place.with_name(f"{place.name}{SUFFIX}")
 
 
@@ -36,7 +38,7 @@ def reading_beside(store: Path, connection: Connection) -> Iterator[Connection |
     if not path.is_file():
         yield None
         return
-    with told(path, DERIVED), closing(glance(path)) as derived:
+    with told(path, DERIVED), closing(glance(path)) as derived, _understood(path):
         hold(derived)
         yield derived if _is_of(derived, connection) else None
 
@@ -59,12 +61,21 @@ def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator
             yield derived
 
 
+@contextmanager
+def _understood(path: Path) -> Iterator[None]:
+    """What is read here makes sense, or can be made anew."""
+    try:
+        yield
+    except NONSENSE as error:
+        raise StoreError(f"{path} is damaged ({error}); {DERIVED}") from error
+
+
 def _is_of(derived: Connection, connection: Connection) -> bool:
     """Whether it was derived from this store."""
     if not derived.execute("SELECT 1 FROM sqlite_master WHERE name = 'derived_from'").fetchone():
         return False
-    (store,) = derived.execute("SELECT store FROM derived_from").fetchone()
-    return str(store) == tables.birth(connection)
+    row = derived.execute("SELECT store FROM derived_from").fetchone()
+    return row is not None and str(row[0]) == tables.birth(connection)
 
 
 def _begin_anew(derived: Connection, connection: Connection) -> None:

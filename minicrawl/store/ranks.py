@@ -4,7 +4,9 @@ Laws: a rank takes the place of its former self whole; to write it and to read i
 a block of scores at a time. A page that became known later has no score, and reads as NaN.
 """
 
+import json
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -68,7 +70,7 @@ def kept(derived: Connection | None) -> list[RankRow]:
         return []
     columns = ", ".join(RankRow._fields)
     rows = derived.execute(f"SELECT {columns} FROM ranks ORDER BY name")
-    return [RankRow._make(row)._replace(converged=bool(row[-1])) for row in rows]
+    return [_checked(RankRow._make(row)) for row in rows]
 
 
 def scores(derived: Connection, name: str, pages: int) -> NDArray[np.float64]:
@@ -88,6 +90,17 @@ def _has_ranks(derived: Connection) -> bool:
     """The file may hold other things only."""
     found = derived.execute("SELECT 1 FROM sqlite_master WHERE name = 'ranks'").fetchone()
     return found is not None
+
+
+def _checked(row: RankRow) -> RankRow:
+    """Raises ValueError or its like for a row that `keep` never wrote."""
+    numbers = row.step, row.nodes, row.edges, row.iterations, row.error_bound
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise ValueError(f"{row.name} has words for numbers")
+    if not isinstance(json.loads(row.options), dict):
+        raise ValueError(f"{row.name} has no options")
+    datetime.fromtimestamp(row.made_at, UTC)
+    return row._replace(converged=bool(row.converged))
 
 
 def _replace(derived: Connection, row: RankRow, values: Floats) -> None:

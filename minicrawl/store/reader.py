@@ -3,6 +3,8 @@
 Law: a reader sees one moment of the store, and never changes it.
 """
 
+import fcntl
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +12,15 @@ from pathlib import Path
 from urllib.parse import quote
 
 from minicrawl.errors import UsageError
+from minicrawl.store.place import place_of
 from minicrawl.store.schema import VERSION, check_version
 from minicrawl.store.trouble import told
 
+LOCK = "-lock"
+"""What a store's writer holds is beside it by this name."""
+
 _CACHE_KIB = 16_384
+_ASKED_FIRST = "SELECT count(*) FROM sqlite_master"
 
 
 @contextmanager
@@ -53,21 +60,64 @@ def let_go(connection: sqlite3.Connection) -> None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A place that cannot be written has no room for the index of a write-ahead log either."""
     place = f"file:{quote(str(path.absolute()))}?mode=ro"
     connection = sqlite3.connect(place, uri=True, isolation_level=None)
     try:
-        connection.execute("SELECT count(*) FROM sqlite_master")
+        connection.execute(_ASKED_FIRST)
     except sqlite3.OperationalError as error:
         connection.close()
-        if path.with_name(f"{path.name}-journal").exists():
-            raise UsageError(f"{path} was left half changed: `minicrawl crawl` mends it") from error
-        if path.with_name(f"{path.name}-wal").exists():
-            raise UsageError(f"{path} cannot be read: {error}") from error
-        return sqlite3.connect(f"{place}&immutable=1", uri=True, isolation_level=None)
-    except sqlite3.DatabaseError:
+        return _connect_where_nothing_can_be_written(path, place, error)
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         pass  # no database at all: the version check says so
     return connection
+
+
+def _connect_where_nothing_can_be_written(
+    path: Path, place: str, error: sqlite3.OperationalError
+) -> sqlite3.Connection:
+    """A disk that is full, or read-only, has no room for the index of a write-ahead log.
+
+    Without a lock the index is kept in memory. That is safe while nobody writes; a crawl that
+    runs has made room for the index.
+    """
+    if _beside(path, "-journal").exists():
+        raise UsageError(f"{path} was left half changed: `minicrawl crawl` mends it") from error
+    if not _has_content(_beside(path, "-wal")):
+        return sqlite3.connect(f"{place}&immutable=1", uri=True, isolation_level=None)
+    if _is_being_written(path):
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    connection = sqlite3.connect(f"{place}&vfs=unix-none", uri=True, isolation_level=None)
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute(_ASKED_FIRST)
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
+        connection.close()
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    return connection
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    place = place_of(path)
+    return place.with_name(f"{place.name}{suffix}")
+
+
+def _has_content(file: Path) -> bool:
+    return file.exists() and file.stat().st_size > 0
+
+
+def _is_being_written(path: Path) -> bool:
+    """Whether a crawl holds the lock of the store."""
+    try:
+        lock = os.open(_beside(path, LOCK), os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 def _refuse_what_is_old(version: int, path: Path) -> None:

@@ -134,6 +134,8 @@ def check_version(connection: sqlite3.Connection, name: str) -> int:
         (application,) = connection.execute("PRAGMA application_id").fetchone()
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        raise  # of the disk, which proves nothing about the file
     except sqlite3.DatabaseError as error:
         raise UsageError(f"{name} is no minicrawl store: {error}") from error
     if tables and application != APPLICATION_ID:

@@ -12,6 +12,9 @@ from tempfile import TemporaryFile
 
 from minicrawl.errors import NoRoom, StoreError
 
+NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What is raised where a value is not what it must be."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _PRIMARY = 0xFF
 """The bits of an error code that say what it is; the others say where."""
@@ -23,9 +26,12 @@ def told(path: Path, comfort: str = "") -> Iterator[None]:
     """Whatever SQLite raises inside is a `StoreError`, with a word of comfort if there is one."""
     try:
         yield
+    except UnicodeDecodeError as error:  # SQLite quotes names of a damaged schema
+        raise StoreError(_line(path, f"damaged ({error})", comfort)) from error
     except sqlite3.Error as error:
-        kind = NoRoom if _is_of_a_full_disk(error, path) else StoreError
-        raise kind("; ".join(filter(None, (f"{path}: {error}", comfort)))) from error
+        if _is_of_a_full_disk(error, path):
+            raise NoRoom(_line(path, _of_a_full_disk(error), comfort)) from error
+        raise StoreError(_line(path, str(error), comfort)) from error
 
 
 @contextmanager
@@ -33,10 +39,18 @@ def understood(path: Path) -> Iterator[None]:
     """What is read here makes sense, or the store is named that does not."""
     try:
         yield
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+    except NONSENSE as error:
         raise StoreError(
             f"{path} is damaged ({error}): `minicrawl check` says what is wrong"
         ) from error
+
+
+def _line(path: Path, what: str, comfort: str) -> str:
+    return "; ".join(filter(None, (f"{path}: {what}", comfort)))
+
+
+def _of_a_full_disk(error: sqlite3.Error) -> str:
+    return str(error) if "full" in str(error) else f"the disk is full ({error})"
 
 
 def _is_of_a_full_disk(error: sqlite3.Error, path: Path) -> bool:

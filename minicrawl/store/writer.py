@@ -20,9 +20,11 @@ from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import Kind
 from minicrawl.store import bulk, tables
 from minicrawl.store.blobs import pack
+from minicrawl.store.place import place_of
+from minicrawl.store.reader import LOCK
 from minicrawl.store.records import Batch, Checkpoint, RefinementRow, StepRow, Terms
 from minicrawl.store.schema import prepare
-from minicrawl.store.trouble import told
+from minicrawl.store.trouble import told, understood
 
 Write = Callable[[str, Iterable[Sequence[Any]]], None]
 
@@ -86,7 +88,8 @@ class Store:
     def agree(self, terms: Terms) -> None:
         """A new store takes the terms; an old one keeps its own and refuses others."""
         wanted = {name: getattr(terms, name) for name in Terms.__dataclass_fields__}
-        found = tables.terms(self._connection)
+        with told(self.path, SAFE), understood(self.path):
+            found = tables.terms(self._connection)
         if found is None:
             if tables.last_step(self._connection):
                 raise StoreError(f"{self.path} is damaged: it does not say how it was begun")
@@ -194,7 +197,7 @@ class Store:
 
 def _log_of(path: Path) -> Path:
     """SQLite puts it beside the file that a link leads to."""
-    place = path.resolve()
+    place = place_of(path)
     return place.with_name(f"{place.name}-wal")
 
 
@@ -222,10 +225,10 @@ def _lock(path: Path) -> int:
     """A lock that ends with the process, however that ends."""
     if path.is_dir():
         raise UsageError(f"{path} is a directory: a store is a file")
-    place = path.resolve()  # by whatever name, it is the same store
+    place = place_of(path)
     if place.exists() and not os.access(place, os.W_OK):
         raise UsageError(f"{path} cannot be written: it is read-only")
-    beside = place.with_name(f"{place.name}-lock")
+    beside = place.with_name(f"{place.name}{LOCK}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         lock = os.open(beside, os.O_RDWR | os.O_CREAT, 0o644)

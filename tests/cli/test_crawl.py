@@ -207,6 +207,34 @@ class TestFresh:
         assert Path("data", aside.name.removesuffix("-ranks")).exists()
         assert not Path("data/crawl.db-ranks").exists()
 
+    def test_a_link_stays_and_what_it_leads_to_is_set_aside_where_it_is(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        Path("bigdisk").mkdir()
+        Path("data").mkdir()
+        link = Path("data", "crawl.db")
+        link.symlink_to(Path("..", "bigdisk", "real.db"))
+        assert main(["crawl", "seeds.txt", "--pages", "20", "-q", *of(server)]) == 0
+        assert main(["rank", "degree"]) == 0
+        assert main(["crawl", "seeds.txt", "--pages", "5", "--fresh", *of(server)]) == 0
+        assert link.is_symlink()
+        assert [file.name for file in Path("data").iterdir()] == [link.name]
+        assert (
+            numbers(capsys)["pages_fetched"] == numbers(capsys, "bigdisk/real.db")["pages_fetched"]
+        )
+        (ranks,) = Path("bigdisk").glob("real.db.????-??-??T*-ranks")
+        aside = ranks.with_name(ranks.name.removesuffix("-ranks"))
+        assert numbers(capsys, str(aside))["pages_fetched"] == 20
+        assert not Path("bigdisk", "real.db-ranks").exists()
+
+    def test_a_link_that_leads_in_a_circle_is_one_line(self, capsys: Captured) -> None:
+        Path("loop.db").symlink_to("loop.db")
+        for fresh in ((), ("--fresh",)):
+            assert main(["crawl", "seeds.txt", "--store", "loop.db", *fresh]) == 2
+            assert capsys.readouterr().err == (
+                "minicrawl: loop.db is a symbolic link that leads in a circle\n"
+            )
+
     def test_without_a_seed_nothing_is_set_aside(
         self, server: DemoServer, capsys: Captured
     ) -> None:

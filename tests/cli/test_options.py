@@ -180,3 +180,15 @@ class TestOptions:
     def test_help_answers_without_heavy_imports(self, tmp_path: Path) -> None:
         loaded = packages_imported_by("import minicrawl.cli.options", folder=tmp_path)
         assert loaded.isdisjoint(HEAVY)
+
+
+def test_a_file_of_settings_that_is_a_link_to_nowhere_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("minicrawl.toml").symlink_to("minicrawl.toml")
+    for command in (["config", "show"], ["top"]):
+        assert main(command) == 2
+        assert capsys.readouterr().err == (
+            "minicrawl: minicrawl.toml: Too many levels of symbolic links\n"
+        )

@@ -10,6 +10,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.errors import Interrupted
 from minicrawl.opic.ledger import Ledger
+from tests.cli.damages import DAMAGES, whole_store
 from tests.crawl.test_refining import a_store, frontier_of
 
 Captured = pytest.CaptureFixture[str]
@@ -81,3 +82,15 @@ def test_a_signal_ends_it_in_one_line_and_the_same_command_goes_on(
 
 def test_the_exit_code_of_an_interruption_is_that_of_the_house() -> None:
     assert Interrupted("").exit_code == 130
+
+
+@pytest.mark.parametrize("options", [[], ["--to", "copy.db"]])
+def test_a_damaged_store_is_named_and_not_its_copy(
+    options: list[str], tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    DAMAGES["zeros for a leaf of frontier"](whole_store(Path("crawl.db")))
+    assert main(["refine", "--store", "crawl.db", *options]) == 1
+    assert capsys.readouterr().err == (
+        "minicrawl: crawl.db: database disk image is malformed; what was committed before is safe\n"
+    )

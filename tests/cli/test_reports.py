@@ -221,7 +221,7 @@ class TestStatus:
 
 class TestCheck:
     def test_a_whole_store_is_ok(self, capsys: Captured) -> None:
-        assert printed(capsys, "check").startswith("ok: file, ids")
+        assert printed(capsys, "check").startswith("ok: file, values, ids")
 
     def test_damage_is_a_line_each_and_exit_1(self, capsys: Captured, store: Path) -> None:
         with closing(sqlite3.connect(store)) as connection, connection:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import harmless
-from minicrawl.export.files import FORMATS, format_of, replacing
+from minicrawl.export.drafts import replacing
+from minicrawl.export.files import FORMATS, format_of
 from minicrawl.export.parquet import write_parquet
 from minicrawl.export.rows import COLUMNS, Block, ExportRow, rows_of
 from minicrawl.export.text import write_csv, write_jsonl, write_tsv

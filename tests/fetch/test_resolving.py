@@ -1,5 +1,9 @@
 import asyncio
+import subprocess
+import sys
+import threading
 from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 
 import pytest
 
@@ -150,3 +154,107 @@ def test_the_system_knows_localhost_and_knows_no_name_that_is_none() -> None:
     lookup = SystemLookup(1)
     asyncio.run(ask(lookup))
     lookup.close()
+
+
+class Hanging:
+    """A `getaddrinfo` that answers nobody until it is let go."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked = list[bytes]()
+        self.let_go = threading.Event()
+        monkeypatch.setattr("socket.getaddrinfo", self)
+
+    def __call__(self, host: bytes, *_: object, **_rest: object) -> list[tuple[object, ...]]:
+        self.asked.append(host)
+        assert self.let_go.wait(60)
+        return [(0, 0, 0, "", (PUBLIC, 0))]
+
+
+async def _until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not is_so():
+            await asyncio.sleep(0.001)
+
+
+def test_as_many_names_are_looked_up_at_once_as_there_are_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system, lookup = Hanging(monkeypatch), SystemLookup(3)
+
+    async def ask() -> None:
+        asked = [asyncio.create_task(_addresses(lookup, name)) for name in "abcde"]
+        await _until(lambda: len(system.asked) == 3)
+        asked[4].cancel()
+        system.let_go.set()
+        assert await asyncio.gather(*asked[:4]) == [[PUBLIC]] * 4
+
+    asyncio.run(ask())
+    assert sorted(system.asked) == [b"a", b"b", b"c", b"d"]
+    assert lookup._threads == 3
+    lookup.close()
+
+
+async def _addresses(lookup: SystemLookup, host: str) -> list[str]:
+    return list(await lookup(host))
+
+
+def test_a_thread_that_has_nothing_to_do_takes_the_next_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system, lookup = Hanging(monkeypatch), SystemLookup(3)
+    system.let_go.set()
+
+    async def ask() -> None:
+        for name in "abc":
+            await lookup(name)
+            await _until(lambda: lookup._idle._value == 1)
+
+    asyncio.run(ask())
+    assert lookup._threads == 1
+    lookup.close()
+
+
+def test_an_answer_that_comes_when_the_loop_is_closed_or_nobody_waits_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system, lookup = Hanging(monkeypatch), SystemLookup(1)
+
+    async def give_up(name: str) -> None:
+        task = asyncio.create_task(_addresses(lookup, name))
+        await _until(lambda: name.encode() in system.asked)
+        task.cancel()
+
+    async def ask_again() -> list[str]:
+        await give_up("b")
+        return list(await lookup("c"))
+
+    asyncio.run(give_up("a"))  # whose loop is closed now
+    system.let_go.set()
+    assert asyncio.run(ask_again()) == [PUBLIC]
+    lookup.close()
+
+
+HANGING = """
+import socket, sys, threading
+socket.getaddrinfo = lambda *_, **__: threading.Event().wait()
+from minicrawl.cli import main
+sys.exit(main(["crawl", "http://a.example/", "-q", *sys.argv[1:]]))
+"""
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_a_process_ends_when_its_time_is_over_though_a_lookup_hangs(
+    workers: str, tmp_path: Path
+) -> None:
+    """Were it waited for, it would never end."""
+    arguments = ["--for", "1s", "--timeout", "1s", "--workers", workers]
+    done = subprocess.run(
+        [sys.executable, "-c", HANGING, *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert done.stderr.startswith("minicrawl: nothing could be fetched")

@@ -1,7 +1,7 @@
 import builtins
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from matplotlib.figure import Figure as Canvas
@@ -37,8 +37,8 @@ def test_a_half_written_figure_never_replaces_a_good_one(
 ) -> None:
     pictures = {path: path.read_bytes() for path in draw(tmp_path) if path.suffix == ".png"}
 
-    def run_out_of_disk(_canvas: Canvas, path: Path, **_options: object) -> None:
-        path.write_bytes(b"\x89PNG half of it")
+    def run_out_of_disk(_canvas: Canvas, file: BinaryIO, **_options: object) -> None:
+        file.write(b"\x89PNG half of it")
         raise OSError("no space left on device")
 
     monkeypatch.setattr(Canvas, "savefig", run_out_of_disk)

@@ -1,4 +1,6 @@
+import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -163,3 +165,73 @@ class TestQuestions:
             assert tables.host(connection, 0) == HostRow(0, "http://a.example")
             assert tables.host(connection, 99) is None
             assert questions.hosts_known(connection) == 3
+
+
+def left_by_a_killed_writer(path: Path) -> Path:
+    """A store whose last commit is in the write-ahead log alone."""
+    crawl = HandCrawl(path)
+    crawl.seeds([A])
+    crawl.commit()
+    copy = path.with_name("copy")
+    for suffix in ("", "-wal", "-lock"):
+        shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+    crawl.close()
+    return copy
+
+
+def without_room(path: Path) -> dict[str, bytes]:
+    """The index of its log can be made nowhere; what there is beside that."""
+    index = path.with_name(f"{path.name}-shm")
+    index.symlink_to(index.name)
+    return contents(path)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {
+        file.name: file.read_bytes()
+        for file in path.parent.glob(f"{path.name}*")
+        if file.is_file() and file.stat().st_size
+    }
+
+
+def test_a_store_is_read_where_there_is_no_room_for_the_index_of_its_log(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "crawl.db")
+    before = without_room(path)
+    with reading(path) as connection:
+        assert tables.url_of(connection, 0) == A
+    assert contents(path) == before
+
+
+def test_so_are_the_commits_that_a_killed_crawl_left_in_its_log(tmp_path: Path) -> None:
+    path = left_by_a_killed_writer(tmp_path / "crawl.db")
+    before = without_room(path)
+    assert before.keys() == {"copy", "copy-wal"}
+    for _ in range(2):
+        with reading(path) as connection:
+            assert questions.steps_known(connection) == (1, 1)
+    assert contents(path) == before
+
+
+def test_a_store_without_a_lock_beside_it_is_nobodys(tmp_path: Path) -> None:
+    path = left_by_a_killed_writer(tmp_path / "crawl.db")
+    path.with_name("copy-lock").unlink()
+    without_room(path)
+    with reading(path) as connection:
+        assert questions.steps_known(connection) == (1, 1)
+
+
+def test_a_log_that_somebody_writes_is_not_read_without_its_index(tmp_path: Path) -> None:
+    path = left_by_a_killed_writer(tmp_path / "crawl.db")
+    without_room(path)
+    with path.with_name("copy-lock").open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(UsageError, match="copy cannot be read: "), reading(path):
+            pass
+
+
+def test_a_log_that_is_a_folder_is_one_line(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "crawl.db")
+    Path(f"{path}-wal").mkdir()
+    Path(f"{path}-wal", "full").touch()
+    with pytest.raises(UsageError, match=r"crawl\.db cannot be read: "), reading(path):
+        pass

@@ -23,7 +23,8 @@ def complaint(code: int) -> sqlite3.Error:
 def kind_of(error: sqlite3.Error, path: Path) -> type[BaseException]:
     with pytest.raises(StoreError) as raised, told(path, "all is safe"):
         raise error
-    assert str(raised.value) == f"{path}: disk I/O error; all is safe"
+    said = "the disk is full (disk I/O error)" if raised.type is NoRoom else "disk I/O error"
+    assert str(raised.value) == f"{path}: {said}; all is safe"
     return raised.type
 
 

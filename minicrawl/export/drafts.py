@@ -1,0 +1,192 @@
+"""Files that are under way, and a file that is there whole or not at all.
+
+Laws: a file that is written anew keeps its links, its mode and, where the system allows it, its
+owner. What a command left that was killed is removed by the next one that writes in that place,
+and what another command is writing is not.
+
+draft   a file or folder whose name ends in `.part`; its writer holds a lock on it, and that ends
+        with the process
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from errno import EDQUOT, ENOSPC
+from pathlib import Path
+from typing import BinaryIO
+
+from minicrawl.errors import MinicrawlError, UsageError
+
+_END = ".part"
+_LONGEST = 50
+"""Characters of a file's name in that of its draft, which must not be too long itself."""
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file that takes the place of `path`, or of what that links to, when all is written."""
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder: name a file")
+    if path.exists() and not path.is_file():
+        with path.open("wb") as device:  # which nothing may replace
+            yield device
+        return
+    place = _end_of_links(path)
+    with _written(path), _draft(path, place) as (file, draft):
+        yield file
+        file.flush()
+        _keep_mode_and_owner(file.fileno(), place)
+        os.fsync(file.fileno())
+        draft.replace(place)
+
+
+@contextmanager
+def drafting(path: Path) -> Iterator[Path]:
+    """A folder beside `path` for a draft of it, which goes in the end with all that is left."""
+    folder = path.parent
+    with _refused(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, draft = _claimed_folder(folder, _beginning(path))
+    with _held_folder(handle, draft):
+        yield draft
+
+
+@contextmanager
+def scratch(label: str, parent: Path | None = None) -> Iterator[Path]:
+    """A folder for what is needed for a while, and goes in the end."""
+    folder = parent or Path(tempfile.gettempdir())
+    with _held_folder(*_claimed_folder(folder, f"minicrawl-{label}-")) as made:
+        yield made
+
+
+# ---------------------------------------------------------------- files
+
+
+def _end_of_links(path: Path) -> Path:
+    place = Path(os.path.realpath(path))
+    if place.is_symlink():  # what cannot be followed to an end stays a link
+        raise UsageError(f"{path} is a symbolic link that leads in a circle")
+    return place
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """A disk that fills up is told with the file that it has no room for."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (ENOSPC, EDQUOT):
+            raise
+        raise MinicrawlError(f"{path} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+
+
+@contextmanager
+def _draft(path: Path, place: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    with _refused(path):
+        handle, draft = _claimed_file(place.parent, _beginning(place))
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file, draft
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _keep_mode_and_owner(handle: int, place: Path) -> None:
+    try:
+        old = place.stat()
+    except FileNotFoundError:
+        os.fchmod(handle, _usual_mode())
+        return
+    with suppress(PermissionError):  # only root gives files away
+        os.fchown(handle, old.st_uid, old.st_gid)
+    os.fchmod(handle, stat.S_IMODE(old.st_mode))
+
+
+def _usual_mode() -> int:
+    """What a file gets that is opened in the plain way."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+# ---------------------------------------------------------------- drafts
+
+
+def _beginning(place: Path) -> str:
+    return f".{place.name[:_LONGEST]}-"
+
+
+def _claimed_file(folder: Path, beginning: str) -> tuple[int, Path]:
+    """A new file with a lock on it."""
+    _remove_leftovers(folder, beginning)
+    while True:
+        handle, name = tempfile.mkstemp(prefix=beginning, suffix=_END, dir=folder)
+        if _is_claimed(handle, Path(name)):
+            return handle, Path(name)
+        os.close(handle)
+
+
+def _claimed_folder(folder: Path, beginning: str) -> tuple[int, Path]:
+    """A new folder with a lock on it."""
+    _remove_leftovers(folder, beginning)
+    while True:
+        made = Path(tempfile.mkdtemp(prefix=beginning, suffix=_END, dir=folder))
+        with suppress(FileNotFoundError):
+            handle = os.open(made, os.O_RDONLY)
+            if _is_claimed(handle, made):
+                return handle, made
+            os.close(handle)
+
+
+def _is_claimed(handle: int, draft: Path) -> bool:
+    """Unless somebody took it for a leftover before it had its lock."""
+    with suppress(OSError):  # of a file system without locks, where nobody takes anything
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        return os.path.samestat(draft.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def _held_folder(handle: int, draft: Path) -> Iterator[Path]:
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        os.close(handle)
+
+
+def _remove_leftovers(folder: Path, beginning: str) -> None:
+    """Drafts that nobody holds."""
+    form = re.compile(f"{re.escape(beginning)}[a-z0-9_]{{8}}{re.escape(_END)}")
+    for draft in folder.iterdir():
+        if form.fullmatch(draft.name):
+            with suppress(OSError):  # it is somebody else's, or was removed just now
+                _remove_unless_held(draft)
+
+
+def _remove_unless_held(draft: Path) -> None:
+    handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            shutil.rmtree(draft)
+        else:
+            draft.unlink()
+    finally:
+        os.close(handle)

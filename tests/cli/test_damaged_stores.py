@@ -1,0 +1,173 @@
+"""Whatever is wrong with a store, no command ends in a traceback: one line names the store."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from minicrawl.cli import main, root
+from minicrawl.cli.lazy import DeferredCommand
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
+from minicrawl.report.snapshot import Snapshot
+from tests.cli.damages import DAMAGES, OF_VALUES, SEED, copied, whole_store
+
+Captured = pytest.CaptureFixture[str]
+
+STORE = "crawl.db"
+CODES = (0, 1, 2, 3)
+MOST_CHARACTERS = 600
+LINKS = "links.csv"
+GRADES = "grades.csv"
+SEEDS = "seeds.txt"
+FRESH = " --fresh"
+
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "crawl": (SEED, "--pages", "20", "--workers", "0", "--delay", "0", "--allow-private", "-q"),
+    "refine": ("--until", "0.01"),
+    "rank list": (),
+    "rank degree": (),
+    "rank pagerank": (),
+    "rank inverse-pagerank": (),
+    "rank trust": ("--seeds", SEEDS),
+    "rank hits": (),
+    "rank communities": (),
+    "rank harmonic": (),
+    "rank sites": (),
+    "seed-set": ("--count", "2"),
+    "graph import": (LINKS,),
+    "graph info": (),
+    "top": ("--by", "pagerank"),
+    "export": ("pages.csv", "--ranks", "pagerank"),
+    "compare": ("opic", "pagerank"),
+    "stability": ("pagerank", "--times", "1"),
+    "agree": ("opic", GRADES),
+    "status": (),
+    "check": (),
+    "explain": (SEED,),
+    "backlinks": (SEED,),
+    "links": (SEED,),
+    "errors": (),
+    "frontier": (),
+}
+"""Of every command that has to do with a store."""
+WITHOUT_A_STORE = {
+    "config show",
+    *(f"lab {name}" for name in ("convergence", "windows", "order", "figures")),
+}
+DERIVED = ("rank pagerank", "backlinks")
+"""They write what is beside a store."""
+ALIKE = {
+    *(f"rank {name}" for name in ("degree", "inverse-pagerank", "trust", "harmonic", "hits")),
+    *("rank communities", "stability", "compare", "graph info", "graph import"),
+}
+"""They read the same rows as others, by the same code: damaged files are tried with them, too."""
+
+
+def commands(group: click.Group = root) -> Iterator[str]:
+    """All there are, by their names."""
+    for name, command in group.commands.items():
+        loaded = command.load() if isinstance(command, DeferredCommand) else command
+        if isinstance(loaded, click.Group):
+            yield from (f"{name} {inner}" for inner in commands(loaded))
+        else:
+            yield name
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Path], int]]:
+    """Runs a command on a store, in a folder with all that the commands read."""
+    with pytest.MonkeyPatch.context() as patch, DemoServer(DemoWeb(100)) as server:
+        patch.chdir(tmp_path_factory.mktemp("place"))
+        Path(LINKS).write_text("source,target\nhttp://a.example/,http://b.example/\n")
+        Path(SEEDS).write_text(f"{SEED}\n")
+        rated = (f"{SEED[:-1]}{number},{number + 1}" for number in range(4))
+        Path(GRADES).write_text("\n".join(("url,grade", *rated)))
+
+        def run(command: str, store: Path) -> int:
+            where = ("--resolve", f"*={server.address}") if command.startswith("crawl") else ()
+            words = [*command.split(), *ARGUMENTS[command.removesuffix(FRESH)], *where]
+            return main([*words, "--store", str(store)])
+
+        yield run
+
+
+@pytest.fixture(scope="module")
+def whole(run: Callable[[str, Path], int], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    store = whole_store(tmp_path_factory.mktemp("whole") / STORE)
+    for command in DERIVED:
+        assert run(command, store) == 0
+    return store
+
+
+def test_each_command_is_tried() -> None:
+    assert set(commands()) == ARGUMENTS.keys() | WITHOUT_A_STORE
+
+
+@pytest.mark.parametrize("command", [name for name in ARGUMENTS if name != "graph import"])
+def test_on_a_whole_store_it_succeeds(
+    command: str, whole: Path, run: Callable[[str, Path], int], tmp_path: Path
+) -> None:
+    assert run(command, copied(whole, tmp_path / "copy")) == 0
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_no_command_ends_in_a_traceback(
+    damage: str,
+    whole: Path,
+    run: Callable[[str, Path], int],
+    tmp_path: Path,
+    capsys: Captured,
+) -> None:
+    alike = ALIKE if damage in OF_VALUES else set()
+    for number, command in enumerate(sorted({*ARGUMENTS, f"crawl{FRESH}"} - alike)):
+        store = copied(whole, tmp_path / str(number))
+        DAMAGES[damage](store)
+        capsys.readouterr()
+        code = run(command, store)  # what it raises fails the test
+        out, err = capsys.readouterr()
+        told = [line for line in err.splitlines() if line.startswith("minicrawl: ")]
+        assert code in CODES, command
+        assert "Traceback" not in err, command
+        assert len(err) < MOST_CHARACTERS, command
+        if code == 1 and command != "check":
+            assert [STORE in line for line in told] == [True], command
+        if code == 2:
+            assert len(told) == 1, command
+        if command == "check" and code == 1 and not err:
+            assert out, command
+
+
+def test_a_mistake_of_our_own_is_not_blamed_on_a_whole_store(
+    whole: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def err(*_: object) -> None:
+        raise LookupError("our own")
+
+    monkeypatch.setattr(Snapshot, "__init__", err)
+    with pytest.raises(LookupError, match="our own"):
+        main(["top", "--store", str(whole)])
+
+
+def test_it_is_blamed_on_a_damaged_one_with_what_is_wrong(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def err(*_: object) -> None:
+        raise LookupError("nobody knows why")
+
+    store = copied(whole, tmp_path / "copy")
+    DAMAGES["words for bytes"](store)
+    monkeypatch.setattr(Snapshot, "__init__", err)
+    assert main(["top", "--store", str(store)]) == 1
+    assert capsys.readouterr().err == (
+        f"minicrawl: {store} is damaged (values: status of fetches cannot be what it is in "
+        "42 rows): `minicrawl check` says what is wrong\n"
+    )
+    assert main(["check", "--store", str(store), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert [line.partition(" cannot")[0] for line in found["wrong"]] == [
+        "values: status of fetches",
+        "values: wire_bytes of fetches",
+    ]
