@@ -8,7 +8,7 @@ mark     eight bytes of memory that both processes share: that number, 0 while t
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from mmap import mmap
 from tempfile import TemporaryFile
 from typing import Any, Generic, TypeVar
@@ -54,9 +54,9 @@ class SharedMark(Mark):
         self._file.close()
 
 
-async def marked(mark: Mark, question: int, work: Coroutine[Any, Any, T]) -> T:
-    """The work, with the mark set while it has the processor."""
-    return await _Steps(mark, question, work)
+async def marked(mark: Mark, question: int, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """The work that is begun, with the mark set while it has the processor."""
+    return await _Steps(mark, question, begin())
 
 
 class _Steps(Generic[T]):

@@ -15,6 +15,7 @@ import socket
 import sys
 from collections.abc import Awaitable, Callable
 from enum import IntEnum
+from functools import partial
 from time import process_time
 from typing import Any, NamedTuple, assert_never
 
@@ -62,8 +63,8 @@ class Worker:
         if wish is None:
             self._take_back(number)
         else:
-            answering = self._answer(number, wish, about)
-            task = self._tasks.create_task(marked(self._mark, number, answering))
+            begin = partial(self._answer, number, wish, about)
+            task = self._tasks.create_task(marked(self._mark, number, begin))
             self._under_way[number] = task
             task.add_done_callback(lambda _: self._under_way.pop(number))
 

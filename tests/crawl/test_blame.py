@@ -27,7 +27,7 @@ def test_the_mark_is_set_while_there_is_work_and_not_while_it_waits() -> None:
         seen.append(mark.question)
         return said
 
-    steps = marked(mark, 7, work())
+    steps = marked(mark, 7, work)
     steps.send(None)
     assert (seen, mark.question) == ([7], 0)
     with pytest.raises(StopIteration) as end:
@@ -42,7 +42,7 @@ def test_what_is_thrown_into_the_work_comes_out_of_it() -> None:
 
     mark = Mark()
     for thrown in (ZeroDivisionError, asyncio.CancelledError):
-        steps = marked(mark, 7, work())
+        steps = marked(mark, 7, work)
         steps.send(None)
         with pytest.raises(thrown):
             steps.throw(thrown())
@@ -58,7 +58,7 @@ def test_marked_work_is_a_task_like_any_other() -> None:
 
     async def both() -> list[int]:
         mark = Mark()
-        return list(await asyncio.gather(marked(mark, 1, work()), marked(mark, 2, work())))
+        return list(await asyncio.gather(marked(mark, 1, work), marked(mark, 2, work)))
 
     assert asyncio.run(both()) == [3, 3]
 
