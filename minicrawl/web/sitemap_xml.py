@@ -6,7 +6,7 @@ read. The time is proportional to the length: no quantifier gives back what it t
 on past the next "<".
 
 entry      an element whose content, or whose href, is a URL
-leaf       an element without attributes that holds nothing but text
+leaf       an element without attributes that holds nothing but text, and tells of no URL
 local      a name without its namespace, which is wrong in many a sitemap
 """
 
@@ -23,8 +23,10 @@ _MAX_EVENTS = 1_000_000  # tags but leaves; one takes a microsecond or two
 _LONGEST_WRITTEN = 8 * LONGEST  # bytes, as each character may be written as a reference
 
 _NAME = rb"[a-zA-Z_\x80-\xff][^\s<>/=\"']*+"
-_ENTRY = rb"(?:[^\s<>/:]++:)?+(?:loc|link)[\s/>]"
-_LEAF = rb"<(?!%b)(%b)>[^<]*+</\1>" % (_ENTRY, _NAME)
+_TELLS = (  # by their names, if they are closed or opened
+    rb"(?:[^\s<>/:]++:)?+(?:loc|link|url|urlset|item|entry|sitemap|sitemapindex)[\s/>]"
+)
+_LEAF = rb"<(?!%b)%b>[^<]*+</(?!%b)%b>" % (_TELLS, _NAME, _TELLS, _NAME)
 _MARKUP = (
     rb"<(?:(?P<opened>%b)(?P<said>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>"
     rb"|/(?P<closed>%b)[^<>]*+>|(?P<section>!--|!\[CDATA\[)|[!?][^<>]*+>?+|(?P<broken>))"
