@@ -233,9 +233,9 @@ WORST: dict[str, tuple[Reader, int, list[Input]]] = {
             *MARKUP[:30],
         ],
     ),
-    "html": (scan, 60_000, MARKUP),
-    "xhtml": (scan_xhtml, 60_000, MARKUP),
-    "thin": (lambda text: thin.is_thin(text, ""), 200_000, MARKUP),
+    "html": (scan, 30_000, MARKUP),
+    "xhtml": (scan_xhtml, 30_000, MARKUP),
+    "thin": (lambda text: thin.is_thin(text, ""), 60_000, MARKUP),
     "attributes": (tags.attributes, 30_000, [*HEADER, *((" ", it) for it in ("a", "a=", "a='b'"))]),
     "href": (tags.href, 60_000, [*HEADER, *(("", it) for it in ("href", "a=href ", "href href"))]),
     "references": (tags.unescaped, 60_000, MARKUP[20:31]),
@@ -252,9 +252,9 @@ WORST: dict[str, tuple[Reader, int, list[Input]]] = {
     "base": (lambda text: urls.canonical("../x", text), 60_000, ADDRESSES),
     "seed": (urls.seed, 60_000, ADDRESSES),
     "robots": (parse_robots, 60_000, RULES),
-    "sitemap": (parse_sitemap, 60_000, MAPS),
-    "packed sitemap": (parse_packed_sitemap, 60_000, MAPS[::3]),
-    "page": (read_page, 60_000, MARKUP),
+    "sitemap": (parse_sitemap, 30_000, MAPS),
+    "packed sitemap": (parse_packed_sitemap, 30_000, MAPS[::3]),
+    "page": (read_page, 30_000, MARKUP),
 }
 
 
