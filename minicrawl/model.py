@@ -145,7 +145,7 @@ class Reading(NamedTuple):
     content: int = 0  # 64 bits of a hash of the body, with a sign, as SQLite keeps numbers
     text: int = 0  # a hash of what it says, if anybody wants it, without markup and order
     gist: int = 0  # the same without numbers
-    is_thin: bool = False  # it says so little that another page may well say the same
+    is_thin: bool = False  # it says next to nothing, or what servers say by themselves
 
 
 class State(IntEnum):

@@ -114,8 +114,9 @@ _CHARSET = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _XML_ENCODING = re.compile(
-    rf"""<\?xml[^>]*?encoding{_SPACES}={_SPACES}(?:"([^">]*)"|'([^'>]*)')[^>]*>"""
+    rf"""encoding{_SPACES}={_SPACES}(?:"([^"]*+)"|'([^']*+)')""",
 )
+_XML = "<?xml"
 
 
 def sniff(body: bytes, limit: int = _PRESCAN_BYTES) -> str | None:
@@ -128,7 +129,13 @@ def sniff(body: bytes, limit: int = _PRESCAN_BYTES) -> str | None:
     for tag in _TAG.finditer(head):
         if tag[1] and (encoding := _by_meta(attributes(tag[1]))):
             return encoding
-    declared = _XML_ENCODING.match(head)
+    return _by_xml(head)
+
+
+def _by_xml(head: str) -> str | None:
+    if not head.startswith(_XML):
+        return None
+    declared = _XML_ENCODING.search(head, len(_XML), max(head.find(">"), 0))
     return _in_ascii(declared[declared.lastindex or 0]) if declared else None
 
 
@@ -174,4 +181,9 @@ def decode(body: bytes, content_type_charset: str | None) -> tuple[str, str]:
 
 
 def _text(body: bytes, encoding: str) -> str:
-    return body.decode(_CODECS.get(encoding, encoding), errors="replace")
+    return body.decode(codec(encoding), errors="replace")
+
+
+def codec(encoding: str) -> str:
+    """What the interpreter calls an encoding that goes by its name in the standard."""
+    return _CODECS.get(encoding, encoding)

@@ -14,6 +14,7 @@ from minicrawl.web import traps
 from minicrawl.web.encoding import decode
 from minicrawl.web.headers import link_canonical, media_type, robots_tag
 from minicrawl.web.html import Markup, scan
+from minicrawl.web.thin import is_thin
 from minicrawl.web.urls import Name, canonical, name_of, names_of_links
 
 
@@ -63,6 +64,7 @@ def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_
         content=int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True),
         text=compared.text,
         gist=compared.gist,
+        is_thin=is_thin(text, markup.title),
     )
 
 

@@ -1,28 +1,22 @@
 """robots.txt: what a host asks of us, by RFC 9309 and, where that is silent, as Google's matcher.
 
-Laws: the group that names us speaks alone, and where none does, the groups of `*`; of all rules
-that match a path the longest decides, and allow wins a tie; a host that cannot answer forbids all;
-a check costs little whatever the file, and a file that makes it dear forbids more, never less.
-
-rule       a pattern of a path that is allowed or forbidden; `*` is any run of characters, a `$`
-           at the end is the end of the path
-rank       twice a pattern's length, and one more if it allows: the greatest rank decides
-literal    a pattern without a star inside: found by bisection, however many there are
-starred    a pattern with a star inside: searched for, one after the other
+Laws: the group that names us speaks alone, and where none does, the groups of `*`; a host that
+cannot answer forbids all; to read a file takes time in proportion to its length. How paths and
+rules are compared is said in `robots_match`. Escapes are one thing of which Google's matcher and
+the RFC say different things: `/%61` is `/a` by the RFC, and here.
 
 /robots.txt is no exception to the rules here: who asks us has it already.
 """
 
 import math
 import re
-from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import NamedTuple
 
 from minicrawl.model import Failed, FailureKind, Refused
+from minicrawl.web.robots_match import Matcher, normal
 
 ANSWER_HOLDS_S = 24 * 3600.0
 """How long an answer may be used before it is asked for again; RFC 9309 allows a day."""
@@ -31,9 +25,6 @@ SILENCE_HOLDS_S = 3600.0
 """How long a host that could not answer is left alone."""
 
 _MAX_LINE_BYTES = 8 * 2083 - 1
-# Twice what the greediest of 3,000 real files has for everyone.
-_MAX_STARRED, _MAX_STARRED_CHARS = 1000, 32 * 1024
-_UNRULED = 1  # the rank where nothing matches: a pattern of no length that allows
 
 _FIELD = re.compile(
     rb"""(?P<agent> user[- ]?agent)
@@ -45,110 +36,6 @@ _FIELD = re.compile(
 )
 _EVERYONE = re.compile(rb"\*(?:\s|$)")
 _TOKEN = re.compile(rb"[a-zA-Z_-]*")
-_ESCAPED = re.compile(r"%[0-9a-fA-F]{2}")
-_ESCAPES = {code: f"%{code:02X}" for code in range(0x80, 0x100)}
-
-
-# ---------------------------------------------------------------- matching
-
-
-class _Starred(NamedTuple):
-    """A pattern cut at its stars. The tail is what stands between the last star and a `$`."""
-
-    rank: int
-    head: str
-    middle: tuple[str, ...]
-    tail: str
-    longest: str  # of middle and tail: a path without it need not be searched
-
-    def matches(self, path: str) -> bool:
-        """Each piece where it comes first leaves the most room for the next: no way back."""
-        if not path.startswith(self.head):
-            return False
-        end = len(self.head)
-        for piece in self.middle:
-            start = path.find(piece, end)
-            if start < 0:
-                return False
-            end = start + len(piece)
-        return path.endswith(self.tail) and end + len(self.tail) <= len(path)
-
-
-def _cut(pattern: str, rank: int) -> _Starred:
-    head, *pieces = pattern.removesuffix("$").split("*")
-    tail = pieces.pop() if pieces and pattern.endswith("$") else ""
-    middle = tuple(filter(None, pieces))
-    return _Starred(rank, head, middle, tail, max(*middle, tail, "", key=len))
-
-
-class _Literals:
-    """Patterns that match by their beginning: the greatest rank of those a path begins with.
-
-    In sorted order whatever a path begins with lies before it, and the nearest one is a prefix
-    of the path or shares its prefixes with it: each knows the longest that it begins with itself.
-    """
-
-    __slots__ = ("_parents", "_prefixes", "_ranks")
-
-    def __init__(self, ranks: Mapping[str, int]) -> None:
-        self._prefixes = sorted(ranks)
-        self._parents: list[int] = []
-        self._ranks: list[int] = []
-        chain: list[int] = []
-        for place, prefix in enumerate(self._prefixes):
-            while chain and not prefix.startswith(self._prefixes[chain[-1]]):
-                chain.pop()
-            parent = chain[-1] if chain else -1
-            self._parents.append(parent)
-            self._ranks.append(max(ranks[prefix], self._ranks[parent] if chain else 0))
-            chain.append(place)
-
-    def rank(self, path: str) -> int:
-        place = bisect_right(self._prefixes, path) - 1
-        while place >= 0:
-            if path.startswith(self._prefixes[place]):
-                return self._ranks[place]
-            place = self._parents[place]
-        return _UNRULED
-
-
-class _Matcher:
-    """Rules made ready: which of all that match a path has the greatest rank?"""
-
-    __slots__ = ("_exact", "_literals", "_starred")
-
-    def __init__(self, allowed: Iterable[str], forbidden: Iterable[str]) -> None:
-        self._exact: dict[str, int] = {}
-        literals: list[tuple[str, int]] = []
-        starred: list[_Starred] = []
-        for allows, pattern in [(0, it) for it in forbidden] + [(1, it) for it in allowed]:
-            cut = _cut(pattern, 2 * len(pattern) + allows)
-            if cut.longest:
-                starred.append(cut)
-            elif pattern.endswith("$") and "*" not in pattern:
-                self._exact[cut.head] = cut.rank
-            else:
-                literals.append((cut.head, cut.rank))
-        starred.sort(reverse=True)
-        affordable = _affordable(starred)
-        self._starred = tuple(starred[:affordable])
-        literals += [(dear.head, dear.rank) for dear in starred[affordable:] if dear.rank % 2 == 0]
-        self._literals = _Literals(dict(sorted(literals)))
-
-    def allows(self, path: str) -> bool:
-        rank = max(self._literals.rank(path), self._exact.get(path, 0))
-        for pattern in self._starred:
-            if pattern.rank < rank:
-                break
-            if pattern.longest in path and pattern.matches(path):
-                return pattern.rank % 2 == 1
-        return rank % 2 == 1
-
-
-def _affordable(starred: Iterable[_Starred]) -> int:
-    """How many may be searched for; of the rest, what forbids does so by its head alone."""
-    chars = list(accumulate(pattern.rank // 2 for pattern in starred))
-    return min(bisect_right(chars, _MAX_STARRED_CHARS), _MAX_STARRED)
 
 
 # ---------------------------------------------------------------- rules
@@ -162,16 +49,15 @@ class Rules:
     forbidden: tuple[str, ...] = ()
     crawl_delay_s: float | None = None
     sitemaps: tuple[str, ...] = ()
-    _matcher: _Matcher = field(init=False, repr=False, compare=False)
+    _matcher: Matcher = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_matcher", _Matcher(self.allowed, self.forbidden))
+        object.__setattr__(self, "_matcher", Matcher(self.allowed, self.forbidden))
 
     def allows(self, url: str) -> bool:
         """May this canonical URL be asked for? Its host is taken for granted."""
         start = url.find("/", len("https://"))
-        path = url[start:] if start > 0 else "/"
-        return self._matcher.allows(_normal(path) if "%" in path else path)
+        return self._matcher.allows(url[start:] if start > 0 else "/")
 
     def text(self) -> str:
         """The smallest robots.txt that says this; `from_text` reads it back."""
@@ -220,9 +106,9 @@ class _Group:
         elif not value.startswith((b"/", b"*")):
             return
         elif name == "forbid":
-            self.forbidden.add(_normal(value.decode("latin-1")))
+            self.forbidden.add(normal(value.decode("latin-1")))
         else:
-            self._allow(_normal(value.decode("latin-1")))
+            self._allow(normal(value.decode("latin-1")))
 
     def _allow(self, pattern: str) -> None:
         self.allowed.add(pattern)
@@ -283,13 +169,6 @@ def _field(line: bytes) -> tuple[str, bytes] | None:
             case _:
                 return None
     return known.lastgroup, value.strip()
-
-
-def _normal(pattern: str) -> str:
-    """Bytes beyond ASCII escaped, escapes in upper case; what is escaped is left so."""
-    if "%" in pattern:
-        pattern = _ESCAPED.sub(lambda found: found[0].upper(), pattern)
-    return pattern if pattern.isascii() else pattern.translate(_ESCAPES)
 
 
 def _delay_s(value: bytes) -> list[float]:

@@ -1,8 +1,8 @@
 """Sitemaps: the pages that a site names itself, and the further sitemaps it keeps them in.
 
 Laws: what can be read counts, however the rest is broken, but no URL is guessed at; nothing but
-URLs is taken; no entity is expanded and no document type is loaded; what is read is bounded in
-bytes, in events and in URLs, whatever the body unpacks to.
+URLs is taken; what is read is bounded in bytes, in tags, in URLs and in the characters of all URLs
+together, whatever the body unpacks to; a limit that was reached is told.
 
 The forms are told apart by how the body begins: gzip, with one of the others inside; XML, be it a
 sitemap, an index of sitemaps, RSS or Atom; all else is a list of absolute URLs, one a line.
@@ -11,15 +11,14 @@ sitemap, an index of sitemaps, RSS or Atom; all else is a list of absolute URLs,
 import re
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import cast
-
-from lxml import etree
 
 from minicrawl.model import Originals
-from minicrawl.web.urls import LONGEST, canonical_links, names_of_links
+from minicrawl.web.encoding import sniff
+from minicrawl.web.sitemap_xml import UrlsInXml
+from minicrawl.web.urls import names_of_links
 
 MAX_BYTES = 50 * 1024 * 1024
 """What is behind is neither read nor unpacked."""
@@ -27,15 +26,17 @@ MAX_BYTES = 50 * 1024 * 1024
 MAX_URLS = 50_000
 """The protocol allows no more; a file that names more is read no further."""
 
-_MAX_EVENTS = 2_000_000  # tags, texts between them and repairs; a tag takes a microsecond
-_CHUNK_BYTES = 64 * 1024
+MAX_CHARS = 8 * 1024 * 1024
+"""Of all URLs together."""
+
+_MAX_GROWTH, _FREE_BYTES = 100, 1024 * 1024  # of what is packed; real sitemaps grow by 30
 _PACKED_CHUNK_BYTES = 4 * 1024  # so much is lost at a place that is broken
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
+_AT_ONCE = 1000
 _LINE = re.compile(rb"^[ \t]*+(https?://\S++)[ \t]*+$", re.IGNORECASE | re.MULTILINE)
-_CDATA_OR_BARE_AMPERSAND = re.compile(
-    rb"<!\[CDATA\[(?:.*?\]\]>|.*)|&(?!(?:amp|lt|gt|quot|apos|#\d+|#[xX][\da-fA-F]+);)", re.DOTALL
-)
+_UTF_8 = "utf-8"
+_UTF_16 = ("utf-16le", "utf-16be")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,36 +51,40 @@ class Sitemap:
 
 def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
     """What the sitemap at `url` names. Of a gzip file with several members the first is read."""
-    content = (_unpacked(body) if body.startswith(_GZIP_MAGIC) else body)[:MAX_BYTES]
-    body_bytes, encoding = len(content), None
-    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        content, encoding = content.decode("utf-16", errors="ignore").encode(), "utf-8"
-    content = content.removeprefix(BOM_UTF8).lstrip()
-    found = _Found()
-    if content.startswith(b"<"):
-        _read_xml(content, encoding, found)
-    else:
-        found.pages += _lines(content)
-    names = names_of_links(found.pages, url, strip_marks=strip_marks)
-    pages = dict(islice(names.items(), MAX_URLS))
+    content, limit = _content(body)
+    found = _read_xml(content) if content.startswith(b"<") else _read_lines(content)
+    names = _Names(url, strip_marks)
+    pages = names.of(found.pages)
+    sitemaps = names.of(found.sitemaps)
     return Sitemap(
         pages=tuple(pages),
-        sitemaps=tuple(canonical_links(found.sitemaps, url)[:MAX_URLS]),
+        sitemaps=tuple(sitemaps),
         originals=tuple([(page, original) for page, original in pages.items() if original]),
-        limit=_limit(body_bytes, len(found.pages) + len(found.sitemaps)),
+        limit=found.limit or names.limit or limit,
     )
 
 
-def _limit(body_bytes: int, urls: int) -> str:
-    if urls >= MAX_URLS:
-        return f"{MAX_URLS:,} URLs of a sitemap are read, no more"
-    return f"{MAX_BYTES:,} bytes of a sitemap are read, no more" if body_bytes >= MAX_BYTES else ""
+# ---------------------------------------------------------------- the bytes
 
 
-def _unpacked(packed: bytes) -> bytes:
+def _content(body: bytes) -> tuple[bytes, str]:
+    """As UTF-8, or in what its declaration says; and the limit that it reached."""
+    packed = body.startswith(_GZIP_MAGIC)
+    content, limit = _unpacked(body) if packed else (body[:MAX_BYTES], "")
+    if len(content) >= MAX_BYTES:
+        limit = f"{MAX_BYTES:,} bytes of a sitemap are read, no more"
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        content = content.decode("utf-16", errors="ignore").encode()
+    elif (encoding := sniff(content)) in _UTF_16:
+        content = content.decode(encoding, errors="ignore").encode()
+    return content.removeprefix(BOM_UTF8).lstrip(), limit
+
+
+def _unpacked(packed: bytes) -> tuple[bytes, str]:
+    """As far as it goes."""
     member = zlib.decompressobj(_GZIP_ONLY)
     pieces = []
-    room = MAX_BYTES
+    most = room = min(max(_FREE_BYTES, _MAX_GROWTH * len(packed)), MAX_BYTES)
     for start in range(0, len(packed), _PACKED_CHUNK_BYTES):
         try:
             pieces.append(member.decompress(packed[start : start + _PACKED_CHUNK_BYTES], room))
@@ -88,86 +93,64 @@ def _unpacked(packed: bytes) -> bytes:
         room -= len(pieces[-1])
         if member.eof or not room:
             break
-    return b"".join(pieces)
+    limit = "" if room else f"{most:,} bytes are unpacked of a sitemap so small, no more"
+    return b"".join(pieces), limit
 
 
-def _lines(content: bytes) -> list[str]:
-    lines = _LINE.finditer(content.replace(b"\r", b"\n"))
-    return [line[1].decode(errors="replace") for line in islice(lines, MAX_URLS)]
+# ---------------------------------------------------------------- the URLs
 
 
-def _read_xml(content: bytes, encoding: str | None, found: "_Found") -> None:
-    parser = etree.XMLParser(
-        # The stubs ask for methods that lxml itself does well without, and quicker.
-        target=cast("etree.ParserTarget", found),
-        encoding=encoding,
-        recover=True,
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-    )
-    if b"&" in content:  # to look at each "<" of 50 MB takes half a second
-        content = _CDATA_OR_BARE_AMPERSAND.sub(_mended, content, count=_MAX_EVENTS)
-    for start in range(0, len(content), _CHUNK_BYTES):
-        parser.feed(content[start : start + _CHUNK_BYTES])
-        if found.is_enough():
-            break
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """URLs as they stand there."""
+
+    pages: Sequence[str] = ()
+    sitemaps: Sequence[str] = ()
+    limit: str = ""
 
 
-def _mended(found: re.Match[bytes]) -> bytes:
-    """What begins no entity that XML itself knows is text, as whoever wrote it meant it.
-
-    libxml2 would drop it and leave another URL. So is a reference to an entity of the
-    document's own: there is nothing to expand.
-    """
-    return b"&amp;" if found[0] == b"&" else found[0]
+def _too_many() -> str:
+    return f"{MAX_URLS:,} URLs of a sitemap are read, no more"
 
 
-class _Found:
-    """The URLs of an XML document, whose tags and texts libxml2 tells it as they come.
+def _read_lines(content: bytes) -> _Written:
+    """A line that is not in UTF-8 is none that could be read."""
+    lines = islice(_LINE.finditer(content.replace(b"\r", b"\n")), MAX_URLS)
+    pages = [line[1].decode(errors="replace") for line in lines]
+    limit = _too_many() if len(pages) == MAX_URLS else ""
+    return _Written([page for page in pages if "\N{REPLACEMENT CHARACTER}" not in page], (), limit)
 
-    Names of elements count without their namespace, which is wrong in many a sitemap.
-    """
 
-    def __init__(self) -> None:
-        self.pages: list[str] = []
-        self.sitemaps: list[str] = []
-        self._places = {
-            ("url", "loc"): self.pages,
-            ("urlset", "loc"): self.pages,
-            ("item", "link"): self.pages,
-            ("entry", "link"): self.pages,
-            ("sitemap", "loc"): self.sitemaps,
-            ("sitemapindex", "loc"): self.sitemaps,
-        }
-        self._open = [""]  # the root's parent has no name
-        self._events = 0
-        self._place: list[str] | None = None  # where the URL goes that is being read
-        self._text = ""
+def _read_xml(content: bytes) -> _Written:
+    found = UrlsInXml(content, sniff(content) or _UTF_8)
+    found.read(MAX_URLS)
+    if found.urls == MAX_URLS:
+        limit = _too_many()
+    else:
+        limit = "a sitemap of so many tags is not read to its end" if found.has_more else ""
+    return _Written(found.pages, found.sitemaps, limit)
 
-    def is_enough(self) -> bool:
-        return self._events > _MAX_EVENTS or len(self.pages) + len(self.sitemaps) >= MAX_URLS
 
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        self._events += 1
-        name = tag.rpartition("}")[2] if "}" in tag else tag
-        self._place = self._places.get((self._open[-1], name))
-        self._open.append(name)
-        if self._place is not None:
-            self._text = attributes.get("href", "")
-            if attributes.get("rel", "alternate") != "alternate":
-                self._place = None
+class _Names:
+    """The names of URLs; there is room for so many characters of them."""
 
-    def data(self, text: str) -> None:
-        self._events += 1
-        if self._place is not None and len(self._text) <= LONGEST:
-            self._text += text
+    def __init__(self, url: str, strip_marks: bool) -> None:
+        self.limit = ""
+        self._room = MAX_CHARS
+        self._url, self._strip_marks = url, strip_marks
 
-    def end(self, _tag: str) -> None:
-        self._open.pop()
-        if self._place is not None:
-            url = self._text.strip()
-            if url:
-                self._place.append(url)
-            self._place = None
+    def of(self, written: Sequence[str]) -> dict[str, str | None]:
+        """Each with its original, as long as there is room."""
+        names: dict[str, str | None] = {}
+        for start in range(0, len(written), _AT_ONCE):
+            some = written[start : start + _AT_ONCE]
+            found = names_of_links(some, self._url, strip_marks=self._strip_marks)
+            for name, original in found.items():
+                if name in names:
+                    continue
+                self._room -= len(name) + len(original or "")
+                if self._room < 0:
+                    self.limit = f"{MAX_CHARS:,} characters of URLs of a sitemap are kept, no more"
+                    return names
+                names[name] = original
+        return names

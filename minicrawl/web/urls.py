@@ -41,7 +41,9 @@ _TOO_LONG_AUTHORITY = re.compile(
 
 _LETTER = r"-a-zA-Z0-9_!$&()*+,;=@~.%"
 _SEGMENT = rf"/(?!\.|%2)[{_LETTER}:]*+"  # no "." and no "..", however it is written
-_HOST = r"(?:(?!xn--)[a-z0-9_-]++\.)++[a-z]{2,}+"  # no IPv4 address: these end in a number
+_HOST = (  # no IPv4 address: these end in a number
+    rf"(?![^/]{{{_LONGEST_AUTHORITY + 1}}})(?:(?!xn--)[a-z0-9_-]++\.)++[a-z]{{2,}}+"
+)
 # A relative one holds no colon before its first slash: that would make it a scheme.
 _RELATIVE = rf"(?!\.|%2)[{_LETTER}]++(?:{_SEGMENT})*+"
 _PLAIN = re.compile(

@@ -167,7 +167,8 @@ def test_xhtml_is_read_as_xhtml_where_the_server_says_so() -> None:
 
 def test_a_reading_can_be_sent_to_another_process() -> None:
     reading = read(b"<title>T</title><a href=x>", URL, {})
-    assert reading == Reading(title="T", links=("https://e.org/dir/x",), content=reading.content)
+    links = ("https://e.org/dir/x",)
+    assert reading == Reading(title="T", links=links, content=reading.content, is_thin=True)
     assert pickle.loads(pickle.dumps(reading)) == reading
 
 

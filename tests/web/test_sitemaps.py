@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web import sitemaps
+from minicrawl.web import sitemap_xml, sitemaps
 from minicrawl.web.sitemaps import Sitemap, parse
 
 AT = "https://example.com/maps/sitemap.xml"
@@ -138,6 +138,73 @@ def test_an_ampersand_means_itself_wherever_it_is_none_of_xmls_own() -> None:
     assert pages(urlset("/a", "<![CDATA[/b")) == ["/a"]
 
 
+BROKEN = [
+    *("<1>", "< url>", "<>", "</>", "<url", "<url a", "<url a=>", "<a b='<'>", "<!foo>", "]]>"),
+    *("<!--a--b-->", "<!-- ", "<?php foo", "<![CDATA[", "<!DOCTYPE a>", "<?xml version='1.0'?>"),
+    *(
+        "</urlset>",
+        "</a>",
+        "<a:b:c>",
+        "<url a='1' a='2'>",
+        "<url>" * 3000,
+        "</url></loc>",
+        "&",
+        "<",
+    ),
+    *("&#55357;&#56832;", "<t>&#xD800;</t>", "&#0;", "&#x1b;", "&#99999999;", "\x01", "\udcff"),
+    *(f"<url><loc>/{it}</loc></url>" for it in ("&#xD800;", "&#55357;", "&#0;", "&#x000;", "\x01")),
+    *(
+        f"<url><loc>/{it}</loc></url>"
+        for it in ("&#x1b;", "&#99999999;", "\udcff", "<b>", "<1>", "<")
+    ),
+    *(f"<url><loc>/{it}</loc></url>" for it in ("<!--", "<![CDATA[", "a" * 70_000, "&#65534;")),
+    *("<url><loc>/x</url", "<url><loc>/x<loc>", "<loc", "<url><loc>/x", f"<!--{'x' * 99_999}-->"),
+    f"<url><loc><![CDATA[{'x' * 99_999}]]></loc></url>",
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_what_is_broken_is_lost_and_nothing_before_or_behind_it(broken: str) -> None:
+    body = urlset("/a", "/b").replace("</urlset>", f"{broken}{urlset('/c', '/d')}</urlset>")
+    assert pages(body.encode(errors="surrogateescape")) == ["/a", "/b", "/c", "/d"]
+
+
+@pytest.mark.parametrize("broken", ["<1>", "&#xD800;", "<link href='/&#xD800;'/>", "<link>/\x01"])
+def test_a_broken_entry_of_a_feed_costs_that_entry(broken: str) -> None:
+    entries = ("<link href='/a'/>", broken, "<link href='/b' rel=\"alternate\"/>")
+    atom = "".join(f"<entry>{it}</entry>" for it in entries)
+    rss = "".join(f"<item>{it}</item>" for it in ("<link>/a</link>", broken, "<link>/b</link>"))
+    assert pages(f"<feed>{atom}</feed>") == pages(f"<rss>{rss}</rss>") == ["/a", "/b"]
+
+
+def test_a_line_that_cannot_be_read_is_no_url() -> None:
+    assert pages(b"https://example.com/a\nhttps://example.com/\xff\nhttps://example.com/b") == [
+        "/a",
+        "/b",
+    ]
+
+
+def test_references_to_characters_are_read_however_they_are_written() -> None:
+    assert pages(urlset("/&#97;&#x62;&#X63;&#0000000000100;&#x1F600;&#;&#x;")) == [
+        "/abcd%F0%9F%98%80&"
+    ]
+
+
+def test_comments_in_a_location_are_no_part_of_it() -> None:
+    assert pages(urlset("/a<!-- no -->b<![CDATA[c&d]]>e")) == ["/abc&de"]
+
+
+def test_utf_16_without_a_mark_is_read_where_it_begins_as_xml_does() -> None:
+    for encoding in ("utf-16-le", "utf-16-be"):
+        body = '<?xml version="1.0" encoding="utf-16"?>' + urlset("/ü")
+        assert pages(body.encode(encoding)) == ["/%C3%BC"]
+
+
+def test_an_encoding_that_is_declared_but_not_used_does_no_harm() -> None:
+    for encoding in ("utf-16", "x-foo", "utf-8"):
+        assert pages(f'<?xml version="1.0" encoding="{encoding}"?>' + urlset("/ü")) == ["/%C3%BC"]
+
+
 def test_a_gzip_file_is_unpacked_as_far_as_it_goes() -> None:
     body = "".join(f"https://example.com/{n * n * n:x}\n" for n in range(50_000)).encode()
     packed = gzip.compress(body)
@@ -171,10 +238,35 @@ def test_no_more_urls_are_taken_than_a_sitemap_may_have(monkeypatch: pytest.Monk
 
 
 def test_reading_ends_where_tags_and_texts_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sitemaps, "_MAX_EVENTS", 1_000)
-    junk = "<a/>" * 100_000
-    assert pages(f"<urlset><loc>/a</loc>{junk}<loc>/b</loc></urlset>") == ["/a"]
-    assert pages(f"<urlset><loc>/a</loc>{'&' * 200_000}<loc>/b</loc></urlset>") == ["/a"]
+    monkeypatch.setattr(sitemap_xml, "_MAX_EVENTS", 1_000)
+    body = f"<urlset><loc>/a</loc>{'<a/>' * 1_000}<loc>/b</loc></urlset>"
+    assert pages(body) == ["/a"]
+    assert parse(body.encode(), AT).limit == "a sitemap of so many tags is not read to its end"
+    assert pages(f"<urlset><loc>/a</loc>{'<b>x</b>' * 2_000}<loc>/b</loc></urlset>") == ["/a", "/b"]
+
+
+def test_what_is_unpacked_is_at_most_a_hundred_times_what_came() -> None:
+    line = b"https://example.com/a\n"
+    bomb = gzip.compress(line + bytes(20_000_000))
+    found = parse(bomb, AT)
+    most = 100 * len(bomb)
+    assert len(bomb) > 1024 * 1024 // 100
+    assert found.limit == f"{most:,} bytes are unpacked of a sitemap so small, no more"
+    small = gzip.compress(line * 40_000)
+    assert len(small) * 100 < len(line) * 40_000 < 1024 * 1024
+    assert parse(small, AT) == Sitemap(pages=(f"{ROOT}/a",))
+
+
+def test_all_urls_of_a_sitemap_together_have_so_many_characters_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sitemaps, "MAX_CHARS", 100)
+    body = urlset(*(f"/{n}ü?gclid=1" for n in range(9))).encode()
+    found = parse(body, AT)
+    assert found.pages == (f"{ROOT}/0%C3%BC",)
+    assert found.limit == "100 characters of URLs of a sitemap are kept, no more"
+    index = "".join(f"<sitemap><loc>/{n}{'a' * 30}</loc></sitemap>" for n in range(9))
+    assert len(parse(f"<sitemapindex>{index}".encode(), AT).sitemaps) == 1
 
 
 def test_no_entity_is_expanded() -> None:

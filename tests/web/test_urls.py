@@ -552,3 +552,10 @@ def inputs(path: Path) -> list[str]:
         return [line.partition(", ")[0] for line in rows(lines)]
     cases = vectors(path)
     return [case["input"] if isinstance(case, dict) else case for case in cases]
+
+
+@pytest.mark.parametrize("length", [300, 316, 317, 500])
+def test_a_link_is_known_by_its_name_however_long_its_host_is(length: int) -> None:
+    href = f"http://{'a' * length}.org/"
+    found = canonical(href)
+    assert canonical_links([href], "http://a.example/") == ([found] if found else [])

@@ -1,0 +1,295 @@
+"""Which rule of a robots.txt decides about a path: patterns are made ready once, then asked often.
+
+Laws: path and pattern are compared as RFC 9309 2.2.2 says, escapes decoded where they mean the
+same; of all rules that match a path the longest decides, and allow wins a tie; a check costs
+little whatever the file and the path, and one that would cost more forbids more, never less.
+
+rule       a pattern of a path that is allowed or forbidden; `*` is any run of characters, a `$`
+           at the end is the end of the path
+rank       twice a pattern's length, and one more if it allows: the greatest rank decides
+escape     "%" and two hexadecimal digits
+key        a path or a piece of a pattern in the spelling in which the two are compared
+literal    a pattern without a star inside: found by bisection, however many there are
+starred    a pattern with a star inside: searched for, one after the other
+
+All printable ASCII characters are the same as their escapes, so `%2A` and `%24` in a pattern are a
+star and a dollar. Four are not: "%", "#", and in a path "/" and "?", which divide it. Behind the
+first "?" these two divide nothing, and are the same as their escapes as well.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
+from string import ascii_letters, digits, hexdigits
+from typing import NamedTuple
+
+# More than twice what the greediest of 3,000 real files has for everyone.
+_MAX_STARRED, _MAX_STARRED_CHARS = 1000, 32 * 1024
+_UNRULED = 1  # the rank where nothing matches: a pattern of no length that allows
+
+# ---------------------------------------------------------------- spelling
+
+_UNRESERVED = ascii_letters + digits + "-._~"
+_PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
+
+# Not where a "%" before it, which begins no escape, would begin another one with what is decoded.
+_ESCAPE = re.compile("(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
+_BARE_PERCENT = re.compile("%(?![0-9a-fA-F]{2})")
+_BYTES = {code: f"%{code:02X}" for code in range(0x80, 0x100)}
+
+
+class _Spellings(dict[str, str]):
+    """What escapes become, by their two digits, where those of some characters are decoded."""
+
+    def __init__(self, decoded: str) -> None:
+        for code in (high + low for high in hexdigits for low in hexdigits):
+            char = chr(int(code, 16))
+            self[code] = char if char in decoded else f"%{code.upper()}"
+
+    def __missing__(self, code: str) -> str:
+        """It is none, and the "%" means itself."""
+        return f"%{code}"
+
+
+_IN_RULES = _Spellings(_UNRESERVED)
+_IN_PATHS = _Spellings(re.sub("[%#/?]", "", _PRINTABLE))
+_IN_QUERIES = _Spellings(re.sub("[%#]", "", _PRINTABLE))
+
+
+def normal(pattern: str) -> str:
+    """Escapes of unreserved characters decoded, all others in upper case, and bytes escaped.
+
+    The bytes beyond ASCII are given as Latin-1. To do it again changes nothing.
+    """
+    pattern = _ESCAPE.sub(lambda escape: _IN_RULES[escape[1]], pattern)
+    return pattern if pattern.isascii() else pattern.translate(_BYTES)
+
+
+def _respelled(text: str, spellings: _Spellings) -> str:
+    if "%" not in text:
+        return text
+    start, *rest = text.split("%")
+    return start + "".join([spellings[part[:2]] + part[2:] for part in rest])
+
+
+def _key(text: str) -> str:
+    path, question, query = text.partition("?")
+    return _respelled(path, _IN_PATHS) + question + _respelled(query, _IN_QUERIES)
+
+
+def _keys_of_pieces(pattern: str) -> list[str]:
+    """What stands between the stars. Behind a "?" all is query, whatever the stars are."""
+    pieces: list[str] = []
+    in_query = False
+    for piece in pattern.split("*"):
+        pieces.append(_respelled(piece, _IN_QUERIES) if in_query else _key(piece))
+        in_query = in_query or "?" in piece
+    return pieces
+
+
+# ---------------------------------------------------------------- starred patterns
+
+
+class _Starred(NamedTuple):
+    """A pattern cut at its stars. The tail is what stands between the last star and a `$`."""
+
+    rank: int
+    head: str
+    middle: tuple[str, ...]
+    tail: str
+    longest: str  # of middle and tail: a path without it need not be searched
+
+    def matches(self, path: str) -> bool:
+        """Each piece where it comes first leaves the most room for the next: no way back."""
+        if not path.startswith(self.head):
+            return False
+        end = len(self.head)
+        for piece in self.middle:
+            start = path.find(piece, end)
+            if start < 0:
+                return False
+            end = start + len(piece)
+        return path.endswith(self.tail) and end + len(self.tail) <= len(path)
+
+
+def _cut(pattern: str, rank: int) -> _Starred:
+    head, *pieces = _keys_of_pieces(pattern.removesuffix("$"))
+    tail = pieces.pop() if pieces and pattern.endswith("$") else ""
+    middle = tuple(filter(None, pieces))
+    return _Starred(rank, head, middle, tail, max(*middle, tail, "", key=len))
+
+
+# To find a piece, each place of the path may cost a comparison with all of the piece. That is far
+# from what happens in real files, so it is counted only where it could come to much. Prices are
+# nanoseconds, as measured with the worst that we could think of.
+_CHEAP = 60_000
+_BUDGET = 100_000
+_LOOK, _FIND, _DECODE = 60, 80, 120
+_COMPARISONS = 4  # of characters, in a nanosecond
+
+
+class _Stars:
+    """Starred patterns, those of the greatest rank first."""
+
+    __slots__ = ("_chars", "_ends", "_further", "_patterns", "_ranks", "_searches")
+
+    def __init__(self, patterns: Iterable[_Starred]) -> None:
+        self._patterns = tuple(patterns)
+        self._ranks = [-pattern.rank for pattern in self._patterns]
+        self._chars = sum(sum(map(len, it.middle)) + len(it.tail) + 1 for it in self._patterns)
+        self._further = sum(len(pattern.middle) for pattern in self._patterns if pattern.middle[1:])
+        # Only where the last character of a piece is are its others compared, at this price.
+        self._ends = {pattern.longest[-1] for pattern in self._patterns}
+        self._searches = [(it.longest, it.longest[-1], 6 + len(it.longest) // 3) for it in patterns]
+
+    def rank(self, path: str, least: int, budget: int) -> int:
+        """The greatest rank of those that match, if it is not below `least`, which else it is."""
+        count = bisect_right(self._ranks, -least)
+        length = len(path)
+        comparisons = min(self._chars, count * length // 4) * length
+        if comparisons // _COMPARISONS + self._further * _FIND > _CHEAP:
+            return self._rank_within(budget, path, least, count)
+        for pattern in self._patterns[:count]:
+            if pattern.longest in path and pattern.matches(path):
+                return pattern.rank
+        return least
+
+    def _rank_within(self, budget: int, path: str, least: int, count: int) -> int:
+        length = len(path)
+        budget -= count * _LOOK + len(self._ends) * length // 2
+        if budget <= 0:
+            return self._rank_by_heads(path, least, self._patterns[:count])
+        starts = {end: path.count(end) for end in self._ends}
+        for place, (longest, end, price) in enumerate(self._searches[:count]):
+            if not starts[end]:
+                continue
+            budget -= length + starts[end] * price
+            if budget > 0 and longest not in path:
+                continue
+            pattern = self._patterns[place]
+            budget -= min(len(pattern.middle), length) * _FIND + length * (2 + len(longest) // 3)
+            if budget <= 0:
+                return self._rank_by_heads(path, least, self._patterns[place:count])
+            if pattern.matches(path):
+                return pattern.rank
+        return least
+
+    def _rank_by_heads(self, path: str, least: int, patterns: Iterable[_Starred]) -> int:
+        """Out of budget: what forbids does so by its head alone, and what allows is passed over."""
+        for rank, head, *_ in patterns:
+            if path.startswith(head) and rank % 2 == 0:
+                return rank
+        return least
+
+
+def _affordable(starred: Iterable[_Starred]) -> int:
+    """How many may be searched for; of the rest, what forbids does so by its head alone."""
+    chars = list(accumulate(pattern.rank // 2 for pattern in starred))
+    return min(bisect_right(chars, _MAX_STARRED_CHARS), _MAX_STARRED)
+
+
+# ---------------------------------------------------------------- literal patterns
+
+
+class _Literals:
+    """Patterns that match by their beginning: the greatest rank of those a path begins with.
+
+    In sorted order whatever a path begins with lies before it, and the nearest one is a prefix
+    of the path or shares its prefixes with it: each knows the longest that it begins with itself.
+    """
+
+    __slots__ = ("_parents", "_prefixes", "_ranks")
+
+    def __init__(self, ranks: Mapping[str, int]) -> None:
+        self._prefixes = sorted(ranks)
+        self._parents: list[int] = []
+        self._ranks: list[int] = []
+        chain: list[int] = []
+        for place, prefix in enumerate(self._prefixes):
+            while chain and not prefix.startswith(self._prefixes[chain[-1]]):
+                chain.pop()
+            parent = chain[-1] if chain else -1
+            self._parents.append(parent)
+            self._ranks.append(max(ranks[prefix], self._ranks[parent] if chain else 0))
+            chain.append(place)
+
+    def rank(self, path: str) -> int:
+        place = bisect_right(self._prefixes, path) - 1
+        while place >= 0:
+            if path.startswith(self._prefixes[place]):
+                return self._ranks[place]
+            place = self._parents[place]
+        return _UNRULED
+
+
+# ---------------------------------------------------------------- all patterns
+
+
+class _Patterns:
+    """Which of all that match a key has the greatest rank?"""
+
+    __slots__ = ("_exact", "_literals", "_stars")
+
+    def __init__(self, ranked: Iterable[tuple[int, str]]) -> None:
+        self._exact: dict[str, int] = {}
+        literals: list[tuple[str, int]] = []
+        starred: list[_Starred] = []
+        for rank, pattern in ranked:
+            cut = _cut(pattern, rank)
+            if cut.longest:
+                starred.append(cut)
+            elif pattern.endswith("$") and "*" not in pattern:
+                self._exact[cut.head] = max(cut.rank, self._exact.get(cut.head, 0))
+            else:
+                literals.append((cut.head, cut.rank))
+        starred.sort(reverse=True)
+        affordable = _affordable(starred)
+        self._stars = _Stars(starred[:affordable])
+        literals += [(dear.head, dear.rank) for dear in starred[affordable:] if dear.rank % 2 == 0]
+        self._literals = _Literals(dict(sorted(literals)))
+
+    def rank(self, key: str, budget: int) -> int:
+        least = max(self._literals.rank(key), self._exact.get(key, 0))
+        return self._stars.rank(key, least, budget)
+
+
+class Matcher:
+    """The rules of a host made ready."""
+
+    __slots__ = ("_as_written", "_patterns")
+
+    def __init__(self, allowed: Iterable[str], forbidden: Iterable[str]) -> None:
+        ranked = [(2 * len(it), it) for it in forbidden]
+        ranked += [(2 * len(it) + 1, it) for it in allowed]
+        self._patterns = _Patterns(ranked)
+        unsure = [it for it in ranked if "%" in it[1] and _depends_on_place(it[1])]
+        self._as_written = _Patterns(unsure) if unsure else None
+
+    def allows(self, path: str) -> bool:
+        """May this path be asked for, which is what a canonical URL has behind its host?"""
+        if "%" not in path:
+            key, budget = path, _BUDGET
+        else:
+            key, budget = _key(path), _BUDGET - _DECODE * path.count("%")
+        if self._as_written is None:
+            return self._patterns.rank(key, budget) % 2 == 1
+        others = [self._as_written.rank(it, budget // 3) for it in _other_keys(path, key)]
+        return max(self._patterns.rank(key, budget // 3), *others) % 2 == 1
+
+
+def _depends_on_place(pattern: str) -> bool:
+    """One key cannot tell: what is behind a star may be in the path or in the query.
+
+    Nor can it where a "%" begins no escape. Such a pattern means the beginning of one.
+    """
+    behind_star = pattern.partition("?")[0].partition("*")[2]
+    is_either = any(escape in behind_star for escape in ("%2F", "%2f", "%3F", "%3f"))
+    return is_either or _BARE_PERCENT.search(pattern) is not None
+
+
+def _other_keys(path: str, key: str) -> Iterator[str]:
+    """As it is written, and with all slashes and question marks of the query escaped."""
+    yield _respelled(path, _IN_RULES)
+    above, question, query = key.partition("?")
+    yield above + question + query.replace("/", "%2F").replace("?", "%3F")

@@ -1,0 +1,1 @@
+"""Bytes that nobody would write, for every reader of what others wrote."""

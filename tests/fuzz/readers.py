@@ -1,0 +1,183 @@
+"""Readers of foreign bytes, and the laws of what they give.
+
+Law of the harness: a reader raises nothing but what it declares; all else is a failure, and so is
+an answer that breaks a law.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from random import Random
+
+from minicrawl.fetch.decoding import Decoder, UnknownCoding, codings
+from minicrawl.fetch.failures import Fault
+from minicrawl.fetch.framing import ByChunks
+from minicrawl.fetch.heads import body_bytes, read_head
+from minicrawl.fetch.http1 import AnswerReader
+from minicrawl.web import encoding, headers, html, robots, sitemaps, thin, urls
+from minicrawl.web.headers import LONGEST_WAIT_S
+from minicrawl.web.reader import Wishes, read
+from minicrawl.web.robots import Rules
+
+URL = "http://a.example/d/page"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MAX_LINKS = 50
+MAX_HEAD_BYTES = 1024
+LIMIT = 100_000
+CODINGS = ("gzip", "x-gzip", "deflate", "br", "zstd", "compress")
+LABELS = (None, "utf-8", "utf-16", "big5", "gbk", "iso-2022-jp", "shift_jis", "x-user-defined", "?")
+
+Reader = Callable[[bytes, Random], object]
+
+
+def _text(body: bytes, random: Random) -> str:
+    return body.decode(random.choice(("latin-1", "utf-8", "utf-16")), errors="replace")
+
+
+def assert_is_name(url: str, *, stripped: bool = True) -> None:
+    """A canonical URL, if not stripped then with the marks of visits."""
+    assert url.startswith(("http://", "https://"))
+    assert len(url) <= urls.LONGEST
+    assert "#" not in url
+    assert url.isascii()
+    assert urls.canonical(url, strip_marks=stripped) == url
+    assert "".join(urls.split(url)) == url
+    assert urls.host(url) in urls.origin(url)
+
+
+def read_page(body: bytes, random: Random) -> None:
+    said = _text(body[: random.randrange(200)], random)
+    names = random.sample(("content-type", "link", "x-robots-tag"), k=random.randrange(3))
+    wishes = Wishes(
+        max_links=MAX_LINKS, with_words=random.random() < 0.5, suspicious=random.getrandbits(1024)
+    )
+    reading = read(body, URL, dict.fromkeys(names, said), wishes)
+    assert len(set(reading.links)) == len(reading.links) <= MAX_LINKS
+    assert len(reading.words) == (len(reading.links) if wishes.with_words else 0)
+    assert len(reading.title) <= html.TITLE_LENGTH
+    assert URL not in (*reading.links, reading.canonical, reading.refresh)
+    for url in filter(None, (*reading.links, reading.canonical, reading.refresh)):
+        assert_is_name(url)
+
+
+def scan(body: bytes, random: Random) -> None:
+    text = _text(body, random)
+    markup = html.scan(text, max_links=MAX_LINKS, xhtml=random.random() < 0.5)
+    assert len(markup.links) <= MAX_LINKS
+    assert thin.is_thin(text, markup.title) in (True, False)
+
+
+def parse_robots(body: bytes, random: Random) -> None:
+    asked = robots.parse(body, "minicrawl", cut=random.random() < 0.5)
+    assert Rules.from_text(asked.text()) == asked
+    path = _text(body[-random.randrange(1, 300) :], random)
+    url = urls.canonical(f"/{path}", URL)
+    assert url is None or asked.allows(url) in (True, False)
+    for pattern in filter(str.isalnum, (it[1:] for it in asked.forbidden)):
+        escaped = "".join(f"%{ord(letter):02x}" for letter in pattern)
+        assert not Rules(forbidden=(f"/{pattern}",)).allows(f"http://a.example/{escaped}")
+        assert not Rules(forbidden=(f"/{escaped}",)).allows(f"http://a.example/{pattern}")
+
+
+def parse_sitemap(body: bytes, random: Random) -> None:
+    stripped = random.random() < 0.5
+    found = sitemaps.parse(body, URL, strip_marks=stripped)
+    assert len(found.pages) + len(found.sitemaps) <= sitemaps.MAX_URLS
+    assert sum(map(len, found.pages + found.sitemaps)) <= sitemaps.MAX_CHARS
+    for url in (*found.pages[:20], *found.sitemaps[:20]):
+        assert_is_name(url, stripped=stripped)
+
+
+def read_headers(body: bytes, random: Random) -> None:
+    value = _text(body, random)
+    essence, charset = headers.media_type(value)
+    assert essence == essence.lower()
+    assert charset is None or isinstance(charset, str)
+    assert headers.is_html(random.choice((value, None, "text/xml")), body) in (True, False, None)
+    wait_s = headers.retry_after_s(value, NOW)
+    assert wait_s is None or 0 <= wait_s <= LONGEST_WAIT_S
+    assert headers.robots_tag(value, "minicrawl").noindex in (True, False)
+    assert isinstance(headers.link_canonical(value), str | None)
+    html.meta_refresh(value)
+
+
+def decode(body: bytes, random: Random) -> None:
+    text, name = encoding.decode(body, random.choice(LABELS))
+    assert encoding.by_label(name) == name
+    assert len(text) <= len(body) + 1
+
+
+def name_urls(body: bytes, random: Random) -> None:
+    text = _text(body, random)
+    hrefs = text.split(random.choice(("\n", '"', " ", "<")))
+    base = hrefs[0] if random.random() < 0.3 else URL
+    for url in urls.names_of_links(hrefs, base):
+        assert_is_name(url)
+    for found in (urls.seed(text), urls.seed(hrefs[-1]), urls.canonical(hrefs[-1], base)):
+        if found is not None:
+            assert_is_name(found)
+
+
+def _pieces(body: bytes, random: Random) -> list[bytes]:
+    cuts = sorted(random.randrange(len(body) + 1) for _ in range(random.randrange(6)))
+    return [body[start:end] for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True)]
+
+
+def undo_codings(body: bytes, random: Random) -> None:
+    names = random.choices(CODINGS, k=random.randint(1, 3))
+    try:
+        decoder = Decoder(names, LIMIT)
+    except UnknownCoding:
+        assert "compress" in names
+        return
+    given = sum(len(decoder.decode(piece)) for piece in _pieces(body, random))
+    assert given <= LIMIT
+    assert not (decoder.whole and decoder.broken)
+    codings(_text(body[:100], random))
+
+
+def _answer(pieces: list[bytes]) -> tuple[AnswerReader, bytes]:
+    reader = AnswerReader(MAX_HEAD_BYTES)
+    body = b"".join([reader.take(piece) for piece in pieces if not reader.ended])
+    reader.hang_up()
+    return reader, body
+
+
+def read_answer(body: bytes, random: Random) -> None:
+    sent = body if random.random() < 0.5 else b"HTTP/1.1 200 \r\n" + body
+    (whole, all_of_it), (split, joined) = _answer([sent]), _answer(_pieces(sent, random))
+    assert joined == all_of_it
+    assert whole.head == split.head
+    assert whole.ended == split.ended
+    kinds = [fault and fault.kind for fault in (whole.fault, split.fault)]
+    assert kinds[0] == kinds[1]
+    assert whole.leaves_connection in (True, False)
+
+
+def read_chunks(body: bytes, random: Random) -> None:
+    whole, split = ByChunks(), ByChunks()
+    all_of_it = whole.take(body)
+    assert b"".join([split.take(piece) for piece in _pieces(body, random)]) == all_of_it
+    assert (whole.ended, whole.fault is None) == (split.ended, split.fault is None)
+
+
+def read_heads(body: bytes, random: Random) -> None:
+    try:
+        body_bytes(read_head(body).headers)
+        body_bytes({"content-length": _text(body, random)})
+    except Fault:
+        pass
+
+
+READERS: dict[str, Reader] = {
+    "page": read_page,
+    "markup": scan,
+    "robots.txt": parse_robots,
+    "sitemap": parse_sitemap,
+    "headers": read_headers,
+    "encoding": decode,
+    "urls": name_urls,
+    "codings": undo_codings,
+    "answer": read_answer,
+    "chunks": read_chunks,
+    "heads": read_heads,
+}

@@ -1,0 +1,86 @@
+"""What mutations begin with: small inputs of every kind, and real files where there are any."""
+
+import gzip
+import json
+import os
+import tarfile
+import zlib
+from collections.abc import Iterator
+
+import brotli  # type: ignore[import-untyped]  # it comes without types
+import zstandard
+
+from tests.shared import Absent, find
+
+_MOST_BYTES = 8 * 1024  # of a file; what mutates is small, so that there can be much of it
+_REAL_ROBOTS = 200
+
+PAGE = b"""<!DOCTYPE html><html><head><meta charset=utf-8><title>A &amp; B</title><base href=/d/>
+<link rel=canonical href="/c?utm_id=1"><meta name=robots content="noindex, minicrawl: nofollow">
+<meta http-equiv=refresh content="0; url='x'"><script><!-- <script> --></script></head>
+<body class="a"><a href="../a/b?c=d&amp;e=f#g" rel=ugc>some words</a><iframe src=x></iframe>
+<a href=http://user@EXAMPLE.com:80/%7e/;jsessionid=1>\xc3\xa9</a><svg><title>no</title></svg>"""
+ROBOTS = b"""# all\nUser-agent: *\nUser-agent: minicrawl\nDisallow: /*%2Fa?b=/c$\nAllow: /%61b*
+Crawl-delay: 1.5\nSitemap: http://a.example/s.xml\n\nUser-Agent: other/1.0
+Disallow: /index.html\n"""
+MAP = b"""<?xml version="1.0" encoding="utf-8"?><urlset xmlns="http://www.sitemaps.org/schemas/
+sitemap/0.9"><url><loc>http://a.example/?a&amp;b</loc><lastmod>2020</lastmod></url><url><loc>
+<![CDATA[/c]]><!-- d -->&#x65;</loc></url></urlset>"""
+FEED = b"""<rss><channel><item><link>/a</link></item></channel></rss><feed><entry>
+<link rel="alternate" href="/b"/></entry></feed><sitemapindex><sitemap><loc>/s</loc></sitemap>"""
+ANSWER = b"""HTTP/1.1 200 OK\r\nContent-Type: text/html; charset="utf-8"\r\nX-Robots-Tag: none
+Link: </c>; rel="canonical"\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n
+5;a=b\r\nhello\r\n0\r\nTrailer: x\r\n\r\n"""
+OTHERS = [
+    b"HTTP/1.0 301 Moved\nLocation: /x\nContent-Length: 3\nRetry-After: 120\n\nabc",
+    b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 206 P\r\nContent-Range: bytes 0-1/2\r\n\r\nab",
+    b"5\r\nhello\r\n1;x\r\n!\r\n0\r\n\r\n",
+    b"Mon, 21 Oct 2030 07:28:00 GMT",
+    b'</a>; rel=next, </b>; rel="canonical x"; title="a,b"',
+    b"otherbot: noindex, unavailable_after: 25 Jun 2030 15:00:00 PST, nofollow",
+    b"text/html; charset='shift_jis'; x=\"y\"",
+    b"http://a.example/b\nhttps://\xc3\xbc.example/?utm_source=x&sid=1\n",
+    b"//[::1]:8080/..;/%2e%2e/a;jsessionid=1?phpsessid=2#x",
+    "a.example/ü?q=1".encode("utf-16"),
+    "<meta charset=gb18030>日本語".encode("gb18030"),
+    b"<html>\x1b$B%F%9%H\x1b(B</html>",
+    b"",
+]
+
+
+def _zstd(body: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(body)
+
+
+PACKERS = (
+    gzip.compress,
+    zlib.compress,
+    lambda body: zlib.compress(body)[2:-4],
+    brotli.compress,
+    _zstd,
+)
+
+
+def seeds() -> list[bytes]:
+    """All there are."""
+    plain = [PAGE, ROBOTS, MAP, FEED, ANSWER, *OTHERS]
+    packed = [pack(body) for pack in PACKERS for body in (PAGE, MAP, bytes(5000))]
+    twice = [gzip.compress(gzip.compress(PAGE)), gzip.compress(PAGE) + gzip.compress(MAP)]
+    return [*plain, *packed, *twice, *_real()]
+
+
+def _real() -> Iterator[bytes]:
+    """Without vectors there are the seeds above alone."""
+    try:
+        vectors = find("vectors", "README.md", os.environ).parent
+    except Absent:
+        return
+    for folder in ("html5lib_tree", "cc_robots", "cc_sitemaps", "scrapy_compressed"):
+        for file in sorted((vectors / folder).iterdir()):
+            yield file.read_bytes()[:_MOST_BYTES]
+    for case in json.loads((vectors / "x_robots_tag.json").read_text()):
+        yield json.dumps(case).encode()
+    with tarfile.open(vectors / "protego_robots.tar.gz") as archive:
+        for member in archive.getmembers()[:_REAL_ROBOTS]:
+            if stream := archive.extractfile(member):
+                yield stream.read()[:_MOST_BYTES]
