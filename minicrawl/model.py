@@ -67,7 +67,8 @@ class Refusal(StrEnum):
 
 class Page(NamedTuple):
     """An answer with a body that counts. `body` is decoded; `cut` is what kept the rest from us:
-    the cap, the deadline, or whatever would be the failure if nothing had come.
+    the cap, the deadline, or whatever would be the failure if nothing had come; `cut_detail` says
+    it in words where the kind alone does not tell. `cost_s` is the processor time that it took.
     """
 
     status: int
@@ -76,6 +77,8 @@ class Page(NamedTuple):
     wire_bytes: int = 0
     elapsed_s: float = 0.0
     cut: FailureKind | None = None
+    cut_detail: str = ""
+    cost_s: float = 0.0
 
     @property
     def broke_off(self) -> bool:
@@ -104,6 +107,7 @@ class Refused(NamedTuple):
     detail: str = ""
     status: int | None = None
     elapsed_s: float = 0.0
+    cost_s: float = 0.0  # of what was read of a body
 
 
 class Failed(NamedTuple):
@@ -114,6 +118,7 @@ class Failed(NamedTuple):
     status: int | None = None
     retry_after: str | None = None
     elapsed_s: float = 0.0
+    cost_s: float = 0.0  # of what was read of a body
 
 
 Fetched = Page | Moved | Unchanged | Refused | Failed
