@@ -247,10 +247,10 @@ class _Bounded:
         self._limit = limit
         self._given = 0
 
-    def decode(self, chunks: Iterable[bytes], sent_bytes: int) -> Iterator[bytes]:
-        """Slices of what the chunks hold, after so many bytes were sent in all."""
-        most = min(self._limit, FLOOR_BYTES + self.factor * sent_bytes)
+    def decode(self, chunks: Iterable[bytes], sent_bytes: Callable[[], int]) -> Iterator[bytes]:
+        """Slices of what the chunks hold."""
         for chunk in chunks:
+            most = min(self._limit, FLOOR_BYTES + self.factor * sent_bytes())
             for piece in self._fed(chunk):
                 given = piece[: most - self._given]
                 self._given += len(given)
@@ -283,16 +283,21 @@ class Decoder:
 
     def slices(self, chunk: bytes) -> Iterator[bytes]:
         """What a chunk of the body adds, slice by slice; in all, no more than the limit."""
-        self._sent_bytes += len(chunk)
-        slices: Iterable[bytes] = (chunk,)
+        slices: Iterable[bytes] = self._sent(chunk)
         for layer in self._layers:
-            slices = layer.decode(slices, self._sent_bytes)
+            slices = layer.decode(slices, lambda: self._sent_bytes)
         for piece in slices:
             given = piece[: self._room]
             self._room -= len(given)
             yield given
             if not self._room:
                 return
+
+    def _sent(self, chunk: bytes) -> Iterator[bytes]:
+        """Counted as it is used, so that it does not matter in which pieces it came."""
+        for part in _cut_up(chunk, _TAKEN if self._layers else len(chunk) or 1):
+            self._sent_bytes += len(part)
+            yield part
 
     def decode(self, chunk: bytes) -> bytes:
         """All of it at once."""
