@@ -27,6 +27,7 @@ from minicrawl.crawl.visiting import Charge
 from minicrawl.crawl.workers import going_out, workers_of
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
+from minicrawl.fetch.resolving import trusted_among
 from minicrawl.fetch.tls import check_authorities
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import contradictions, prove
@@ -38,7 +39,7 @@ from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import Terms
 from minicrawl.store.trouble import told, understood
 from minicrawl.store.writer import SAFE, Store
-from minicrawl.web.urls import Name, host, name_of_seed
+from minicrawl.web.urls import Name, name_of_seed
 
 if TYPE_CHECKING:
     from minicrawl.export.rows import ExportRow
@@ -329,7 +330,7 @@ def _terms(settings: Settings) -> Terms:
 
 @asynccontextmanager
 async def _network(settings: Settings, keeper: Keeper) -> AsyncIterator[tuple[Gate, Outside]]:
-    """What may be asked for, and who asks. The user vouches for the hosts of the seeds."""
-    charge = Charge.of(settings, map(host, keeper.seeds()))
+    """What may be asked for, and who asks. The user vouches for seeds that are addresses."""
+    charge = Charge.of(settings, trusted_among(keeper.seeds()))
     async with going_out(charge, workers_of(settings.network)) as outside:
         yield gate_for(keeper, settings.scope), outside

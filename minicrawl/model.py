@@ -68,7 +68,8 @@ class Refusal(StrEnum):
 
 class Page(NamedTuple):
     """An answer with a body that counts. `body` is decoded; `cut` is what kept the rest from us:
-    the cap, the deadline, or whatever would be the failure if nothing had come.
+    the cap, the deadline, or whatever would be the failure if nothing had come; `cut_detail` says
+    it in words where the kind alone does not tell. `cost_s` is the processor time that it took.
     """
 
     status: int
@@ -77,6 +78,7 @@ class Page(NamedTuple):
     wire_bytes: int = 0
     elapsed_s: float = 0.0
     cut: FailureKind | None = None
+    cut_detail: str = ""
     cost_s: float = 0.0  # processor time that it took to decode the body
 
     @property
@@ -106,7 +108,7 @@ class Refused(NamedTuple):
     detail: str = ""
     status: int | None = None
     elapsed_s: float = 0.0
-    cost_s: float = 0.0
+    cost_s: float = 0.0  # of what was read of a body
 
 
 class Failed(NamedTuple):
@@ -117,7 +119,7 @@ class Failed(NamedTuple):
     status: int | None = None
     retry_after: str | None = None
     elapsed_s: float = 0.0
-    cost_s: float = 0.0
+    cost_s: float = 0.0  # of what was read of a body
 
 
 Fetched = Page | Moved | Unchanged | Refused | Failed

@@ -163,7 +163,7 @@ def _default(row: Setting) -> str:
         case ():
             return ""
         case None:
-            return "  [default: none]"
+            return "" if row.off else "  [default: none]"  # its help says what neither is
         case bool(on):
             return f"  [default: {'on' if on else 'off'}]"
         case int(number):

@@ -83,7 +83,7 @@ class Network:
     max_head_bytes: int = 64 * 1024
     max_codings: int = 3
     resolve: tuple[str, ...] = ()
-    allow_private: bool = False
+    allow_private: bool | None = None
     workers: int | str = "auto"
 
 

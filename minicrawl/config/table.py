@@ -353,8 +353,9 @@ TABLE = (
         NETWORK,
         "allow_private",
         "allow-private",
-        kinds.SWITCH,
-        "Fetch from addresses that are not public, too.",
+        kinds.optional(kinds.SWITCH),
+        "Fetch from all addresses that are not public, or from none; else from seeds that are "
+        "written as an address or localhost, each at its port, and from what --resolve names.",
         off="--no-allow-private",
     ),
     Setting(

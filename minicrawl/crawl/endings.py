@@ -186,7 +186,8 @@ def outcome(
     """A fetch in three words: what it was, its status, and what there is to say."""
     name, status, detail = _said(fetched)
     if isinstance(fetched, Page) and fetched.cut:
-        detail = _why_cut(fetched.cut, network)
+        told = fetched.cut_detail
+        detail = f"cut: {told}" if told else _why_cut(fetched.cut, network)
     if reading is not None and reading.cut:
         detail = _and(detail, reading.cut)
     if end is not None and end.why:

@@ -13,6 +13,7 @@ from minicrawl import ports
 from minicrawl.config import Network, Politeness, Settings
 from minicrawl.crawl.reading import Reader
 from minicrawl.fetch.fetcher import Fetcher
+from minicrawl.fetch.resolving import HostAndPort
 from minicrawl.model import Failed, Fetched, Page, Refused, Request
 from minicrawl.ports import Timed, Visit
 from minicrawl.web.reader import Wishes
@@ -26,12 +27,12 @@ class Charge:
 
     network: Network
     politeness: Politeness
-    trusted_hosts: frozenset[str]
+    trusted_hosts: frozenset[HostAndPort]
     wishes: Wishes
     max_reading_s: float
 
     @classmethod
-    def of(cls, settings: Settings, trusted_hosts: Iterable[str] = ()) -> Charge:
+    def of(cls, settings: Settings, trusted_hosts: Iterable[HostAndPort] = ()) -> Charge:
         """The words of links are read only if somebody wants them."""
         return cls(
             network=settings.network,

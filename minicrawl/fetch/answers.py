@@ -1,13 +1,16 @@
 """What an answer amounts to: from status and headers to a value, reading the body if it counts.
 
-Law: of an answer that is no page, or no page that is wanted, only the headers are read.
+Laws: of an answer that is no page, or no page that is wanted, only the headers are read. A part
+that nobody asked for is never a whole page.
 """
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
 from minicrawl.fetch.bodies import Body, Judge, read_body
 from minicrawl.fetch.decoding import UnknownCoding, codings
+from minicrawl.fetch.heads import DIFFERENT, MOST_CHARACTERS, transfer_codings
 from minicrawl.fetch.pace import Pace
 from minicrawl.fetch.transport import Answer
 from minicrawl.model import (
@@ -41,6 +44,7 @@ _FAILURES: dict[int, FailureKind] = {
     HTTPStatus.TOO_MANY_REQUESTS: FailureKind.THROTTLED,
 }
 _SUCCESS = 2  # hundred
+_RANGE = re.compile(r"bytes[\t ]*=?[\t ]*([0-9]{1,18})-")
 _FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
 
 
@@ -53,9 +57,7 @@ async def read_answer(request: Request, answer: Answer, pace: Pace, max_codings:
 
 def _no_page(request: Request, status: int, headers: Mapping[str, str]) -> Fetched:
     if status in _REDIRECTS:
-        if target := headers.get("location"):
-            return Moved(status=status, target=target)
-        return Failed(kind=FailureKind.BAD_REDIRECT, detail="no Location", status=status)
+        return _redirect(status, headers.get("location", ""))
     if status == HTTPStatus.NOT_MODIFIED and (request.etag or request.last_modified):
         return Unchanged()
     by_class = _FAILURES_BY_CLASS.get(status // 100, FailureKind.BAD_STATUS)
@@ -63,33 +65,62 @@ def _no_page(request: Request, status: int, headers: Mapping[str, str]) -> Fetch
     return Failed(kind=kind, status=status, retry_after=headers.get("retry-after"))
 
 
+def _redirect(status: int, target: str) -> Moved | Failed:
+    if target and len(target) <= MOST_CHARACTERS and DIFFERENT not in target:
+        return Moved(status=status, target=target)
+    detail = "no Location"
+    if DIFFERENT in target:
+        detail = "Locations that differ"
+    elif target:
+        detail = f"a Location of more than {MOST_CHARACTERS:,} characters"
+    return Failed(kind=FailureKind.BAD_REDIRECT, detail=detail, status=status)
+
+
 async def _page(request: Request, answer: Answer, pace: Pace, max_codings: int) -> Fetched:
     status, headers = answer.status, answer.headers
     if status in _EMPTY:
         return Page(status=status, headers=headers, body=b"")
-    body = await _wanted_body(request, answer, pace, max_codings)
-    if body is None:
-        essence, _ = media_type(headers.get("content-type"))
-        return Refused(reason=Refusal.TYPE, detail=essence or "no type", status=status)
-    if isinstance(body, Failed):
-        return body._replace(status=status)
+    if status == HTTPStatus.PARTIAL_CONTENT and (begin := _begin(headers)):
+        told = f"a part from byte {begin} on, though the whole was asked for"
+        return Failed(kind=FailureKind.PROTOCOL, detail=told, status=status)
+    match await _wanted_body(request, answer, pace, max_codings):
+        case Refused() as refused:
+            essence, _ = media_type(headers.get("content-type"))
+            return refused._replace(detail=essence or "no type", status=status)
+        case Failed() as failed:
+            return failed._replace(status=status)
+        case body:
+            return _page_of(status, headers, body)
+
+
+def _page_of(status: int, headers: Mapping[str, str], body: Body) -> Page:
+    cut, cut_detail = body.cut, body.cut_detail
+    if status == HTTPStatus.PARTIAL_CONTENT and cut in (None, FailureKind.TOO_LARGE):
+        cut, cut_detail = FailureKind.PROTOCOL, "a part, though the whole was asked for"
     return Page(
         status=status,
         headers=headers,
         body=body.content,
         wire_bytes=body.wire_bytes,
-        cut=body.cut,
+        cut=cut,
+        cut_detail=cut_detail,
+        cost_s=body.cost_s,
     )
+
+
+def _begin(headers: Mapping[str, str]) -> int:
+    """Where a part begins."""
+    found = _RANGE.match(headers.get("content-range", ""))
+    return int(found[1]) if found else 0
 
 
 async def _wanted_body(
     request: Request, answer: Answer, pace: Pace, max_codings: int
-) -> Body | Failed | None:
-    """None: it is not of a kind that is wanted."""
+) -> Body | Failed | Refused:
     judge = _judge(request.want, answer.headers.get("content-type"))
     if judge is False:
-        return None
-    names = codings(answer.headers.get("content-encoding", ""))
+        return Refused(reason=Refusal.TYPE)
+    names = codings(answer.headers.get("content-encoding", "")) + transfer_codings(answer.headers)
     if len(names) > max_codings:
         told = f"{len(names)} codings, one over another (--max-codings)"
         return Failed(kind=FailureKind.ENCODING, detail=told)

@@ -2,30 +2,38 @@
 
 Laws: no more is kept than the cap, of the bytes on the wire and of the bytes decoded. A body
 that breaks off, or is not there in time, is what came of it, as it is for browsers; one of which
-nothing came is a failure.
+nothing came is a failure. The loop has a turn after each slice that took its time. What was done
+with a body says what it cost.
 """
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterator, Sequence
+from time import perf_counter
 from typing import Literal, NamedTuple
 
 from minicrawl.fetch.decoding import Decoder
 from minicrawl.fetch.failures import EXPECTED, Fault, failure, kind_of
-from minicrawl.fetch.pace import Pace
-from minicrawl.model import Failed, FailureKind
+from minicrawl.fetch.pace import Breath, Pace
+from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
 _ENOUGH_TO_TELL = 1445  # bytes; the MIME Sniffing standard looks at no more
+_MOST_SLICES = 1000
 
 Judge = Callable[[bytes], bool]
 """Whether a body that begins like this is wanted."""
 
 
 class Body(NamedTuple):
-    """What came; `cut` is why there is no more, where there was or should have been."""
+    """What came; `cut` is why there is no more, where there was or should have been.
+
+    `cut_detail` says it in words where there are any.
+    """
 
     content: bytes
     wire_bytes: int
     cut: FailureKind | None
+    cut_detail: str = ""
+    cost_s: float = 0.0
 
 
 async def read_body(
@@ -34,8 +42,8 @@ async def read_body(
     cap: int,
     is_wanted: Judge | Literal[True],
     pace: Pace,
-) -> Body | Failed | None:
-    """None: judged by its first bytes it is not wanted, and was read no further.
+) -> Body | Failed | Refused:
+    """Refused: judged by its first bytes it is not wanted, and was read no further.
 
     Raises UnknownCoding.
     """
@@ -44,7 +52,7 @@ async def read_body(
         await _read_in_time(reading, pieces, pace)
     except EXPECTED as error:
         if not reading.length:
-            return failure(error)
+            return failure(error)._replace(cost_s=reading.cost_s)
         reading.cut = kind_of(error)
     return reading.outcome()
 
@@ -53,16 +61,30 @@ async def _read_in_time(reading: "_Reading", pieces: AsyncIterable[bytes], pace:
     try:
         async with asyncio.timeout_at(pace.until):
             async for piece in pieces:
-                if pace.breath.is_out:
-                    await pace.breath.wait()
-                if not reading.is_enough:
-                    pace.breath.draw(reading, reading.take(piece), len(piece))
+                await _take(reading, piece, pace.breath)
                 if reading.is_enough:
                     break
     except TimeoutError as error:
         raise Fault(FailureKind.TIMEOUT, "the body did not come in time") from error
     finally:
         pace.breath.let_go(reading)
+
+
+async def _take(reading: "_Reading", piece: bytes, breath: Breath) -> None:
+    """Slice by slice; the body may be cut by others while it waits for its turn."""
+    slices = reading.take(piece)
+    while not reading.is_enough:
+        if breath.is_out:
+            await breath.wait()
+            continue
+        began = perf_counter()
+        size = next(slices, None)
+        spent_s = perf_counter() - began
+        reading.cost_s += spent_s
+        breath.spend(spent_s)
+        if size is None:
+            return
+        breath.hold(reading, size)
 
 
 class _Reading:
@@ -72,48 +94,80 @@ class _Reading:
         self.cap = cap
         self._judge = None if is_wanted is True else is_wanted
         self._wire_bytes = 0
-        self._content: list[bytes] = []
+        self._slices: list[bytes] = []
+        self._content = bytearray()  # of slices before them: a million small ones are large
         self._unwanted = False
         self.length = 0
+        self.cost_s = 0.0
         self.cut: FailureKind | None = None
+        self._cut_detail = ""
 
-    def take(self, piece: bytes) -> int:
-        """The size of what it holds."""
-        content = self._decoder.decode(piece[: self.cap - self._wire_bytes])
-        self._content.append(content)
-        self.length += len(content)
+    def take(self, piece: bytes) -> Iterator[int]:
+        """The size of what it holds, slice by slice."""
+        room = self.cap - self._wire_bytes
         self._wire_bytes += len(piece)
-        if self._judge and self.length >= _ENOUGH_TO_TELL:
-            self._hear(self._judge)
-        if max(self._wire_bytes, self.length) > self.cap:
+        for content in self._decoder.slices(piece[:room]):
+            self._keep(content)
+            if self._judge and self.length >= _ENOUGH_TO_TELL:
+                self._hear(self._judge)
+            if self.length > self.cap:
+                self.cut = FailureKind.TOO_LARGE
+            yield len(content)
+        self._cut_at_its_end()
+
+    def _keep(self, content: bytes) -> None:
+        self._slices.append(content)
+        self.length += len(content)
+        if len(self._slices) > _MOST_SLICES:
+            self._content += b"".join(self._slices)
+            self._slices.clear()
+
+    def _cut_at_its_end(self) -> None:
+        """Where nothing more of what may come is of interest."""
+        decoder = self._decoder
+        if self._wire_bytes > self.cap or decoder.full:
             self.cut = FailureKind.TOO_LARGE
-        elif self._decoder.broken:
+        elif detail := decoder.swelling:
+            self.cut, self._cut_detail = FailureKind.ENCODING, detail
+        elif decoder.broken:
             self.cut = FailureKind.ENCODING
-        return len(content)
 
     def cut_here(self) -> None:
         self.cut = FailureKind.CROWDED
 
     def _hear(self, judge: Judge) -> None:
-        self._content = [b"".join(self._content)]
-        self._unwanted = not judge(self._content[0])
+        self._unwanted = not judge(self._joined())
         self._judge = None
 
     @property
     def is_enough(self) -> bool:
         return self._unwanted or self.cut is not None
 
-    def outcome(self) -> Body | Failed | None:
+    def outcome(self) -> Body | Failed | Refused:
+        began = perf_counter()
+        outcome = self._outcome()
+        return outcome._replace(cost_s=self.cost_s + perf_counter() - began)
+
+    def _outcome(self) -> Body | Failed | Refused:
         whole = self._decoder.whole
         if self._wire_bytes and not self.length and not whole:
-            return Failed(kind=FailureKind.ENCODING, detail="nothing of it could be decoded")
+            told = self._cut_detail or "nothing of it could be decoded"
+            return Failed(kind=FailureKind.ENCODING, detail=told)
         if self._judge:
             self._hear(self._judge)
         if self._unwanted:
-            return None
-        if self.length > self.cap:
-            self._content[-1] = self._content[-1][: self.cap - self.length]
-        content = b"".join(self._content)
-        self._content.clear()
+            return Refused(reason=Refusal.TYPE)
         cut = self.cut or (None if whole else FailureKind.ENCODING)
-        return Body(content, min(self._wire_bytes, self.cap), cut)
+        wire_bytes = min(self._wire_bytes, self.cap)
+        return Body(self._taken_out(), wire_bytes, cut, self._cut_detail)
+
+    def _taken_out(self) -> bytes:
+        """All of it, within the cap; it is not held twice for longer than that takes."""
+        content = self._joined()
+        self._slices.clear()
+        self._content.clear()
+        return content[: self.cap]
+
+    def _joined(self) -> bytes:
+        content = b"".join(self._slices)
+        return bytes(self._content) + content if self._content else content

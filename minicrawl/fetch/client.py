@@ -3,8 +3,8 @@
 Laws: no connection goes but to a place that the question names. At most so many questions are
 under way. A question is asked once; once more only where a kept connection ended before one byte
 of an answer came, and after a pause, as the server may have heard it. Whatever ends a question
-early, a cancellation too, hangs up. Places that are silent leave half of a question's time to the
-last one.
+early, a cancellation too, hangs up. A question tries few places, those that let nobody in lately
+last; all but the last one take half of its time at most.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import ssl
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import cached_property
+from itertools import count
 from typing import Self, TypedDict
 
 from minicrawl.fetch.connection import ROOM_BYTES, Connection
@@ -25,7 +26,8 @@ from minicrawl.fetch.transport import Question
 from minicrawl.model import FailureKind
 
 _PATIENCE_S = 3.0  # with one place, while there are others to try
-_MOST_SILENT = 1000
+_MOST_PLACES = 4  # of a name, for one question: another one tries others
+_MOST_DEAD = 1000
 
 
 class _Tls(TypedDict, total=False):
@@ -54,7 +56,8 @@ class Client:
         self._make_tls = tls
         self._timeout_s, self._pause_s = timeout_s, pause_s
         self._max_head_bytes = max_head_bytes
-        self._silent: OrderedDict[Place, None] = OrderedDict()  # the last ones that were
+        self._dead: OrderedDict[Place, int] = OrderedDict()  # since when, in deaths
+        self._deaths = count(1)
         self._turns = asyncio.Semaphore(connections)
         self._idle = Idle(connections, keep_s)
         self._open: set[Connection] = set()
@@ -118,30 +121,37 @@ class Client:
         """To the first place that lets us; a certificate that is wrong is wrong everywhere."""
         tls = _tls_of(self._tls, origin.host.rstrip(".")) if origin.is_tls else {}
         refused: Fault | None = None
-        in_order = sorted(places, key=self._silent.__contains__)
-        for place in in_order:
-            patience_s = None if place is in_order[-1] else self._patience_s(len(places))
+        tried = sorted(places, key=lambda place: self._dead.get(place, 0))[:_MOST_PLACES]
+        for place in tried:
+            patience_s = None if place is tried[-1] else self._patience_s(len(tried))
             try:
                 async with asyncio.timeout(patience_s):
-                    return (origin, place), await self._connect_to(place, tls)
+                    connection = await self._connect_to(place, tls)
             except ssl.SSLError:
+                raise
+            except asyncio.CancelledError:  # the last one kept us until the deadline
+                self._remember_dead(place)
                 raise
             except TimeoutError:
                 refused = Fault(FailureKind.CONNECT, f"{place.address} is silent")
-                self._remember_silent(place)
             except OSError as error:
                 refused = Fault(FailureKind.CONNECT, str(error))
+            else:
+                self._dead.pop(place, None)
+                return (origin, place), connection
+            self._remember_dead(place)
         assert refused, "a question names at least one place"
         raise refused
 
     def _patience_s(self, places: int) -> float:
         return min(_PATIENCE_S, self._timeout_s / 2 / (places - 1))
 
-    def _remember_silent(self, place: Place) -> None:
+    def _remember_dead(self, place: Place) -> None:
         """It is asked after those that may speak."""
-        self._silent[place] = None
-        if len(self._silent) > _MOST_SILENT:
-            self._silent.popitem(last=False)
+        self._dead[place] = next(self._deaths)
+        self._dead.move_to_end(place)
+        if len(self._dead) > _MOST_DEAD:
+            self._dead.popitem(last=False)
 
     async def _connect_to(self, place: Place, tls: _Tls) -> Connection:
         _, connection = await asyncio.get_running_loop().create_connection(

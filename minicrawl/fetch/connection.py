@@ -36,8 +36,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._carrier: asyncio.BaseTransport | None = None
         self._reader: AnswerReader | None = None
-        self._body: list[bytes] = []
-        self._held_bytes = 0
+        self._body = bytearray()
         self._broken: Exception | None = None
         self._progress: asyncio.Future[None] | None = None
         self.is_lost = False
@@ -58,7 +57,7 @@ class Connection(asyncio.BufferedProtocol):
         assert self._reader
         while not self._body and not self._reader.ended:
             await self._more(self._reader)
-        body = b"".join(self._body)
+        body = bytes(self._body)
         self._hold_nothing()
         return body
 
@@ -83,10 +82,9 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def _hold_nothing(self) -> None:
-        self._body.clear()
-        if self._transport is not None and self._held_bytes > _MOST_HELD_BYTES:
+        if self._transport is not None and len(self._body) > _MOST_HELD_BYTES:
             self._transport.resume_reading()
-        self._held_bytes = 0
+        self._body.clear()
 
     async def _more(self, reader: AnswerReader) -> None:
         """Wait for more of the answer; raises what keeps it from coming."""
@@ -113,9 +111,8 @@ class Connection(asyncio.BufferedProtocol):
             self.hang_up()
             return
         if body := self._reader.take(bytes(self._room[:nbytes])):
-            self._body.append(body)
-            self._held_bytes += len(body)
-            if self._transport is not None and self._held_bytes > _MOST_HELD_BYTES:
+            self._body += body
+            if self._transport is not None and len(self._body) > _MOST_HELD_BYTES:
                 self._transport.pause_reading()
         self._wake()
 

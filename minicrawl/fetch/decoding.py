@@ -1,15 +1,17 @@
-"""Content-Encoding undone, in bounds: no body grows past its limit, however small it was sent.
+"""Content-Encoding undone, in bounds: time and memory grow with the bytes that were sent.
 
 layer     one coding undone, as its bytes come
-limit     the most that any layer gives in all; what a body has beyond it is of no interest
+slice     what a layer gives in one go; the caller may do something else before the next
+limit     the most that the body may be; what is beyond it is of no interest
+swelling  a layer that gives more than so many bytes, and so many more for each byte that was sent
 
-Laws: no layer gives more than the limit, so that neither memory nor time is the sender's to
-choose. A stream that breaks, or breaks off, gives what came before.
+Laws: n bytes cost no more than c * n time and memory, whatever they are. Between two slices no
+more is done than a few milliseconds take. A stream that breaks, or breaks off, gives what came
+before.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import brotli  # type: ignore[import-untyped]  # it comes without types
@@ -18,11 +20,27 @@ import zstandard
 ACCEPTED = "gzip, deflate, br, zstd"
 """The codings that a request may offer."""
 
+FLOOR_BYTES = 256 * 1024
+FACTOR = 200
+"""A body may be so large, and so many times what was sent. Of 2,000 pages of manuals over 30 kB,
+half shrink to a 6th, one of a hundred to a 28th, the most repetitive to a 59th."""
+FACTOR_WITHIN = 20
+"""The same for a layer under another: what was compressed once hardly shrinks again."""
+
 _MAX_MEMBERS = 1000  # of one gzip stream: each costs time, though it may hold nothing
 _GZIP, _ZLIB, _BARE = 31, 15, -15  # zlib's numbers for what a deflate stream is wrapped in
 _GZIP_HEAD = b"\x1f\x8b"
 _HEAD = 2  # bytes that tell the wrapping
 _ZSTD_WINDOW = 8 * 1024 * 1024  # the largest that RFC 9659 lets a server ask for
+# A decoder of brotli fills its window before it gives anything. Encoders use 4 MiB or less, but for
+# files of more than that; the standard allows 16 MiB, 40 ms of work for 26 bytes.
+_BROTLI_WINDOW_BITS = 0x0F  # of the first byte
+_BROTLI_WINDOWS_TOO_LARGE = (0x0D, 0x0F)  # 8 and 16 MiB
+_SHOWN = 40  # characters of an unknown coding
+
+_TAKEN = 16 * 1024  # bytes of input for one slice
+_GIVEN = 64 * 1024  # bytes of output, after which a slice ends
+_MOST_PIECES = 32  # in a slice
 _BITE = 64  # bytes; of zstd, each four of them may be a block of 128 KiB
 
 
@@ -34,8 +52,8 @@ class _Layer(Protocol):
     ended: bool  # the stream came to its own end
     broken: bool  # what came is not of this coding; nothing more is given
 
-    def decode(self, chunk: bytes, room: int) -> bytes:
-        """At most `room` bytes, where there is room; what exceeds it may be lost."""
+    def decode(self, chunk: bytes) -> Iterator[bytes]:
+        """Slices, at least one for each chunk; they may be empty."""
         ...
 
 
@@ -50,15 +68,16 @@ class _Inflate:
         self.ended = False
         self.broken = False
 
-    def decode(self, chunk: bytes, room: int) -> bytes:
-        decoded = b""
+    def decode(self, chunk: bytes) -> Iterator[bytes]:
         chunk, self._held = self._held + chunk, b""
-        while chunk and len(decoded) < room and not self.broken:
+        given = b""
+        # A stream that gave all it might may hold more.
+        while (chunk or len(given) == _GIVEN) and not self.broken:
             if self._stream is None and not self._opens(chunk):
                 break
-            given, chunk = self._inflate(chunk, room - len(decoded))
-            decoded += given
-        return decoded
+            given, chunk = self._inflate(chunk)
+            yield given
+        yield b""
 
     def _opens(self, chunk: bytes) -> bool:
         if len(chunk) < _HEAD and self._members_left:
@@ -74,29 +93,34 @@ class _Inflate:
         self.ended = False
         return True
 
-    def _inflate(self, chunk: bytes, room: int) -> tuple[bytes, bytes]:
-        """What the stream makes of a chunk, and what of the chunk comes after the stream."""
+    def _inflate(self, chunk: bytes) -> tuple[bytes, bytes]:
+        """What the stream makes of a chunk, and what of the chunk is left for the next slice."""
         assert self._stream is not None
         # At an error zlib keeps what it had decoded of the chunk: hence the copy.
         before = self._stream.copy()
         try:
-            decoded = self._stream.decompress(chunk, room)
+            decoded = self._stream.decompress(chunk, _GIVEN)
         except zlib.error:
             self.broken = True
-            return _salvaged(before, chunk, room), b""
+            return _salvaged(before, chunk), b""
         if not self._stream.eof:
-            return decoded, b""
+            return decoded, self._stream.unconsumed_tail
         rest, self._stream, self.ended = self._stream.unused_data, None, True
         return decoded, rest
 
 
-def _salvaged(stream: "zlib._Decompress", chunk: bytes, room: int) -> bytes:
-    """What comes of a chunk before its error."""
-    saved = bytearray()
-    with suppress(zlib.error):
-        for at in range(len(chunk)):
-            saved += stream.decompress(chunk[at : at + 1])
-    return bytes(saved[:room])
+def _salvaged(stream: "zlib._Decompress", chunk: bytes) -> bytes:
+    """What comes of a chunk before its error: of its longest beginning that has none."""
+    saved: list[bytes] = []
+    while len(chunk) > 1:
+        half, trial = chunk[: len(chunk) // 2], stream.copy()
+        try:
+            saved.append(trial.decompress(half, _GIVEN))
+        except zlib.error:
+            chunk = half
+        else:
+            stream, chunk = trial, chunk[len(half) :]
+    return b"".join(saved)
 
 
 def _gzip() -> _Layer:
@@ -112,42 +136,49 @@ def _is_zlib_head(head: bytes) -> bool:
     return head[0] & 0x0F == zlib.DEFLATED and int.from_bytes(head, "big") % 31 == 0
 
 
-def _bites(chunk: bytes) -> Iterator[bytes]:
-    return (chunk[at : at + _BITE] for at in range(0, len(chunk), _BITE))
+def _cut_up(chunk: bytes, size: int) -> Iterator[bytes]:
+    return (chunk[at : at + size] for at in range(0, len(chunk), size))
 
 
-def _joined(pieces: list[bytes], room: int) -> bytes:
-    """Of what is too much nothing is copied but the pieces themselves."""
-    excess = sum(map(len, pieces)) - room
-    if excess > 0:
-        pieces[-1] = pieces[-1][:-excess]
-    return b"".join(pieces)
+def _slices(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Small pieces, together until they are a slice; the last one may be empty."""
+    held: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size >= _GIVEN or len(held) >= _MOST_PIECES:
+            yield b"".join(held)
+            held.clear()
+            size = 0
+    yield b"".join(held)
 
 
 class _Brotli:
     def __init__(self) -> None:
         self._stream = brotli.Decompressor()
+        self._is_begun = False
         self.ended = False
         self.broken = False
 
-    def decode(self, chunk: bytes, room: int) -> bytes:
-        decoded: list[bytes] = []
-        left = room
-        # At an error the library keeps what it had decoded of a bite: hence small ones.
-        for bite in _bites(chunk):
-            if self.ended or self.broken or left <= 0:
-                break
-            for piece in self._decompress(bite, left):
-                decoded.append(piece)
-                left -= len(piece)
-        return _joined(decoded, room)
+    def decode(self, chunk: bytes) -> Iterator[bytes]:
+        if not self._is_begun:
+            self.broken = chunk[0] & _BROTLI_WINDOW_BITS in _BROTLI_WINDOWS_TOO_LARGE
+            self._is_begun = True
+        return _slices(self._pieces(chunk))
 
-    def _decompress(self, bite: bytes, room: int) -> Iterator[bytes]:
+    def _pieces(self, chunk: bytes) -> Iterator[bytes]:
+        # At an error the library keeps what it had decoded of a bite: hence small ones.
+        for bite in _cut_up(chunk, _BITE):
+            if self.ended or self.broken:
+                return
+            yield from self._decompress(bite)
+
+    def _decompress(self, bite: bytes) -> Iterator[bytes]:
         try:
-            while room > 0 and (piece := self._stream.process(bite, output_buffer_limit=room)):
-                yield piece
-                room -= len(piece)
-                bite = b""
+            yield (piece := self._stream.process(bite, output_buffer_limit=_GIVEN))
+            while len(piece) >= _GIVEN or not self._stream.can_accept_more_data():
+                yield (piece := self._stream.process(b"", output_buffer_limit=_GIVEN))
             self.ended = self._stream.is_finished()
         except brotli.error:
             self.broken = True
@@ -163,17 +194,16 @@ class _Zstd:
         self.ended = False
         self.broken = False
 
-    def decode(self, chunk: bytes, room: int) -> bytes:
-        decoded: list[bytes] = []
-        left = room
+    def decode(self, chunk: bytes) -> Iterator[bytes]:
+        return _slices(self._pieces(chunk))
+
+    def _pieces(self, chunk: bytes) -> Iterator[bytes]:
         # The library knows no limit: it is fed so little that one bite cannot grow far.
-        for bite in _bites(chunk):
+        for bite in _cut_up(chunk, _BITE):
             rest = bite
-            while rest and left > 0 and not self.broken:
+            while rest and not self.broken:
                 given, rest = self._decompress(rest)
-                decoded.append(given)
-                left -= len(given)
-        return _joined(decoded, room)
+                yield given
 
     def _decompress(self, bite: bytes) -> tuple[bytes, bytes]:
         """What the frame makes of a bite, and what of the bite comes after the frame."""
@@ -207,33 +237,94 @@ def codings(content_encoding: str) -> list[str]:
     return [name for name in names if name not in _NO_CODINGS]
 
 
+class _Bounded:
+    """A layer that gives no more than the limit, and no more than what was sent may swell to."""
+
+    def __init__(self, layer: _Layer, limit: int, factor: int) -> None:
+        self.layer = layer
+        self.factor = factor
+        self.swollen = self.full = False
+        self._limit = limit
+        self._given = 0
+
+    def decode(self, chunks: Iterable[bytes], sent_bytes: Callable[[], int]) -> Iterator[bytes]:
+        """Slices of what the chunks hold."""
+        for chunk in chunks:
+            most = min(self._limit, FLOOR_BYTES + self.factor * sent_bytes())
+            for piece in self._fed(chunk):
+                given = piece[: most - self._given]
+                self._given += len(given)
+                yield given
+                if len(given) < len(piece):
+                    self.swollen = most < self._limit
+                    self.full = not self.swollen
+                    return
+
+    def _fed(self, chunk: bytes) -> Iterator[bytes]:
+        for part in _cut_up(chunk, _TAKEN):
+            if self.layer.broken:
+                return
+            yield from self.layer.decode(part)
+
+
 class Decoder:
     """Undoes the codings of one body, the last one first, within a limit."""
 
     def __init__(self, names: Sequence[str], limit: int) -> None:
         if unknown := [name for name in names if name not in _CODINGS]:
-            raise UnknownCoding(f"no coding that is known: {unknown[-1]!r}")
-        self._layers = [_CODINGS[name]() for name in reversed(names)]
-        self._room = [limit] * len(names)
-        self._room_at_the_end = limit
+            raise UnknownCoding(f"no coding that is known: {unknown[-1][:_SHOWN]!r}")
+        layers = [
+            _Bounded(_CODINGS[name](), limit, FACTOR_WITHIN if within else FACTOR)
+            for within, name in enumerate(names)
+        ]
+        self._layers = layers[::-1]
+        self._room = limit
+        self._sent_bytes = 0
+
+    def slices(self, chunk: bytes) -> Iterator[bytes]:
+        """What a chunk of the body adds, slice by slice; in all, no more than the limit."""
+        slices: Iterable[bytes] = self._sent(chunk)
+        for layer in self._layers:
+            slices = layer.decode(slices, lambda: self._sent_bytes)
+        for piece in slices:
+            given = piece[: self._room]
+            self._room -= len(given)
+            yield given
+            if not self._room:
+                return
+
+    def _sent(self, chunk: bytes) -> Iterator[bytes]:
+        """Counted as it is used, so that it does not matter in which pieces it came."""
+        for part in _cut_up(chunk, _TAKEN if self._layers else len(chunk) or 1):
+            self._sent_bytes += len(part)
+            yield part
 
     def decode(self, chunk: bytes) -> bytes:
-        """What a chunk of the body adds; in all, no more than the limit."""
-        for index, layer in enumerate(self._layers):
-            if layer.broken or not self._room[index]:
-                return b""
-            chunk = layer.decode(chunk, self._room[index])
-            self._room[index] -= len(chunk)
-        chunk = chunk[: self._room_at_the_end]
-        self._room_at_the_end -= len(chunk)
-        return chunk
+        """All of it at once."""
+        return b"".join(self.slices(chunk))
 
     @property
     def whole(self) -> bool:
         """All that was coded was decoded: no layer broke or waits for more."""
-        return all(layer.ended and not layer.broken for layer in self._layers)
+        return all(it.layer.ended and not it.layer.broken for it in self._layers)
 
     @property
     def broken(self) -> bool:
         """A layer met what is not of its coding: nothing more will come."""
-        return any(layer.broken for layer in self._layers)
+        return any(it.layer.broken for it in self._layers)
+
+    @property
+    def full(self) -> bool:
+        """A layer has given all that the limit lets it."""
+        return any(it.full for it in self._layers)
+
+    @property
+    def swelling(self) -> str:
+        """Which bound a layer has passed, in words; nothing more will come."""
+        for it in self._layers:
+            if it.swollen:
+                return (
+                    f"a bomb: {self._sent_bytes:,} bytes grew past {FLOOR_BYTES:,} "
+                    f"and {it.factor} times their number"
+                )
+        return ""

@@ -18,7 +18,7 @@ from minicrawl.fetch.client import Client
 from minicrawl.fetch.decoding import ACCEPTED
 from minicrawl.fetch.failures import EXPECTED, Fault, failure
 from minicrawl.fetch.pace import Breath, Pace
-from minicrawl.fetch.resolving import Lookup, Resolver, SystemLookup
+from minicrawl.fetch.resolving import HostAndPort, Lookup, Resolver, SystemLookup
 from minicrawl.fetch.rules import Place, ResolveRules, parse_rule
 from minicrawl.fetch.targets import Target, target
 from minicrawl.fetch.tls import default_tls
@@ -37,7 +37,7 @@ _KEPT_AT_MOST_S = 15.0
 
 
 class Fetcher:
-    """`trusted_hosts`, as the seeds spell them, may be at any address.
+    """`trusted_hosts`, each with a port, may be private: `resolving.trusted_among` finds them.
 
     Tests give it a lookup or a TLS context of their own. A transport of httpx takes the place of
     our own client: a proxy, HTTP/2, a mock.
@@ -48,7 +48,7 @@ class Fetcher:
         network: Network,
         politeness: Politeness,
         *,
-        trusted_hosts: Collection[str] = (),
+        trusted_hosts: Collection[HostAndPort] = (),
         lookup: Lookup | None = None,
         tls: ssl.SSLContext | None = None,
         transport: "httpx.AsyncBaseTransport | None" = None,
@@ -60,7 +60,7 @@ class Fetcher:
         self._resolver = Resolver(
             lookup or self._system_lookup,
             rules=ResolveRules(map(parse_rule, network.resolve)),
-            trusted_hosts=[host.lower().strip("[]") for host in trusted_hosts],
+            trusted_hosts=trusted_hosts,
             allow_private=network.allow_private,
         )
         self._transport = (

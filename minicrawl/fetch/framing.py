@@ -7,7 +7,7 @@ is given.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Protocol
 
@@ -44,8 +44,8 @@ def framing(head: Head) -> Framing:
 
 
 def is_chunked(head: Head) -> bool:
-    """An old server that says so does not mean it."""
-    return head.lasting and says(head.headers, "transfer-encoding", "chunked")
+    """Other transfer codings are undone after this one, whatever their order."""
+    return says(head.headers, "transfer-encoding", "chunked")
 
 
 class ByLength:
@@ -78,74 +78,93 @@ class ByConnection:
 
 
 # The line of a chunk's size may carry blanks and extensions, which are of no interest.
-_SIZE = rb"[\t ]{0,16}([0-9A-Fa-f]{1,16})(?:[\t\r ;][^\n]{0,4096})?\n"
-_PART_OF_SIZE = rb"[^\n]{0,5000}\Z"
-_FIRST_SIZE, _PART_OF_FIRST = re.compile(_SIZE), re.compile(_PART_OF_SIZE)
-_NEXT_SIZE = re.compile(rb"\r?\n" + _SIZE)
-_PART_OF_NEXT = re.compile(rb"\r?\Z|\r?\n" + _PART_OF_SIZE)
-
-
+_SIZE = re.compile(rb"[\t ]{0,16}([0-9A-Fa-f]{1,16})(?:[\t\r ;][^\n]{0,4096})?\n")
+_BLANK_LINES = (b"\n", b"\r\n")
+_MAX_LINE_BYTES = 5000
 _MAX_TRAILERS_BYTES = 32 * 1024
 _MANY_CHUNKS, _TINY_BYTES = 10_000, 8  # so many of so few cost more than they can be worth
 
 
 class ByChunks:
-    """Chunks, each after its size; one of no bytes is the last, and trailers may follow it."""
+    """Chunks, each after its size; one of no bytes is the last, and trailers may follow it.
+
+    Between chunks it goes line by line, and holds no more than a line that has not ended.
+    """
 
     def __init__(self) -> None:
-        self._held = b""
+        self._held = bytearray()  # of a line
         self._left = 0  # bytes of the chunk under way
-        self._size, self._part_of_size = _FIRST_SIZE, _PART_OF_FIRST
-        self._in_trailers = False
-        self._count = self._given_bytes = 0
+        self._end_line = self._end_size_line
+        self._is_begun: Callable[[bytearray], bool] = _is_short
+        self._count = self._given_bytes = self._trailers_bytes = 0
         self.ended = False
         self.excess = False
         self.fault: Fault | None = None
 
     def take(self, piece: bytes) -> bytes:
-        self._held += piece
-        return b"".join(self._chunks())
+        return b"".join(self._chunks(piece))
 
-    def _chunks(self) -> Iterator[bytes]:
-        """All that is held, but for what is too little to tell."""
-        held, at = self._held, 0
-        while at < len(held) and not (self.ended or self.fault):
+    def _chunks(self, piece: bytes) -> Iterator[bytes]:
+        at = 0
+        while at < len(piece) and not (self.ended or self.fault):
             if self._left:
-                chunk = held[at : at + self._left]
+                chunk = piece[at : at + self._left]
                 self._left -= len(chunk)
                 at += len(chunk)
                 yield chunk
-            elif (end := self._line_end(held, at)) is not None:
-                at = end
             else:
-                break
-        self._held = held[at:]
-        self.excess = self.ended and bool(self._held)
+                at = self._take_line(piece, at)
+        self.excess |= self.ended and at < len(piece)
 
-    def _line_end(self, held: bytes, at: int) -> int | None:
-        return self._trailers_end(held, at) if self._in_trailers else self._size_end(held, at)
+    def _take_line(self, piece: bytes, at: int) -> int:
+        """Where what follows it begins."""
+        end = piece.find(b"\n", at) + 1
+        self._held += piece[at:end] if end else piece[at:]
+        if end:
+            self._end_line(bytes(self._held))
+            self._held.clear()
+        elif not self._is_begun(self._held):
+            self._refuse(bytes(self._held))
+        return end or len(piece)
 
-    def _size_end(self, held: bytes, at: int) -> int | None:
-        line = self._size.match(held, at)
-        if line is None:
-            if not self._part_of_size.match(held, at):
-                self.fault = Fault(FailureKind.PROTOCOL, f"no chunk: {held[at : at + 40]!r}")
-            return None
-        self._left = int(line[1], 16)
-        self._in_trailers = not self._left
+    def _refuse(self, line: bytes) -> None:
+        self.fault = Fault(FailureKind.PROTOCOL, f"no chunk: {line[:40]!r}")
+
+    def _end_chunk(self, line: bytes) -> None:
+        if line not in _BLANK_LINES:
+            self._refuse(line)
+        self._end_line, self._is_begun = self._end_size_line, _is_short
+
+    def _end_size_line(self, line: bytes) -> None:
+        size = _SIZE.fullmatch(line)
+        if size is None:
+            self._refuse(line)
+            return
+        self._left = int(size[1], 16)
         self._count += 1
         self._given_bytes += self._left
         if self._count >= _MANY_CHUNKS and self._given_bytes < self._count * _TINY_BYTES:
+            self._left = 0
             self.fault = Fault(FailureKind.PROTOCOL, "chunks that hold next to nothing")
-            return None
-        self._size, self._part_of_size = _NEXT_SIZE, _PART_OF_NEXT
-        # The trailers' end is a blank line, and the line of the last size may be before it.
-        return line.end() - self._in_trailers
+        elif self._left:
+            self._end_line, self._is_begun = self._end_chunk, _is_line_end
+        else:
+            self._end_line, self._is_begun = self._end_trailer, self._is_trailer
 
-    def _trailers_end(self, held: bytes, at: int) -> int | None:
-        blank_line = BLANK_LINE.search(held, at)
-        end = blank_line.end() if blank_line else len(held)
-        if end - at > _MAX_TRAILERS_BYTES:
+    def _end_trailer(self, line: bytes) -> None:
+        self._trailers_bytes += len(line)
+        if self._trailers_bytes > _MAX_TRAILERS_BYTES:
             self.fault = Fault(FailureKind.PROTOCOL, "trailers without end")
-        self.ended = blank_line is not None and not self.fault
-        return end if self.ended else None
+        else:
+            self.ended = line in _BLANK_LINES
+
+    def _is_trailer(self, begun: bytearray) -> bool:
+        return self._trailers_bytes + len(begun) <= _MAX_TRAILERS_BYTES
+
+
+def _is_short(begun: bytearray) -> bool:
+    return len(begun) <= _MAX_LINE_BYTES
+
+
+def _is_line_end(begun: bytearray) -> bool:
+    return begun == b"\r"

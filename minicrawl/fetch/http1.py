@@ -7,17 +7,19 @@ Laws: however the bytes of an answer are split as they come, what is read is the
 answer may be ends in a fault that is kept, not raised: what came before it still counts.
 """
 
+import re
 from collections.abc import Iterable
 from http import HTTPStatus
 
 from minicrawl.fetch.failures import Fault
-from minicrawl.fetch.framing import BLANK_LINE, ByConnection, Framing, framing, is_chunked
+from minicrawl.fetch.framing import BLANK_LINE, ByConnection, Framing, framing
 from minicrawl.fetch.heads import Head, read_head, says
 from minicrawl.model import FailureKind
 
 _INTERIM = 1  # hundred
 _MAX_URL = 64 * 1024
 _VERSION = b"HTTP/"
+_BLANK_LINES = re.compile(rb"[\r\n]*")
 
 
 def question(host: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -40,7 +42,7 @@ class AnswerReader:
         self.heard = False  # anything at all
         self.ended = False
         self._framing: Framing | None = None
-        self._held = b""  # of a head that is not whole
+        self._held = bytearray()  # of a head that is not whole
         self._head_bytes = 0
 
     def take(self, piece: bytes) -> bytes:
@@ -71,7 +73,7 @@ class AnswerReader:
         if self.head is None or not self.ended or self._framing is None or self._framing.excess:
             return False
         headers = self.head.headers
-        if is_chunked(self.head) and "content-length" in headers:
+        if "transfer-encoding" in headers and "content-length" in headers:
             return False  # someone on the way may take the one for the other
         if self.head.lasting:
             return not says(headers, "connection", "close")
@@ -84,30 +86,36 @@ class AnswerReader:
 
     def _take_head(self, piece: bytes) -> bytes:
         """What comes after the head; nothing while it is not whole."""
-        while self._framing is None and piece:
-            piece = self._take_one_head(piece)
-        return piece
-
-    def _take_one_head(self, piece: bytes) -> bytes:
-        searched = max(0, len(self._held) - 2)
-        self._head_bytes += len(piece)
-        self._held += piece if self._held else piece.lstrip(b"\r\n")
-        self._check_version()
-        end = BLANK_LINE.search(self._held, searched)
-        rest = self._held[end.end() :] if end else b""
-        self._head_bytes -= len(rest)
-        if self._head_bytes > self._max_head_bytes:
-            told = f"a head of more than {self._max_head_bytes:,} bytes (--max-head)"
-            raise Fault(FailureKind.TOO_LARGE, told)
-        if end:
-            self._use(read_head(self._held[: end.start()]))
-            self._held = b""
+        held, at = self._held, 0
+        searched = max(0, len(held) - 2)
+        held += piece
+        while self._framing is None:
+            at = self._skip_blank_lines(at)
+            self._check_version(at)
+            end = BLANK_LINE.search(held, max(at, searched))
+            self._check_size(end.end() if end else len(held))
+            if not end:
+                break
+            self._use(read_head(bytes(held[at : end.start()])))
+            at = end.end()
+        rest = bytes(held[at:]) if self._framing else b""
+        self._head_bytes += at
+        del held[: len(held) if self._framing else at]
         return rest
 
-    def _check_version(self) -> None:
-        start = self._held[: len(_VERSION)]
+    def _skip_blank_lines(self, at: int) -> int:
+        blank = _BLANK_LINES.match(self._held, at)
+        return blank.end() if blank else at
+
+    def _check_size(self, end: int) -> None:
+        if self._head_bytes + end > self._max_head_bytes:
+            told = f"a head of more than {self._max_head_bytes:,} bytes (--max-head)"
+            raise Fault(FailureKind.TOO_LARGE, told)
+
+    def _check_version(self, at: int) -> None:
+        start = self._held[at : at + len(_VERSION)]
         if not _VERSION.startswith(start):
-            raise Fault(FailureKind.PROTOCOL, f"no HTTP: {self._held[:40]!r}")
+            raise Fault(FailureKind.PROTOCOL, f"no HTTP: {bytes(self._held[at : at + 40])!r}")
 
     def _use(self, head: Head) -> None:
         if head.status // 100 == _INTERIM and head.status != HTTPStatus.SWITCHING_PROTOCOLS:

@@ -1,18 +1,14 @@
 """How long a body may take, and how much of the loop and of memory all of them together.
 
-Laws: however many bombs come at once, between two turns of the loop bodies swell by no more than a
-breath and what one piece of one of them holds. All bodies under way together are little larger than
-`max_bytes`, or than what one of them may be: beyond that, the largest of them is cut where it is.
+Laws: between two turns of the loop no more time is spent on bodies than a breath and one slice of
+one of them. All bodies under way together are little larger than `max_bytes`, or than what one of
+them may be: beyond that, the largest of them is cut where it is.
 """
 
 import asyncio
 from typing import NamedTuple, Protocol
 
-_BREATH_BYTES = 1_000_000
-_BYTES_PER_S = 250e6
-"""After a breath of bombs there is a rest: they do not keep the processor for themselves."""
-_BOMB = 32
-"""Times its size: no text swells by so much."""
+_BREATH_S = 0.005
 
 
 class Growing(Protocol):
@@ -26,27 +22,28 @@ class Growing(Protocol):
 
 
 class Breath:
-    """What bodies have swollen by in this turn of the loop, and all that is held."""
+    """The time that bodies have taken in this turn of the loop, and all that is held."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._drawn_bytes = self._bomb_bytes = 0
+        self._spent_s = 0.0
         self._anew = asyncio.Event()
         self._held_bytes = 0
         self._held: dict[Growing, None] = {}
 
     @property
     def is_out(self) -> bool:
-        """Enough was decoded for one turn."""
-        return self._drawn_bytes > _BREATH_BYTES
+        """Enough was done for one turn."""
+        return self._spent_s > _BREATH_S
 
-    def draw(self, body: Growing, size: int, came: int) -> None:
-        """A body has grown so much, by so many bytes that came."""
-        if size > came:
-            if not self._drawn_bytes:
-                asyncio.get_running_loop().call_soon(self._end_turn)
-            self._drawn_bytes += size - came
-            self._bomb_bytes += max(size - came * _BOMB, 0)
+    def spend(self, seconds: float) -> None:
+        """Something was done with a body for so long."""
+        if not self._spent_s:
+            asyncio.get_running_loop().call_soon(self._begin_anew)
+        self._spent_s += seconds
+
+    def hold(self, body: Growing, size: int) -> None:
+        """A body has grown so much."""
         self._held_bytes += size
         self._held[body] = None
         if self._held_bytes > self._max_bytes:
@@ -59,20 +56,13 @@ class Breath:
             del self._held[body]
 
     async def wait(self) -> None:
-        """Until nobody has decoded too much lately."""
+        """Until the next turn of the loop, or a later one if others were quicker."""
         while self.is_out:
             self._anew.clear()
             await self._anew.wait()
 
-    def _end_turn(self) -> None:
-        if self.is_out and self._bomb_bytes:
-            rest_s = self._bomb_bytes / _BYTES_PER_S
-            asyncio.get_running_loop().call_later(rest_s, self._begin_anew)
-        else:
-            self._begin_anew()
-
     def _begin_anew(self) -> None:
-        self._drawn_bytes = self._bomb_bytes = 0
+        self._spent_s = 0.0
         self._anew.set()
 
     def _cut_largest(self) -> None:

@@ -70,7 +70,14 @@ def test_a_default_is_a_value_of_its_kind(setting: Setting) -> None:
 
 @every_setting
 def test_a_switch_can_be_turned_off_again(setting: Setting) -> None:
-    assert bool(setting.off) == isinstance(setting.default, bool)
+    is_switch = isinstance(setting.default, bool) or setting.name == "allow-private"
+    assert bool(setting.off) == is_switch
+
+
+def test_a_switch_that_nobody_touched_is_neither_on_nor_off() -> None:
+    switch = BY_NAME["allow-private"]
+    for given, read in ((None, None), ("none", None), ("on", True), (False, False), ("no", False)):
+        assert switch.kind.read(given) is read
 
 
 def test_tables_are_those_of_strengths() -> None:

@@ -21,7 +21,7 @@ from minicrawl.model import Request
 from tests.crawl.children import children, nothing_left_behind
 from tests.fetch.wire import Answer, Then, answer, wire
 
-CHARGE = Charge.of(Settings(), ["127.0.0.1"])
+CHARGE = Charge.of(Settings.of(allow_private=True))
 SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
 PLACE = "http://127.0.0.1/"
 

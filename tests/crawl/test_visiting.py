@@ -38,7 +38,8 @@ def test_a_page_can_be_read_and_nothing_else_can() -> None:
 def test_a_visitor_goes_where_its_charge_lets_it() -> None:
     async def work() -> None:
         async with wire(answer(b"<title>A</title>")) as server:
-            for trusted, wanted in ((), "Refused"), (("127.0.0.1",), "Page"):
+            here = ("127.0.0.1", server.port)
+            for trusted, wanted in ((), "Refused"), ((here,), "Page"):
                 async with visiting(Charge.of(Settings(), trusted)) as visitor:
                     visit = await visitor.visit(Request(url=server.url()))
                     assert type(visit.fetched).__name__ == wanted

@@ -18,7 +18,7 @@ from minicrawl.crawl.worker import Visited, Wish, main, serve
 from minicrawl.model import Page, Reading, Request
 from tests.fetch.wire import Answer, Then, Wire, answer, wire
 
-CHARGE = Charge.of(Settings(), ["127.0.0.1"])
+CHARGE = Charge.of(Settings.of(allow_private=True))
 PAGE = answer(b"<title>A</title><a href=/x>")
 LARGE = answer(b"<title>B</title>" + b"x" * SMALL)
 SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)

@@ -272,7 +272,7 @@ def test_workers_fetch_the_pages_even_if_each_of_them_is_killed(tmp_path: Path) 
 @pytest.mark.usefixtures("_never_here")
 def test_a_crawl_that_fails_leaves_no_worker_behind() -> None:
     async def fail() -> None:
-        async with going_out(Charge.of(Settings(), ["127.0.0.1"]), 1) as outside:
+        async with going_out(Charge.of(Settings.of(allow_private=True)), 1) as outside:
             assert await outside.locate("http://127.0.0.1/") == "127.0.0.1"
             assert children()
             raise ZeroDivisionError
@@ -287,7 +287,7 @@ def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:
     """In all its turns together, by the time that its thread takes of the processor."""
 
     async def work() -> None:
-        charge = Charge.of(Settings(), ["127.0.0.1"])
+        charge = Charge.of(Settings.of(allow_private=True))
         async with wire(answer(PAGE_OF_5_MB)) as server, going_out(charge, crew) as outside:
             for _ in range(2):  # with the first one processes start
                 began = time.thread_time()

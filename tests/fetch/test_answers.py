@@ -1,4 +1,6 @@
 import asyncio
+import gzip
+import zlib
 from collections.abc import AsyncIterator
 
 import httpx
@@ -31,6 +33,16 @@ class Unreadable(httpx.AsyncByteStream):
         raise AssertionError("the body was read")
 
 
+class Once(httpx.AsyncByteStream):
+    """A body as it goes over the wire."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self.body
+
+
 def ask(response: httpx.Response | Exception, request: Request | None = None) -> Fetched:
     """What a fetcher makes of a response; how long it took is not of interest here."""
 
@@ -51,6 +63,8 @@ def ask(response: httpx.Response | Exception, request: Request | None = None) ->
 
 def without_time(fetched: Fetched) -> Fetched:
     assert fetched.elapsed_s > 0
+    if isinstance(fetched, Page | Refused | Failed):
+        fetched = fetched._replace(cost_s=0)
     return fetched._replace(elapsed_s=0)
 
 
@@ -64,11 +78,42 @@ def test_a_page_is_its_status_headers_and_body() -> None:
     assert page == Page(status=200, headers=headers, body=b"<html>", wire_bytes=6)
 
 
-@pytest.mark.parametrize("status", [201, 203, 206, 299])
+@pytest.mark.parametrize("status", [201, 203, 299])
 def test_any_success_with_html_is_a_page(status: int) -> None:
     page = ask(httpx.Response(status, headers=HTML, content=b"x"))
     assert isinstance(page, Page)
     assert page.status == status
+
+
+WANTED_ALL = "a part, though the whole was asked for"
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-range": "bytes 0-0/1"}, {"content-range": "x"}])
+def test_a_206_that_nobody_asked_for_is_not_a_whole_page(headers: dict[str, str]) -> None:
+    page = ask(httpx.Response(206, headers=HTML | headers, content=b"x"))
+    assert isinstance(page, Page)
+    assert (page.body, page.cut, page.cut_detail) == (b"x", FailureKind.PROTOCOL, WANTED_ALL)
+    assert page.broke_off
+
+
+def test_a_206_past_the_cap_is_not_what_the_cap_left_of_a_whole() -> None:
+    request = Request(url=URL, max_bytes=2)
+    page = ask(httpx.Response(206, headers=HTML, content=b"abc"), request)
+    assert isinstance(page, Page)
+    assert (page.body, page.cut) == (b"ab", FailureKind.PROTOCOL)
+
+
+def test_a_206_that_breaks_off_says_why() -> None:
+    coded = HTML | {"content-encoding": "gzip"}
+    page = ask(httpx.Response(206, headers=coded, stream=Once(gzip.compress(bytes(99))[:-9])))
+    assert isinstance(page, Page)
+    assert page.cut is FailureKind.ENCODING
+
+
+def test_a_part_from_the_middle_is_a_failure_and_is_not_read() -> None:
+    failed = ask(unread(206, HTML | {"content-range": "bytes 500-999/1000"}))
+    detail = "a part from byte 500 on, though the whole was asked for"
+    assert failed == Failed(kind=FailureKind.PROTOCOL, detail=detail, status=206)
 
 
 @pytest.mark.parametrize("status", [204, 205])
@@ -87,6 +132,64 @@ def test_a_redirect_to_nowhere_is_a_failure(headers: dict[str, str]) -> None:
     failed = ask(unread(302, headers))
     assert isinstance(failed, Failed)
     assert (failed.kind, failed.status) == (FailureKind.BAD_REDIRECT, 302)
+
+
+def redirected(*targets: str) -> Fetched:
+    return ask(httpx.Response(302, headers=[("Location", target) for target in targets]))
+
+
+def test_two_locations_that_are_the_same_are_one() -> None:
+    assert redirected("/a, b", "/a, b") == Moved(status=302, target="/a, b")
+
+
+def test_locations_that_differ_are_a_bad_redirect() -> None:
+    detail = "Locations that differ"
+    failed = Failed(kind=FailureKind.BAD_REDIRECT, detail=detail, status=302)
+    assert redirected("/a", "/b") == redirected("/a", "/" + "b" * 5000) == failed
+
+
+def test_a_target_longer_than_any_url_that_is_kept_is_a_bad_redirect_in_few_words() -> None:
+    assert redirected("/" + "a" * 2047) == Moved(status=302, target="/" + "a" * 2047)
+    detail = "a Location of more than 2,048 characters"
+    failed = Failed(kind=FailureKind.BAD_REDIRECT, detail=detail, status=302)
+    assert redirected("/" + "a" * 2048) == redirected("/" + "a" * 60_000) == failed
+
+
+def test_nothing_that_an_answer_says_is_kept_at_length() -> None:
+    long = "a" * 60_000
+    headers = {"content-type": f"x/{long}", "retry-after": long, "location": long}
+    headers |= {"etag": f'"{long}"', "last-modified": long, "content-encoding": long}
+    for status in (200, 206, 302, 304, 404, 503):
+        for kind in ({}, HTML):
+            answer = ask(unread(status, headers | kind))
+            assert isinstance(answer, Refused | Failed)
+            assert len(repr(answer)) < 3000
+    page = ask(httpx.Response(200, headers=HTML | headers | {"content-encoding": ""}))
+    assert isinstance(page, Refused)
+    page = ask(httpx.Response(200, headers=headers | HTML | {"content-encoding": ""}))
+    assert isinstance(page, Page)
+    assert not page.headers.keys() & {"etag", "last-modified"}
+
+
+GZIPPED, CHUNKS = gzip.compress(b"<html>"), {"transfer-encoding": "gzip, chunked"}
+
+
+def test_a_transfer_coding_is_undone_before_the_codings_of_the_content() -> None:
+    page = ask(httpx.Response(200, headers=HTML | CHUNKS, stream=Once(GZIPPED)))
+    assert isinstance(page, Page)
+    assert page.body == b"<html>"
+    deflated = gzip.compress(zlib.compress(b"<html>"))
+    coded = HTML | CHUNKS | {"content-encoding": "deflate"}
+    page = ask(httpx.Response(200, headers=coded, stream=Once(deflated)))
+    assert isinstance(page, Page)
+    assert (page.body, page.cut) == (b"<html>", None)
+
+
+def test_an_unknown_transfer_coding_is_a_failure() -> None:
+    failed = ask(unread(200, HTML | {"transfer-encoding": "cloud, chunked"}))
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.ENCODING
+    assert "'cloud'" in failed.detail
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from minicrawl.fetch.bodies import Body, read_body
-from minicrawl.fetch.decoding import UnknownCoding, codings
+from minicrawl.fetch.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
 from minicrawl.fetch.failures import Fault
 from minicrawl.fetch.pace import Breath, Pace
-from minicrawl.model import Failed, FailureKind
+from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
 BREATH = Breath(max_bytes=1_000_000)
 
@@ -33,8 +33,13 @@ def wanted(first_bytes: bytes) -> bool:
     return not first_bytes.startswith(b"%PDF")
 
 
-def read(chunks: Chunks, cap: int = 100, coding: str = "") -> Body | Failed | None:
-    return asyncio.run(read_body(chunks, codings(coding), cap, wanted, Pace(BREATH)))
+def read(chunks: Chunks, cap: int = 100, coding: str = "") -> Body | Failed | Refused:
+    """Without what it cost."""
+    return at_any_cost(asyncio.run(read_body(chunks, codings(coding), cap, wanted, Pace(BREATH))))
+
+
+def at_any_cost(outcome: Body | Failed | Refused) -> Body | Failed | Refused:
+    return outcome._replace(cost_s=0.0)
 
 
 def test_a_body_is_all_its_chunks() -> None:
@@ -85,8 +90,8 @@ class Drip(Chunks):
         await asyncio.Event().wait()
 
 
-def read_in_no_time(chunks: Chunks) -> Body | Failed | None:
-    return asyncio.run(read_body(chunks, (), 100, wanted, Pace(BREATH, until=0)))
+def read_in_no_time(chunks: Chunks) -> Body | Failed | Refused:
+    return at_any_cost(asyncio.run(read_body(chunks, (), 100, wanted, Pace(BREATH, until=0))))
 
 
 def test_a_body_that_is_late_is_what_came_of_it() -> None:
@@ -130,10 +135,58 @@ def test_an_unknown_coding_is_said_before_anything_is_read() -> None:
 
 def test_a_body_is_judged_by_its_first_bytes_and_read_no_further() -> None:
     chunks = Chunks(b"%PDF" + b"x" * 1000, b"x" * 1000, b"x" * 1000)
-    assert read(chunks, cap=10_000) is None
+    assert read(chunks, cap=10_000) == Refused(reason=Refusal.TYPE)
     assert chunks.read == 2
 
 
 def test_a_short_body_is_judged_at_its_end() -> None:
-    assert read(Chunks(b"%PDF")) is None
+    assert read(Chunks(b"%PDF")) == Refused(reason=Refusal.TYPE)
     assert read(Chunks(b"text")) == Body(b"text", 4, cut=None)
+
+
+BOMB = gzip.compress(bytes(5_000_000))
+
+
+def test_a_body_that_swells_past_all_pages_is_cut_and_says_which_bound_it_passed() -> None:
+    most = FLOOR_BYTES + FACTOR * len(BOMB)
+    told = f"a bomb: {len(BOMB):,} bytes grew past 262,144 and 200 times their number"
+    body = read(Chunks(BOMB), cap=10_000_000, coding="gzip")
+    assert body == Body(bytes(most), len(BOMB), FailureKind.ENCODING, told)
+
+
+def test_a_bomb_under_another_coding_is_a_failure_that_says_so() -> None:
+    wrapped = gzip.compress(bytes(5_000_000))
+    failed = read(Chunks(wrapped), cap=10_000_000, coding="br, gzip")
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.ENCODING
+
+
+def test_a_body_that_swells_no_more_than_pages_do_is_whole() -> None:
+    page = b"".join(b"<li><a href=/%d>item</a></li>\n" % (n // 9) for n in range(30_000))
+    coded = gzip.compress(page, 9)
+    assert len(page) > 59 * len(coded)
+    assert read(Chunks(coded), 10_000_000, "gzip") == Body(page, len(coded), cut=None)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "coding", "kind"),
+    [
+        (Chunks(gzip.compress(b"a" * 5000)), "gzip", Body),
+        (Chunks(b"no gzip" * 100), "gzip", Failed),
+        (Chunks(b"x", error=Fault(FailureKind.RESET, "gone")), "gzip", Failed),
+        (Chunks(b"%PDF" * 1000), "", Refused),
+    ],
+)
+def test_whatever_came_of_a_body_says_what_it_cost(
+    chunks: Chunks, coding: str, kind: type[Body | Failed | Refused]
+) -> None:
+    outcome = asyncio.run(read_body(chunks, codings(coding), 10_000, wanted, Pace(BREATH)))
+    assert isinstance(outcome, kind)
+    assert 0 < outcome.cost_s < 1
+
+
+def test_a_body_that_grows_past_the_cap_under_another_coding_is_too_large() -> None:
+    coded = gzip.compress(gzip.compress(bytes(range(256)) * 8, 0), 0)
+    body = read(Chunks(coded[:1500], coded[1500:]), cap=2060, coding="gzip, gzip")
+    assert isinstance(body, Body)
+    assert body.cut is FailureKind.TOO_LARGE

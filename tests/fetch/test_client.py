@@ -118,6 +118,55 @@ def test_a_place_that_was_silent_is_asked_after_those_that_may_speak() -> None:
     run(play())
 
 
+def test_of_many_dead_places_four_are_tried_for_a_question_and_others_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[str] = []
+
+    async def refuse(_: Client, place: Place, __: object) -> Connection:
+        tried.append(place.address)
+        raise OSError("refused")
+
+    monkeypatch.setattr(Client, "_connect_to", refuse)
+
+    async def play() -> None:
+        asker = client()
+        asked = target("http://a.example/")
+        assert asked
+        addresses = [f"127.0.0.{number}" for number in range(2, 12)]
+        places = tuple(Place(address, 80) for address in addresses)
+        for expected in (addresses[:4], addresses[4:8], addresses[8:] + addresses[:2]):
+            tried.clear()
+            with pytest.raises(Fault):
+                await asker.ask(Question(asked, places, []))
+            assert tried == expected
+
+    run(play())
+
+
+def test_all_places_before_the_last_take_half_of_the_time_together() -> None:
+    for timeout_s in (0.5, 2, 30, 600):
+        for places in (2, 3, 4):
+            patience_s = client(timeout_s=timeout_s)._patience_s(places)
+            assert patience_s * (places - 1) <= timeout_s / 2
+
+
+def test_a_place_that_was_silent_until_the_deadline_is_tried_last_by_the_next_question() -> None:
+    async def play() -> None:
+        asker = client(timeout_s=0.1)
+        async with wire(answer(b"a")) as server:
+            with deaf(NOBODY, server.port):
+                asking = asyncio.create_task(asker.ask(question(server, NOBODY)))
+                await asyncio.sleep(0)
+                asking.cancel()
+                await asyncio.wait([asking])
+            async with wire(answer(b"b"), address=NOBODY, port=server.port):
+                assert await get(asker, question(server, NOBODY, "127.0.0.1")) == b"a"
+        await asker.aclose()
+
+    run(play())
+
+
 @pytest.mark.parametrize("host", [".a.example", "a" * 300 + ".example"])
 def test_a_name_that_tls_cannot_carry_is_a_fault(host: str) -> None:
     async def play() -> None:

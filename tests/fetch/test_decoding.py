@@ -177,13 +177,28 @@ def test_whatever_comes_is_decoded_without_an_exception_and_within_the_limit(
     assert len(decoded(coding, junk, step, limit)) <= limit
 
 
-BOMBS = {"br": "br", "deflate": "deflate", "gzip": "gzip", "zstd": "zstd"}
+BOMBS = {"deflate": "deflate", "gzip": "gzip", "zstd": "zstd"}
 
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_read_to_the_limit(name: str, shared_vector: Callable[[str], Path]) -> None:
     coded = shared_vector(f"scrapy_compressed/bomb-{name}.bin").read_bytes()
     assert len(decoded(BOMBS[name], coded, limit=100_000)) == 100_000
+
+
+def test_a_brotli_window_that_takes_too_long_to_fill_is_broken(
+    shared_vector: Callable[[str], Path],
+) -> None:
+    bomb = shared_vector("scrapy_compressed/bomb-br.bin").read_bytes()
+    for coded in (bomb, brotli.compress(PAGE, lgwin=24), brotli.compress(PAGE, lgwin=23)):
+        decoder = Decoder(codings("br"), LIMIT)
+        assert fed(decoder, coded) == b""
+        assert decoder.broken
+
+
+@pytest.mark.parametrize("bits", range(10, 23))
+def test_every_smaller_brotli_window_is_read(bits: int) -> None:
+    assert decoded("br", brotli.compress(PAGE, lgwin=bits)) == PAGE
 
 
 GZIP, DEFLATE = ("html-gzip.bin", "gzip"), ("html-zlibdeflate.bin", "deflate")

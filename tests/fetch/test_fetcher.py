@@ -3,6 +3,7 @@ import gzip
 import json
 import ssl
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,12 +40,12 @@ def fetcher(
     network: Network | None = None,
     tls: ssl.SSLContext | None = None,
     politeness: Politeness | None = None,
-    trusted: Iterable[str] = ("127.0.0.1",),
+    private: bool | None = True,
 ) -> Fetcher:
+    usual = Network(timeout_s=5, resolve=rules)
     return Fetcher(
-        network or Network(timeout_s=5, resolve=rules),
+        replace(network or usual, allow_private=private),
         politeness or Politeness(),
-        trusted_hosts=tuple(trusted),
         lookup=no_names,
         tls=tls,
     )
@@ -448,7 +449,7 @@ def test_what_is_no_url_of_the_web_is_refused(url: str) -> None:
 
 def test_a_private_address_is_refused_unasked() -> None:
     async def talk(server: Wire) -> Fetched:
-        async with fetcher(trusted=()) as asker:
+        async with fetcher(private=None) as asker:
             refused = await asker.fetch(Request(url=server.url()))
         assert server.connections == 0
         return refused
@@ -492,7 +493,7 @@ def test_a_name_is_asked_at_the_address_that_was_found() -> None:
 @pytest.mark.parametrize("host", ["a.example", "xn--bcher-kva.example", "9.9.9.9", "[2606::1]"])
 def test_a_rule_moves_the_connection_and_not_the_host_header(host: str) -> None:
     async def talk(server: Wire) -> None:
-        async with fetcher(f"{host}:80=127.0.0.1:{server.port}", trusted=()) as asker:
+        async with fetcher(f"{host}:80=127.0.0.1:{server.port}", private=None) as asker:
             page = await asker.fetch(Request(url=f"http://{host}/%7E"))
         assert isinstance(page, Page)
         assert server.asked[0].startswith(b"GET /%7E HTTP/1.1\r\n")

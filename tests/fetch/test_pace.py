@@ -2,38 +2,52 @@ import asyncio
 import gzip
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
+from itertools import count
+
+import pytest
 
 from minicrawl.fetch.bodies import Body, read_body
 from minicrawl.fetch.pace import Breath, Pace
 
-BOMB = gzip.compress(bytes(5_000_000))
+PAGE = b"".join(b"%d," % number for number in range(100_000))
+CODED = gzip.compress(PAGE)
+BODIES = 4
 
 
 async def once() -> AsyncIterator[bytes]:
-    yield BOMB
+    yield CODED
 
 
-def test_bombs_that_come_at_once_are_decoded_in_a_turn_of_the_loop_each() -> None:
+def test_bodies_that_take_their_time_leave_the_loop_a_turn_between_their_slices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each slice takes four milliseconds here; a breath is five."""
+    looks = count()
+    monkeypatch.setattr("minicrawl.fetch.bodies.perf_counter", lambda: next(looks) * 0.004)
+
     async def work() -> list[int]:
-        pace, done = Pace(Breath(10_000_000)), 0
+        pace = Pace(Breath(10_000_000))
+        reading = [
+            asyncio.create_task(read_body(once(), ["gzip"], 10_000_000, True, pace))
+            for _ in range(BODIES)
+        ]
         turns: list[int] = []
-
-        async def read() -> None:
-            nonlocal done
-            assert await read_body(once(), ["gzip"], 10_000_000, True, pace) == Body(
-                bytes(5_000_000), len(BOMB), cut=None
-            )
-            done += 1
-
-        reading = [asyncio.create_task(read()) for _ in range(4)]
-        while done < 4:
-            before = done
+        seen = 0
+        while not all(one.done() for one in reading):
             await asyncio.sleep(0)
-            turns.append(done - before)
-        await asyncio.gather(*reading)
+            looked = next(looks)
+            turns.append((looked - seen) // 2)
+            seen = looked
+        for one in reading:
+            body = await one
+            assert isinstance(body, Body)
+            assert (body.content, body.cut) == (PAGE, None)
         return turns
 
-    assert max(asyncio.run(work())) == 1
+    turns = asyncio.run(work())
+    # A slice more than a breath is, and what it takes to put a body together at its end.
+    assert max(turns) <= 2 + BODIES
+    assert sum(turns) > BODIES * len(PAGE) / 65_536
 
 
 @dataclass(eq=False)
@@ -48,46 +62,46 @@ class Part:
 
 def grow(breath: Breath, body: Part, size: int) -> None:
     body.length += size
-    breath.draw(body, size, came=1)
+    breath.hold(body, size)
 
 
 def in_loop(work: Callable[[], Coroutine[None, None, None]]) -> None:
     asyncio.run(work())
 
 
-def test_a_little_of_many_bodies_is_decoded_in_one_turn() -> None:
+def test_a_breath_is_for_all_bodies_and_begins_anew_with_each_turn() -> None:
     async def work() -> None:
         breath = Breath(10_000_000)
-        for _ in range(100):
-            grow(breath, Part(), 10_001)
-        assert not breath.is_out
-        grow(breath, Part(), 2)
-        assert breath.is_out
-        await breath.wait()
-        assert not breath.is_out
+        for _ in range(2):
+            for _ in range(4):
+                breath.spend(0.001)
+                assert not breath.is_out
+            breath.spend(0.0011)
+            assert breath.is_out
+            await breath.wait()
+            assert not breath.is_out
 
     in_loop(work)
 
 
-def turns_until_it_is_drawn_again(size: int, came: int) -> int:
-    """Turns of the loop, after a body of `size` bytes was made of so many that came."""
+def test_who_waits_goes_on_when_others_have_not_taken_the_turn_before() -> None:
+    async def work() -> None:
+        breath, told = Breath(10_000_000), list[int]()
 
-    async def work() -> int:
-        breath = Breath(10_000_000)
-        breath.draw(Part(), size, came)
-        turns = 0
-        while breath.is_out:
+        async def take(number: int) -> None:
+            await breath.wait()
+            breath.spend(1)
+            told.append(number)
+
+        breath.spend(1)
+        taking = [asyncio.create_task(take(number)) for number in range(3)]
+        before = 0
+        while len(told) < len(taking):
             await asyncio.sleep(0)
-            turns += 1
-        return turns
+            assert len(told) <= before + 1
+            before = len(told)
 
-    return asyncio.run(work())
-
-
-def test_only_what_swells_is_spread_over_turns_and_only_after_bombs_there_is_a_rest() -> None:
-    assert turns_until_it_is_drawn_again(size=5_000_000, came=5_000_000) == 0
-    assert turns_until_it_is_drawn_again(size=5_000_000, came=500_000) == 1
-    assert turns_until_it_is_drawn_again(size=5_000_000, came=5_000) > 1
+    in_loop(work)
 
 
 def test_beyond_the_most_the_largest_is_cut_where_it_is() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.fetch.resolving import Resolver, SystemLookup
+from minicrawl.fetch.resolving import BLOCKED_PORTS, Resolver, SystemLookup, trusted_among
 from minicrawl.fetch.rules import Place, ResolveRules, parse_rule
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
+from minicrawl.web.urls import seed
 
 PUBLIC, OTHER_PUBLIC, PRIVATE = "93.184.216.34", "2606:2800:220:1::1", "10.0.0.1"
 
@@ -29,11 +30,13 @@ class Names:
             raise OSError("no such name")
         return self.addresses[host]
 
-    def resolver(self, *rules: str, trusted: Iterable[str] = (), private: bool = False) -> Resolver:
+    def resolver(
+        self, *rules: str, seeds: Iterable[str] = (), private: bool | None = None
+    ) -> Resolver:
         return Resolver(
             self,
             rules=ResolveRules(map(parse_rule, rules)),
-            trusted_hosts=frozenset(trusted),
+            trusted_hosts=trusted_among(filter(None, map(seed, seeds))),
             allow_private=private,
             clock=lambda: self.now,
         )
@@ -48,9 +51,18 @@ def test_a_name_is_at_all_of_its_public_addresses_each_once() -> None:
     assert locate(names.resolver(), "a") == (Place(PUBLIC, 80), Place(OTHER_PUBLIC, 80))
 
 
-def test_a_name_with_private_addresses_only_is_refused() -> None:
-    refused = locate(Names(a=[PRIVATE, "::1"]).resolver(), "a")
-    assert refused == Refused(reason=Refusal.ADDRESS, detail=f"a is at {PRIVATE}")
+def refused(detail: str) -> Refused:
+    return Refused(reason=Refusal.ADDRESS, detail=detail)
+
+
+def test_a_name_with_private_addresses_only_is_refused_and_told_what_lets_it_in() -> None:
+    names = {"in.example": [PRIVATE, "::1"], "six.example": ["::1"]}
+    resolver = Names(**names).resolver()
+    told = f"is at {PRIVATE}, which is not public: --allow-private, or --resolve in.example="
+    assert locate(resolver, "in.example") == refused(f"in.example {told}{PRIVATE}")
+    told = "is at ::1, which is not public: --allow-private, or --resolve six.example=[::1]"
+    assert locate(resolver, "six.example") == refused(f"six.example {told}")
+    assert locate(resolver, "::1") == refused("::1 is not public: --allow-private")
 
 
 def test_an_address_is_judged_without_a_lookup() -> None:
@@ -60,16 +72,91 @@ def test_an_address_is_judged_without_a_lookup() -> None:
     assert names.asked == []
 
 
-def test_a_trusted_host_may_be_anywhere_and_another_name_of_the_address_may_not() -> None:
-    resolver = Names(a=[PRIVATE], b=[PRIVATE]).resolver(trusted=["a", "127.0.0.1"])
-    assert locate(resolver, "a") == (Place(PRIVATE, 80),)
-    assert locate(resolver, "127.0.0.1") == (Place("127.0.0.1", 80),)
+def test_a_seed_that_is_a_name_is_no_more_trusted_than_any_other() -> None:
+    resolver = Names(**{"in.example": [PRIVATE]}).resolver(seeds=["http://in.example/"])
+    assert isinstance(locate(resolver, "in.example"), Refused)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "http://127.0.0.1:8000/",
+        "127.0.0.1:8000",
+        "http://127.1:8000/x",
+        "http://0x7f000001:8000/",
+        "http://2130706433:8000/",
+        "http://0177.0.0.1:8000/",
+        "http://127.0.0.1.:8000/",
+        "http://me@127.0.0.1:8000/",
+        "http://\u2460\u2461\u2466.0.0.\u2460:8000/",
+    ],
+)
+def test_a_seed_written_as_an_address_opens_that_address_at_that_port(written: str) -> None:
+    resolver = Names().resolver(seeds=[written])
+    assert locate(resolver, "127.0.0.1", 8000) == (Place("127.0.0.1", 8000),)
+    for host, port in (("127.0.0.1", 6379), ("127.0.0.1", 80), ("127.0.0.2", 8000), ("::1", 8000)):
+        assert isinstance(locate(resolver, host, port), Refused)
+
+
+@pytest.mark.parametrize(
+    ("written", "host", "port"),
+    [
+        ("http://[::1]/", "::1", 80),
+        ("https://[0:0:0:0:0:0:0:1]/", "::1", 443),
+        ("http://[::ffff:7f00:1]:81/", "::ffff:7f00:1", 81),
+        ("http://localhost/", "localhost", 80),
+        ("http://a.LOCALHOST:81/", "a.localhost", 81),
+        ("http://localhost.:81/", "localhost.", 81),
+    ],
+)
+def test_other_ways_to_name_this_machine_are_trusted(written: str, host: str, port: int) -> None:
+    resolver = Names(**{host: ["127.0.0.1"]}).resolver(seeds=[written])
+    assert isinstance(locate(resolver, host, port), tuple)
+    assert isinstance(locate(resolver, host, port + 1), Refused)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1.example", "localhost.example", "notlocalhost.example", "127-0-0-1.example"]
+)
+def test_a_name_that_looks_like_this_machine_is_a_name(host: str) -> None:
+    resolver = Names(**{host: ["127.0.0.1"]}).resolver(seeds=[f"http://{host}/"])
+    assert isinstance(locate(resolver, host), Refused)
+
+
+def test_another_name_of_a_trusted_address_is_refused() -> None:
+    resolver = Names(b=["127.0.0.1"]).resolver(seeds=["http://127.0.0.1/"])
     assert isinstance(locate(resolver, "b"), Refused)
-    assert isinstance(locate(resolver, PRIVATE), Refused)
 
 
 def test_all_hosts_may_be_anywhere_if_the_user_says_so() -> None:
     assert locate(Names(a=[PRIVATE]).resolver(private=True), "a") == (Place(PRIVATE, 80),)
+
+
+def test_nothing_private_is_asked_if_the_user_says_so_neither_seeds_nor_what_rules_name() -> None:
+    names = Names(a=[PRIVATE], c=[PUBLIC])
+    seeds = ["http://127.0.0.1/", "http://localhost/"]
+    resolver = names.resolver("b=10.0.0.1", f"d={PUBLIC}", seeds=seeds, private=False)
+    told = "not public (--no-allow-private)"
+    assert locate(resolver, "a") == refused(f"a is at {PRIVATE}, which is {told}")
+    assert locate(resolver, "b") == refused(f"b is at 10.0.0.1, which is {told}")
+    assert locate(resolver, "127.0.0.1") == refused(f"127.0.0.1 is {told}")
+    assert locate(resolver, "c") == locate(resolver, "d") == (Place(PUBLIC, 80),)
+
+
+@pytest.mark.parametrize("port", sorted(BLOCKED_PORTS))
+def test_a_port_that_browsers_block_is_never_asked_for(port: int) -> None:
+    names = Names(a=[PUBLIC])
+    for resolver in (names.resolver(private=True), names.resolver("a=10.0.0.1")):
+        told = f"port {port} is not one of the web: browsers block it"
+        assert locate(resolver, "a", port) == refused(told)
+    assert names.asked == []
+
+
+def test_of_countless_addresses_of_one_name_a_few_are_kept() -> None:
+    resolver = Names(a=[f"93.184.{n // 256}.{n % 256}" for n in range(5000)]).resolver()
+    places = locate(resolver, "a")
+    assert isinstance(places, tuple)
+    assert len(places) == 32
 
 
 def test_a_rule_goes_before_names_and_guard() -> None:

@@ -9,7 +9,7 @@ import brotli  # type: ignore[import-untyped]  # it comes without types
 import zstandard
 
 from tests.fetch.wire import Answer, Then, answer
-from tests.hostile.fault import BAD_CODING, BEGIN, CROWDED, ENCODING, LARGE, PAGE, Fault
+from tests.hostile.fault import BAD_CODING, BEGIN, BOMB, CROWDED, ENCODING, LARGE, PAGE, Fault
 
 _BOMB_BYTES = 64 * 1024 * 1024
 
@@ -51,16 +51,29 @@ def _bare_deflate(body: bytes) -> bytes:
     return squeezer.compress(body) + squeezer.flush()
 
 
+def _empty_blocks() -> bytes:
+    """Millions of them, in members of gzip, in gzip."""
+    inner = b"\x1f\x8b\x08\0\0\0\0\0\0\xff" + b"\x00\x00\x00\xff\xff" * 1_990_000 + b"\x07"
+    members = (gzip.compress(inner[at : at + 10_000]) for at in range(0, len(inner), 10_000))
+    return gzip.compress(b"".join(members))
+
+
+_NUMBERS = b"".join(b"%d," % (number * number) for number in range(1_000_000))
 _TEN = b"".join(b"%d," % number for number in range(20_000))
 CODINGS = {
-    **{f"{name} bomb": coded(name, partial(_bomb, name), LARGE, CROWDED) for name in _CODERS},
+    **{f"{name} bomb": coded(name, partial(_bomb, name), BOMB, CROWDED) for name in _CODERS},
     **{
-        f"{name} bomb in gzip": coded(f"{name}, gzip", partial(_wrapped_bomb, name), LARGE, CROWDED)
+        f"{name} bomb in gzip": coded(f"{name}, gzip", partial(_wrapped_bomb, name), BOMB, CROWDED)
         for name in _CODERS
     },
     "gzip thrice": coded(
-        "gzip, gzip, gzip", lambda: gzip.compress(gzip.compress(_bomb("gzip"))), LARGE, CROWDED
+        "gzip, gzip, gzip", lambda: gzip.compress(gzip.compress(_bomb("gzip"))), BOMB, CROWDED
     ),
+    "gzip past the cap": coded("gzip", lambda: gzip.compress(_NUMBERS, 1), LARGE, CROWDED),
+    "318 bytes of gzip thrice": coded("gzip, gzip, gzip", _empty_blocks, ENCODING),
+    "50,000 members of a byte": coded("gzip", lambda: gzip.compress(b"a") * 50_000, PAGE),
+    "50,000 frames of a byte": coded("zstd", lambda: zstandard.compress(b"a") * 50_000, BAD_CODING),
+    "a window of 16 MiB": coded("br", lambda: brotli.compress(BEGIN, lgwin=24), ENCODING),
     "gzip ten times": coded(", ".join(["gzip"] * 10), lambda: b"x", ENCODING),
     "truncated gzip": coded("gzip", lambda: gzip.compress(_TEN)[:9000], BAD_CODING),
     "truncated br": coded("br", lambda: brotli.compress(_TEN)[:9000], BAD_CODING),

@@ -11,6 +11,7 @@ MAX_BODY_BYTES = 10_000_000
 PAGE, MOVED, BAD_REDIRECT = "page", "moved", "failed:bad-redirect"
 LATE, BROKEN = f"page, cut after {DEADLINE_S:g} s (--timeout)", "page, cut: reset"
 JUNK, BAD_CODING = "page, cut: protocol", "page, cut: encoding"
+BOMB, PART = "page, cut: a bomb", "page, cut: a part, though the whole was asked for"
 CROWDED = "page, cut as all bodies were over 15,000,000 bytes (--max-bodies)"
 LARGE, TAMPERED = f"page, cut at {MAX_BODY_BYTES:,} bytes (--max-body)", "page, cut: tls"
 DNS, CONNECT, TLS = "failed:dns", "failed:connect", "failed:tls"

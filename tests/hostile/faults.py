@@ -6,12 +6,13 @@ of `fetches`; "page, cut: reset" is a page that was read as far as it came.
 
 import gzip
 
-from tests.fetch.wire import FAULTS, ODDITIES, Answer, Then
+from tests.fetch.wire import FAULTS, ODDITIES, Answer, Then, answer
 from tests.hostile.codings import CODINGS
 from tests.hostile.fault import (
     BAD_CODING,
     BAD_REDIRECT,
     BEGIN,
+    BOMB,
     BROKEN,
     CHUNK,
     CHUNKED,
@@ -23,6 +24,7 @@ from tests.hostile.fault import (
     LATE,
     MOVED,
     PAGE,
+    PART,
     PROTOCOL,
     RESET,
     TAMPERED,
@@ -78,6 +80,8 @@ _SLOW = {
 
 # ---------------------------------------------------------------- lengths and chunks
 
+_SQUEEZED = gzip.compress(BEGIN)
+_GZIPPED = b"%x\r\n%b\r\n" % (len(_SQUEEZED), _SQUEEZED)
 _LENGTHS = {
     "length too small": says(PAGE, HEAD + b"Content-Length: 9\r\n\r\n" + BEGIN),
     "length too great": says(BROKEN, HEAD + b"Content-Length: 99999\r\n\r\n" + BEGIN),
@@ -110,11 +114,18 @@ _LENGTHS = {
             ),
         ),
     ),
-    "unknown transfer encoding": says(PAGE, HEAD + b"Transfer-Encoding: cloud\r\n\r\n" + BEGIN),
+    "unknown transfer encoding": says(ENCODING, HEAD + b"Transfer-Encoding: cloud\r\n\r\n" + BEGIN),
+    "gzip as a transfer coding": says(
+        PAGE, HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n", _GZIPPED, b"0\r\n\r\n"
+    ),
+    "gzip as a transfer coding without chunks": says(
+        PAGE, HEAD + b"Transfer-Encoding: gzip\r\n\r\n" + _SQUEEZED
+    ),
 }
 
 # ---------------------------------------------------------------- heads
 
+_LONG = b"a" * 30_000
 _HEADS = {
     "HTTP/0.9": says(PROTOCOL, BEGIN),
     "another protocol": says(PROTOCOL, b"220 mail.example ESMTP ready\r\n"),
@@ -125,8 +136,17 @@ _HEADS = {
     "a status of 999": says("failed:bad-status", b"HTTP/1.1 999 Denied\r\n\r\n"),
     "switching protocols": says("failed:bad-status", b"HTTP/1.1 101 Switching\r\n\r\n"),
     "partial content": says(
-        PAGE, b"HTTP/1.1 206 Partial\r\nContent-Type: text/html\r\n\r\n" + BEGIN
+        PART, b"HTTP/1.1 206 Partial\r\nContent-Type: text/html\r\n\r\n" + BEGIN
     ),
+    "partial content from the middle": says(
+        PROTOCOL,
+        b"HTTP/1.1 206 Partial\r\nContent-Type: text/html\r\n"
+        b"Content-Range: bytes 9-99/100\r\n\r\n" + BEGIN,
+    ),
+    "validators past any length": says(
+        PAGE, HEAD + b"ETag: %b\r\nLast-Modified: %b\r\n\r\n" % (_LONG, _LONG) + BEGIN
+    ),
+    "a type past any length": says(TYPE, b"HTTP/1.1 200 OK\r\nContent-Type: x/%b\r\n\r\n" % _LONG),
     "unchanged though nobody asked": says("failed:bad-status", b"HTTP/1.1 304 Same\r\n\r\n"),
     "nulls in headers": says(PAGE, HEAD + b"X\0Y: \0\0\r\n\r\n" + BEGIN),
     "escapes in headers": says(PAGE, HEAD + b"X: \x1b[2J\x07\x9b\r\n\r\n" + BEGIN),
@@ -195,6 +215,17 @@ _REDIRECTS = {
     "redirect to loopback by IPv6": leads(b"http://[::ffff:127.0.0.1]/", outcome=MOVED),
     "redirect with credentials": leads(b"http://me:secret@10.0.0.1/", outcome=MOVED),
     "redirect past any length": leads(b"/" + b"x" * 20_000),
+    "redirect to two targets": says(
+        BAD_REDIRECT, b"HTTP/1.1 302 F\r\nLocation: /a\r\nLocation: /b\r\n\r\n"
+    ),
+    "redirect to one target, said twice": Fault(
+        outcomes=(MOVED,),
+        answers=lambda: (
+            Answer((b"HTTP/1.1 302 F\r\nLocation: /a\r\nLocation: /a\r\n\r\n",), Then.CLOSE),
+            answer(BEGIN),
+        ),
+    ),
+    "redirect to a port of mail": leads(b"http://mail.example:25/", outcome=MOVED),
     "redirect with escapes": leads(b"/\x1b[2J\x07", outcome=MOVED),
     "redirect in no encoding": leads(b"/\xff\xfe", outcome=MOVED),
     "redirect in UTF-8": leads("/käse".encode(), outcome=MOVED),
@@ -242,6 +273,7 @@ _NAMES = {
     "DNS knows no address": Fault(outcomes=(DNS,), names="empty"),
     "DNS hangs": Fault(outcomes=(TIMEOUT, DNS), names="hangs"),
     "DNS gives many addresses and the last one works": Fault(outcomes=(PAGE,), names="many"),
+    "DNS gives more dead addresses than are tried": Fault(outcomes=(CONNECT,), names="too many"),
     "DNS gives a deaf address first": Fault(outcomes=(PAGE,), names="deaf first"),
     "DNS gives another address every time": Fault(outcomes=(PAGE,), names="changing"),
     "DNS leads inside": leads(b"http://inside.example/", outcome=MOVED),
@@ -253,6 +285,7 @@ INSIDE = (
     "http://[::ffff:7f00:1]/",
     "http://10.0.0.1/",
     "http://inside.example/",
+    "http://mail.example:25/",
 )
 """Where some redirects lead, and nobody may go."""
 
@@ -306,6 +339,6 @@ ON_THE_WIRE = {name: one for name, one in CATALOGUE.items() if name not in _NAME
 UNREADABLE = {
     *(DNS, CONNECT, TLS, TIMEOUT, RESET, PROTOCOL, ENCODING, TOO_LARGE),
     *("failed:server-error", "failed:throttled", "failed:bad-status"),
-    *(LATE, BROKEN, JUNK, BAD_CODING, TAMPERED),
+    *(LATE, BROKEN, JUNK, BAD_CODING, BOMB, PART, TAMPERED),
 }
 """Outcomes of a robots.txt after which no page may be asked for."""

@@ -17,7 +17,7 @@ from tests.hostile.fault import Fault
 from tests.hostile.thread import beside
 
 HEALTHY_HOSTS, HEALTHY_PAGES = 5, 20
-_MANY = 30
+_MANY, _TOO_MANY = 10, 30  # of which one question tries four, and three questions are asked
 _DEAF = "127.0.0.2"
 
 
@@ -44,7 +44,9 @@ class Sites:
         self.warm = await self._open_healthy(leaving, "warm.example")
 
     async def _open_fault(self, leaving: AsyncExitStack, name: str, fault: Fault) -> None:
-        host = f"{re.sub('[^a-z0-9]+', '-', name.lower()).strip('-')}.example"
+        # Where no rule leads, only what is called localhost may be private.
+        top = "localhost" if fault.names else "example"
+        host = f"{re.sub('[^a-z0-9]+', '-', name.lower()).strip('-')}.{top}"
         port = await self._port(leaving, name, host, fault)
         if fault.names:
             self.seeds[name] = f"http://{host}:{port}/"
@@ -78,8 +80,9 @@ def _addresses(kind: str) -> list[str]:
     match kind:
         case "none" | "hangs" | "changing":
             return [kind]
-        case "many":
-            return [f"127.0.1.{number}" for number in range(1, _MANY)] + ["127.0.0.1"]
+        case "many" | "too many":
+            dead = _MANY if kind == "many" else _TOO_MANY
+            return [f"127.0.1.{number}" for number in range(1, dead)] + ["127.0.0.1"]
         case "deaf first":
             return [_DEAF, "127.0.0.1"]
     return []
