@@ -6,6 +6,7 @@ again    the page keeps its turn and is asked for once more, later
 strike   the failure counts against the host
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple, assert_never
@@ -63,12 +64,14 @@ POLICIES = {
 class Read:
     """The page was read: its links share its cash, unless it is another page by its content.
 
-    What was foreseen need not be looked up any more when its links are met.
+    What was foreseen need not be looked up any more when its links are met. Of very many links the
+    new pages are known before its turn ends: these are `introduced`.
     """
 
     page: Page
     reading: Reading
     foreseen: Pages = field(default_factory=dict)
+    introduced: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

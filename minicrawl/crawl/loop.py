@@ -12,10 +12,11 @@ news    something happened that may let another page have its turn
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter, thread_time
+from typing import NamedTuple
 
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
@@ -53,13 +54,24 @@ CLOSED_AT_ONCE = 500
 """Pages that are settled without a fetch before the loop looks around."""
 LONGEST_LOOK_S = 0.02
 """The same in time."""
-INTRODUCED_AT_ONCE = 1000
-"""Pages of a sitemap that become known before anybody else has a turn."""
+LINKS_AT_ONCE = 1000
+"""Pages of a sitemap, or links of a page, that become known before anybody else has a turn."""
 GRACE_S = 5.0
 """For what is under way when the crawl is stopped, or its time is over."""
 _GAVE_PLACE = Failed(kind=FailureKind.INTERRUPTED, detail="it gave its place to hosts that answer")
 _AT_ONCE = 0.0
 """A moment that has passed, by any loop's clock."""
+
+
+class Links(NamedTuple):
+    """The pages that a page links to, those of them that have become known, and what that cost."""
+
+    found: Pages = NO_PAGES
+    introduced: Sequence[int] = ()
+    cost_s: float = 0.0
+
+
+_NO_LINKS = Links()
 
 
 class Crawler:
@@ -417,8 +429,8 @@ class Crawler:
 
     async def _introduce(self, pages: tuple[str, ...], depth: int, originals: Originals) -> None:
         """Pages of a sitemap."""
-        for start in range(0, len(pages), INTRODUCED_AT_ONCE):
-            block = pages[start : start + INTRODUCED_AT_ONCE]
+        for start in range(0, len(pages), LINKS_AT_ONCE):
+            block = pages[start : start + LINKS_AT_ONCE]
             foreseen = await self._keeper.foresee(block)
             self._settler.introduce(block, depth, originals, foreseen)
             await asyncio.sleep(0)
@@ -435,16 +447,36 @@ class Crawler:
             cost_s += _cost_s(fetched) + read_s
             if isinstance(reading, Failed):
                 fetched, reading = reading, None
-            foreseen = NO_PAGES if reading is None else await self._keeper.foresee(reading.links)
+            links = _NO_LINKS if reading is None else await self._find_links(page, reading)
+            cost_s += links.cost_s
             began = thread_time()
             self._tries[page] = self._tries.get(page, 0) + _is_a_try(fetched)
-            self._settle(lease, fetched, reading, foreseen)
+            self._settle(lease, fetched, reading, links)
             cost_s += thread_time() - began
         finally:
             self.hosts.charge(host, cost_s, self._clock.now())
             if not isinstance(fetched, Page):
                 self.hosts[host].pages -= not again
             self._pages_under_way -= 1
+
+    async def _find_links(self, page: int, reading: Reading) -> Links:
+        """The pages that it links to; of very many some are found while others have their turn."""
+        urls = reading.links
+        if len(urls) <= LINKS_AT_ONCE or reading.refresh is not None:
+            return Links(await self._keeper.foresee(urls))
+        found: dict[str, int] = {}
+        introduced: list[int] = []
+        depth, cost_s = self._frontier.depth[page] + 1, 0.0
+        for start in range(0, len(urls), LINKS_AT_ONCE):
+            block = urls[start : start + LINKS_AT_ONCE]
+            foreseen = await self._keeper.foresee(block)
+            began = thread_time()
+            meeting = self._settler.introduce(block, depth, reading.originals, foreseen)
+            cost_s += thread_time() - began
+            found.update(zip(block, meeting.pages, strict=True))
+            introduced += [row.id for row in meeting.urls]
+            await asyncio.sleep(0)
+        return Links(found, introduced, cost_s)
 
     async def _ask(self, lease: Lease, place: Place) -> Visit:
         """The host is free again before the page is read, which may take a while."""
@@ -501,7 +533,7 @@ class Crawler:
         )
 
     def _settle(
-        self, lease: Lease, fetched: Fetched, reading: Reading | None, foreseen: Pages
+        self, lease: Lease, fetched: Fetched, reading: Reading | None, links: Links
     ) -> None:
         """The end of the turn, or not yet."""
         how = ending(
@@ -513,7 +545,7 @@ class Crawler:
             strip_marks=self._settings.storing.strip_marks,
         )
         if isinstance(how, Read):
-            how = replace(how, foreseen=foreseen)
+            how = replace(how, foreseen=links.found, introduced=links.introduced)
         end = self._settler.settle(lease.page, lease.url, how, self._clock.today())
         row = self._record(
             lease.page, fetched, outcome(fetched, self._settings.network, reading, end)

@@ -26,6 +26,7 @@ from minicrawl.crawl.orders import Order
 from minicrawl.crawl.sharing import Sharing
 from minicrawl.crawl.traps import Traps
 from minicrawl.frontier.known import NO_PAGES, Pages
+from minicrawl.frontier.pages import Meeting
 from minicrawl.model import Originals, Page, Reading, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.journal import Kind, Spending, Step
@@ -128,13 +129,12 @@ class Settler:
         depth: int,
         originals: Originals = (),
         foreseen: Pages = NO_PAGES,
-    ) -> list[int]:
-        """Pages become known by nobody's link; answers with those that are new."""
+    ) -> Meeting:
+        """Pages become known before anybody pays them."""
         meeting = self._keeper.meet(list(dict.fromkeys(urls)), depth, originals, foreseen)
-        new = [row.id for row in meeting.urls]
-        if new:
+        if new := [row.id for row in meeting.urls]:
             self._do(Step(Kind.BORN, born=len(new)), State.UNREAD, new)
-        return new
+        return meeting
 
     def release(self, pages: Iterable[int]) -> None:
         """These pages wait again."""
@@ -180,7 +180,7 @@ class Settler:
         links = list(reading.links)
         meeting = self._keeper.meet(links, depth, reading.originals, read.foreseen)
         new = [row.id for row in meeting.urls]
-        self._traps.found(page, meeting.pages, new, is_barren=is_barren)
+        self._traps.found(page, meeting.pages, [*read.introduced, *new], is_barren=is_barren)
         return meeting.pages, new
 
     def _keep_as_it_is(self, page: int, today: float) -> State:

@@ -706,7 +706,7 @@ def test_sitemaps_make_pages_known(path: Path) -> None:
 def test_a_long_sitemap_does_not_hold_up_the_others(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("minicrawl.crawl.loop.INTRODUCED_AT_ONCE", 2)
+    monkeypatch.setattr("minicrawl.crawl.loop.LINKS_AT_ONCE", 2)
     listed = "".join(f"<url><loc>/{n}</loc></url>" for n in range(5))
     web = FakeWeb(
         {
@@ -722,6 +722,24 @@ def test_a_long_sitemap_does_not_hold_up_the_others(
             row.step.born for row in tables.steps_after(connection, 0) if row.step.kind is Kind.BORN
         ]
     assert born == [1, 2, 2, 1]
+
+
+def test_a_page_of_very_many_links_pays_them_as_one_of_few_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They become known before, some at a time, so that others have their turn meanwhile."""
+    many = html(*(f"/{n}" for n in range(7)), "/0#top")
+    answers: dict[str, Answer] = {f"{A}/": many, f"{A}/3": html("/8", "/1")}
+    keys, states = [], []
+    for at_once in (1000, 3):
+        monkeypatch.setattr("minicrawl.crawl.loop.LINKS_AT_ONCE", at_once)
+        path = tmp_path / f"{at_once}.db"
+        run = crawl(FakeWeb(answers), path, f"{A}/")
+        keys.append(frontier_of(path).ledger.key)
+        states.append(run.states)
+        assert links_of(path, f"{A}/") == [f"{A}/{n}" for n in range(7)]
+    assert keys[0] == keys[1]
+    assert states[0] == states[1]
 
 
 def test_sitemaps_are_asked_for_as_politely_as_pages(path: Path) -> None:

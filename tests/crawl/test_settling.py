@@ -48,7 +48,7 @@ class Desk:
         """Its number; it becomes known if it was not."""
         url = name if name.startswith("http") else A + name
         found = self.frontier.find(url)
-        return self.settler.introduce([url], 0)[0] if found is None else found
+        return self.settler.introduce([url], 0).pages[0] if found is None else found
 
     def settle(self, name: str, how: Ending, today: float = NOON) -> State | None:
         page = self.page(name)
@@ -362,7 +362,7 @@ def test_a_page_that_is_another_one_stays_so_while_it_does_not_change(desk: Desk
 def test_pages_may_become_known_by_nobodys_link(desk: Desk) -> None:
     desk.page("/")
     urls = [f"{A}/1", f"{A}/", f"{A}/1", f"{B}/"]
-    assert desk.settler.introduce(urls, 1) == [1, 2]
-    assert desk.settler.introduce(urls, 1) == []
+    assert [row.id for row in desk.settler.introduce(urls, 1).urls] == [1, 2]
+    assert desk.settler.introduce(urls, 1).urls == []
     assert list(desk.frontier.depth) == [0, 1, 1]
     assert desk.keeper.counted("born") == 3
