@@ -21,7 +21,7 @@ MOST = 3.0
 """Two is what is expected of twice the length, four what is feared."""
 
 _TRIES, _REPEATS = 6, 3
-_NOTHING_S = 200e-6  # what takes less is quick, whatever it is
+_NOTHING_S = 1e-3  # what takes less is quick, whatever it is
 
 Reader = Callable[[str], object]
 Input = tuple[str, str]
