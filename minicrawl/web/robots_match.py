@@ -19,7 +19,7 @@ first "?" these two divide nothing, and are the same as their escapes as well.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from string import ascii_letters, digits, hexdigits
 from typing import NamedTuple
@@ -88,6 +88,40 @@ def _keys_of_pieces(pattern: str) -> list[str]:
     return pieces
 
 
+# ---------------------------------------------------------------- literal patterns
+
+
+class _Literals:
+    """Patterns that match by their beginning: the greatest rank of those a path begins with.
+
+    In sorted order whatever a path begins with lies before it, and the nearest one is a prefix
+    of the path or shares its prefixes with it: each knows the longest that it begins with itself.
+    """
+
+    __slots__ = ("_parents", "_prefixes", "_ranks")
+
+    def __init__(self, ranks: Mapping[str, int]) -> None:
+        self._prefixes = sorted(ranks)
+        self._parents: list[int] = []
+        self._ranks: list[int] = []
+        chain: list[int] = []
+        for place, prefix in enumerate(self._prefixes):
+            while chain and not prefix.startswith(self._prefixes[chain[-1]]):
+                chain.pop()
+            parent = chain[-1] if chain else -1
+            self._parents.append(parent)
+            self._ranks.append(max(ranks[prefix], self._ranks[parent] if chain else 0))
+            chain.append(place)
+
+    def rank(self, path: str) -> int:
+        place = bisect_right(self._prefixes, path) - 1
+        while place >= 0:
+            if path.startswith(self._prefixes[place]):
+                return self._ranks[place]
+            place = self._parents[place]
+        return _UNRULED
+
+
 # ---------------------------------------------------------------- starred patterns
 
 
@@ -123,19 +157,21 @@ def _cut(pattern: str, rank: int) -> _Starred:
 # To find a piece, each place of the path may cost a comparison with all of the piece. That is far
 # from what happens in real files, so it is counted only where it could come to much. Prices are
 # nanoseconds, as measured with the worst that we could think of.
-_CHEAP = 60_000
+_CHEAP = 80_000
 _BUDGET = 100_000
-_LOOK, _FIND, _DECODE = 60, 80, 120
+_LOOK, _FIND, _DECODE = 90, 90, 150
 _COMPARISONS = 4  # of characters, in a nanosecond
 
 
 class _Stars:
     """Starred patterns, those of the greatest rank first."""
 
-    __slots__ = ("_chars", "_ends", "_further", "_patterns", "_ranks", "_searches")
+    __slots__ = ("_chars", "_ends", "_further", "_heads", "_patterns", "_ranks", "_searches")
 
-    def __init__(self, patterns: Iterable[_Starred]) -> None:
+    def __init__(self, patterns: Sequence[_Starred]) -> None:
         self._patterns = tuple(patterns)
+        # Out of budget, what forbids does so by its head alone, and what allows is passed over.
+        self._heads = _Literals({it.head: it.rank for it in patterns[::-1] if it.rank % 2 == 0})
         self._ranks = [-pattern.rank for pattern in self._patterns]
         self._chars = sum(sum(map(len, it.middle)) + len(it.tail) + 1 for it in self._patterns)
         self._further = sum(len(pattern.middle) for pattern in self._patterns if pattern.middle[1:])
@@ -159,7 +195,7 @@ class _Stars:
         length = len(path)
         budget -= count * _LOOK + len(self._ends) * length // 2
         if budget <= 0:
-            return self._rank_by_heads(path, least, self._patterns[:count])
+            return max(least, self._heads.rank(path))
         starts = {end: path.count(end) for end in self._ends}
         for place, (longest, end, price) in enumerate(self._searches[:count]):
             if not starts[end]:
@@ -170,16 +206,9 @@ class _Stars:
             pattern = self._patterns[place]
             budget -= min(len(pattern.middle), length) * _FIND + length * (2 + len(longest) // 3)
             if budget <= 0:
-                return self._rank_by_heads(path, least, self._patterns[place:count])
+                return max(least, self._heads.rank(path))
             if pattern.matches(path):
                 return pattern.rank
-        return least
-
-    def _rank_by_heads(self, path: str, least: int, patterns: Iterable[_Starred]) -> int:
-        """Out of budget: what forbids does so by its head alone, and what allows is passed over."""
-        for rank, head, *_ in patterns:
-            if path.startswith(head) and rank % 2 == 0:
-                return rank
         return least
 
 
@@ -187,40 +216,6 @@ def _affordable(starred: Iterable[_Starred]) -> int:
     """How many may be searched for; of the rest, what forbids does so by its head alone."""
     chars = list(accumulate(pattern.rank // 2 for pattern in starred))
     return min(bisect_right(chars, _MAX_STARRED_CHARS), _MAX_STARRED)
-
-
-# ---------------------------------------------------------------- literal patterns
-
-
-class _Literals:
-    """Patterns that match by their beginning: the greatest rank of those a path begins with.
-
-    In sorted order whatever a path begins with lies before it, and the nearest one is a prefix
-    of the path or shares its prefixes with it: each knows the longest that it begins with itself.
-    """
-
-    __slots__ = ("_parents", "_prefixes", "_ranks")
-
-    def __init__(self, ranks: Mapping[str, int]) -> None:
-        self._prefixes = sorted(ranks)
-        self._parents: list[int] = []
-        self._ranks: list[int] = []
-        chain: list[int] = []
-        for place, prefix in enumerate(self._prefixes):
-            while chain and not prefix.startswith(self._prefixes[chain[-1]]):
-                chain.pop()
-            parent = chain[-1] if chain else -1
-            self._parents.append(parent)
-            self._ranks.append(max(ranks[prefix], self._ranks[parent] if chain else 0))
-            chain.append(place)
-
-    def rank(self, path: str) -> int:
-        place = bisect_right(self._prefixes, path) - 1
-        while place >= 0:
-            if path.startswith(self._prefixes[place]):
-                return self._ranks[place]
-            place = self._parents[place]
-        return _UNRULED
 
 
 # ---------------------------------------------------------------- all patterns

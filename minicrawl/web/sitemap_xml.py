@@ -12,29 +12,29 @@ local      a name without its namespace, which is wrong in many a sitemap
 
 import re
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 
 from minicrawl.web.encoding import codec
 from minicrawl.web.tags import attributes
 from minicrawl.web.urls import LONGEST
 
-_MAX_EVENTS = 1_000_000  # tags but leaves; one takes a microsecond or two
+_MAX_EVENTS = 800_000  # tags but leaves; one takes a microsecond or two
 _LONGEST_WRITTEN = 8 * LONGEST  # bytes, as each character may be written as a reference
 
 _NAME = rb"[a-zA-Z_\x80-\xff][^\s<>/=\"']*+"
-_TELLS = (  # by their names, if they are closed or opened
-    rb"(?:[^\s<>/:]++:)?+(?:loc|link|url|urlset|item|entry|sitemap|sitemapindex)[\s/>]"
+_TELLS = (  # of URLs, and not of images, of which a page may have many
+    rb"(?:(?!image:|video:)[^\s<>/:]++:)?+(?:loc|link|url|urlset|item|entry|sitemap|sitemapindex)[\s/>]"
 )
 _LEAF = rb"<(?!%b)%b>[^<]*+</(?!%b)%b>" % (_TELLS, _NAME, _TELLS, _NAME)
 _MARKUP = (
     rb"<(?:(?P<opened>%b)(?P<said>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>"
     rb"|/(?P<closed>%b)[^<>]*+>|(?P<section>!--|!\[CDATA\[)|[!?][^<>]*+>?+|(?P<broken>))"
 ) % (_NAME, _NAME)
+_GROUPS = ("opened", "said", "closed", "section", "broken")
 _OUTSIDE = re.compile(rb"(?:[^<]*+%b)*+[^<]*+(?:%b|\Z)" % (_LEAF, _MARKUP))
 _INSIDE = re.compile(rb"(?P<text>[^<]*+)(?:%b|\Z)" % _MARKUP)
 
-_GROUPS = ("opened", "said", "closed", "section", "broken")
 _SECTION_ENDS = {b"!--": b"-->", b"![CDATA[": b"]]>"}
 _REFERENCE = re.compile(
     r"&(?:(amp|lt|gt|quot|apos)|#(?=[0-9])0*+([0-9]*+)"
@@ -59,6 +59,10 @@ def _character(reference: re.Match[str]) -> str:
     return chr(code) if code <= sys.maxunicode else "\N{REPLACEMENT CHARACTER}"
 
 
+def _local(name: bytes) -> bytes:
+    return name.rpartition(b":")[2] if b":" in name else name
+
+
 class UrlsInXml:
     """The URLs of a document, as written, by what they lead to."""
 
@@ -78,7 +82,7 @@ class UrlsInXml:
             (b"sitemapindex", b"loc"): self.sitemaps,
         }
         self._open = [b""]  # the root's parent has no name
-        self._times_open: Counter[bytes] = Counter()
+        self._times_open: defaultdict[bytes, int] = defaultdict(int)
         self._place: list[str] | None = None  # where the URL goes that is being read
         self._text: list[str] = []
         self._text_bytes = 0
@@ -100,9 +104,9 @@ class UrlsInXml:
             self._add(markup["text"], _unescaped)
         opened, said, closed, section, broken = markup.group(*_GROUPS)
         if opened:
-            self._start(opened.rpartition(b":")[2], said)
+            self._start(_local(opened), said)
         elif closed:
-            self._end(closed.rpartition(b":")[2])
+            self._end(_local(closed))
         elif section:
             return self._skip_section(section, markup.end())
         elif broken is not None:

@@ -21,7 +21,7 @@ MOST = 3.0
 """Two is what is expected of twice the length, four what is feared."""
 
 _TRIES, _REPEATS = 6, 3
-_NOTHING_S = 200e-6  # what takes less is quick, whatever it is
+_NOTHING_S = 1e-3  # what takes less is quick, whatever it is
 
 Reader = Callable[[str], object]
 Input = tuple[str, str]
@@ -267,6 +267,4 @@ def test_twice_the_length_takes_twice_the_time(name: str) -> None:
 
 def test_the_square_would_be_noticed() -> None:
     with pytest.raises(pytest.fail.Exception, match="times as long"):
-        assert_is_linear(
-            lambda text: [text.count("b" * n) for n in range(len(text) // 8)], "", "a", 8000
-        )
+        assert_is_linear(lambda text: [max(text[:n]) for n in range(1, len(text))], "", "a", 2000)
