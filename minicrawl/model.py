@@ -16,7 +16,8 @@ class Want(StrEnum):
     """What a request is for; it decides which bodies are worth reading."""
 
     PAGE = "page"  # HTML only: anything else is closed before its body comes
-    TEXT = "text"  # robots.txt and sitemaps, whatever type the server claims
+    TEXT = "text"  # robots.txt, whatever type the server claims
+    SITEMAP = "sitemap"  # the same, and it is read as a sitemap
 
 
 class Request(NamedTuple):

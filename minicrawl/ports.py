@@ -8,13 +8,13 @@ from minicrawl.model import Failed, Fetched, Page, Reading, Refused, Request
 from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class Timed(NamedTuple, Generic[T]):
+class Timed(NamedTuple, Generic[T_co]):
     """A value, and the processor time that it took to make it."""
 
-    value: T
+    value: T_co
     cost_s: float = 0.0
 
 
@@ -33,7 +33,7 @@ class Visit:
     """What came of asking for a page, without its body: whoever reads it has it."""
 
     fetched: Fetched
-    read: Callable[[], Awaitable[Timed[Reading | Failed]]] | None = None
+    read: Callable[[], Awaitable[Timed[Reading | Sitemap | Failed]]] | None = None
     """What the page says, once; a failure if it was too much. None where there is no page."""
     is_large: bool = False
     """Reading it takes longer than its host should be kept waiting."""
@@ -43,16 +43,13 @@ class Outside(Fetcher, Protocol):
     """Fetches pages and reads them, wherever that is done."""
 
     async def visit(self, request: Request) -> Visit:
-        """Ask for a page; the host is free again when this answers."""
+        """Ask for a page or a sitemap; the host is free again when this answers."""
 
     async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
         """What the robots.txt at this URL says to us; a failure if it was too much."""
 
     async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
         """Rules as they were kept."""
-
-    async def sitemap(self, body: bytes, url: str) -> Timed[Sitemap]:
-        """What a sitemap lists; nothing if it was too much."""
 
 
 class Clock(Protocol):

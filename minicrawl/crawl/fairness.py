@@ -11,7 +11,13 @@ free       a few times the usual cost
 excess     what a request costs beyond that
 """
 
+from __future__ import annotations
+
+import asyncio
 from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count
 
 SHARE = 0.5
 """Of one processor, for all expensive hosts together."""
@@ -25,6 +31,7 @@ QUANTILE = 0.2
 UNASKED = 1 / 4
 """What a page that is settled without a request may cost, in requests."""
 _MOST_HOSTS = 4096
+_MOST_LOCKED = 1000
 _LOOK_EVERY_S = 1.0
 _WEIGHT = 0.3  # of the last request in the mean of a host
 
@@ -66,3 +73,50 @@ class FairShare:
         means = sorted(self._means.values())
         usual_s = means[int(QUANTILE * len(means))]
         self._free_s = max(FREE_S, MANY_TIMES * usual_s)
+
+
+class FairLock:
+    """What only one can have: of all hosts that wait for it the one that has cost least is next."""
+
+    def __init__(self) -> None:
+        self._is_taken = False
+        self._waiting: dict[asyncio.Future[None], tuple[str, int]] = {}
+        self._numbers = count()
+        self._costs_s: OrderedDict[str, float] = OrderedDict()
+
+    @asynccontextmanager
+    async def held_for(self, host: str) -> AsyncIterator[None]:
+        """Waits until nobody else has it."""
+        if self._is_taken:
+            called = asyncio.get_running_loop().create_future()
+            self._waiting[called] = host, next(self._numbers)
+            try:
+                await called
+            except asyncio.CancelledError:
+                if self._waiting.pop(called, None) is None:
+                    self._call_next()
+                raise
+        self._is_taken = True
+        try:
+            yield
+        finally:
+            self._call_next()
+
+    def charge(self, host: str, cost_s: float) -> None:
+        """What it was needed for has cost so much."""
+        self._costs_s[host] = self._costs_s.pop(host, 0.0) + cost_s
+        if len(self._costs_s) > _MOST_LOCKED:
+            self._costs_s.popitem(last=False)
+
+    def _call_next(self) -> None:
+        """Whoever is called has it from this moment on."""
+        if not self._waiting:
+            self._is_taken = False
+            return
+        called = min(self._waiting, key=self._rank)
+        del self._waiting[called]
+        called.set_result(None)
+
+    def _rank(self, called: asyncio.Future[None]) -> tuple[float, int]:
+        host, number = self._waiting[called]
+        return self._costs_s.get(host, 0.0), number

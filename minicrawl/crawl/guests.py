@@ -2,12 +2,15 @@
 
 Law: whoever asks, a host is asked no sooner and no more often at once than its clock allows. A
 robots.txt that leads to another host, or a sitemap there, is no way around that host's delay.
+
+idle     a turn that holds no request now: it waits for another host, or for what came to be read
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from minicrawl.crawl.politeness import Hosts
@@ -22,9 +25,22 @@ class Guests:
     def __init__(self, hosts: Hosts, clock: Clock, stir: Callable[[], None] = lambda: None) -> None:
         self.hosts, self.clock, self._stir = hosts, clock, stir
         self._waiting: set[asyncio.Future[None]] = set()
+        self._reading = 0
 
-    def __len__(self) -> int:
-        return len(self._waiting)
+    @property
+    def idle(self) -> int:
+        """Turns that hold no request; of those that wait for a reader as many as may be asked."""
+        return len(self._waiting) + min(self._reading, self.hosts.concurrency)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """A turn waits until what came has been read."""
+        self._reading += 1
+        self._stir()
+        try:
+            yield
+        finally:
+            self._reading -= 1
 
     async def ask(self, host: int, question: Callable[[], Awaitable[T]]) -> T:
         """What the host answers, in its own time."""

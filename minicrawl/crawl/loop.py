@@ -12,16 +12,17 @@ news    something happened that may let another page have its turn
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter, thread_time
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
 from minicrawl.crawl.endings import Again, Read, ending, outcome
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Listener, Noted, Reason, Settled
+from minicrawl.crawl.fairness import FairLock
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.guests import Guests
 from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
@@ -63,6 +64,9 @@ _AT_ONCE = 0.0
 """A moment that has passed, by any loop's clock."""
 
 
+T = TypeVar("T")
+
+
 class Links(NamedTuple):
     """The pages that a page links to, those of them that have become known, and what that cost."""
 
@@ -95,7 +99,7 @@ class Crawler:
         self._targets = resolve_targets(settings)
         self._news = asyncio.Event()
         guests = Guests(self.hosts, clock, self._news.set)
-        self._places = Places(settings.politeness, self._resume, guests.__len__)
+        self._places = Places(settings.politeness, self._resume, lambda: guests.idle)
         self._manners = Manners(settings, keeper, outside, gate, guests)
         self._replays = Replays(frontier, settings.order.replay)
         waiting = Waiting(self._leasing.queue, self._leasing.order, self._depths, self._replays.saw)
@@ -106,7 +110,8 @@ class Crawler:
         self._spelled: dict[int, str] = {}
         self._learning: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()
-        self._pages_under_way = self._large_being_read = 0
+        self._pages_under_way = 0
+        self._much_to_do = FairLock()
         self._take_up()
 
     def _resume(self, host: int) -> None:
@@ -197,12 +202,8 @@ class Crawler:
 
     @property
     def _under_way(self) -> int:
-        """Turns, but for those that wait for a turn of another host, or for a large page's reader.
-
-        Of these there are as many as there may be requests, one a host.
-        """
-        being_read = min(self._large_being_read, self._settings.politeness.concurrency)
-        return len(self._turns) - len(self._manners.guests) - being_read
+        """Turns, but for those that hold no request."""
+        return len(self._turns) - self._manners.guests.idle
 
     @property
     def _is_full(self) -> bool:
@@ -437,27 +438,70 @@ class Crawler:
 
     async def _visit(self, lease: Lease, place: Place, cost_s: float) -> None:
         """The turn of a page, whose leasing has cost so much."""
-        page, host, url, again = lease
-        self._tell(Asked(url=url, cash=self._frontier.ledger.cash(page) / UNIT))
-        fetched: Fetched | None = None
+        host = lease.host
+        self._tell(Asked(url=lease.url, cash=self._frontier.ledger.cash(lease.page) / UNIT))
+        is_page = False
         try:
             visit = await self._ask(lease, place)
-            fetched = visit.fetched
-            reading, read_s = await self._read(host, visit)
-            cost_s += _cost_s(fetched) + read_s
-            if isinstance(reading, Failed):
-                fetched, reading = reading, None
-            links = _NO_LINKS if reading is None else await self._find_links(page, reading)
-            cost_s += links.cost_s
-            began = thread_time()
-            self._tries[page] = self._tries.get(page, 0) + _is_a_try(fetched)
-            self._settle(lease, fetched, reading, links)
-            cost_s += thread_time() - began
+            cost_s += _cost_s(visit.fetched)
+            if visit.is_large:
+                finished = await self._one_by_one(host, lambda: self._finish_large(lease, visit))
+            else:
+                finished = await self._finish(lease, visit)
+            is_page, finish_s = finished
+            cost_s += finish_s
         finally:
             self.hosts.charge(host, cost_s, self._clock.now())
-            if not isinstance(fetched, Page):
-                self.hosts[host].pages -= not again
+            if not is_page:
+                self.hosts[host].pages -= not lease.again
             self._pages_under_way -= 1
+
+    async def _one_by_one(
+        self, host: int, work: Callable[[], Coroutine[None, None, Timed[T]]]
+    ) -> Timed[T]:
+        """Work that is much for one page: of all hosts the one that has cost least is next."""
+        name = self.hosts[host].pace.name
+        with self._manners.guests.reading():
+            async with self._much_to_do.held_for(name):
+                done = await work()
+        self._much_to_do.charge(name, done.cost_s)
+        return done
+
+    async def _finish_large(self, lease: Lease, visit: Visit) -> Timed[bool]:
+        """Its host is asked for nothing meanwhile."""
+        try:
+            return await self._finish(lease, visit)
+        finally:
+            self.hosts.end_reading(lease.host, self._clock.now())
+
+    async def _finish(self, lease: Lease, visit: Visit) -> Timed[bool]:
+        """Read what came and settle it; whether it was a page."""
+        fetched, reading = visit.fetched, None
+        cost_s = 0.0
+        if visit.read is not None:
+            read, cost_s = await visit.read()
+            if isinstance(read, Failed):
+                fetched = read
+            elif isinstance(read, Reading):
+                reading = read
+        has_many = reading is not None and len(reading.links) > LINKS_AT_ONCE
+        if has_many and not visit.is_large:
+            settled = await self._one_by_one(
+                lease.host, lambda: self._settle_links(lease, fetched, reading)
+            )
+        else:
+            settled = await self._settle_links(lease, fetched, reading)
+        return Timed(isinstance(fetched, Page), cost_s + settled.cost_s)
+
+    async def _settle_links(
+        self, lease: Lease, fetched: Fetched, reading: Reading | None
+    ) -> Timed[None]:
+        page = lease.page
+        links = _NO_LINKS if reading is None else await self._find_links(page, reading)
+        began = thread_time()
+        self._tries[page] = self._tries.get(page, 0) + _is_a_try(fetched)
+        self._settle(lease, fetched, reading, links)
+        return Timed(None, links.cost_s + thread_time() - began)
 
     async def _find_links(self, page: int, reading: Reading) -> Links:
         """The pages that it links to; of very many some are found while others have their turn."""
@@ -504,19 +548,6 @@ class Crawler:
         if not self._manners.strike(host, visit.fetched):
             self.hosts.heal(host)
         return visit
-
-    async def _read(self, host: int, visit: Visit) -> Timed[Reading | Failed] | Timed[None]:
-        """What the page says; its host is asked for nothing while a large one is read."""
-        if visit.read is None:
-            return Timed(None)
-        if not visit.is_large:
-            return await visit.read()
-        self._large_being_read += 1
-        try:
-            return await visit.read()
-        finally:
-            self._large_being_read -= 1
-            self.hosts.end_reading(host, self._clock.now())
 
     def _request(self, lease: Lease) -> Request:
         """For a page that was read before, with what lets the server say that it is the same."""

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from weakref import WeakValueDictionary
 
 from minicrawl.config import Settings
@@ -35,7 +37,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.ports import Outside
+from minicrawl.ports import Outside, Visit
 from minicrawl.store.records import HostRow
 from minicrawl.web import robots
 from minicrawl.web.headers import LONGEST_WAIT_S
@@ -65,6 +67,9 @@ UNREACHABLE = frozenset(
 """With these no page of the host can be had either: it is down, whatever robots.txt might say."""
 
 
+Answer = Page | Moved | Failed | Refused
+
+
 class Manners:
     """Learns how a host wants to be asked."""
 
@@ -82,7 +87,7 @@ class Manners:
         self.guests = guests
         self._hosts, self._clock = guests.hosts, guests.clock
         self._began = self._clock.now()
-        self._sitemaps = SitemapQueue(settings, keeper, outside, gate, self)
+        self._sitemaps = SitemapQueue(settings, keeper, gate, self)
         self._learning = WeakValueDictionary[int, asyncio.Lock]()
         self._patterns: dict[int, int] = {}  # of hosts that have many of them
         self._patterns_in_all = 0
@@ -132,7 +137,8 @@ class Manners:
         clock.has_long_rules = False
         if known := self._keeper.robots(host):
             text, until = known
-            rules, cost_s = await self._outside.recalled(text, url)
+            with self.guests.reading():
+                rules, cost_s = await self._outside.recalled(text, url)
             self.charge(url, cost_s)
             if isinstance(rules, Rules):
                 self._take_recalled(host, rules, until)
@@ -182,7 +188,8 @@ class Manners:
             return
         said: Rules | Failed | Refused
         if isinstance(answer, Page):
-            said, cost_s = await self._outside.rules(answer, self._robots_url(host))
+            with self.guests.reading():
+                said, cost_s = await self._outside.rules(answer, self._robots_url(host))
             self.charge(self._robots_url(host), answer.cost_s + cost_s)
         else:
             said = answer
@@ -299,7 +306,7 @@ class Manners:
         """The answer at the end of a few redirects."""
         url = f"{origin}/robots.txt"
         for _ in range(MOST_REDIRECTS + 1):
-            answer = await self.ask(url, self._settings.limits.max_robots_bytes)
+            answer = await self._robots_file(url)
             if isinstance(answer, Page) and answer.cut and answer.broke_off:
                 return Failed(kind=answer.cut, detail=f"{url} broke off")
             if not isinstance(answer, Moved):
@@ -310,24 +317,42 @@ class Manners:
             url = target
         return Failed(kind=FailureKind.BAD_REDIRECT, detail=f"{origin}/robots.txt leads nowhere")
 
-    async def ask(self, url: str, max_bytes: int) -> Page | Moved | Failed | Refused:
-        """A file of any host, in the host's own time."""
+    async def _robots_file(self, url: str) -> Answer:
+        """A robots.txt of any host, in the host's own time."""
+        request = Request(url=url, want=Want.TEXT, max_bytes=self._settings.limits.max_robots_bytes)
+
+        async def fetch() -> Visit:
+            return Visit(await self._outside.fetch(request))
+
+        fetched = (await self._ask(url, fetch)).fetched
+        if isinstance(fetched, Unchanged):
+            raise TypeError(f"{url} is unchanged, but nobody said since when")
+        return fetched
+
+    async def visit(self, url: str, max_bytes: int) -> Visit:
+        """The same for a sitemap."""
+        request = Request(url=url, want=Want.SITEMAP, max_bytes=max_bytes)
+        return await self._ask(url, lambda: self._outside.visit(request))
+
+    def reading(self) -> AbstractContextManager[None]:
+        """A turn waits until what came has been read."""
+        return self.guests.reading()
+
+    async def _ask(self, url: str, question: Callable[[], Awaitable[Visit]]) -> Visit:
         host = self._keeper.host_at(origin(url))
         self._has_rules(host)  # what earlier runs knew of its delay counts here as well
         if self._hosts[host].address is None:
             where = await self._outside.locate(url)
             if not isinstance(where, str):
-                return where
+                return Visit(where)
             self._hosts.found_at(host, where)
-        request = Request(url=url, want=Want.TEXT, max_bytes=max_bytes)
-        answer = await self.guests.ask(host, lambda: self._outside.fetch(request))
+        visit = await self.guests.ask(host, question)
+        answer = visit.fetched
         self._keeper.count("requests")
         self._hosts.heard(host, answer)
         if isinstance(answer, Page):
             self._keeper.count("wire_bytes", answer.wire_bytes)
-        if isinstance(answer, Unchanged):
-            raise TypeError(f"{url} is unchanged, but nobody said since when")
-        return answer
+        return visit
 
     def _say_what_is_capped(self, origin: str, rules: robots.Rules, tell: Listener) -> None:
         cap = self._settings.politeness.max_delay_s

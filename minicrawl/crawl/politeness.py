@@ -168,6 +168,11 @@ class Hosts:
         self._guests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
         self._vacant: set[str] = set()  # addresses that have room, and hosts that wait for it
 
+    @property
+    def concurrency(self) -> int:
+        """Requests that may be under way at once."""
+        return self._politeness.concurrency
+
     def __getitem__(self, host: int) -> Host:
         clock = self._hosts.get(host)
         if clock is None:

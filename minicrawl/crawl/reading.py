@@ -17,18 +17,17 @@ import asyncio
 import pickle
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
-from itertools import count
 from tempfile import TemporaryFile
 from time import process_time, thread_time
 from typing import IO, Any, BinaryIO, TypeVar
 
-from minicrawl.model import Failed, FailureKind, Page, Reading
+from minicrawl.crawl.fairness import FairLock
+from minicrawl.model import Failed, FailureKind, Page, Reading, Want
 from minicrawl.ports import Timed
 from minicrawl.web import robots, sitemaps
 from minicrawl.web.reader import Wishes, read
@@ -44,8 +43,6 @@ _ROBOTS_WEIGHT = 8
 """Rules take so much longer than other bytes."""
 _GZIP_MAGIC = b"\x1f\x8b"
 """A sitemap that begins so is larger than it looks."""
-_MOST_HOSTS = 1000
-"""Of which is known what they cost."""
 MOST_TASKS = 2000
 """Of one process; holes that large bodies leave in its memory end with it."""
 _SHOWN = 200  # characters of what an exception says
@@ -72,41 +69,39 @@ class Reader:
         self._small = small
         self._other = OtherProcess(longest_s)
 
-    def is_large(self, page: Page) -> bool:
+    def is_large(self, page: Page, want: Want = Want.PAGE) -> bool:
         """Whether it is read in the other process."""
-        return len(page.body) > self._small
+        is_packed = want is Want.SITEMAP and page.body.startswith(_GZIP_MAGIC)
+        return is_packed or len(page.body) > self._small
 
     def later(
-        self, page: Page, url: str, *, suspicious: int = 0
-    ) -> Callable[[], Awaitable[Timed[Reading | Failed]]]:
+        self, page: Page, url: str, want: Want = Want.PAGE, *, suspicious: int = 0
+    ) -> Callable[[], Awaitable[Timed[Reading | Sitemap | Failed]]]:
         """Reads the page when it is called; a large one need not be held for that."""
+        body = aside(page.body) if self.is_large(page, want) else page.body
+        if want is Want.SITEMAP:
+            marks = self._wishes.strip_marks
+            return partial(
+                self._done, partial(sitemaps.parse, url=url, strip_marks=marks), body, url
+            )
         wishes = replace(self._wishes, suspicious=suspicious) if suspicious else self._wishes
         task = partial(read, url=url, headers=dict(page.headers), wishes=wishes)
-        body = aside(page.body) if self.is_large(page) else page.body
         return partial(self._done, task, body, url)
 
     async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
         """What a robots.txt says to us; a failure if it was too much."""
         agent, cut = self._wishes.agent, page.cut is not None
         task = partial(robots.parse, agent=agent, cut=cut)
-        return await self._done(task, self._placed(page.body, _ROBOTS_WEIGHT), url)
+        return await self._done(task, self._placed(page.body), url)
 
     async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
         """Rules as they were kept."""
         body = text.encode()
         task = partial(robots.parse, agent="*")
-        return await self._done(task, self._placed(body, _ROBOTS_WEIGHT), url)
+        return await self._done(task, self._placed(body), url)
 
-    async def sitemap(self, body: bytes, url: str) -> Timed[Sitemap]:
-        """What the sitemap lists; nothing if it was too much."""
-        task = partial(sitemaps.parse, url=url, strip_marks=self._wishes.strip_marks)
-        placed = BytesIO(body) if body.startswith(_GZIP_MAGIC) else self._placed(body)
-        listed, cost_s = await self._done(task, placed, url)
-        sitemap = Sitemap(limit=listed.detail) if isinstance(listed, Failed) else listed
-        return Timed(sitemap, cost_s)
-
-    def _placed(self, body: bytes, weight: int = 1) -> bytes | IO[bytes]:
-        return body if len(body) * weight <= self._small else BytesIO(body)
+    def _placed(self, body: bytes) -> bytes | IO[bytes]:
+        return body if len(body) * _ROBOTS_WEIGHT <= self._small else BytesIO(body)
 
     async def _done(
         self, task: Callable[..., T], body: bytes | IO[bytes], url: str
@@ -140,53 +135,6 @@ def aside(body: bytes) -> IO[bytes]:
     return file
 
 
-class Line:
-    """Who waits for the other process: of all hosts the one that has cost least is next."""
-
-    def __init__(self) -> None:
-        self._is_taken = False
-        self._waiting: dict[asyncio.Future[None], tuple[str, int]] = {}
-        self._numbers = count()
-        self._costs_s: OrderedDict[str, float] = OrderedDict()
-
-    @asynccontextmanager
-    async def turn(self, of_host: str) -> AsyncIterator[None]:
-        """Until nobody else has the process."""
-        if self._is_taken:
-            called = asyncio.get_running_loop().create_future()
-            self._waiting[called] = of_host, next(self._numbers)
-            try:
-                await called
-            except asyncio.CancelledError:
-                if self._waiting.pop(called, None) is None:
-                    self._call_next()
-                raise
-        self._is_taken = True
-        try:
-            yield
-        finally:
-            self._call_next()
-
-    def charge(self, of_host: str, cost_s: float) -> None:
-        """A body of this host has cost so much."""
-        self._costs_s[of_host] = self._costs_s.pop(of_host, 0.0) + cost_s
-        if len(self._costs_s) > _MOST_HOSTS:
-            self._costs_s.popitem(last=False)
-
-    def _call_next(self) -> None:
-        """Whoever is called has it from this moment on."""
-        if not self._waiting:
-            self._is_taken = False
-            return
-        called = min(self._waiting, key=self._rank)
-        del self._waiting[called]
-        called.set_result(None)
-
-    def _rank(self, called: asyncio.Future[None]) -> tuple[float, int]:
-        of_host, number = self._waiting[called]
-        return self._costs_s.get(of_host, 0.0), number
-
-
 class OtherProcess:
     """Does one task after the other; started with the first, and anew after one that ended it.
 
@@ -197,19 +145,19 @@ class OtherProcess:
         self._longest_s, self._most_tasks = longest_s, most_tasks
         self._process: Process | None = None
         self._done = 0
-        self._line = Line()
+        self._lock = FairLock()
 
     async def run(self, task: Callable[..., T], body: IO[bytes], of_host: str) -> Timed[T]:
         """What the task, which must be picklable, answers when it is called with the body."""
-        async with self._line.turn(of_host):
+        async with self._lock.held_for(of_host):
             began = asyncio.get_running_loop().time()
             try:
                 answer: Timed[T] = await self._in_time(task, body)
             except ReaderLost as lost:
                 lost.cost_s = asyncio.get_running_loop().time() - began
-                self._line.charge(of_host, lost.cost_s)
+                self._lock.charge(of_host, lost.cost_s)
                 raise
-            self._line.charge(of_host, answer.cost_s)
+            self._lock.charge(of_host, answer.cost_s)
             return answer
 
     async def _in_time(self, task: Callable[..., T], body: IO[bytes]) -> Timed[T]:

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.gate import Gate
 from minicrawl.crawl.keeper import Keeper
-from minicrawl.model import Failed, Fetched, Moved, Originals, Page, Refused, State
-from minicrawl.ports import Outside
+from minicrawl.model import Failed, Fetched, Moved, Originals, Page, State
+from minicrawl.ports import Visit
 from minicrawl.web import sitemaps
 from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
@@ -34,8 +35,11 @@ Introduce = Callable[[tuple[str, ...], int, Originals], Awaitable[None]]
 class Asker(Protocol):
     """Asks hosts in their own time, and knows what they forbid."""
 
-    async def ask(self, url: str, max_bytes: int) -> Page | Moved | Failed | Refused:
-        """What came of it."""
+    async def visit(self, url: str, max_bytes: int) -> Visit:
+        """What came of asking for a sitemap, and whoever reads it."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Nobody is asked meanwhile."""
 
     async def rules_for(self, url: str, tell: Listener) -> Rules | None:
         """What its host asks of us; None if it cannot say now."""
@@ -74,13 +78,11 @@ class _Named:
 class SitemapQueue:
     """The sitemaps that wait, by the hosts that led to them."""
 
-    def __init__(
-        self, settings: Settings, keeper: Keeper, outside: Outside, gate: Gate, asker: Asker
-    ) -> None:
+    def __init__(self, settings: Settings, keeper: Keeper, gate: Gate, asker: Asker) -> None:
         self._most = settings.limits.max_sitemaps
         self._max_bytes = min(sitemaps.MAX_BYTES, settings.network.max_bodies_bytes)
         self._max_depth = settings.scope.max_depth
-        self._frontier, self._outside = keeper.frontier, outside
+        self._frontier = keeper.frontier
         self._gate, self._asker = gate, asker
         self._named: dict[int, _Named] = {}
 
@@ -120,14 +122,18 @@ class SitemapQueue:
     async def _read(
         self, by: int, named: _Named, url: str, tell: Listener, introduce: Introduce
     ) -> None:
-        answer = await self._asker.ask(url, self._max_bytes)
+        visit = await self._asker.visit(url, self._max_bytes)
+        answer = visit.fetched
         self._asker.judge(url, answer)
         if isinstance(answer, Moved):
             named.add((canonical(answer.target, url),))
-        if not isinstance(answer, Page):
+        if visit.read is None or not isinstance(answer, Page):
             return
-        listed, cost_s = await self._outside.sitemap(answer.body, url)
+        with self._asker.reading():
+            listed, cost_s = await visit.read()
         self._asker.charge(url, answer.cost_s + cost_s)
+        if not isinstance(listed, Sitemap):
+            listed = Sitemap(limit=listed.detail if isinstance(listed, Failed) else "")
         if limit := _limit(answer, listed):
             tell(Noted(text=f"{url}: {limit}"))
         named.add(listed.sitemaps)
@@ -169,5 +175,5 @@ class SitemapQueue:
 
 def _limit(answer: Page, listed: Sitemap) -> str:
     if answer.cut is not None:
-        return f"{len(answer.body):,} bytes of a sitemap came, no more ({answer.cut})"
+        return f"{answer.wire_bytes:,} bytes of a sitemap came, no more ({answer.cut})"
     return listed.limit

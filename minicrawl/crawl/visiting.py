@@ -18,7 +18,6 @@ from minicrawl.model import Failed, Fetched, Page, Refused, Request
 from minicrawl.ports import Timed, Visit
 from minicrawl.web.reader import Wishes
 from minicrawl.web.robots import Rules
-from minicrawl.web.sitemaps import Sitemap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +70,10 @@ class Visitor:
         fetched = await self._fetcher.fetch(request)
         if not isinstance(fetched, Page):
             return Visit(fetched)
-        read = self._reader.later(fetched, request.url, suspicious=request.suspicious)
-        return Visit(fetched._replace(body=b""), read, is_large=self._reader.is_large(fetched))
+        url, want, suspicious = request.url, request.want, request.suspicious
+        read = self._reader.later(fetched, url, want, suspicious=suspicious)
+        is_large = self._reader.is_large(fetched, want)
+        return Visit(fetched._replace(body=b""), read, is_large=is_large)
 
     async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
         """What the robots.txt at this URL says to us."""
@@ -81,10 +82,6 @@ class Visitor:
     async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
         """Rules as they were kept."""
         return await self._reader.recalled(text, url)
-
-    async def sitemap(self, body: bytes, url: str) -> Timed[Sitemap]:
-        """What a sitemap lists."""
-        return await self._reader.sitemap(body, url)
 
 
 @asynccontextmanager

@@ -25,8 +25,9 @@ from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_amon
 from minicrawl.crawl.visiting import Charge, Visitor, visiting
 from minicrawl.model import Failed, Fetched, Page, Reading, Request
 from minicrawl.ports import Timed
+from minicrawl.web.sitemaps import Sitemap
 
-Read = Callable[[], Awaitable[Timed[Reading | Failed]]]
+Read = Callable[[], Awaitable[Timed[Reading | Sitemap | Failed]]]
 
 
 class Wish(IntEnum):
@@ -44,7 +45,7 @@ class Visited(NamedTuple):
 
     number: int
     fetched: Fetched
-    reading: Timed[Reading | Failed] | None
+    reading: Timed[Reading | Sitemap | Failed] | None
 
 
 class Worker:

@@ -111,10 +111,6 @@ class Workers:
         """Rules as they were kept."""
         return await self._here.recalled(text, url)
 
-    async def sitemap(self, body: bytes, url: str) -> Timed[Sitemap]:
-        """What a sitemap lists."""
-        return await self._here.sitemap(body, url)
-
     async def visit(self, request: Request) -> Visit:
         """A page, and what it says."""
         if request.url in self._suspects:
@@ -157,12 +153,12 @@ class Workers:
         return Visit(visited.fetched, read, is_large=visited.reading is None)
 
 
-async def _read(worker: WorkerProcess, visited: Visited) -> Timed[Reading | Failed]:
+async def _read(worker: WorkerProcess, visited: Visited) -> Timed[Reading | Sitemap | Failed]:
     """What is large is read apart from the worker: if that ends, it is not to blame."""
     if visited.reading is not None:
         return visited.reading
     try:
-        reading: Timed[Reading | Failed] = await worker.ask(Wish.READ, visited.number)
+        reading: Timed[Reading | Sitemap | Failed] = await worker.ask(Wish.READ, visited.number)
         return reading
     except WorkerLost:
         return Timed(_INTERRUPTED)

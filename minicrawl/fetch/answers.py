@@ -132,7 +132,7 @@ async def _wanted_body(
 
 def _judge(want: Want, content_type: str | None) -> Judge | bool:
     """Whether a body is wanted; or where its type does not tell, who tells it."""
-    if want is Want.TEXT:
+    if want is not Want.PAGE:
         return True
     verdict = is_html(content_type, b"")
     if verdict is not None:

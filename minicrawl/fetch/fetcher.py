@@ -29,9 +29,11 @@ from minicrawl.version import __version__
 if TYPE_CHECKING:
     import httpx
 
+_ACCEPT_TEXT = b"text/plain,application/xml,text/xml,*/*;q=0.1"
 _ACCEPT = {
     Want.PAGE: b"text/html,application/xhtml+xml,application/xml;q=0.5,*/*;q=0.1",
-    Want.TEXT: b"text/plain,application/xml,text/xml,*/*;q=0.1",
+    Want.TEXT: _ACCEPT_TEXT,
+    Want.SITEMAP: _ACCEPT_TEXT,
 }
 _KEPT_AT_MOST_S = 15.0
 

@@ -96,7 +96,7 @@ class Bench:
     """A crawl whose pages need no network."""
 
     def __init__(self, keeper: Keeper, web: EndlessWeb | None = None) -> None:
-        settings, clock = Settings.of(delay=0), SystemClock()
+        settings, clock = Settings.of(delay=0, address_delay=0), SystemClock()
         self._keeper, self._clock, self._web = keeper, clock, web
         self._leasing = Leasing(settings, keeper, clock)
         replays = Replays(keeper.frontier, settings.order.replay)

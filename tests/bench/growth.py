@@ -44,7 +44,6 @@ from minicrawl.model import Failed, FailureKind, Page, Request
 from minicrawl.ports import Timed, Visit
 from minicrawl.web.reader import Wishes
 from minicrawl.web.robots import ALLOW_ALL, Rules
-from minicrawl.web.sitemaps import Sitemap
 from minicrawl.web.urls import Name
 from tests.bench.endless import EndlessWeb
 from tests.bench.frontier import opened
@@ -95,9 +94,6 @@ class Nearby:
 
     async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
         return Timed(ALLOW_ALL)
-
-    async def sitemap(self, body: bytes, url: str) -> Timed[Sitemap]:
-        return Timed(Sitemap())
 
     async def _ask(self, url: str) -> None:
         self.requests += 1
@@ -167,7 +163,7 @@ class Pace(NamedTuple):
 
 async def paces(path: Path, hosts: int) -> AsyncGenerator[Pace, None]:
     """Those of a crawl, time after time; what is done between them is not in them."""
-    settings = Settings.of(delay=0, scope="any")
+    settings = Settings.of(delay=0, address_delay=0, scope="any")
     async with crawling(settings, path, hosts) as (keeper, outside):
         while True:
             fetched, own_s, began = keeper.counted("fetched"), outside.own_s, time.perf_counter()

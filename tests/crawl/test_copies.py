@@ -22,7 +22,7 @@ __all__ = ["keeper"]  # a fixture
 SEED, VICTIM = "http://seed.example", "http://victim.example"
 EVIL, OTHER = "http://evil.example", "http://other.example"
 PAGES = 30
-TEXT = "It says the same in many words."
+TEXT = "It says the same in many words. " * 7
 
 
 def same(*links: str) -> Answer:
@@ -165,7 +165,7 @@ def test_whole_sites_that_are_copied_stay_what_they_are(tmp_path: Path) -> None:
     that others give more to.
     """
     names = [f"/part-{word(number)}" for number in range(40)]
-    leaves = {name: html(title=f"Part {name}", body=f"All about {name}.") for name in names}
+    leaves = {name: html(title=f"Part {name}", body=f"All about {name}. {TEXT}") for name in names}
     web = web_of([])
     web |= {VICTIM + name: leaf for name, leaf in leaves.items()}
     web |= {EVIL + name: leaf for name, leaf in leaves.items()}
@@ -181,7 +181,7 @@ def test_whole_sites_that_are_copied_stay_what_they_are(tmp_path: Path) -> None:
 def mirrored_first(path: Path) -> Run:
     """Only the copy is known at first, and later the links to the victim come."""
     names = [f"/part-{word(number)}" for number in range(60)]
-    leaves = {name: html(title=f"Part {name}", body=f"All about {name}.") for name in names}
+    leaves = {name: html(title=f"Part {name}", body=f"All about {name}. {TEXT}") for name in names}
     web: dict[str, Answer] = {VICTIM + name: leaf for name, leaf in leaves.items()}
     web |= {EVIL + name: leaf for name, leaf in leaves.items()}
     web[f"{VICTIM}/"] = web[f"{EVIL}/"] = html(*names, title="Victim", body=TEXT)

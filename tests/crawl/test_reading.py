@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import gzip
 import os
 import pickle
 import time
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from minicrawl.crawl.reading import SMALL, OtherProcess, Reader, ReaderLost, aside, serve
-from minicrawl.model import Failed, FailureKind, Page, Reading
+from minicrawl.model import Failed, FailureKind, Page, Reading, Want
 from minicrawl.ports import Timed
 from minicrawl.web import robots
 from minicrawl.web.reader import Wishes
@@ -70,7 +71,7 @@ def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
         process = reader._other._process
         assert process is not None
         for one in (reader, here):
-            sitemap = await one.sitemap(b"http://a.example/1", URL)
+            sitemap = await one.later(text(f"{URL}1"), URL, Want.SITEMAP)()
             assert sitemap.value == Sitemap(pages=("http://a.example/1",))
             rules = await one.rules(text(FORBIDDING), URL)
             assert rules.value == robots.parse(FORBIDDING.encode(), WISHES.agent)
@@ -91,7 +92,7 @@ def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
         failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
         assert (await reader.later(html("/1"), URL)()).value == failed
         assert (await reader.rules(text(FORBIDDING), URL)).value == failed
-        assert (await reader.sitemap(b"http://a.example/1", URL)).value == Sitemap(limit="why")
+        assert (await reader.later(text("a"), URL, Want.SITEMAP)()).value == failed
 
     reading(work, small=0)
 
@@ -112,6 +113,18 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
     reading(work, SMALL)
 
 
+def test_a_sitemap_that_is_packed_is_larger_than_it_looks() -> None:
+    async def work(reader: Reader) -> None:
+        packed = Page(status=200, headers={}, body=gzip.compress(f"{URL}1".encode()))
+        assert reader.is_large(packed, Want.SITEMAP)
+        assert not reader.is_large(packed, Want.PAGE)
+        listed, _ = await reader.later(packed, URL, Want.SITEMAP)()
+        assert listed == Sitemap(pages=(f"{URL}1",))
+        assert reader._other._process is not None
+
+    reading(work, SMALL)
+
+
 # ---------------------------------------------------------------- what the loop is spared
 
 PAGE_OF_5_MB = b"".join(b"<a href=/%d?%b>" % (n, b"x" * 480) for n in range(10_000))
@@ -124,7 +137,9 @@ A_BLINK_S = 0.25
     "read",
     [
         lambda reader: reader.later(Page(status=200, headers={}, body=PAGE_OF_5_MB), URL)(),
-        lambda reader: reader.sitemap(SITEMAP_OF_5_MB, URL),
+        lambda reader: reader.later(
+            Page(status=200, headers={}, body=SITEMAP_OF_5_MB), URL, Want.SITEMAP
+        )(),
         lambda reader: reader.rules(Page(status=200, headers={}, body=RULES_OF_500_KIB), URL),
     ],
 )

@@ -169,7 +169,10 @@ def mirrored(pages: int) -> dict[str, Answer]:
     """B is a copy of A; both are known from the beginning, page by page."""
     names = [f"/{page}" for page in range(pages)]
     front = html(*[origin + name for name in names for origin in (A, B)], title="All")
-    leaves: dict[str, Answer] = {A + name: html(title=f"Page {name}", body=name) for name in names}
+    leaves: dict[str, Answer] = {
+        A + name: html(title=f"Page {name}", body=f"{name} {'it says more than a little ' * 8}")
+        for name in names
+    }
     return {f"{C}/": front} | leaves | {url.replace(A, B): leaf for url, leaf in leaves.items()}
 
 

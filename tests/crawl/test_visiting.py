@@ -4,8 +4,9 @@ import asyncio
 
 from minicrawl.config import Settings
 from minicrawl.crawl.visiting import Charge, Visitor, visiting
-from minicrawl.model import Moved, Page, Reading, Request
+from minicrawl.model import Moved, Page, Reading, Request, Want
 from minicrawl.web.robots import FORBID_ALL
+from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import FakeWeb, html, moved, text
 from tests.fetch.wire import answer, wire
 
@@ -15,7 +16,9 @@ CHARGE = Charge.of(Settings())
 
 def test_a_page_can_be_read_and_nothing_else_can() -> None:
     async def work() -> None:
-        web = FakeWeb({URL: html("/1", title="A"), f"{URL}2": moved("/")})
+        web = FakeWeb(
+            {URL: html("/1", title="A"), f"{URL}2": moved("/"), f"{URL}map": text(f"{URL}1")}
+        )
         visitor = Visitor(web, CHARGE.reader())
         page = await visitor.visit(Request(url=URL))
         assert isinstance(page.fetched, Page)
@@ -30,7 +33,9 @@ def test_a_page_can_be_read_and_nothing_else_can() -> None:
         forbidding = "User-agent: *\nDisallow: /"
         assert (await visitor.rules(text(forbidding), URL)).value == FORBID_ALL
         assert (await visitor.recalled(forbidding, URL)).value == FORBID_ALL
-        assert (await visitor.sitemap(b"http://a.example/1", URL)).value.pages == (f"{URL}1",)
+        listed = await visitor.visit(Request(url=f"{URL}map", want=Want.SITEMAP))
+        assert listed.read is not None
+        assert (await listed.read()).value == Sitemap(pages=(f"{URL}1",))
 
     asyncio.run(work())
 

@@ -45,7 +45,8 @@ def crawling(
     command = [
         *(sys.executable, "-m", "minicrawl", "crawl", "--quiet", "--continuous", *seeds),
         *("--store", str(store), "--allow-private", "--deny", r"^http://calendar\."),
-        *("--timeout", "3", "--max-body", "4000000", "--per-address", "64", *options),
+        *("--timeout", "3", "--max-body", "4000000", "--per-address", "64"),
+        *("--address-delay", "0", *options),  # all hosts are at one
     ]
     with subprocess.Popen(command, cwd=store.parent, start_new_session=True) as process:
         try:
