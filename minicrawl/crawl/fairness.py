@@ -93,7 +93,8 @@ class FairLock:
             try:
                 await called
             except asyncio.CancelledError:
-                if self._waiting.pop(called, None) is None:
+                self._waiting.pop(called, None)
+                if called.done() and not called.cancelled():  # it is ours, and nobody wants it
                     self._call_next()
                 raise
         self._is_taken = True
@@ -110,12 +111,12 @@ class FairLock:
 
     def _call_next(self) -> None:
         """Whoever is called has it from this moment on."""
-        if not self._waiting:
-            self._is_taken = False
-            return
-        called = min(self._waiting, key=self._rank)
-        del self._waiting[called]
-        called.set_result(None)
+        waiting = [called for called in self._waiting if not called.cancelled()]
+        self._is_taken = bool(waiting)
+        if waiting:
+            called = min(waiting, key=self._rank)
+            del self._waiting[called]
+            called.set_result(None)
 
     def _rank(self, called: asyncio.Future[None]) -> tuple[float, int]:
         host, number = self._waiting[called]

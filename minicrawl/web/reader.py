@@ -4,7 +4,7 @@ Law: whatever the bytes and the headers, there is a reading. A link in it is can
 than this one, there once, and one that the page lets robots follow.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
@@ -15,7 +15,7 @@ from minicrawl.web.encoding import decode
 from minicrawl.web.headers import link_canonical, media_type, robots_tag
 from minicrawl.web.html import Markup, scan
 from minicrawl.web.thin import is_thin
-from minicrawl.web.urls import Name, canonical, name_of, names_of_links
+from minicrawl.web.urls import LONGEST, Name, canonical, name_of, names_of_links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,9 @@ class Wishes:
 
 
 AS_USUAL = Wishes()
+
+MOST_LINK_CHARS = 2_000_000
+"""Of all links of a page, written out: ten thousand have two hundred each."""
 
 
 def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_USUAL) -> Reading:
@@ -60,12 +63,20 @@ def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_
         originals=tuple([(url, original) for url, original in named if original]),
         noindex=robots.noindex,
         encoding=encoding,
-        cut=f"cut at {wishes.max_links:,} links (--max-links)" if markup.has_more_links else "",
+        cut=_cut(markup, links, wishes),
         content=int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True),
         text=compared.text,
         gist=compared.gist,
         is_thin=is_thin(text, markup.title),
     )
+
+
+def _cut(markup: Markup, links: Collection[str], wishes: Wishes) -> str:
+    if markup.has_more_links:
+        return f"cut at {wishes.max_links:,} links (--max-links)"
+    if sum(map(len, links)) > MOST_LINK_CHARS - LONGEST:
+        return f"cut at {MOST_LINK_CHARS:,} characters of links"
+    return ""
 
 
 class _Said:
@@ -81,7 +92,9 @@ class _Said:
         """The originals of all links by their URLs, and the words of each."""
         if self._with_words:
             return self._links_with_words()
-        links = names_of_links(self._hrefs, self._base, strip_marks=self._strip_marks)
+        links = names_of_links(
+            self._hrefs, self._base, strip_marks=self._strip_marks, most_chars=MOST_LINK_CHARS
+        )
         links.pop(self._own, None)
         return links, ()
 
@@ -92,10 +105,14 @@ class _Said:
 
     def _links_with_words(self) -> tuple[dict[str, str | None], tuple[str, ...]]:
         links: dict[str, str | None] = {}
-        words = []
+        words: list[str] = []
+        room = MOST_LINK_CHARS
         for href, said in self._hrefs.items():
             found = self.other_page(href)
             if found and found.url not in links:
+                room -= len(found.url)
+                if room < 0:
+                    break
                 links[found.url] = found.original
                 words.append(said)
         return links, tuple(words)

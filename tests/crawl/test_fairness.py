@@ -1,8 +1,10 @@
 """Who waits for what it has cost: by hand, then what follows for a crowd."""
 
+import asyncio
+
 import pytest
 
-from minicrawl.crawl.fairness import FREE_S, MANY_TIMES, SHARE, WINDOW_S, FairShare
+from minicrawl.crawl.fairness import FREE_S, MANY_TIMES, SHARE, WINDOW_S, FairLock, FairShare
 
 USUAL_S = 0.0005
 DEAR_S = 0.05
@@ -72,3 +74,74 @@ def test_a_page_that_is_settled_unasked_may_cost_less_than_a_request() -> None:
 def test_of_hosts_without_end_only_the_last_are_known() -> None:
     fair = crowd(10_000)
     assert len(fair._means) < 5000
+
+
+# ---------------------------------------------------------------- what only one can have
+
+
+class Desk:
+    """A lock, and in which order hosts had it."""
+
+    def __init__(self) -> None:
+        self.lock, self.had = FairLock(), list[str]()
+
+    async def work(self, host: str, cost_s: float = 0.0) -> None:
+        async with self.lock.held_for(host):
+            self.had.append(host)
+            await asyncio.sleep(0)
+            self.lock.charge(host, cost_s)
+
+
+def test_of_those_who_wait_the_one_that_has_cost_least_is_next_and_of_equals_the_first() -> None:
+    async def work() -> None:
+        desk = Desk()
+        await desk.work("dear", 5.0)
+        desk.had.clear()
+        hosts = ("dear", "dear", "one", "other", "one")
+        await asyncio.gather(*(desk.work(host, 1.0) for host in hosts))
+        assert desk.had == ["dear", "one", "other", "one", "dear"]
+        assert not desk.lock._is_taken
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("has_it_already", [False, True])
+def test_whoever_is_cancelled_keeps_nobody_from_it(has_it_already: bool) -> None:
+    async def work() -> None:
+        desk = Desk()
+        first = asyncio.create_task(desk.work("first"))
+        cancelled = asyncio.create_task(desk.work("cancelled"))
+        last = asyncio.create_task(desk.work("last"))
+        await asyncio.sleep(0)
+        if has_it_already:
+            desk.lock._call_next()  # as if the first one had left
+            desk.lock._is_taken = True
+        cancelled.cancel()
+        await asyncio.gather(first, last)
+        assert "cancelled" not in desk.had
+        assert "last" in desk.had
+        async with asyncio.timeout(10), desk.lock.held_for("another"):
+            pass
+
+    asyncio.run(work())
+
+
+def test_all_may_be_cancelled_at_once() -> None:
+    async def work() -> None:
+        desk = Desk()
+        tasks = [asyncio.create_task(desk.work(f"{number}")) for number in range(5)]
+        await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        async with asyncio.timeout(10), desk.lock.held_for("another"):
+            pass
+
+    asyncio.run(work())
+
+
+def test_of_hosts_that_had_it_only_the_last_are_known() -> None:
+    lock = FairLock()
+    for number in range(5000):
+        lock.charge(f"{number}", 1.0)
+    assert len(lock._costs_s) <= 1000
