@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 _MMAP_THRESHOLD, _ARENA_MAX = -3, -8  # of malloc.h
-_LARGE = 64 * 1024  # what comes of a connection at once: of large bodies there are many
+_LARGE = 128 * 1024
 _STATM = Path("/proc/self/statm")
 
 

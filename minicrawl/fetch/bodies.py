@@ -17,6 +17,7 @@ from minicrawl.fetch.pace import Breath, Pace
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
 _ENOUGH_TO_TELL = 1445  # bytes; the MIME Sniffing standard looks at no more
+_AT_ONCE = 0.0  # a moment that has passed, by any loop's clock
 _MOST_SLICES = 1000
 
 Judge = Callable[[bytes], bool]
@@ -59,14 +60,17 @@ async def read_body(
 
 async def _read_in_time(reading: "_Reading", pieces: AsyncIterable[bytes], pace: Pace) -> None:
     try:
-        async with asyncio.timeout_at(pace.until):
+        async with asyncio.timeout_at(pace.until) as deadline:
+            reading.stop = lambda: deadline.reschedule(_AT_ONCE)
             async for piece in pieces:
                 await _take(reading, piece, pace.breath)
                 if reading.is_enough:
                     break
     except TimeoutError as error:
-        raise Fault(FailureKind.TIMEOUT, "the body did not come in time") from error
+        if not reading.is_enough:
+            raise Fault(FailureKind.TIMEOUT, "the body did not come in time") from error
     finally:
+        reading.stop = None
         pace.breath.let_go(reading)
 
 
@@ -98,6 +102,7 @@ class _Reading:
         self._content = bytearray()  # of slices before them: a million small ones are large
         self._unwanted = False
         self.length = 0
+        self.stop: Callable[[], None] | None = None
         self.cost_s = 0.0
         self.cut: FailureKind | None = None
         self._cut_detail = ""
@@ -133,7 +138,10 @@ class _Reading:
             self.cut = FailureKind.ENCODING
 
     def cut_here(self) -> None:
+        """Whatever it waits for, what it holds is given away at once."""
         self.cut = FailureKind.CROWDED
+        if self.stop is not None:
+            self.stop()
 
     def _hear(self, judge: Judge) -> None:
         self._unwanted = not judge(self._joined())

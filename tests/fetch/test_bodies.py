@@ -190,3 +190,25 @@ def test_a_body_that_grows_past_the_cap_under_another_coding_is_too_large() -> N
     body = read(Chunks(coded[:1500], coded[1500:]), cap=2060, coding="gzip, gzip")
     assert isinstance(body, Body)
     assert body.cut is FailureKind.TOO_LARGE
+
+
+def test_a_body_that_is_cut_for_others_gives_away_what_it_holds_though_nothing_more_comes() -> None:
+    class Waits(Chunks):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for chunk in super().__aiter__():
+                yield chunk
+            await asyncio.Event().wait()
+
+    async def work() -> None:
+        pace = Pace(Breath(max_bytes=100))
+        largest = asyncio.create_task(read_body(Waits(b"a" * 80), [], 90, True, pace))
+        await asyncio.sleep(0)
+        other = await read_body(Chunks(b"b" * 60), [], 90, True, pace)
+        async with asyncio.timeout(10):
+            cut = await largest
+        assert isinstance(cut, Body)
+        assert isinstance(other, Body)
+        assert (len(cut.content), cut.cut) == (80, FailureKind.CROWDED)
+        assert (len(other.content), other.cut) == (60, None)
+
+    asyncio.run(work())
