@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter, thread_time
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from minicrawl.config import Settings
 from minicrawl.crawl.depths import Depths
@@ -110,6 +110,7 @@ class Crawler:
         self._spelled: dict[int, str] = {}
         self._learning: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()
+        self._learners: set[asyncio.Task[Any]] = set()
         self._pages_under_way = 0
         self._much_to_do = FairLock()
         self._take_up()
@@ -286,6 +287,8 @@ class Crawler:
 
     async def _let_end(self, grace_s: float | None) -> None:
         self._manners.guests.leave()
+        for turn in tuple(self._learners):  # what they ask for is for pages that nobody wants now
+            turn.cancel()
         if self._turns:
             _, late = await asyncio.wait(tuple(self._turns), timeout=grace_s)
             for task in late:
@@ -409,12 +412,16 @@ class Crawler:
 
     async def _learn(self, host: int, place: Place, rank: Rank) -> None:
         """The turn of a host: where it is, and how it wants to be asked."""
+        turn = asyncio.current_task()
+        assert turn is not None
+        self._learners.add(turn)
         try:
             if not await self._locate(host) or self._manners.are_known(host):
                 return
             if self.hosts.has_room(host, self._clock.now(), rank):
                 await self._manners.learn(host, self._tell, self._introduce)
         finally:
+            self._learners.discard(turn)
             self._places.leave(place)
             self._learning.discard(host)
             self._resume(host)

@@ -261,6 +261,27 @@ def test_hosts_that_do_not_answer_hold_half_of_all_places_at_most(path: Path) ->
     assert max(at_once) == 3
 
 
+def test_the_end_does_not_wait_for_names_that_are_looked_up(path: Path) -> None:
+    class Hanging(FakeWeb):
+        async def locate(self, url: str) -> str | Refused | Failed:
+            if url.startswith(B):
+                await asyncio.sleep(1000)
+            return await super().locate(url)
+
+    ended: list[float] = []
+
+    def hear(scene: Scene, event: Event) -> None:
+        if isinstance(event, Ended):
+            ended.append(scene.clock.now())
+
+    web = Hanging(star(A, 20))
+    run = crawl(web, path, f"{A}/", f"{B}/", delay=1, for_=5, hear=hear)
+    assert run.reason is Reason.BUDGET
+    assert ended == [1005]
+    crawl(Hanging(star(A, 20)), path, f"{A}/", f"{B}/", delay=1, pages=2, hear=hear)
+    assert ended[1] < 1010
+
+
 def test_slow_hosts_that_hold_too_many_places_give_way_and_lose_no_page(path: Path) -> None:
     """They answer for their robots.txt, and then for nothing, until one at a time may take long."""
     slow = [f"http://h{n}.example/" for n in range(4)]
