@@ -2,7 +2,7 @@
 
 Laws: a request that costs no more than a few usual ones is free. What a host costs beyond that
 delays its next request, so that all expensive hosts together take about half of one processor.
-Where one host is all there is, or all cost alike, nobody waits.
+Where one host is all there is, or all cost alike, nobody waits, nor while nobody else is due.
 
 cost       processor time spent on a host's bytes: decoding, reading, robots checks, settling
 usual      what a request to a cheap host costs: a low quantile over the hosts asked lately, so that

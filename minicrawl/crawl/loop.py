@@ -196,6 +196,8 @@ class Crawler:
                 return
             turn = self._next_turn(until)
             if turn is None:
+                if not self._turns and self.hosts.release_expensive(self._clock.now()):
+                    self._news.set()
                 return
             task = turns.create_task(turn)
             self._turns.add(task)

@@ -29,6 +29,8 @@ from minicrawl.web import urls
 from minicrawl.web.robots import Rules
 
 FIRST_PAUSE_S = 1.0
+IDLE_S = 0.2
+"""If nobody is due sooner, there is time for expensive hosts."""
 
 Rank = tuple[float, bool]
 FIRST: Rank = (-inf, False)
@@ -63,6 +65,7 @@ class Pace:
 
     name: str
     free_at: float = 0.0
+    fair_at: float = 0.0  # when it has waited for what it cost
     in_use: int = 0
     being_read: int = 0  # large bodies: a host that sends these faster than they are read waits
     answers: bool = False  # the last request was answered
@@ -158,6 +161,7 @@ class Hosts:
         self._name_of = name_of
         self._address_delay_s = address_delay_s or address_delay(politeness)
         self._fair = FairShare()
+        self._expensive: dict[str, Pace] = {}
         self._hosts: dict[int, Host] = {}
         self._paces: dict[str, Pace] = {}
         self._addresses: dict[str, _Address] = {}
@@ -296,7 +300,20 @@ class Hosts:
 
     def _delay(self, pace: Pace, pause_s: float, now: float) -> None:
         if pause_s:
-            pace.free_at = max(pace.free_at, now + min(pause_s, self._politeness.max_pause_s))
+            pace.fair_at = max(pace.fair_at, now + min(pause_s, self._politeness.max_pause_s))
+            self._expensive[pace.name] = pace
+
+    def release_expensive(self, now: float) -> bool:
+        """Whether a host that waits for what it cost need not, as nobody else is due soon."""
+        due = self.next_wake()
+        waiting = [pace for pace in self._expensive.values() if pace.fair_at > now]
+        self._expensive = {pace.name: pace for pace in waiting}
+        if not waiting or (due is not None and due < now + IDLE_S):
+            return False
+        first = min(waiting, key=lambda pace: pace.fair_at)
+        first.fair_at = now
+        self._resume_all(first, now)
+        return True
 
     def found_at(self, host: int, address: str) -> None:
         """Its address became known, or changed, which counts once no request is under way."""
@@ -415,4 +432,4 @@ def resolve_targets(settings: Settings) -> frozenset[str]:
 
 
 def _ready_at(clock: Host) -> float:
-    return max(clock.ready_at, clock.pace.free_at)
+    return max(clock.ready_at, clock.pace.free_at, clock.pace.fair_at)

@@ -444,6 +444,22 @@ def test_a_host_that_costs_more_than_others_waits_longer() -> None:
     assert polite.hosts.may_be_asked(HOST, 6 + Politeness().max_pause_s)
 
 
+def test_while_nobody_else_is_due_an_expensive_host_does_not_wait() -> None:
+    polite = Polite(delay_s=1)
+    for host in (OTHER, THIRD):
+        polite.hosts.charge(host, 0.0005, 0)
+        polite.request(host, 0, 1)
+    polite.request(HOST, 0, 1)
+    polite.hosts.charge(HOST, 50, 1)
+    assert not polite.hosts.release_expensive(1.9)  # the others are due
+    assert polite.told(2) == [OTHER, THIRD]
+    assert not polite.hosts.may_be_asked(HOST, 50)
+    polite.told(50)
+    assert polite.hosts.release_expensive(50)
+    assert polite.told(50) == [HOST]
+    assert not polite.hosts.release_expensive(50)
+
+
 def test_a_host_is_not_asked_while_a_large_body_of_it_is_read() -> None:
     polite = Polite(delay_s=1)
     polite.hosts.begin(HOST, 0)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -141,11 +141,12 @@ def town() -> Iterator[Town]:
         yield built
 
 
-def crawl(built: Town, folder: Path, **settings: object) -> None:
-    rules = [f"{host}.example={address}:{built.port}" for host, address in PLACES.items()]
+def crawl(built: Town, folder: Path, seeds: Sequence[str] = HOMES, **settings: object) -> None:
+    rules = [f"*={HERE}:{built.port}"]
+    rules += [f"{host}.example={address}:{built.port}" for host, address in PLACES.items()]
     usual = {"delay": DELAY_S, "timeout": 5, "sitemaps": True, "workers": 0}
     plan = Plan(
-        seeds=list(HOMES),
+        seeds=list(seeds),
         warm_seed="http://warm.example/",
         rules=rules,
         names={},
@@ -177,7 +178,7 @@ def test_no_delay_and_no_limit_is_undercut_by_redirects_retries_sitemaps_or_a_ne
     workers: int, per_address: int, tmp_path: Path
 ) -> None:
     with town() as built:
-        settings = {"workers": workers, "per_address": per_address}
+        settings: dict[str, Any] = {"workers": workers, "per_address": per_address}
         crawl(built, tmp_path, pages=4, **settings)
         cut_at = len(built.log)
         crawl(built, tmp_path, **settings)
@@ -194,3 +195,37 @@ def test_no_delay_and_no_limit_is_undercut_by_redirects_retries_sitemaps_or_a_ne
     assert (asked["b/busy"], asked["d/dies"]) == (3, 2)
     assert asked["c/there/too"] == asked["b/listed"] == asked["c/listed"] == 1
     assert {one.address for one in log if one.host in "abcd"} == {HERE}
+
+
+ADDRESS_DELAY_S = 0.04
+JITTER_S = 0.02
+"""Of the way to a server, and of whoever has the processor."""
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_ports_of_a_name_share_its_delay_and_names_at_an_address_its_pace(
+    workers: int, tmp_path: Path
+) -> None:
+    ports = [f"http://ports.example:{port}/" for port in range(9000, 9010)]
+    names = [f"http://n{number}.example/" for number in range(25)]
+    with town() as built:
+        settings: dict[str, Any] = {"workers": workers, "per_address": 20}
+        settings["address_delay"] = ADDRESS_DELAY_S
+        crawl(built, tmp_path, seeds=[*ports, *names], **settings)
+    log = sorted((asked for asked in built.log if asked.host != "warm"), key=lambda one: one.began)
+    assert Counter(one.host for one in log)["ports"] == 2 * len(ports)
+    assert len(log) == 2 * (len(ports) + len(names))
+    assert min(gaps(log, "ports")) >= DELAY_S
+    began = [one.began for one in log]
+    assert min(later - sooner for sooner, later in pairwise(began)) >= ADDRESS_DELAY_S - JITTER_S
+    assert began[-1] - began[0] >= ADDRESS_DELAY_S * (len(log) - 1) - JITTER_S
+
+
+def test_redirects_retries_and_sitemaps_keep_the_pace_of_an_address(tmp_path: Path) -> None:
+    with town() as built:
+        crawl(built, tmp_path, address_delay=ADDRESS_DELAY_S, per_address=20)
+    for address in (HERE, THERE):
+        log = [one for one in built.log if one.address == address and one.host != "warm"]
+        began = sorted(one.began for one in log)
+        assert len(began) >= 10
+        assert began[-1] - began[0] >= ADDRESS_DELAY_S * (len(began) - 1) - JITTER_S
