@@ -15,7 +15,7 @@ from minicrawl.web.encoding import decode
 from minicrawl.web.headers import link_canonical, media_type, robots_tag
 from minicrawl.web.html import Markup, scan
 from minicrawl.web.thin import is_thin
-from minicrawl.web.urls import LONGEST, Name, canonical, name_of, names_of_links
+from minicrawl.web.urls import LONGEST, MOST_CHARS, Name, canonical, name_of, names_of_links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +30,6 @@ class Wishes:
 
 
 AS_USUAL = Wishes()
-
-MOST_LINK_CHARS = 2_000_000
-"""Of all links of a page, written out: ten thousand have two hundred each."""
 
 
 def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_USUAL) -> Reading:
@@ -74,8 +71,8 @@ def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_
 def _cut(markup: Markup, links: Collection[str], wishes: Wishes) -> str:
     if markup.has_more_links:
         return f"cut at {wishes.max_links:,} links (--max-links)"
-    if sum(map(len, links)) > MOST_LINK_CHARS - LONGEST:
-        return f"cut at {MOST_LINK_CHARS:,} characters of links"
+    if sum(map(len, links)) > MOST_CHARS - LONGEST:
+        return f"cut at {MOST_CHARS:,} characters of links"
     return ""
 
 
@@ -92,9 +89,7 @@ class _Said:
         """The originals of all links by their URLs, and the words of each."""
         if self._with_words:
             return self._links_with_words()
-        links = names_of_links(
-            self._hrefs, self._base, strip_marks=self._strip_marks, most_chars=MOST_LINK_CHARS
-        )
+        links = names_of_links(self._hrefs, self._base, strip_marks=self._strip_marks)
         links.pop(self._own, None)
         return links, ()
 
@@ -106,7 +101,7 @@ class _Said:
     def _links_with_words(self) -> tuple[dict[str, str | None], tuple[str, ...]]:
         links: dict[str, str | None] = {}
         words: list[str] = []
-        room = MOST_LINK_CHARS
+        room = MOST_CHARS
         for href, said in self._hrefs.items():
             found = self.other_page(href)
             if found and found.url not in links:

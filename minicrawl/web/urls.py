@@ -24,7 +24,7 @@ LONGEST = 2048
 """Characters; whatever is longer is no page that people link to."""
 
 MOST_CHARS = 8 * 1024 * 1024
-"""Of all links of a document, unless fewer are wanted."""
+"""Of all links of a document, written out."""
 
 _NO_BASE = "about:blank"  # nothing but a fragment is relative to it
 _SCHEMES = ("http://", "https://")
@@ -111,24 +111,25 @@ def canonical_links(hrefs: Iterable[str], base: str) -> list[str]:
 
 
 def names_of_links(
-    hrefs: Iterable[str], base: str, *, strip_marks: bool = True, most_chars: int = MOST_CHARS
+    hrefs: Iterable[str], base: str, *, strip_marks: bool = True
 ) -> dict[str, str | None]:
     """The same with the original of each, as it was met first, or None.
 
-    A short reference may name a long URL: beyond so many characters no more are taken.
+    A short reference may name a long URL: beyond `MOST_CHARS` no more are taken.
     """
     base_url = _absolute(base, _NO_BASE)
     if base_url is None:
         return {}
     here = _Base(base_url)
     names: dict[str, str | None] = {}
+    room = MOST_CHARS
     for href in dict.fromkeys(_without_fragment(href) if "#" in href else href for href in hrefs):
         plain = _PLAIN.fullmatch(href)
         url = here.join(href, plain) if plain else _absolute(href, base_url)
         found = url and _page_name(url, strip_marks)
         if url and found and found not in names:
-            most_chars -= len(found)
-            if most_chars < 0:
+            room -= len(found)
+            if room < 0:
                 break
             names[found] = None if found is url else _original(url, found)
     return names

@@ -1,7 +1,6 @@
 """The worst that a server can send: twice the bytes take twice the time, not four times.
 
-Each case makes n units of input and reads them. The time of 2n over that of n is the least of a few
-measurements, so that others on the machine do not count.
+Each case makes n units of input and reads them.
 """
 
 import asyncio
@@ -21,11 +20,10 @@ from minicrawl.fetch.framing import ByChunks
 from minicrawl.fetch.http1 import AnswerReader
 from minicrawl.fetch.pace import Breath, Pace
 from minicrawl.model import Failed, FailureKind
+from tests.doubling import expect_linear
 
-MOST = 3.0
-"""Times the time for twice the input: 4 is the square."""
-_TRIES, _REPEATS = 6, 3
 _LONGEST_SLICE_S = 0.02
+_TRIES = 6
 NO_LIMIT = 1 << 40
 OK = b"HTTP/1.1 200 OK\r\n"
 GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
@@ -172,24 +170,9 @@ WORST: dict[str, Callable[[int], Read]] = {
 }
 
 
-def quickest(work: Read) -> float:
-    times_s = []
-    for _ in range(_REPEATS):
-        began = time.process_time()
-        work()
-        times_s.append(time.process_time() - began)
-    return min(times_s)
-
-
 @pytest.mark.parametrize("name", WORST)
 def test_twice_the_input_takes_no_more_than_twice_the_time(name: str) -> None:
-    once, twice = WORST[name](20_000), WORST[name](40_000)
-    ratios = []
-    for _ in range(_TRIES):
-        ratios.append(quickest(twice) / quickest(once))
-        if ratios[-1] < MOST:
-            return
-    pytest.fail(f"{min(ratios):.2f} times the time for twice the input")
+    expect_linear(WORST[name](20_000), WORST[name](40_000))
 
 
 # ---------------------------------------------------------------- bombs

@@ -1,11 +1,9 @@
 """Twice the bytes take twice the time, whoever reads them: a table of readers and of what is worst.
 
-Law: nothing here takes the square of its length. A ratio is the smallest of a few, as whoever else
-uses the machine makes it worse, never better.
+Law: nothing here takes the square of its length.
 """
 
 import gzip
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -14,41 +12,19 @@ import pytest
 from minicrawl.web import encoding, headers, html, robots, sitemaps, tags, thin, urls
 from minicrawl.web.reader import Wishes, read
 from minicrawl.web.robots import Rules
+from tests.doubling import expect_linear
 
 URL = "http://a.example/d/page"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-MOST = 3.0
-"""Two is what is expected of twice the length, four what is feared."""
-
-_TRIES, _REPEATS = 6, 3
-_NOTHING_S = 1e-3  # what takes less is quick, whatever it is
-
 Reader = Callable[[str], object]
 Input = tuple[str, str]
 """What is there once, and what goes on and on."""
 
 
-def seconds(work: Callable[[], object]) -> float:
-    began = time.process_time()
-    work()
-    return time.process_time() - began
-
-
-def ratio(read_it: Reader, once: str, again: str, length: int) -> float:
-    """How much longer it takes when the length is doubled."""
-    some, more = (once + again * (n // len(again)) for n in (length, 2 * length))
-    short_s = min(seconds(lambda: read_it(some)) for _ in range(_REPEATS))
-    long_s = min(seconds(lambda: read_it(more)) for _ in range(_REPEATS))
-    return long_s / max(short_s, _NOTHING_S)
-
-
 def assert_is_linear(read_it: Reader, once: str, again: str, length: int) -> None:
-    ratios = []
-    for _ in range(_TRIES):
-        ratios.append(ratio(read_it, once, again, length))
-        if ratios[-1] < MOST:
-            return
-    pytest.fail(f"{min(ratios):.1f} times as long for twice {once[:20]!r} and {again[:20]!r}")
+    some, more = (once + again * (n // len(again)) for n in (length, 2 * length))
+    what = f"of {once[:20]!r} and {again[:20]!r}"
+    expect_linear(lambda: read_it(some), lambda: read_it(more), what)
 
 
 # ---------------------------------------------------------------- readers
@@ -266,5 +242,5 @@ def test_twice_the_length_takes_twice_the_time(name: str) -> None:
 
 
 def test_the_square_would_be_noticed() -> None:
-    with pytest.raises(pytest.fail.Exception, match="times as long"):
+    with pytest.raises(pytest.fail.Exception, match="for twice the input"):
         assert_is_linear(lambda text: [max(text[:n]) for n in range(1, len(text))], "", "a", 2000)

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.model import Reading
-from minicrawl.web.reader import MOST_LINK_CHARS, Wishes, read
+from minicrawl.web.reader import Wishes, read
+from minicrawl.web.urls import MOST_CHARS
 
 URL = "https://e.org/dir/page"
 
@@ -206,9 +207,9 @@ def test_whatever_the_bytes_there_is_a_reading(
 @pytest.mark.parametrize("with_words", [False, True])
 def test_short_references_to_long_urls_do_not_swell_without_end(with_words: bool) -> None:
     base = f"http://a.example/{'x' * 1900}/"
-    body = f"<base href={base}>" + "".join(f"<a href={n}>w</a>" for n in range(3000))
+    body = f"<base href={base}>" + "".join(f"<a href={n}>w</a>" for n in range(6000))
     reading = read(body.encode(), "http://a.example/", {}, Wishes(with_words=with_words))
-    assert sum(map(len, reading.links)) <= MOST_LINK_CHARS
-    assert len(reading.links) > 900
+    assert sum(map(len, reading.links)) <= MOST_CHARS
+    assert len(reading.links) > 4000
     assert len(reading.words) == (len(reading.links) if with_words else 0)
-    assert reading.cut == "cut at 2,000,000 characters of links"
+    assert reading.cut == "cut at 8,388,608 characters of links"
