@@ -1,7 +1,8 @@
 """Fairness: a host pays for the processor time that it costs.
 
-Laws: a request that costs no more than a few usual ones is free. What a host costs beyond that
-delays its next request, so that all expensive hosts together take about half of one processor.
+Laws: a request that costs no more than a few usual ones is free, and so is a large page now and
+then. What a host costs beyond that on average delays its next request, so that all expensive hosts
+together take about half of one processor.
 Where one host is all there is, or all cost alike, nobody waits, nor while nobody else is due.
 
 cost       processor time spent on a host's bytes: decoding, reading, robots checks, settling
@@ -47,12 +48,14 @@ class FairShare:
 
     def pause_s(self, host: str, cost_s: float, now: float) -> float:
         """How long the host waits for what a request to it has cost."""
-        self._means[host] = _WEIGHT * cost_s + (1 - _WEIGHT) * self._means.get(host, cost_s)
-        self._means.move_to_end(host)
+        before_s = self._means.pop(host, cost_s)
+        self._means[host] = _WEIGHT * cost_s + (1 - _WEIGHT) * before_s
         if len(self._means) > _MOST_HOSTS:
             self._means.popitem(last=False)
         if now - self._looked_at >= _LOOK_EVERY_S:
             self._look(now)
+        if before_s <= self._free_s:
+            return 0.0
         return self._pause_s(host, cost_s - self._free_s, now)
 
     def pause_unasked_s(self, host: str, cost_s: float, now: float) -> float:

@@ -29,8 +29,10 @@ class Guests:
 
     @property
     def idle(self) -> int:
-        """Turns that hold no request; of those that wait for a reader as many as may be asked."""
-        return len(self._waiting) + min(self._reading, self.hosts.concurrency)
+        """Turns that hold no request; a few may wait for a reader as if they held one."""
+        most = self.hosts.concurrency
+        reading = min(max(self._reading - most // 4, 0), most)
+        return len(self._waiting) + reading
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -198,7 +198,7 @@ class Hosts:
         return _ready_at(clock) <= now and self._takes_more(clock.pace)
 
     def _takes_more(self, pace: Pace) -> bool:
-        return pace.in_use < self._politeness.per_host and not pace.being_read
+        return pace.in_use + pace.being_read < self._politeness.per_host
 
     def answers(self, host: int) -> bool:
         """Whether its last request was answered: whoever does not may hold few connections."""
@@ -271,7 +271,7 @@ class Hosts:
             self._leave(clock.address)
 
     def begin_reading(self, host: int) -> None:
-        """A large body of it is read: it is not asked for more meanwhile."""
+        """A large body of it is read: until then it counts as a request that is under way."""
         self[host].pace.being_read += 1
 
     def end_reading(self, host: int, now: float) -> None:

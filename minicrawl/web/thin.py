@@ -31,6 +31,8 @@ _TEXT = re.compile(
     r"|[a-z!/?][^>]*+(?:>|\Z)|))*+([^<]{0,1000}+)",
     re.IGNORECASE | re.ASCII,
 )
+_PROSE = re.compile(r"<(?:p|li|td|dd|a|h[1-6])(?:\s[^<>]*+)?+>\s*+([^<\s][^<]{8,400}+)")
+_PROSE_READ = 100_000  # characters
 _AT_FIRST, _MORE = 1000, 4  # characters in which there may be enough, and times as many
 _BODY = "<body"
 
@@ -65,7 +67,10 @@ def is_thin(text: str, title: str) -> bool:
     """Whether a page of this text, which has this title, says next to nothing."""
     if title and _is_heading_of_error(title):
         return True
-    beginning = _beginning(text)
+    start = max(text.find(_BODY), 0)
+    if _has_prose(text, start):
+        return False
+    beginning = _beginning(text, start)
     return len(beginning) < ENOUGH or (not title and _is_heading_of_error(beginning))
 
 
@@ -73,9 +78,18 @@ def _is_heading_of_error(heading: str) -> bool:
     return _HEADING.match(heading[:_LONGEST_HEADING].lower()) is not None
 
 
-def _beginning(text: str) -> str:
+def _has_prose(text: str, start: int) -> bool:
+    """Whether a few paragraphs and links say enough: most pages need no closer look."""
+    found = 0
+    for piece in _PROSE.finditer(text, start, start + _PROSE_READ):
+        found += len(piece[1])
+        if found >= 2 * ENOUGH:
+            return True
+    return False
+
+
+def _beginning(text: str, start: int) -> str:
     """Enough of the text, or all there is. What a page has before its body is no text."""
-    start = max(text.find(_BODY), 0)
     read = _AT_FIRST
     while len(words := _words(_TEXT.findall(text, start, start + read))) < ENOUGH:
         if start + read >= len(text):

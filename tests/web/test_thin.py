@@ -84,3 +84,10 @@ def test_a_reading_tells() -> None:
 def test_any_text_is_thin_or_not(text: str, title: str) -> None:
     assert is_thin(text, title) in (True, False)
     assert is_thin(f"<script>{WORDS}</script>{text[:99]}", TITLE)
+
+
+@pytest.mark.parametrize("tag", ["p", "li", "a href=/x", "h2 class=y"])
+def test_a_few_paragraphs_or_links_are_enough(tag: str) -> None:
+    text = f"<body><{tag}>{'many words ' * 12}" * 4
+    assert not is_thin(text, TITLE)
+    assert is_thin(f"<body><{tag}>few words", TITLE)
