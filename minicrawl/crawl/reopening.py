@@ -64,9 +64,11 @@ def _wishes(settings: Settings) -> dict[str, object]:
 
 
 def _wishes_before(keeper: Keeper) -> dict[str, object]:
-    """An earlier minicrawl wrote the names of fields."""
+    """An earlier minicrawl wrote the names of fields, and false where nothing was said."""
     found = keeper.counters.get(tables.WISHES)
-    return {} if not isinstance(found, dict) else {n.replace("_", "-"): found[n] for n in found}
+    if not isinstance(found, dict):
+        return {}
+    return {n.replace("_", "-"): wish for n, wish in found.items() if n != "allow_private" or wish}
 
 
 def _lines(
