@@ -38,7 +38,9 @@ from minicrawl.web.urls import host
 T = TypeVar("T")
 
 SMALL = 256 * 1024
-"""Bytes that are read in a few milliseconds, whatever they are."""
+"""Bytes that are read in some milliseconds, whatever they are."""
+_QUICK = 32 * 1024
+"""Bytes that are read in a few; of larger bodies one is read in each turn of the loop."""
 _ROBOTS_WEIGHT = 8
 """Rules take so much longer than other bytes."""
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -68,6 +70,7 @@ class Reader:
         self._wishes = wishes
         self._small = small
         self._other = OtherProcess(longest_s)
+        self._not_quick = FairLock()
 
     def is_large(self, page: Page, want: Want = Want.PAGE) -> bool:
         """Whether it is read in the other process."""
@@ -107,21 +110,41 @@ class Reader:
         self, task: Callable[..., T], body: bytes | IO[bytes], url: str
     ) -> Timed[T | Failed]:
         """At once, but elsewhere if the body is a file; a failure if it was too much."""
-        began = thread_time()
+        if not isinstance(body, bytes):
+            return await self._elsewhere(task, body, url)
+        if len(body) <= _QUICK:
+            return _timed(task, body)
+        name = host(url)
+        async with self._not_quick.held_for(name):
+            done = _timed(task, body)
+            self._not_quick.charge(name, done.cost_s)
+            await asyncio.sleep(0)
+        return done
+
+    async def _elsewhere(
+        self, task: Callable[..., T], body: IO[bytes], url: str
+    ) -> Timed[T | Failed]:
         try:
-            if isinstance(body, bytes):
-                return Timed(task(body), thread_time() - began)
             with body:
                 return await self._other.run(task, body, host(url))
         except ReaderLost as lost:
             return Timed(Failed(kind=FailureKind.TOO_LARGE, detail=str(lost)), lost.cost_s)
-        except Exception as mistake:
-            detail = f"the reader made a mistake: {mistake!r}"[:_SHOWN]
-            return Timed(Failed(kind=FailureKind.LOST, detail=detail), thread_time() - began)
 
     async def close(self) -> None:
         """End the other process."""
         await self._other.close()
+
+
+def _timed(task: Callable[..., T], body: bytes) -> Timed[T | Failed]:
+    """A mistake of ours costs the page, and not the crawl."""
+    began = thread_time()
+    answer: T | Failed
+    try:
+        answer = task(body)
+    except Exception as mistake:
+        detail = f"the reader made a mistake: {mistake!r}"[:_SHOWN]
+        answer = Failed(kind=FailureKind.LOST, detail=detail)
+    return Timed(answer, thread_time() - began)
 
 
 def aside(body: bytes) -> IO[bytes]:

@@ -23,7 +23,7 @@ from ada_url import join_url
 LONGEST = 2048
 """Characters; whatever is longer is no page that people link to."""
 
-MOST_CHARS = 8 * 1024 * 1024
+MOST_CHARS = 6 * 1024 * 1024
 """Of all links of a document, written out."""
 
 _NO_BASE = "about:blank"  # nothing but a fragment is relative to it
