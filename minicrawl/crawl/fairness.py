@@ -29,7 +29,7 @@ FREE_S = 0.002
 MANY_TIMES = 4
 """What is free, in usual costs: pages of one site differ by as much."""
 QUANTILE = 0.2
-UNASKED = 1 / 4
+UNASKED = 1 / 10
 """What a page that is settled without a request may cost, in requests."""
 _MOST_HOSTS = 4096
 _MOST_LOCKED = 1000
