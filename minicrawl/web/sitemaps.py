@@ -18,7 +18,7 @@ from itertools import islice
 from minicrawl.model import Originals
 from minicrawl.web.encoding import sniff
 from minicrawl.web.sitemap_xml import UrlsInXml
-from minicrawl.web.urls import names_of_links
+from minicrawl.web.urls import MOST_CHARS, names_of_links
 
 MAX_BYTES = 50 * 1024 * 1024
 """What is behind is neither read nor unpacked."""
@@ -26,7 +26,7 @@ MAX_BYTES = 50 * 1024 * 1024
 MAX_URLS = 50_000
 """The protocol allows no more; a file that names more is read no further."""
 
-MAX_CHARS = 8 * 1024 * 1024
+MAX_CHARS = MOST_CHARS
 """Of all URLs together."""
 
 _MAX_GROWTH, _FREE_BYTES = 100, 1024 * 1024  # of what is packed; real sitemaps grow by 30
