@@ -130,12 +130,10 @@ class _Reading:
     def _cut_at_its_end(self) -> None:
         """Where nothing more of what may come is of interest."""
         decoder = self._decoder
-        if self._wire_bytes > self.cap or decoder.full:
+        if self._wire_bytes > self.cap or decoder.is_full:
             self.cut = FailureKind.TOO_LARGE
-        elif detail := decoder.swelling:
-            self.cut, self._cut_detail = FailureKind.ENCODING, detail
-        elif decoder.broken:
-            self.cut = FailureKind.ENCODING
+        elif decoder.is_over:
+            self.cut, self._cut_detail = FailureKind.ENCODING, decoder.swelling
 
     def cut_here(self) -> None:
         """Whatever it waits for, what it holds is given away at once."""
@@ -152,22 +150,17 @@ class _Reading:
         return self._unwanted or self.cut is not None
 
     def outcome(self) -> Body | Failed | Refused:
-        began = perf_counter()
-        outcome = self._outcome()
-        return outcome._replace(cost_s=self.cost_s + perf_counter() - began)
-
-    def _outcome(self) -> Body | Failed | Refused:
         whole = self._decoder.whole
         if self._wire_bytes and not self.length and not whole:
             told = self._cut_detail or "nothing of it could be decoded"
-            return Failed(kind=FailureKind.ENCODING, detail=told)
+            return Failed(kind=FailureKind.ENCODING, detail=told, cost_s=self.cost_s)
         if self._judge:
             self._hear(self._judge)
         if self._unwanted:
-            return Refused(reason=Refusal.TYPE)
+            return Refused(reason=Refusal.TYPE, cost_s=self.cost_s)
         cut = self.cut or (None if whole else FailureKind.ENCODING)
         wire_bytes = min(self._wire_bytes, self.cap)
-        return Body(self._taken_out(), wire_bytes, cut, self._cut_detail)
+        return Body(self._taken_out(), wire_bytes, cut, self._cut_detail, self.cost_s)
 
     def _taken_out(self) -> bytes:
         """All of it, within the cap; it is not held twice for longer than that takes."""

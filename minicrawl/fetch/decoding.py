@@ -283,19 +283,25 @@ class Decoder:
 
     def slices(self, chunk: bytes) -> Iterator[bytes]:
         """What a chunk of the body adds, slice by slice; in all, no more than the limit."""
+        return self._decoded(chunk) if self._layers else iter((self._within_limit(chunk),))
+
+    def _decoded(self, chunk: bytes) -> Iterator[bytes]:
         slices: Iterable[bytes] = self._sent(chunk)
         for layer in self._layers:
             slices = layer.decode(slices, lambda: self._sent_bytes)
         for piece in slices:
-            given = piece[: self._room]
-            self._room -= len(given)
-            yield given
+            yield self._within_limit(piece)
             if not self._room:
                 return
 
+    def _within_limit(self, piece: bytes) -> bytes:
+        given = piece[: self._room]
+        self._room -= len(given)
+        return given
+
     def _sent(self, chunk: bytes) -> Iterator[bytes]:
         """Counted as it is used, so that it does not matter in which pieces it came."""
-        for part in _cut_up(chunk, _TAKEN if self._layers else len(chunk) or 1):
+        for part in _cut_up(chunk, _TAKEN):
             self._sent_bytes += len(part)
             yield part
 
@@ -309,18 +315,18 @@ class Decoder:
         return all(it.layer.ended and not it.layer.broken for it in self._layers)
 
     @property
-    def broken(self) -> bool:
-        """A layer met what is not of its coding: nothing more will come."""
-        return any(it.layer.broken for it in self._layers)
+    def is_over(self) -> bool:
+        """A layer swells, or met what is not of its coding: nothing more will come."""
+        return any(it.swollen or it.layer.broken for it in self._layers)
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """A layer has given all that the limit lets it."""
         return any(it.full for it in self._layers)
 
     @property
     def swelling(self) -> str:
-        """Which bound a layer has passed, in words; nothing more will come."""
+        """Which bound a layer has passed, in words."""
         for it in self._layers:
             if it.swollen:
                 return (

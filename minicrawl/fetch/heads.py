@@ -65,11 +65,18 @@ def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
     values: dict[str, list[str]] = {}
     for name, value in fields:
         values.setdefault(name.lower(), []).append(value if value.isascii() else _text(value))
-    joined = {name: _joined(name, given) for name, given in values.items()}
+    joined = {
+        name: given[0] if _is_short(given) else _joined(name, given)
+        for name, given in values.items()
+    }
     for name in _VALIDATORS.intersection(joined):
         if len(joined[name]) > MOST_CHARACTERS:
             del joined[name]
     return joined
+
+
+def _is_short(values: list[str]) -> bool:
+    return len(values) == 1 and len(values[0]) <= MOST_CHARACTERS
 
 
 def _joined(name: str, values: list[str]) -> str:
@@ -98,7 +105,9 @@ def says(headers: dict[str, str], name: str, word: str) -> bool:
 
 def transfer_codings(headers: Mapping[str, str]) -> list[str]:
     """What was done to the body on its way, in that order, but for the chunks."""
-    names = map(str.strip, headers.get("transfer-encoding", "").lower().split(","))
+    if "transfer-encoding" not in headers:
+        return []
+    names = map(str.strip, headers["transfer-encoding"].lower().split(","))
     return [name for name in names if name not in ("", "chunked", "identity")]
 
 

@@ -22,7 +22,10 @@ class Growing(Protocol):
 
 
 class Breath:
-    """The time that bodies have taken in this turn of the loop, and all that is held."""
+    """The time that bodies have taken since the loop had a turn for them, and all that is held.
+
+    It has one when they have taken enough: one for each body would be many turns for nothing.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -38,9 +41,10 @@ class Breath:
 
     def spend(self, seconds: float) -> None:
         """Something was done with a body for so long."""
-        if not self._spent_s:
+        before_s = self._spent_s
+        self._spent_s = spent_s = before_s + seconds
+        if before_s <= _BREATH_S < spent_s:
             asyncio.get_running_loop().call_soon(self._begin_anew)
-        self._spent_s += seconds
 
     def hold(self, body: Growing, size: int) -> None:
         """A body has grown so much."""

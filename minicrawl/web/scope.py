@@ -65,8 +65,8 @@ def _domain(name: str) -> str:
 
 
 def _on_a_host(seeds: Iterable[str]) -> Reach:
-    servers = {_server(url) for url in seeds}
-    return lambda url: _server(url) in servers
+    origins = {name for url in seeds for name in _origins(_server(url))}
+    return lambda url: origin(url) in origins
 
 
 def _below_a_folder(seeds: Iterable[str]) -> Reach:
@@ -92,6 +92,13 @@ def _folder(url: str) -> str:
 def _server(url: str) -> str:
     """A canonical URL has a usual port only where it is that of the other scheme."""
     return origin(url).partition("//")[2].removesuffix(":80").removesuffix(":443")
+
+
+def _origins(server: str) -> tuple[str, ...]:
+    """All that are on one server."""
+    if ":" in server.rpartition("]")[2]:
+        return f"http://{server}", f"https://{server}"
+    return f"http://{server}", f"https://{server}", f"http://{server}:443", f"https://{server}:80"
 
 
 REACHES: dict[str, Callable[[Iterable[str]], Reach]] = {

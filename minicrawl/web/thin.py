@@ -31,8 +31,11 @@ _TEXT = re.compile(
     r"|[a-z!/?][^>]*+(?:>|\Z)|))*+([^<]{0,1000}+)",
     re.IGNORECASE | re.ASCII,
 )
-_PROSE = re.compile(r"<(?:p|li|td|dd|a|h[1-6])(?:\s[^<>]*+)?+>\s*+([^<\s][^<]{8,400}+)")
-_PROSE_READ = 100_000  # characters
+# No script or style goes on for long without one of these signs, and no entity.
+_PROSE = re.compile(r">\s*+([^<>{};=\s][^<>{};=]{11,400}+)<")
+_SMALL = 2000  # characters of a page of which all may be needed
+_PROSE_READ = 16_000
+_PROSE_ENOUGH = ENOUGH * 3 // 2  # runs of blanks are counted as they are
 _AT_FIRST, _MORE = 1000, 4  # characters in which there may be enough, and times as many
 _BODY = "<body"
 
@@ -79,11 +82,13 @@ def _is_heading_of_error(heading: str) -> bool:
 
 
 def _has_prose(text: str, start: int) -> bool:
-    """Whether a few paragraphs and links say enough: most pages need no closer look."""
-    found = 0
-    for piece in _PROSE.finditer(text, start, start + _PROSE_READ):
+    """Whether there is text enough in the middle: most pages need no closer look."""
+    if len(text) - start < _SMALL:
+        return False
+    found, middle = 0, (start + len(text)) // 2
+    for piece in _PROSE.finditer(text, middle, middle + _PROSE_READ):
         found += len(piece[1])
-        if found >= 2 * ENOUGH:
+        if found >= _PROSE_ENOUGH:
             return True
     return False
 

@@ -46,7 +46,7 @@ def test_what_was_coded_comes_back_however_it_is_cut(coding: str, step: int) -> 
     decoder = Decoder(codings(coding), LIMIT)
     assert fed(decoder, CODERS[coding](PAGE), step) == PAGE
     assert decoder.whole
-    assert not decoder.broken
+    assert not decoder.is_over
 
 
 @pytest.mark.parametrize("coding", sorted(set(CODERS) - {"identity", ""}))
@@ -71,7 +71,8 @@ def test_a_stream_that_breaks_off_gives_what_came_before(coding: str) -> None:
 def test_what_is_not_of_the_coding_is_broken_and_gives_nothing(coding: str) -> None:
     decoder = Decoder(codings(coding), LIMIT)
     assert fed(decoder, PAGE) == b""
-    assert decoder.broken
+    assert decoder.is_over
+    assert not decoder.swelling
     assert decoder.decode(CODERS[coding](PAGE)) == b""
 
 
@@ -81,7 +82,8 @@ def test_a_deflate_stream_that_breaks_gives_what_came_before(step: int) -> None:
     coded[-8] ^= 1  # its checksum
     decoder = Decoder(codings("gzip"), LIMIT)
     assert fed(decoder, bytes(coded), step) == PAGE
-    assert decoder.broken
+    assert decoder.is_over
+    assert not decoder.swelling
     assert not decoder.whole
 
 
@@ -90,7 +92,8 @@ def test_a_brotli_stream_that_breaks_gives_nearly_all_that_came_before() -> None
     begun = fed(decoder, brotli.compress(PAGE) + b"junk")
     assert PAGE.startswith(begun)
     assert len(begun) > 0.9 * len(PAGE)
-    assert decoder.broken
+    assert decoder.is_over
+    assert not decoder.swelling
 
 
 def test_what_is_saved_of_a_broken_stream_is_within_the_limit() -> None:
@@ -150,7 +153,8 @@ def test_a_zstd_window_beyond_what_servers_may_ask_for_is_broken() -> None:
     stream = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
     decoder = Decoder(codings("zstd"), LIMIT)
     assert fed(decoder, stream.compress(bytes(40_000_000)) + stream.flush()) == b""
-    assert decoder.broken
+    assert decoder.is_over
+    assert not decoder.swelling
 
 
 @given(
@@ -193,7 +197,8 @@ def test_a_brotli_window_that_takes_too_long_to_fill_is_broken(
     for coded in (bomb, brotli.compress(PAGE, lgwin=24), brotli.compress(PAGE, lgwin=23)):
         decoder = Decoder(codings("br"), LIMIT)
         assert fed(decoder, coded) == b""
-        assert decoder.broken
+        assert decoder.is_over
+        assert not decoder.swelling
 
 
 @pytest.mark.parametrize("bits", range(10, 23))

@@ -238,7 +238,7 @@ def longest_slice_s(codings: list[str], coded: bytes) -> float:
             piece = next(slices, None)
             longest_s = max(longest_s, time.thread_time() - began)
             given += len(piece or b"")
-        if decoder.swelling or decoder.broken:
+        if decoder.is_over:
             break
     assert given <= FLOOR_BYTES + FACTOR * len(coded)
     return longest_s
