@@ -53,6 +53,7 @@ class Allowances:
         self._hosts, self._sites = Purses(limits.host_pages), Purses(limits.site_pages)
         self._addresses = Purses(limits.site_pages)
         self._site_of, self._address_of = array("I"), array("I")
+        self._is_address = array("B")
         self._site_ids = Slots()
         self._address_ids: dict[str, int] = {}
         self._networks: list[str] = []
@@ -143,18 +144,31 @@ class Allowances:
             return
         hosts = np.frombuffer(self._host_of, dtype=np.uint32)[links]
         away = hosts != givers
-        sites, own = self._sites_of(hosts), self._sites_of(givers)
+        self._grow()
         add(self._hosts.earned, hosts[away], atoms[away])
-        strange = sites != own
-        add(self._sites.earned, sites[strange], atoms[strange])
+        strange = self._are_strange(hosts, givers)
+        sites = np.frombuffer(self._site_of, dtype=np.uint32)[hosts]
+        counted = strange & (sites != _UNKNOWN)
+        add(self._sites.earned, sites[counted], atoms[counted])
         self._note_strangers(hosts[strange], links[strange], atoms[strange])
         address_of = np.frombuffer(self._address_of, dtype=np.uint32)
         places = address_of[hosts]
         far = strange & (places != _UNKNOWN) & (places != address_of[givers])
         add(self._addresses.earned, places[far], atoms[far])
 
+    def _are_strange(
+        self, hosts: NDArray[np.uint32], givers: NDArray[np.uint32]
+    ) -> NDArray[np.bool_]:
+        """Whether they are of different sites: no list is needed to tell addresses from names."""
+        is_address = np.frombuffer(self._is_address, dtype=np.uint8)
+        strange: NDArray[np.bool_] = is_address[hosts] != is_address[givers]
+        alike = ~strange
+        if alike.any():
+            strange[alike] = self._sites_of(hosts[alike]) != self._sites_of(givers[alike])
+        return strange
+
     def _sites_of(self, hosts: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        self._site(int(hosts.max()))
+        self._grow()
         found = np.frombuffer(self._site_of, dtype=np.uint32)[hosts]
         unknown = np.unique(hosts[found == _UNKNOWN])
         if not len(unknown):
@@ -172,7 +186,7 @@ class Allowances:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """What other sites gave to these pages, and to their hosts."""
         self._count_gifts()
-        self._site(len(self._origins) - 1)
+        self._grow()
         hosts = np.frombuffer(self._host_of, dtype=np.uint32)[pages]
         to_hosts = np.frombuffer(self._from_strangers, dtype=np.int64)[hosts]
         return self._received.of(pages), to_hosts
@@ -268,6 +282,7 @@ class Allowances:
         if number == _UNKNOWN:
             name = site(self._name(host))
             number = self._site_of[host] = self._number(hash(name) & _CODE)
+            self._sites.earned[number] += self._from_strangers[host]
         return number
 
     def _name(self, host: int) -> str:
@@ -275,11 +290,15 @@ class Allowances:
 
     def _grow(self) -> None:
         """As many hosts as are known by now."""
-        more = len(self._origins) - len(self._site_of)
+        known = len(self._site_of)
+        more = len(self._origins) - known
+        if not more:
+            return
         self._site_of.extend(repeat(_UNKNOWN, more))
         self._address_of.extend(repeat(_UNKNOWN, more))
         self._from_strangers.extend(repeat(0, more))
         self._hosts.grow(more)
+        self._is_address.extend(is_address(self._name(host)) for host in range(known, known + more))
 
     def _number(self, code: int) -> int:
         """Two sites whose hashes look alike share what they may have."""

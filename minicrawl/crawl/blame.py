@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Generator
 from mmap import mmap
 from tempfile import TemporaryFile
-from typing import Any, Generic, TypeVar
+from types import coroutine
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -56,31 +57,23 @@ class SharedMark(Mark):
 
 async def marked(mark: Mark, question: int, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """The work that is begun, with the mark set while it has the processor."""
-    return await _Steps(mark, question, begin())
+    return await _marked(mark, question, begin())
 
 
-class _Steps(Generic[T]):
-    def __init__(self, mark: Mark, question: int, work: Coroutine[Any, Any, T]) -> None:
-        self._mark, self._question, self._work = mark, question, work
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        value: Any = None
-        error: BaseException | None = None
-        while True:
-            try:
-                waits_for = self._step(value, error)
-            except StopIteration as end:
-                answer: T = end.value
-                return answer
-            value = error = None
-            try:
-                value = yield waits_for
-            except BaseException as thrown:
-                error = thrown
-
-    def _step(self, value: Any, error: BaseException | None) -> Any:
-        self._mark.question = self._question
+@coroutine
+def _marked(mark: Mark, question: int, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    step: Callable[[Any], Any] = work.send
+    value: Any = None
+    while True:
+        mark.question = question
         try:
-            return self._work.send(value) if error is None else self._work.throw(error)
+            waits_for = step(value)
+        except StopIteration as end:
+            answer: T = end.value
+            return answer
         finally:
-            self._mark.question = 0
+            mark.question = 0
+        try:
+            step, value = work.send, (yield waits_for)
+        except BaseException as thrown:
+            step, value = work.throw, thrown

@@ -63,7 +63,7 @@ class FairShare:
         return self._pause_s(host, cost_s - self._free_s * UNASKED, now)
 
     def _pause_s(self, host: str, excess_s: float, now: float) -> float:
-        if excess_s <= 0 or len(self._means.keys() | {host}) == 1:
+        if excess_s <= 0 or len(self._means) == (host in self._means):
             return 0.0
         self._expensive[host] = now
         self._expensive.move_to_end(host)

@@ -44,6 +44,8 @@ MOST_STEPS = 10 * STEPS_A_BATCH
 URLS_A_BATCH = 20_000
 MOST_URLS = 10 * URLS_A_BATCH
 """The same for new URLs, of which a page may bring ten thousand."""
+MANY_URLS, MANY_CHARS = URLS_A_BATCH // 5, 400_000
+"""Where so many URLs wait, or such long ones, who brings more than a page of them waits as well."""
 CHANGES_A_CHECKPOINT = 500_000
 MOST_CHANGES = 2_000_000
 """Beyond that the moment in which they are copied would be felt."""
@@ -72,6 +74,7 @@ class Keeper:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._foresight = Foresight(store.path)
         self._full = asyncio.Event()
+        self._taken = asyncio.Event()
         self._finishing = False
         self.has_room = True
         self.counters = tables.counters(store.connection)
@@ -280,6 +283,17 @@ class Keeper:
         few = len(self._open.steps) < MOST_STEPS and len(self._open.urls) < MOST_URLS
         return self.has_room and few
 
+    async def caught_up(self) -> None:
+        """Until not many new URLs wait to be written: they are in memory."""
+        while self._has_many_urls():
+            self._full.set()
+            self._taken.clear()
+            await self._taken.wait()
+
+    def _has_many_urls(self) -> bool:
+        urls = self._open.urls
+        return len(urls) >= MANY_URLS or sum(len(row.path) for row in urls) >= MANY_CHARS
+
     def finish(self) -> None:
         """Nothing more will happen: make it all safe."""
         self._finishing = True
@@ -292,6 +306,7 @@ class Keeper:
         if not self._open and not due:
             return
         self._closed, self._open = self._open, Batch()
+        self._taken.set()
         if checkpoint:
             self.counters[tables.GATHERED] = gathered(self.frontier)
         tally = self.frontier.tally() | {tables.FETCHES: self._fetches}

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from time import perf_counter, thread_time
+from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
 from minicrawl.config import Settings
@@ -307,25 +307,28 @@ class Crawler:
                 if self._places.resume_one():
                     continue
                 return None
-            began = thread_time()
+            began = perf_counter()
             aside = self._aside(lease, now)
             if aside is not None:
                 self._settle_unasked(lease, aside, now, began)
             elif self._must_wait(lease, now):
                 self._leasing.give_back(lease)
             else:
-                return self._turn_of(lease, now, thread_time() - began)
+                return self._turn_of(lease, now, perf_counter() - began)
             if perf_counter() >= until:
                 break
         self._news.set()
         return None
 
     def _must_wait(self, lease: Lease, now: float) -> bool:
-        """Whether the host may not be asked now; it is resumed when it may."""
+        """Whether the host, of which earlier runs are recalled, may not be asked now.
+
+        It is resumed when it may.
+        """
         host = lease.host
-        if host in self._learning or not self.hosts.has_room(host, now, self._rank(lease)):
+        if host in self._learning or not self.hosts.has_room(host, now, lambda: self._rank(lease)):
             return True
-        if not self._is_due(host, now):
+        if not self.hosts.may_be_asked(host, now):
             self.hosts.resume_when_ready(host, now)
             return True
         return not (self.hosts.answers(host) or self._places.has_room_for_silent(host))
@@ -347,11 +350,6 @@ class Crawler:
         self._leasing.grant(lease)
         self.hosts.begin(host, now)
         return self._visit(lease, place, cost_s)
-
-    def _is_due(self, host: int, now: float) -> bool:
-        """What is known of it from earlier runs may tell us to wait."""
-        self._manners.are_known(host)
-        return self.hosts.may_be_asked(host, now)
 
     def _aside(self, lease: Lease, now: float) -> Aside | None:
         """How the turn ends if the page is not asked for."""
@@ -378,7 +376,7 @@ class Crawler:
     def _settle_unasked(self, lease: Lease, aside: Aside, now: float, began: float) -> None:
         """No request for this page: the host may be asked for another one at once."""
         self._end_unasked(lease, aside, now)
-        self.hosts.charge_unasked(lease.host, thread_time() - began, now)
+        self.hosts.charge_unasked(lease.host, perf_counter() - began, now)
         self.hosts.resume_when_ready(lease.host, now)
 
     def _end_unasked(self, lease: Lease, aside: Aside, now: float) -> None:
@@ -420,7 +418,7 @@ class Crawler:
         try:
             if not await self._locate(host) or self._manners.are_known(host):
                 return
-            if self.hosts.has_room(host, self._clock.now(), rank):
+            if self.hosts.has_room(host, self._clock.now(), lambda: rank):
                 await self._manners.learn(host, self._tell, self._introduce)
         finally:
             self._learners.discard(turn)
@@ -437,13 +435,18 @@ class Crawler:
             self._traps.located(host, address)
         return True
 
-    async def _introduce(self, pages: tuple[str, ...], depth: int, originals: Originals) -> None:
-        """Pages of a sitemap."""
+    async def _introduce(self, pages: tuple[str, ...], depth: int, originals: Originals) -> float:
+        """Pages of a sitemap; what it has cost."""
+        cost_s = 0.0
         for start in range(0, len(pages), LINKS_AT_ONCE):
             block = pages[start : start + LINKS_AT_ONCE]
+            await self._keeper.caught_up()
             foreseen = await self._keeper.foresee(block)
+            began = perf_counter()
             self._settler.introduce(block, depth, originals, foreseen)
+            cost_s += perf_counter() - began
             await asyncio.sleep(0)
+        return cost_s
 
     async def _visit(self, lease: Lease, place: Place, cost_s: float) -> None:
         """The turn of a page, whose leasing has cost so much."""
@@ -454,7 +457,7 @@ class Crawler:
             visit = await self._ask(lease, place)
             cost_s += _cost_s(visit.fetched)
             if visit.is_large:
-                finished = await self._one_by_one(host, lambda: self._finish_large(lease, visit))
+                finished = await self._one_by_one(host, lambda: self._finish(lease, visit))
             else:
                 finished = await self._finish(lease, visit)
             is_page, finish_s = finished
@@ -468,20 +471,20 @@ class Crawler:
     async def _one_by_one(
         self, host: int, work: Callable[[], Coroutine[None, None, Timed[T]]]
     ) -> Timed[T]:
-        """Work that is much for one page: of all hosts the one that has cost least is next."""
+        """Work that is much for one page: of all hosts the one that has cost least is next.
+
+        The host is asked for nothing meanwhile: what waits is held in memory.
+        """
         name = self.hosts[host].pace.name
-        with self._manners.guests.reading():
-            async with self._much_to_do.held_for(name):
-                done = await work()
+        self.hosts.begin_reading(host)
+        try:
+            with self._manners.guests.reading():
+                async with self._much_to_do.held_for(name):
+                    done = await work()
+        finally:
+            self.hosts.end_reading(host, self._clock.now())
         self._much_to_do.charge(name, done.cost_s)
         return done
-
-    async def _finish_large(self, lease: Lease, visit: Visit) -> Timed[bool]:
-        """Its host is asked for nothing meanwhile."""
-        try:
-            return await self._finish(lease, visit)
-        finally:
-            self.hosts.end_reading(lease.host, self._clock.now())
 
     async def _finish(self, lease: Lease, visit: Visit) -> Timed[bool]:
         """Read what came and settle it; whether it was a page."""
@@ -507,10 +510,10 @@ class Crawler:
     ) -> Timed[None]:
         page = lease.page
         links = _NO_LINKS if reading is None else await self._find_links(page, reading)
-        began = thread_time()
+        began = perf_counter()
         self._tries[page] = self._tries.get(page, 0) + _is_a_try(fetched)
         self._settle(lease, fetched, reading, links)
-        return Timed(None, links.cost_s + thread_time() - began)
+        return Timed(None, links.cost_s + perf_counter() - began)
 
     async def _find_links(self, page: int, reading: Reading) -> Links:
         """The pages that it links to; of very many some are found while others have their turn."""
@@ -522,10 +525,11 @@ class Crawler:
         depth, cost_s = self._frontier.depth[page] + 1, 0.0
         for start in range(0, len(urls), LINKS_AT_ONCE):
             block = urls[start : start + LINKS_AT_ONCE]
+            await self._keeper.caught_up()
             foreseen = await self._keeper.foresee(block)
-            began = thread_time()
+            began = perf_counter()
             meeting = self._settler.introduce(block, depth, reading.originals, foreseen)
-            cost_s += thread_time() - began
+            cost_s += perf_counter() - began
             found.update(zip(block, meeting.pages, strict=True))
             introduced += [row.id for row in meeting.urls]
             await asyncio.sleep(0)
@@ -535,10 +539,7 @@ class Crawler:
         """The host is free again before the page is read, which may take a while."""
         host = lease.host
         try:
-            visit = await self._answer(lease, place)
-            if visit.is_large:
-                self.hosts.begin_reading(host)
-            return visit
+            return await self._answer(lease, place)
         finally:
             self._places.leave(place)
             self.hosts.end(host, self._clock.now())

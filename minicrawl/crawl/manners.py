@@ -44,8 +44,8 @@ from minicrawl.web.headers import LONGEST_WAIT_S
 from minicrawl.web.robots import Rules
 from minicrawl.web.urls import canonical, origin
 
-MOST_PATTERNS = 300_000
-"""Of rules that are in memory, in all some 30 MB; those of other hosts are in the store alone."""
+MOST_PATTERNS = 40_000
+"""Of rules that are in memory, in all some 12 MB; those of other hosts are in the store alone."""
 _MANY_PATTERNS = 100  # of one host
 MOST_RECALLED_AT_ONCE = 32 * 1024
 """Characters of rules that are read while others wait."""

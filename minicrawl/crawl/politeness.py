@@ -22,7 +22,7 @@ from itertools import count
 from math import inf
 
 from minicrawl.config import Politeness, Settings
-from minicrawl.crawl.fairness import FairShare
+from minicrawl.crawl.fairness import FREE_S, UNASKED, FairShare
 from minicrawl.fetch.rules import parse_rule
 from minicrawl.model import Failed, FailureKind, Fetched, Page, State
 from minicrawl.web import urls
@@ -212,7 +212,7 @@ class Hosts:
         if kind not in _NO_ANSWER:
             self[host].pace.answers = kind not in _SILENCE
 
-    def has_room(self, host: int, now: float, rank: Rank = FIRST) -> bool:
+    def has_room(self, host: int, now: float, rank: Callable[[], Rank] = lambda: FIRST) -> bool:
         """Whether its address takes one more request; if not, the host is told when it does."""
         name = self[host].address
         if name is None:
@@ -220,7 +220,7 @@ class Hosts:
         address = self._address(name, now)
         if address.in_use < self._politeness.per_address and address.free_at <= now:
             return True
-        address.wait(host, rank, next(self._numbers))
+        address.wait(host, rank(), next(self._numbers))
         self._set_alarm(name, address, now)
         return False
 
@@ -295,8 +295,9 @@ class Hosts:
 
     def charge_unasked(self, host: int, cost_s: float, now: float) -> None:
         """A page of it that was settled without a request has cost so much."""
-        pace = self[host].pace
-        self._delay(pace, self._fair.pause_unasked_s(pace.name, cost_s, now), now)
+        if cost_s > FREE_S * UNASKED:
+            pace = self[host].pace
+            self._delay(pace, self._fair.pause_unasked_s(pace.name, cost_s, now), now)
 
     def _delay(self, pace: Pace, pause_s: float, now: float) -> None:
         if pause_s:

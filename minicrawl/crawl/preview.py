@@ -136,5 +136,6 @@ class Rehearsal:
         return FirstPage(url, self._frontier.ledger.cash(page) / UNIT, refusal)
 
 
-async def _no_sitemaps(_pages: tuple[str, ...], _depth: int, _originals: Originals) -> None:
+async def _no_sitemaps(_pages: tuple[str, ...], _depth: int, _originals: Originals) -> float:
     """None is read."""
+    return 0.0

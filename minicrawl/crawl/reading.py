@@ -23,7 +23,7 @@ from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from tempfile import TemporaryFile
-from time import process_time, thread_time
+from time import perf_counter, process_time
 from typing import IO, Any, BinaryIO, TypeVar
 
 from minicrawl.crawl.fairness import FairLock
@@ -37,10 +37,14 @@ from minicrawl.web.urls import host
 
 T = TypeVar("T")
 
-SMALL = 256 * 1024
+SMALL = 128 * 1024
 """Bytes that are read in some milliseconds, whatever they are."""
+SMALL_IN_A_WORKER = 2 * SMALL
+"""Nobody but the worker itself waits for these."""
 _QUICK = 32 * 1024
-"""Bytes that are read in a few; of larger bodies one is read in each turn of the loop."""
+"""Bytes that are read in a few. Larger bodies are read one at a time."""
+_BREATH_S = 0.01
+"""After so much reading of them the loop has a turn."""
 _ROBOTS_WEIGHT = 8
 """Rules take so much longer than other bytes."""
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -71,6 +75,7 @@ class Reader:
         self._small = small
         self._other = OtherProcess(longest_s)
         self._not_quick = FairLock()
+        self._since_turn_s = 0.0
 
     def is_large(self, page: Page, want: Want = Want.PAGE) -> bool:
         """Whether it is read in the other process."""
@@ -118,7 +123,10 @@ class Reader:
         async with self._not_quick.held_for(name):
             done = _timed(task, body)
             self._not_quick.charge(name, done.cost_s)
-            await asyncio.sleep(0)
+            self._since_turn_s += done.cost_s
+            if self._since_turn_s > _BREATH_S:
+                self._since_turn_s = 0.0
+                await asyncio.sleep(0)
         return done
 
     async def _elsewhere(
@@ -137,14 +145,14 @@ class Reader:
 
 def _timed(task: Callable[..., T], body: bytes) -> Timed[T | Failed]:
     """A mistake of ours costs the page, and not the crawl."""
-    began = thread_time()
+    began = perf_counter()
     answer: T | Failed
     try:
         answer = task(body)
     except Exception as mistake:
         detail = f"the reader made a mistake: {mistake!r}"[:_SHOWN]
         answer = Failed(kind=FailureKind.LOST, detail=detail)
-    return Timed(answer, thread_time() - began)
+    return Timed(answer, perf_counter() - began)
 
 
 def aside(body: bytes) -> IO[bytes]:

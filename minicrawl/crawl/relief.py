@@ -5,6 +5,9 @@ Law: nobody is relieved who has time to spare: a worker that waits for the web d
 share   the part of a worker's pages that are done here
 """
 
+from collections.abc import Callable
+from time import process_time
+
 LOOK_EVERY_S = 0.1
 BUSY = 0.5
 """Of the time on a processor: so much has nobody who waits for the web."""
@@ -14,17 +17,18 @@ _STEP, _MOST = 0.05, 0.5
 class Relief:
     """Of one worker."""
 
-    def __init__(self) -> None:
+    def __init__(self, here_s: Callable[[], float] = process_time) -> None:
+        self._here_s = here_s
         self._share = self._owed = 0.0
         self._looked = (0.0, 0.0, 0.0)
 
-    def is_due(self, now: float, here_s: float, there_s: float) -> bool:
+    def is_due(self, now: float, there_s: float) -> bool:
         """Whether the next page is done here.
 
-        Told are the time that passes, and what this process and the worker had of a processor.
+        Told are the time that passes, and what the worker has had of a processor.
         """
         if now - self._looked[0] >= LOOK_EVERY_S:
-            self._look(now, here_s, there_s)
+            self._look(now, self._here_s(), there_s)
         self._owed += self._share
         if self._owed < 1:
             return False

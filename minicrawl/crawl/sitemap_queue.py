@@ -28,8 +28,8 @@ from minicrawl.web.sitemaps import Sitemap
 from minicrawl.web.urls import canonical, origin
 from minicrawl.web.urls import host as name_of
 
-Introduce = Callable[[tuple[str, ...], int, Originals], Awaitable[None]]
-"""Pages become known at this depth."""
+Introduce = Callable[[tuple[str, ...], int, Originals], Awaitable[float]]
+"""Pages become known at this depth; the answer is what that cost."""
 
 
 class Asker(Protocol):
@@ -139,7 +139,9 @@ class SitemapQueue:
         named.add(listed.sitemaps)
         for host, pages in self._by_host(listed.pages).items():
             if self._may_list(by, url, host):
-                await introduce(tuple(pages), self._depth(by, named, host), listed.originals)
+                depth = self._depth(by, named, host)
+                cost_s = await introduce(tuple(pages), depth, listed.originals)
+                self._asker.charge(url, cost_s)
 
     def _by_host(self, pages: Iterable[str]) -> dict[str, list[str]]:
         """The pages by their origins."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from minicrawl import ports
 from minicrawl.config import Network, Politeness, Settings
-from minicrawl.crawl.reading import Reader
+from minicrawl.crawl.reading import SMALL, Reader
 from minicrawl.fetch.fetcher import Fetcher
 from minicrawl.fetch.resolving import HostAndPort
 from minicrawl.model import Failed, Fetched, Page, Refused, Request
@@ -46,9 +46,9 @@ class Charge:
             max_reading_s=settings.limits.max_reading_s,
         )
 
-    def reader(self) -> Reader:
+    def reader(self, small: int = SMALL) -> Reader:
         """One that reads what is wanted."""
-        return Reader(self.wishes, self.max_reading_s)
+        return Reader(self.wishes, self.max_reading_s, small)
 
 
 class Visitor:
@@ -85,9 +85,9 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(charge: Charge) -> AsyncIterator[Visitor]:
-    """A visitor with connections of its own."""
-    reader = charge.reader()
+async def visiting(charge: Charge, small: int = SMALL) -> AsyncIterator[Visitor]:
+    """A visitor with connections of its own; bodies up to so many bytes are read by itself."""
+    reader = charge.reader(small)
     try:
         async with Fetcher(
             charge.network, charge.politeness, trusted_hosts=charge.trusted_hosts

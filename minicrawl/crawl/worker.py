@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, assert_never
 from minicrawl.crawl.blame import Mark, marked
 from minicrawl.crawl.line import Line, first_message
 from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
+from minicrawl.crawl.reading import SMALL_IN_A_WORKER
 from minicrawl.crawl.visiting import Charge, Visitor, visiting
 from minicrawl.model import Failed, Fetched, Page, Reading, Request
 from minicrawl.ports import Timed
@@ -108,7 +109,7 @@ class Worker:
 
 async def serve(connection: socket.socket, charge: Charge, mark: Mark) -> None:
     """Work until the other end is closed."""
-    async with visiting(charge) as visitor, asyncio.TaskGroup() as tasks:
+    async with visiting(charge, SMALL_IN_A_WORKER) as visitor, asyncio.TaskGroup() as tasks:
         worker = Worker(visitor, tasks, mark)
         await worker.line.connect(connection)
         await worker.line.ended.wait()

@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache, partial
 from itertools import cycle
-from time import perf_counter, process_time
+from time import perf_counter
 
 from minicrawl.config import Network
 from minicrawl.crawl.crew import Post, WorkerLost, WorkerProcess
@@ -136,7 +136,7 @@ class Workers:
     def _relieves(self, worker: WorkerProcess) -> bool:
         if self._suspects:
             return False
-        return worker.relief.is_due(perf_counter(), process_time(), worker.cpu_s)
+        return worker.relief.is_due(perf_counter(), worker.cpu_s)
 
     async def _visit(self, worker: WorkerProcess, request: Request) -> Visit:
         try:

@@ -268,6 +268,28 @@ def test_a_seed_at_an_address_vouches_for_that_one_and_not_for_its_network() -> 
     assert reason.startswith("198.41.0.0/24 has had 12 pages")
 
 
+def test_what_an_address_gives_is_from_strangers_and_no_list_is_needed_to_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    origins = ["http://198.41.0.4", "http://a.good.example", "http://b.good.example"]
+    books = Allowances(
+        Traps(host_pages=None, site_pages=2 * (A_HOST + 1) + 1), origins, array("I", [0, 1, 2])
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr("minicrawl.crawl.allowances.site", pytest.fail)
+        give(books, 0, [1, 2], 3 / PAGES_A_UNIT)
+        given, to_hosts = books.from_strangers(np.array((0, 1, 2)))
+    assert given.tolist() == to_hosts.tolist() == [0, given[1], given[1]]
+    assert given[1] > 0
+    books.spend(1)
+    books.spend(2)
+    give(books, 0, [1], 1 / PAGES_A_UNIT)
+    spend(books, 1, 3 + 3 + 1)  # what both were given before their site was known, and since
+    assert books.refusal(2) is None
+    spend(books, 1, 1)
+    assert books.refusal(2) is not None
+
+
 def test_what_an_earlier_run_read_was_earned_and_more_has_to_be_earned_anew() -> None:
     books = allowances()
     books.take_up([(BLOG, 50), (GOOD, 1)])

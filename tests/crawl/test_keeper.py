@@ -230,6 +230,28 @@ def test_a_full_batch_is_committed_at_once(
     in_time(work())
 
 
+@pytest.mark.parametrize(
+    ("urls", "chars"), [(keeping_module.MANY_URLS, 3), (1000, keeping_module.MANY_CHARS // 1000)]
+)
+def test_who_brings_many_urls_or_long_ones_waits_until_they_are_written(
+    keeper: Keeper, urls: int, chars: int
+) -> None:
+    async def bring() -> None:
+        bear(keeper, *(f"{A}/{number:0{chars - 1}}" for number in range(urls - 1)))
+        await keeper.caught_up()  # at once: nobody writes yet
+        bear(keeper, f"{A}/last")
+        bear(keeper, f"{A}/{'x' * chars}")
+        waiting = asyncio.create_task(keeper.caught_up())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        writing = asyncio.create_task(keeper.keep())
+        await waiting
+        keeper.finish()
+        await writing
+
+    in_time(bring())
+
+
 def test_when_many_rows_have_changed_there_is_a_checkpoint(
     keeper: Keeper, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

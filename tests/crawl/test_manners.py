@@ -474,7 +474,7 @@ def learning(
 
 
 async def learn(manners: Manners) -> None:
-    async def no_sitemap(*_: object) -> None:
+    async def no_sitemap(*_: object) -> float:
         raise AssertionError
 
     await asyncio.sleep(60)  # whatever pause the host is given, it is over

@@ -12,7 +12,7 @@ import pytest
 from minicrawl.config import Settings
 from minicrawl.crawl.blame import Mark, SharedMark
 from minicrawl.crawl.line import Line
-from minicrawl.crawl.reading import SMALL
+from minicrawl.crawl.reading import SMALL_IN_A_WORKER
 from minicrawl.crawl.visiting import Charge
 from minicrawl.crawl.worker import Visited, Wish, main, serve
 from minicrawl.model import Page, Reading, Request
@@ -20,7 +20,7 @@ from tests.fetch.wire import Answer, Then, Wire, answer, wire
 
 CHARGE = Charge.of(Settings.of(allow_private=True))
 PAGE = answer(b"<title>A</title><a href=/x>")
-LARGE = answer(b"<title>B</title>" + b"x" * SMALL)
+LARGE = answer(b"<title>B</title>" + b"x" * SMALL_IN_A_WORKER)
 SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
 
 

@@ -44,7 +44,7 @@ class Relieved(Relief):
     def __init__(self) -> None:
         self._turns = cycle((False, True))
 
-    def is_due(self, now: float, here_s: float, there_s: float) -> bool:
+    def is_due(self, now: float, there_s: float) -> bool:
         return next(self._turns)
 
 
