@@ -15,15 +15,15 @@ from minicrawl.config import Loaded, Settings
 from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
 from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listens
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.keeper import Recorder
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
-from minicrawl.crawl.preview import Preview, Rehearsal
-from minicrawl.crawl.progress import Gauge, Progress
+from minicrawl.crawl.preview import DryRun, Preview
+from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.resuming import keep, resumed
 from minicrawl.crawl.seeding import gate_for, plant
-from minicrawl.crawl.visiting import Charge
+from minicrawl.crawl.visiting import WorkerConfig
 from minicrawl.crawl.workers import going_out, workers_of
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
@@ -31,13 +31,13 @@ from minicrawl.fetch.resolving import trusted_among
 from minicrawl.fetch.tls import check_authorities
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import contradictions, prove
-from minicrawl.ports import Outside
+from minicrawl.ports import WebAccess
 from minicrawl.store import tables
 from minicrawl.store.beside import SUFFIX
 from minicrawl.store.place import place_of
 from minicrawl.store.reader import glance, reading
-from minicrawl.store.records import Terms
-from minicrawl.store.trouble import told, understood
+from minicrawl.store.records import StoreTerms
+from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, Store
 from minicrawl.web.urls import Name, name_of_seed
 
@@ -88,7 +88,7 @@ class Crawl:
         self._command = command
         self._listeners: list[Listener] = []
         self._crawler: Crawler | None = None
-        self._gauge: Gauge | None = None
+        self._gauge: ProgressMeter | None = None
         self._is_stopped = False
 
     def subscribe(self, listener: Listener) -> None:
@@ -152,12 +152,12 @@ class Crawl:
                 _opened(self._agree, copy, seeds) as keeper,
                 _network(self.settings, keeper) as (gate, outside),
             ):
-                rehearsal = Rehearsal(self.settings, keeper, outside, gate, SystemClock())
+                rehearsal = DryRun(self.settings, keeper, outside, gate, SystemClock())
                 return await rehearsal.preview(count)
 
-    async def _crawl(self, keeper: Keeper) -> Reason:
+    async def _crawl(self, keeper: Recorder) -> Reason:
         clock = SystemClock()
-        self._gauge = Gauge(keeper, clock)
+        self._gauge = ProgressMeter(keeper, clock)
         async with _network(self.settings, keeper) as (gate, outside):
             crawler = Crawler(self.settings, keeper, outside, gate, clock, self._tell)
             self._crawler = crawler
@@ -291,9 +291,9 @@ async def _opened(
     path: Path,
     seeds: Iterable[Name],
     tell: Listener = nobody_listens,
-) -> AsyncIterator[Keeper]:
+) -> AsyncIterator[Recorder]:
     """The store with the seeds in it; made if it is not there."""
-    with closing(Store.open(path)) as store, told(path, SAFE):
+    with closing(Store.open(path)) as store, translating_sqlite_errors(path, SAFE):
         settings = agree(store)
         with closing(glance(path)) as connection, closing(keeper_of(store, connection)) as keeper:
             await plant(keeper, seeds, settings.order.endowment, tell)
@@ -303,11 +303,11 @@ async def _opened(
         store.compact()
 
 
-def keeper_of(store: Store, connection: tables.Connection) -> Keeper:
+def keeper_of(store: Store, connection: tables.Connection) -> Recorder:
     """All that the store knows, if that makes sense."""
-    with understood(store.path):
-        terms = tables.terms(store.connection) or Terms()
-        keeper = Keeper(store, connection, partial(Frontier.load, store.connection, terms))
+    with reporting_damage(store.path):
+        terms = tables.terms(store.connection) or StoreTerms()
+        keeper = Recorder(store, connection, partial(Frontier.load, store.connection, terms))
         prove(keeper.frontier, store.connection)
         if store.was_cut_off:
             for contradiction in contradictions(keeper.frontier, store.connection):
@@ -315,9 +315,9 @@ def keeper_of(store: Store, connection: tables.Connection) -> Keeper:
         return keeper
 
 
-def _terms(settings: Settings) -> Terms:
+def _terms(settings: Settings) -> StoreTerms:
     order, storing = settings.order, settings.storing
-    return Terms(
+    return StoreTerms(
         window=order.window,
         width=order.width,
         links=storing.links,
@@ -329,8 +329,10 @@ def _terms(settings: Settings) -> Terms:
 
 
 @asynccontextmanager
-async def _network(settings: Settings, keeper: Keeper) -> AsyncIterator[tuple[Gate, Outside]]:
+async def _network(
+    settings: Settings, keeper: Recorder
+) -> AsyncIterator[tuple[ScopeGate, WebAccess]]:
     """What may be asked for, and who asks. The user vouches for seeds that are addresses."""
-    charge = Charge.of(settings, trusted_among(keeper.seeds()))
+    charge = WorkerConfig.of(settings, trusted_among(keeper.seeds()))
     async with going_out(charge, workers_of(settings.network)) as outside:
         yield gate_for(keeper, settings.scope), outside

@@ -67,7 +67,7 @@ class Refusal(StrEnum):
     ALLOWANCE = "allowance"  # its host or site has had as many pages as it has earned
 
 
-class Page(NamedTuple):
+class Response(NamedTuple):
     """An answer with a body that counts. `body` is decoded; `cut` is what kept the rest from us:
     the cap, the deadline, or whatever would be the failure if nothing had come; `cut_detail` says
     it in words where the kind alone does not tell. `cost_s` is the processor time that it took.
@@ -123,14 +123,14 @@ class Failed(NamedTuple):
     cost_s: float = 0.0  # of what was read of a body
 
 
-Fetched = Page | Moved | Unchanged | Refused | Failed
+FetchResult = Response | Moved | Unchanged | Refused | Failed
 
 
 Originals = tuple[tuple[str, str], ...]
 """Canonical URLs, each with the one that was written where that had marks of a visit as well."""
 
 
-class Reading(NamedTuple):
+class ParsedPage(NamedTuple):
     """What a page says. `links` holds each target once, in the order of the page.
 
     A link is a canonical URL. Links marked nofollow are not among them, nor is the page itself.

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from minicrawl.model import Failed, Fetched, Page, Reading, Refused, Request
+from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response
 from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
 
@@ -18,10 +18,10 @@ class Timed(NamedTuple, Generic[T_co]):
     cost_s: float = 0.0
 
 
-class Fetcher(Protocol):
+class FetcherPort(Protocol):
     """Asks for one URL and answers with a value, never an exception."""
 
-    async def fetch(self, request: Request) -> Fetched:
+    async def fetch(self, request: Request) -> FetchResult:
         """What came of it."""
 
     async def locate(self, url: str) -> str | Refused | Failed:
@@ -32,20 +32,20 @@ class Fetcher(Protocol):
 class Visit:
     """What came of asking for a page, without its body: whoever reads it has it."""
 
-    fetched: Fetched
-    read: Callable[[], Awaitable[Timed[Reading | Sitemap | Failed]]] | None = None
+    fetched: FetchResult
+    read: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]] | None = None
     """What the page says, once; a failure if it was too much. None where there is no page."""
     is_large: bool = False
     """Reading it takes longer than its host should be kept waiting."""
 
 
-class Outside(Fetcher, Protocol):
+class WebAccess(FetcherPort, Protocol):
     """Fetches pages and reads them, wherever that is done."""
 
     async def visit(self, request: Request) -> Visit:
         """Ask for a page or a sitemap; the host is free again when this answers."""
 
-    async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
+    async def rules(self, page: Response, url: str) -> Timed[Rules | Failed]:
         """What the robots.txt at this URL says to us; a failure if it was too much."""
 
     async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:

@@ -98,7 +98,7 @@ class Slots:
         self._some_wait = False
 
 
-class Rows:
+class DenseRows:
     """page -> the row that was given to it, dense and in the order of the asking."""
 
     def __init__(self) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from minicrawl.frontier.gathering import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
-from minicrawl.store.records import Batch, DocumentRow, FetchRow, StepRow, Terms, UrlRow
+from minicrawl.store.records import Batch, DocumentRow, FetchRow, StepRow, StoreTerms, UrlRow
 from minicrawl.store.writer import Store
 
 NOON = 1_800_000_000.0
@@ -20,9 +20,9 @@ NOON = 1_800_000_000.0
 class HandCrawl:
     """What happens is in memory at once, and in the store after `commit`."""
 
-    def __init__(self, path: Path, terms: Terms | None = None) -> None:
+    def __init__(self, path: Path, terms: StoreTerms | None = None) -> None:
         self.path = path
-        self.terms = terms or Terms()
+        self.terms = terms or StoreTerms()
         self.store = Store.open(path)
         self.store.agree(self.terms)
         self.batch = Batch()
@@ -43,9 +43,9 @@ class HandCrawl:
     def seeds(self, urls: Iterable[str], endowment: int = 0) -> list[int]:
         """These become known by nobody's link."""
         pages, born = self._meet(urls, depth=0)
-        self._do(Step(Kind.BORN, born=born))
+        self._do(Step(StepKind.BORN, born=born))
         if endowment:
-            self._do(Step(Kind.ENDOWED, spending=Spending(pages), amount=endowment))
+            self._do(Step(StepKind.ENDOWED, spending=Spending(pages), amount=endowment))
         return pages
 
     def read(
@@ -62,7 +62,7 @@ class HandCrawl:
         page = self.page(url)
         targets, born = self._meet(links, self.frontier.depth[page] + 1)
         spending = Spending(sorted(set(targets) - {page}), weights, focus)
-        self._do(Step(Kind.VISIT, page, born, spending), State.FETCHED)
+        self._do(Step(StepKind.VISIT, page, born, spending), State.FETCHED)
         self._fetched(page, "page", 200)
         self.batch.documents.append(
             DocumentRow(page, title, 200, None, None, page, noindex, self.now, self.now, 1, 0)
@@ -73,24 +73,24 @@ class HandCrawl:
         """The page stands for another one."""
         page = self.page(url)
         (end,), born = self._meet([target], self.frontier.depth[page])
-        self._do(Step(Kind.FORWARD, page, born, Spending([end]), amount), state)
+        self._do(Step(StepKind.FORWARD, page, born, Spending([end]), amount), state)
         self._fetched(page, "moved", 301)
         return page
 
     def ended(self, url: str, state: State, detail: str = "") -> int:
         """The page was refused, or asked for in vain."""
         page = self.page(url)
-        self._do(Step(Kind.DEAD_END, page), state)
+        self._do(Step(StepKind.DEAD_END, page), state)
         self._fetched(page, state.outcome, None, detail)
         return page
 
     def replay(self, pages: Sequence[int]) -> None:
         """These pages spend once more."""
-        self._do(Step(Kind.REPLAY, spending=Spending(sorted(pages))))
+        self._do(Step(StepKind.REPLAY, spending=Spending(sorted(pages))))
 
     def reopen(self, pages: Sequence[int]) -> None:
         """These pages wait again."""
-        self._do(Step(Kind.REOPEN, spending=Spending(sorted(pages))))
+        self._do(Step(StepKind.REOPEN, spending=Spending(sorted(pages))))
 
     def page(self, url: str) -> int:
         """The id of a page that is known."""
@@ -157,7 +157,7 @@ def urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, st
     return {page: tables.url_of(connection, page) for page in pages}
 
 
-def filled_store(path: Path, terms: Terms | None = None, *, checkpoint: bool = True) -> Path:
+def filled_store(path: Path, terms: StoreTerms | None = None, *, checkpoint: bool = True) -> Path:
     """Two pages read that link to each other and on, a redirect, a failure, two that wait."""
     with closing(HandCrawl(path, terms)) as crawl:
         crawl.seeds([A, B], endowment=10)

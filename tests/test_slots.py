@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.slots import Rows, Slots
+from minicrawl.slots import DenseRows, Slots
 
 LAST = (1 << 64) - 1
 CODES = st.one_of(st.integers(0, 40), st.integers(LAST - 40, LAST), st.integers(0, LAST))
@@ -126,7 +126,7 @@ def test_many_under_one_code_are_all_found() -> None:
 
 
 def test_rows_are_given_in_the_order_of_the_asking() -> None:
-    rows = Rows()
+    rows = DenseRows()
     assert [rows.add(page) for page in (7, 3, 90_000)] == [0, 1, 2]
     rows.add_all(numbers(4, 5))
     assert [rows.get(page) for page in (7, 3, 90_000, 4, 5)] == [0, 1, 2, 3, 4]

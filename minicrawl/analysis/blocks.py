@@ -19,9 +19,9 @@ from minicrawl.analysis.source import Tell, Urls, check_links
 from minicrawl.crawl.memory import keep_large_arrays_apart, resident
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
-from minicrawl.graph.graphtext import Reading
+from minicrawl.graph.graphtext import LinkStream
 from minicrawl.graph.ids import Ids
-from minicrawl.graph.links import Links
+from minicrawl.graph.links import LinkArrays
 from minicrawl.graph.named import Names
 from minicrawl.graphfiles.blocks import BlockFiles, NodeIds
 from minicrawl.graphfiles.names import Texts
@@ -39,7 +39,7 @@ _READ_ONCE, _READ_TWICE = 0.2, 0.4  # of all that is done, about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class MemoryLimits:
     """`memory` in bytes, of the whole process; `blocks` follow from it unless told."""
 
     memory: int | None = None
@@ -48,7 +48,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class BlockRanks:
     """The scores and what they are scores of."""
 
     scores: Scores
@@ -62,7 +62,7 @@ class Streamed(NamedTuple):
     """A graph whose links come as a stream, as often as they are asked for."""
 
     names: Names
-    links: Callable[[Tell], Iterable[Links]]
+    links: Callable[[Tell], Iterable[LinkArrays]]
 
 
 Opened = Callable[[Room, Path, Tell], Streamed]
@@ -71,13 +71,13 @@ Opened = Callable[[Room, Path, Tell], Streamed]
 
 def pagerank_in_blocks(
     opened: Opened,
-    limits: Limits,
+    limits: MemoryLimits,
     *,
     damping: float = 0.85,
     tolerance: float = 1e-8,
     shown: int = 100,
     tell: Tell = quiet,
-) -> Ranked:
+) -> BlockRanks:
     """PageRank as `ranks.blocks` defines it, and the `shown` best nodes."""
     keep_large_arrays_apart()
     with _folder(limits.temp) as folder:
@@ -89,7 +89,7 @@ def pagerank_in_blocks(
         found = pagerank(
             files, damping=damping, tolerance=tolerance, tell=_part(tell, _READ_TWICE, 1)
         )
-        return Ranked(
+        return BlockRanks(
             scores=Scores(values=files.scores.whole(), **found._asdict()),
             names=graph.names,
             edges=files.edges,
@@ -104,8 +104,8 @@ def file_in_blocks(path: Path) -> Opened:
         raise UsageError("a graph in blocks is read twice, which no pipe can be: give a file")
 
     def opened(room: Room, folder: Path, tell: Tell) -> Streamed:
-        def links(tell: Tell) -> Reading:
-            return Reading(blocks(path, tell, room.text), str(path))
+        def links(tell: Tell) -> LinkStream:
+            return LinkStream(blocks(path, tell, room.text), str(path))
 
         first = links(tell)
         if first.names is None:
@@ -122,7 +122,7 @@ def store_in_blocks(seen: Snapshot) -> Opened:
     """The links of a store."""
     check_links(seen)
     return lambda _room, _folder, _tell: Streamed(
-        Urls(seen), lambda _tell: (Links(found.givers, found.ends) for found in flows(seen))
+        Urls(seen), lambda _tell: (LinkArrays(found.givers, found.ends) for found in flows(seen))
     )
 
 
@@ -131,7 +131,7 @@ def _part(tell: Tell, begin: float, end: float) -> Tell:
     return lambda share: tell(begin + (end - begin) * share)
 
 
-def _unweighted(links: Iterable[Links], path: Path) -> Iterator[Links]:
+def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]:
     for some in links:
         if some.weights is not None:
             raise UsageError(f"{path}: its links have weights, for which blocks have no place")
@@ -148,7 +148,7 @@ def _folder(parent: Path | None) -> Iterator[Path]:
         raise UsageError(f"{place}: {error.strerror}; choose one with --temp") from error
 
 
-def _free(limits: Limits, reserve: int) -> int:
+def _free(limits: MemoryLimits, reserve: int) -> int:
     """How much may be taken besides what is taken."""
     if limits.memory is None:
         return _USUAL_FREE
@@ -158,7 +158,7 @@ def _free(limits: Limits, reserve: int) -> int:
     return free
 
 
-def _room(limits: Limits, free: int, nodes: int) -> Room:
+def _room(limits: MemoryLimits, free: int, nodes: int) -> Room:
     count = limits.blocks
     if count is None:
         return room_in(free)

@@ -16,7 +16,7 @@ from minicrawl.ranks.scores import Floats
 from minicrawl.report.kept import OWN, kept, kept_scores
 
 
-class Known(NamedTuple):
+class KnownRank(NamedTuple):
     """A rank of all nodes; a page that became known later has NaN."""
 
     name: str
@@ -28,8 +28,8 @@ class Known(NamedTuple):
 class Compared(NamedTuple):
     """A rank beside another, which is the reference."""
 
-    one: Known
-    other: Known
+    one: KnownRank
+    other: KnownRank
     comparison: Comparison
 
 
@@ -51,16 +51,18 @@ def check(source: Source, name: str) -> None:
         raise UsageError(f"no rank {name} is known; there are {', '.join(known)}")
 
 
-def rank_of(source: Source, name: str) -> Known:
+def rank_of(source: Source, name: str) -> KnownRank:
     """The rank that is kept by this name, or else computed."""
     found = None if source.snapshot is None else kept_scores(source.snapshot, name)
     if found is not None:
         origin = "the crawl's own" if name == OWN else "kept"
-        return Known(name, found, _told(origin, converged=_converged(source)[name]))
+        return KnownRank(name, found, _told(origin, converged=_converged(source)[name]))
     graph = source.graph
     with source.progress(name) as tell:
         scores = RANKS[name](graph, tell)
-    return Known(name, scores.values, _told("with its usual options", converged=scores.converged))
+    return KnownRank(
+        name, scores.values, _told("with its usual options", converged=scores.converged)
+    )
 
 
 def _converged(source: Source) -> dict[str, bool]:

@@ -26,7 +26,7 @@ from minicrawl.frontier.pages import Frontier
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import NamedGraph
 from minicrawl.model import State
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.place import place_of
 from minicrawl.store.records import (
@@ -36,13 +36,13 @@ from minicrawl.store.records import (
     FetchRow,
     HostRow,
     StepRow,
-    Terms,
+    StoreTerms,
     UrlRow,
 )
 from minicrawl.store.writer import Store
 from minicrawl.web.homes import Home, home
 
-TERMS = Terms(strip_marks=False, imported=True)
+TERMS = StoreTerms(strip_marks=False, imported=True)
 
 _NAMES_AT_ONCE = 10_000
 _BIRTHS_AT_ONCE = 50_000
@@ -68,7 +68,7 @@ class Imported:
     store: Path
 
 
-class Web(NamedTuple):
+class GraphToImport(NamedTuple):
     """What goes into the store: homes all differ, weights are those of the links if they differ."""
 
     homes: Sequence[Home]
@@ -109,7 +109,7 @@ def refuse_to_overwrite(store: Path) -> None:
 # ---------------------------------------------------------------- what goes into the store
 
 
-def _web_of(named: NamedGraph) -> Web:
+def _web_of(named: NamedGraph) -> GraphToImport:
     graph, weights = named.graph, named.weights
     pages: dict[Home, int] = {}
     page_of = np.fromiter(
@@ -122,10 +122,10 @@ def _web_of(named: NamedGraph) -> Web:
     sources, targets = sources[abroad], targets[abroad]
     linked = Csr.from_edges(len(pages), sources, targets)
     if weights is None:
-        return Web(list(pages), linked, None)
+        return GraphToImport(list(pages), linked, None)
     _, link = np.unique(sources * len(pages) + targets, return_inverse=True)
     summed = np.bincount(link, weights=weights[abroad]).astype(np.float64, copy=False)
-    return Web(list(pages), linked, _whole(summed))
+    return GraphToImport(list(pages), linked, _whole(summed))
 
 
 def _homes(named: NamedGraph) -> Iterator[Home]:
@@ -151,7 +151,7 @@ def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
 class _Reader:
     """Reads all pages that have links, one after the other, and writes down what happened."""
 
-    def __init__(self, store: Store, web: Web, label: str, now: float) -> None:
+    def __init__(self, store: Store, web: GraphToImport, label: str, now: float) -> None:
         self._store, self._web = store, web
         self._label, self._now = f"imported from {label}", now
         self._frontier = Frontier(TERMS, _nothing_is_spent_twice)
@@ -177,13 +177,13 @@ class _Reader:
                 self._hosts[origin] = len(self._hosts)
                 batch.hosts.append(HostRow(self._hosts[origin], origin))
             batch.urls.append(UrlRow(page, self._hosts[origin], path, 0))
-        batch.steps.append(self._do(Step(Kind.BORN, born=len(born)), State.UNREAD))
+        batch.steps.append(self._do(Step(StepKind.BORN, born=len(born)), State.UNREAD))
         self._commit(batch)
 
     def _visit(self, pages: list[int]) -> None:
         batch = Batch()
         for page in pages:
-            step = Step(Kind.VISIT, page, spending=self._spending(page))
+            step = Step(StepKind.VISIT, page, spending=self._spending(page))
             batch.steps.append(self._do(step, State.FETCHED))
             batch.fetches.append(FetchRow(page, self._now, NOT_ASKED, None, 0, 0.0, self._label))
             batch.documents.append(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.analysis.comparing import Known, check, rank_of
+from minicrawl.analysis.comparing import KnownRank, check, rank_of
 from minicrawl.analysis.labels import Label
 from minicrawl.analysis.source import Source
 from minicrawl.errors import UsageError
@@ -18,7 +18,7 @@ from minicrawl.ranks.agreement import GRADES, Agreement, agreement
 class Judged(NamedTuple):
     """How far a rank agrees with people, and whom of theirs it does not know."""
 
-    rank: Known
+    rank: KnownRank
     agreement: Agreement
     unknown: list[str]
     unscored: list[str]

@@ -10,7 +10,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
 from minicrawl.report.ranks import richest
 from minicrawl.store import questions
-from minicrawl.store.trouble import understood
+from minicrawl.store.trouble import reporting_damage
 
 
 class Roots(NamedTuple):
@@ -36,7 +36,7 @@ def having(source: Source, words: str, count: int) -> list[int]:
     """The most important pages whose title or URL has all words."""
     if (seen := source.snapshot) is None:
         raise UsageError("--query searches the pages of a store: use --root with --graph")
-    with understood(seen.path):
+    with reporting_damage(seen.path):
         found = questions.pages_with(seen.connection, words.split())
     if not words.split() or not found:
         raise UsageError(f"no page has {words!r} in its title or URL: ask for fewer words")

@@ -18,7 +18,7 @@ from minicrawl.graph.diameter import Extent, exact, exact_work, sampled
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graph.outline import MOST_WORK
 from minicrawl.ranks.pagerank import pagerank
-from minicrawl.ranks.seeds.cores import Core, Rule
+from minicrawl.ranks.seeds.cores import Core, CoreRule
 from minicrawl.ranks.seeds.evaluation import Depth, between_cores, compared
 from minicrawl.ranks.seeds.extraction import extracted
 from minicrawl.ranks.seeds.succession import Heir, most_similar, still_there
@@ -58,7 +58,7 @@ class Trial:
     depths: Sequence[Depth]
 
 
-def seed_set(source: Source, count: int, rule: Rule, take: Take) -> SeedSet:
+def seed_set(source: Source, count: int, rule: CoreRule, take: Take) -> SeedSet:
     """So many seeds, or as many as there are communities."""
     named = source.graph
     hosts = named.names.hosts().of_node

@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.links import Gathering, Links
-from minicrawl.graph.named import Hosts, NamedGraph, Names
-from minicrawl.graph.rows import Rows
+from minicrawl.graph.links import LinkArrays, LinkBuilder
+from minicrawl.graph.named import NamedGraph, Names, NodeHosts
+from minicrawl.graph.rows import RowBuilder
 from minicrawl.graphfiles.reading import read
 from minicrawl.report.finding import home_of
 from minicrawl.report.flows import flows, links
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import questions
-from minicrawl.store.trouble import understood
+from minicrawl.store.trouble import reporting_damage
 
 Tell = Callable[[float], None]
 """Is told the share done, between 0 and 1."""
@@ -78,7 +78,7 @@ class Urls:
 
     def of(self, nodes: Sequence[int]) -> list[str]:
         found: list[str] = []
-        with understood(self._seen.path):
+        with reporting_damage(self._seen.path):
             for first in range(0, len(nodes), _PAGES_AT_ONCE):
                 block = nodes[first : first + _PAGES_AT_ONCE]
                 found += questions.places(self._seen.connection, block).urls
@@ -90,11 +90,11 @@ class Urls:
         found = iter(questions.find_all(self._seen.connection, wanted))
         return [None if home is None else next(found) for home in homes]
 
-    def hosts(self) -> Hosts:
+    def hosts(self) -> NodeHosts:
         numbers: dict[str, int] = {}
         of_origin = [numbers.setdefault(host, len(numbers)) for host in self._seen.hosts]
         of_node = np.array(of_origin, dtype=np.int32)[self._seen.host_of]
-        return Hosts(of_node, list(numbers))
+        return NodeHosts(of_node, list(numbers))
 
 
 def check_links(seen: Snapshot) -> None:
@@ -109,7 +109,7 @@ def _links(seen: Snapshot, tell: Tell) -> NamedGraph:
     check_links(seen)
     if seen.frontier.terms.imported:
         return _imported(seen, tell)
-    rows = Rows(len(seen))
+    rows = RowBuilder(len(seen))
     for givers, ends, _ in flows(seen, tell):
         rows.add(givers, ends)
     return NamedGraph(graph=rows.graph(), names=Urls(seen))
@@ -117,9 +117,9 @@ def _links(seen: Snapshot, tell: Tell) -> NamedGraph:
 
 def _imported(seen: Snapshot, tell: Tell) -> NamedGraph:
     """The graph that was given, with its weights if they differ."""
-    gathering = Gathering()
+    gathering = LinkBuilder()
     for block in links(seen, tell):
-        gathering.add(Links(block.givers, block.ends, block.weights.astype(np.float64)))
+        gathering.add(LinkArrays(block.givers, block.ends, block.weights.astype(np.float64)))
     graph, weights = gathering.among(len(seen))
     alike = weights is None or bool((weights == 1).all())
     return NamedGraph(graph=graph, names=Urls(seen), weights=None if alike else weights)

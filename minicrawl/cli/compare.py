@@ -10,7 +10,7 @@ from minicrawl.cli.measures import NONE, correlation, say, share, sizes_option
 from minicrawl.cli.sources import source_options
 from minicrawl.cli.stores import json_option, say_what_is_unranked
 from minicrawl.cli.tables import show_facts, show_json
-from minicrawl.ranks.compare import Errors
+from minicrawl.ranks.compare import RankErrors
 
 _MANY = 100
 
@@ -71,7 +71,7 @@ def _facts(found: comparing.Compared) -> Iterator[tuple[str, str]]:
     yield "of b's best 10 %", _errors(comparison.errors_top10)
 
 
-def _errors(found: Errors | None) -> str:
+def _errors(found: RankErrors | None) -> str:
     if found is None:
         return NONE
     return f"{_told(found.mean)}, median {_told(found.median)}"

@@ -92,7 +92,7 @@ def crawl(
     from minicrawl import app
     from minicrawl.cli.dry_run import show_preview
     from minicrawl.cli.seeds import seeds_of
-    from minicrawl.cli.session import Session, Wishes
+    from minicrawl.cli.session import RunOptions, Session
     from minicrawl.cli.stores import blamed
     from minicrawl.cli.top import top
 
@@ -109,7 +109,7 @@ def crawl(
         if dry_run:
             show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
             return
-        session = Session(crawl, Wishes(again=again, is_demo=demo, **wishes))
+        session = Session(crawl, RunOptions(again=again, is_demo=demo, **wishes))
         session.run()
     if demo:
         context.invoke(top, store=crawl.settings.storing.store, n=SHOWN_TOP)

@@ -37,7 +37,7 @@ def errors(store: Path, kinds: tuple[str, ...], host: str | None, n: int, as_jso
     """
     wanted = frozenset(State.labelled(kind) for kind in kinds)
     with snapshot(store) as seen:
-        found = report.errors(seen, report.Question(kinds=wanted, host=host, count=n))
+        found = report.errors(seen, report.ErrorQuery(kinds=wanted, host=host, count=n))
     if as_json:
         show_json(found.as_json())
     elif found.kinds:
@@ -46,7 +46,7 @@ def errors(store: Path, kinds: tuple[str, ...], host: str | None, n: int, as_jso
         click.echo(NOTHING)
 
 
-def _show(found: report.Errors) -> None:
+def _show(found: report.ErrorReport) -> None:
     show_list(KIND_HEADINGS, map(_kind_line, found.kinds), texts=2)
     if found.pages:
         click.echo()
@@ -55,7 +55,7 @@ def _show(found: report.Errors) -> None:
         show_list(PAGE_HEADINGS, map(_page_line, found.pages), texts=2)
 
 
-def _kind_line(kind: report.Kind) -> tuple[str, ...]:
+def _kind_line(kind: report.ErrorKind) -> tuple[str, ...]:
     return (
         f"{kind.pages:,}",
         f"{kind.requests:,}",

@@ -13,13 +13,13 @@ from minicrawl.cli.progress import progress
 from minicrawl.cli.sources import graph_option
 from minicrawl.cli.tables import show_json, show_table
 from minicrawl.graph.csr import MOST_NODES, Csr
-from minicrawl.graph.synthetic import Web
+from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab import convergence as converging
 from minicrawl.lab import figures as drawing
 from minicrawl.lab import order as ordering
 from minicrawl.lab import webs
 from minicrawl.lab import windows as watching
-from minicrawl.lab.measure import Errors
+from minicrawl.lab.measure import EstimateErrors
 from minicrawl.opic.windows import WINDOWS
 
 Command = Callable[..., Any]
@@ -83,10 +83,10 @@ class WebChoice:
         if self.graph and self.nodes:
             raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
 
-    def web(self) -> Web:
+    def web(self) -> SyntheticWeb:
         return webs.web_from_file(self.graph) if self.graph else self._synthetic(self.model)
 
-    def with_hosts(self, web: Web) -> Web:
+    def with_hosts(self, web: SyntheticWeb) -> SyntheticWeb:
         """The same, or one with hosts in place of a synthetic one that may have none."""
         return web if self.graph else self._synthetic(webs.Model.COPYING)
 
@@ -100,7 +100,7 @@ class WebChoice:
             return units
         return ENDOWMENT if self.graph else ENDOWMENT_OF_NOBODY
 
-    def _synthetic(self, model: webs.Model) -> Web:
+    def _synthetic(self, model: webs.Model) -> SyntheticWeb:
         nodes = self.otherwise(self.nodes, NODES, QUICK_NODES)
         return webs.synthetic_web(model, nodes, self.seed)
 
@@ -250,7 +250,7 @@ def windows(
     While pages are read, others gain or lose half of the links to them. Errors are relative, in
     percent, at the end: of all pages / of the tenth that is most important.
     """
-    chosen = [watching.Policy(name, own or width) for name, own in policies or POLICIES]
+    chosen = [watching.WindowPolicy(name, own or width) for name, own in policies or POLICIES]
     graph = choice.web().graph
     with progress("windows") as tell:
         points = watching.windows(
@@ -326,7 +326,7 @@ def figures(choice: WebChoice, out: Path, laps: int | None, endowment: int | Non
 
     Needs matplotlib: install minicrawl with the extra `lab`.
     """
-    settings = drawing.Settings(
+    settings = drawing.ExperimentSize(
         laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
         draws=choice.otherwise(None, DRAWS, QUICK_DRAWS),
         seed=choice.seed,
@@ -399,7 +399,7 @@ def _about(graph: Csr) -> str:
     return f"{graph.nodes:,} pages, {graph.edges:,} links"
 
 
-def _pair(found: Errors) -> str:
+def _pair(found: EstimateErrors) -> str:
     return f"{_percent(found.all)}/{_percent(found.top10)}"
 
 

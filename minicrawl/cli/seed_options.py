@@ -11,11 +11,11 @@ import click
 from minicrawl.analysis import seedset
 from minicrawl.cli.numbers import Number
 from minicrawl.lab.figures import pyplot
-from minicrawl.ranks.seeds.cores import Kind, Rule
+from minicrawl.ranks.seeds.cores import CoreKind, CoreRule
 
 Command = Callable[..., Any]
 
-USUAL = Rule()
+USUAL = CoreRule()
 DRAWS, SEED = 10, 1
 
 
@@ -38,7 +38,7 @@ count_option = click.option(
 )
 core_option = click.option(
     "--core",
-    type=click.Choice([kind.value for kind in Kind]),
+    type=click.Choice([kind.value for kind in CoreKind]),
     default=USUAL.kind.value,
     show_default=True,
     help="When a core is complete. size: it has so many pages. density: the next page would make "
@@ -129,12 +129,12 @@ def rule_options(command: Command) -> Command:
     def with_rule(
         core: str, size: int | None, at_once: int | None, density: float | None, **rest: Any
     ) -> None:
-        kind = Kind(core)
-        if kind is Kind.SIZE and density is not None:
+        kind = CoreKind(core)
+        if kind is CoreKind.SIZE and density is not None:
             raise click.UsageError("--density is for --core density and --core maximal")
-        if kind is not Kind.SIZE and (size or at_once):
+        if kind is not CoreKind.SIZE and (size or at_once):
             raise click.UsageError("--size and --at-once are for --core size")
-        rule = Rule(
+        rule = CoreRule(
             kind=kind,
             size=size or USUAL.size,
             at_once=at_once or USUAL.at_once,

@@ -16,10 +16,10 @@ from minicrawl.cli.tables import show_list, show_table
 from minicrawl.export.cells import visible
 from minicrawl.graph.distances import UNREACHED
 from minicrawl.graph.named import NamedGraph
-from minicrawl.lab.figures import Figure, Line
+from minicrawl.lab.figures import Figure, PlotLine
 from minicrawl.lab.figures import draw as draw_figures
-from minicrawl.ranks.seeds.cores import Core, Kind, Rule
-from minicrawl.ranks.seeds.evaluation import Depth, Read, mean_distance
+from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule
+from minicrawl.ranks.seeds.evaluation import Depth, DepthCoverage, mean_distance
 from minicrawl.ranks.seeds.succession import Heir
 
 CORE_HEADINGS = ("core", "hubs×authorities", "density", "seed")
@@ -32,7 +32,7 @@ class Report:
     """All there is to tell."""
 
     asked: int
-    rule: Rule
+    rule: CoreRule
     found: SeedSet
     sown: Sown
     trial: Trial | None
@@ -106,7 +106,7 @@ def _remarks(report: Report) -> Iterator[str]:
     cores, rule = report.found.cores, report.rule
     if len(cores) < report.asked:
         yield f"{len(cores):,} of {report.asked:,} seeds: no links are left for another core"
-    small = sum(core.size < rule.size for core in cores) if rule.kind is Kind.SIZE else 0
+    small = sum(core.size < rule.size for core in cores) if rule.kind is CoreKind.SIZE else 0
     if small:
         yield f"{small:,} of {len(cores):,} cores have no {rule.size:,} pages: nobody else may join"
     for heir, name in _named_heirs(report.sown):
@@ -147,7 +147,7 @@ def _depth_line(number: int, depth: Depth) -> tuple[str, ...]:
     return f"{number:,}", *_read_cells(depth.seeds), *_read_cells(depth.random)
 
 
-def _read_cells(read: Read) -> tuple[str, str]:
+def _read_cells(read: DepthCoverage) -> tuple[str, str]:
     worth = "-" if read.importance is None else f"{100 * read.importance:.3g} %"
     return f"{read.pages:,.{0 if read.pages.is_integer() else 1}f}", worth
 
@@ -189,7 +189,9 @@ def _trial_document(trial: Trial) -> dict[str, object]:
     }
 
 
-def _figure(name: str, depths: Sequence[Depth], value: Callable[[Read], float | None]) -> Figure:
+def _figure(
+    name: str, depths: Sequence[Depth], value: Callable[[DepthCoverage], float | None]
+) -> Figure:
     return Figure(
         name=name.lower().replace(" ", "-"),
         title=f"{name} on each depth of a breadth-first crawl",
@@ -203,9 +205,9 @@ def _figure(name: str, depths: Sequence[Depth], value: Callable[[Read], float | 
     )
 
 
-def _line(label: str, values: Sequence[float | None]) -> Line:
+def _line(label: str, values: Sequence[float | None]) -> PlotLine:
     known = {depth: value for depth, value in enumerate(values) if value is not None}
-    return Line(label=label, x=list(known), y=list(known.values()))
+    return PlotLine(label=label, x=list(known), y=list(known.values()))
 
 
 def _counted(number: int, noun: str) -> str:

@@ -22,7 +22,7 @@ from minicrawl.cli.stores import json_option
 from minicrawl.cli.tables import show_json
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graphfiles.reading import read
-from minicrawl.ranks.seeds.cores import Rule
+from minicrawl.ranks.seeds.cores import CoreRule
 
 
 @click.command("seed-set")
@@ -36,7 +36,7 @@ from minicrawl.ranks.seeds.cores import Rule
 def seed_set(
     source: Source,
     count: int,
-    rule: Rule,
+    rule: CoreRule,
     take: str,
     trying: Trying | None,
     new: Path | None,

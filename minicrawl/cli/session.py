@@ -48,7 +48,7 @@ class NotFetched(click.ClickException):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class RunOptions:
     """What the user wants of this run; the settings are those of the crawl."""
 
     again: str  # the command that goes on
@@ -64,7 +64,7 @@ class Wishes:
 class Session:
     """A run, then the words at its end."""
 
-    def __init__(self, crawl: Crawl, wishes: Wishes) -> None:
+    def __init__(self, crawl: Crawl, wishes: RunOptions) -> None:
         self._crawl = crawl
         self._wishes = wishes
         self._store = crawl.settings.storing.store

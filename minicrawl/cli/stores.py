@@ -16,7 +16,7 @@ from minicrawl.report.audit import audit
 from minicrawl.report.kept import kept
 from minicrawl.report.ranks import Choice
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store.trouble import told
+from minicrawl.store.trouble import translating_sqlite_errors
 
 Command = Callable[..., Any]
 
@@ -53,7 +53,7 @@ def blamed(store: Path) -> Iterator[None]:
     Nobody can foresee what a damaged value does to those who rely on it: it is looked for then.
     """
     try:
-        with told(store):
+        with translating_sqlite_errors(store):
             yield
     except (MinicrawlError, click.ClickException, click.Abort, click.exceptions.Exit, OSError):
         raise

@@ -1,7 +1,7 @@
 """Kinds of values: each reads what a user gave, or says what it wants instead.
 
 Laws: text (of a flag or a variable) and values (of TOML or Python) that mean the same become the
-same value; what was read once is read again as itself; all else is `Unfit`.
+same value; what was read once is read again as itself; all else is `InvalidValue`.
 """
 
 import re
@@ -20,7 +20,7 @@ MOST_SECONDS = 1e9
 Reader = Callable[[object], object]
 
 
-class Unfit(Exception):
+class InvalidValue(Exception):
     """This value will not do; `wanted` completes a message that quotes it."""
 
     def __init__(self, value: object, wanted: str) -> None:
@@ -30,7 +30,7 @@ class Unfit(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueKind:
     """How a value is written in help and how it is read."""
 
     metavar: str
@@ -42,81 +42,81 @@ class Kind:
 # ---------------------------------------------------------------- numbers
 
 
-def whole(least: int, most: int = MOST) -> Kind:
+def whole(least: int, most: int = MOST) -> ValueKind:
     """A whole number within bounds."""
     wanted = "must be a whole number " + ("above 0" if least == 1 else f"from {least} on")
 
     def read(value: object) -> int:
         found = quantities.whole_number(value)
         if found is None or found < least:
-            raise Unfit(value, wanted)
+            raise InvalidValue(value, wanted)
         if found > most:
-            raise Unfit(value, f"must be at most {most:,}")
+            raise InvalidValue(value, f"must be at most {most:,}")
         return found
 
-    return Kind("N", read)
+    return ValueKind("N", read)
 
 
-def number(wanted: str, fits: Callable[[float], bool], metavar: str = "X") -> Kind:
+def number(wanted: str, fits: Callable[[float], bool], metavar: str = "X") -> ValueKind:
     """A finite number that fits."""
 
     def read(value: object) -> float:
         found = quantities.finite_number(value)
         if found is None or not fits(found):
-            raise Unfit(value, f"must be {wanted}")
+            raise InvalidValue(value, f"must be {wanted}")
         return found
 
-    return Kind(metavar, read)
+    return ValueKind(metavar, read)
 
 
-def time(wanted: str, fits: Callable[[float], bool]) -> Kind:
+def time(wanted: str, fits: Callable[[float], bool]) -> ValueKind:
     """Seconds, or a time like 1h30m."""
     wanted = f"must be a time {wanted}, such as 90, 30s, 5m, 2h or 1h30m"
 
     def read(value: object) -> float:
         found = quantities.seconds(value)
         if found is None or not fits(found):
-            raise Unfit(value, wanted)
+            raise InvalidValue(value, wanted)
         if found > MOST_SECONDS:
-            raise Unfit(value, f"must be at most {MOST_SECONDS:,.0f} seconds")
+            raise InvalidValue(value, f"must be at most {MOST_SECONDS:,.0f} seconds")
         return found
 
-    return Kind("TIME", read)
+    return ValueKind("TIME", read)
 
 
 def _read_size(value: object) -> int:
     found = quantities.size(value)
     if found is None or found < 1:
-        raise Unfit(value, "must be a size above 0, such as 5000, 500kB, 10MB or 2GiB")
+        raise InvalidValue(value, "must be a size above 0, such as 5000, 500kB, 10MB or 2GiB")
     if found > MOST_BYTES:
-        raise Unfit(value, f"must be at most {MOST_BYTES:,} bytes")
+        raise InvalidValue(value, f"must be at most {MOST_BYTES:,} bytes")
     return found
 
 
 # ---------------------------------------------------------------- words
 
 
-def choice(*names: str) -> Kind:
+def choice(*names: str) -> ValueKind:
     """One of a few names."""
 
     def read(value: object) -> str:
         if isinstance(value, str) and value in names:
             return value
-        raise Unfit(value, f"must be one of {', '.join(names)}")
+        raise InvalidValue(value, f"must be one of {', '.join(names)}")
 
-    return Kind("|".join(names), read, names=names)
+    return ValueKind("|".join(names), read, names=names)
 
 
-def text(metavar: str, wanted: str, form: str) -> Kind:
+def text(metavar: str, wanted: str, form: str) -> ValueKind:
     """Text of a form, a regular expression."""
     fits = re.compile(form).fullmatch
 
     def read(value: object) -> str:
         if isinstance(value, str) and value.isprintable() and fits(value):
             return value
-        raise Unfit(value, f"must be {wanted}")
+        raise InvalidValue(value, f"must be {wanted}")
 
-    return Kind(metavar, read)
+    return ValueKind(metavar, read)
 
 
 _SWITCHES = dict.fromkeys(("1", "true", "yes", "on"), True)
@@ -128,22 +128,22 @@ def _read_switch(value: object) -> bool:
         value = _SWITCHES.get(value.lower(), value)
     if isinstance(value, bool):
         return value
-    raise Unfit(value, "must be true or false")
+    raise InvalidValue(value, "must be true or false")
 
 
 def _read_path(value: object) -> Path:
     if isinstance(value, str | Path) and str(value) and str(value).isprintable():
         return Path(value)
-    raise Unfit(value, "must be a path of printable characters")
+    raise InvalidValue(value, "must be a path of printable characters")
 
 
 def _read_pattern(value: object) -> str:
     if not isinstance(value, str) or not value or not value.isprintable():
-        raise Unfit(value, "must be a regular expression of printable characters")
+        raise InvalidValue(value, "must be a regular expression of printable characters")
     try:
         re.compile(value)
     except (re.error, OverflowError, RecursionError) as error:
-        raise Unfit(value, f"is no regular expression: {error}") from None
+        raise InvalidValue(value, f"is no regular expression: {error}") from None
     return value
 
 
@@ -151,7 +151,7 @@ def _read_words(value: object) -> str:
     words = " ".join(value.split()) if isinstance(value, str) else ""
     if words and words.isprintable():
         return words
-    raise Unfit(value, "must be words")
+    raise InvalidValue(value, "must be words")
 
 
 _RULE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:\[\]]+)(?::(?P<port>[0-9]+))?")
@@ -163,7 +163,7 @@ def _read_rule(value: object) -> str:
         host, _, address = value.partition("=")
         if _RULE.fullmatch(host) and _leads_to_an_address(address):
             return value
-    raise Unfit(value, "must be HOST[:PORT]=ADDRESS[:PORT], an IPv6 address in brackets")
+    raise InvalidValue(value, "must be HOST[:PORT]=ADDRESS[:PORT], an IPv6 address in brackets")
 
 
 def _leads_to_an_address(target: str) -> bool:
@@ -182,25 +182,25 @@ def _leads_to_an_address(target: str) -> bool:
 # ---------------------------------------------------------------- kinds made of others
 
 
-def optional(kind: Kind) -> Kind:
+def optional(kind: ValueKind) -> ValueKind:
     """A value of the kind, or none."""
 
     def read(value: object) -> object:
         return None if value is None or value == NONE else kind.read(value)
 
-    return Kind(kind.metavar, read, names=kind.names)
+    return ValueKind(kind.metavar, read, names=kind.names)
 
 
-def unless(word: str, kind: Kind) -> Kind:
+def unless(word: str, kind: ValueKind) -> ValueKind:
     """A value of the kind, or this word."""
 
     def read(value: object) -> object:
         return word if value == word else kind.read(value)
 
-    return Kind(f"{kind.metavar}|{word}", read, names=(word,))
+    return ValueKind(f"{kind.metavar}|{word}", read, names=(word,))
 
 
-def several(kind: Kind) -> Kind:
+def several(kind: ValueKind) -> ValueKind:
     """Any number of values of the kind; text is one of them, but `none` alone is none of them."""
 
     def read(value: object) -> tuple[object, ...]:
@@ -210,16 +210,16 @@ def several(kind: Kind) -> Kind:
             return (kind.read(value),)
         if isinstance(value, list | tuple):
             return tuple(map(kind.read, value))
-        raise Unfit(value, "must be a text or a list of them")
+        raise InvalidValue(value, "must be a text or a list of them")
 
-    return Kind(kind.metavar, read, many=True)
+    return ValueKind(kind.metavar, read, many=True)
 
 
 def _is_none(value: object) -> bool:
     return value == NONE or (isinstance(value, list | tuple) and list(value) == [NONE])
 
 
-def focuses(kind: Kind) -> Kind:
+def focuses(kind: ValueKind) -> ValueKind:
     """Any number of texts of the kind, each with how much more its pages get; or `none`."""
 
     def read(value: object) -> tuple[Focus, ...]:
@@ -229,10 +229,10 @@ def focuses(kind: Kind) -> Kind:
         patterns = [focus.pattern for focus in found]
         for pattern in patterns:
             if patterns.count(pattern) > 1:
-                raise Unfit(pattern, "is given twice")
+                raise InvalidValue(pattern, "is given twice")
         return found
 
-    return Kind(f"{kind.metavar}[=STRENGTH]", read, many=True)
+    return ValueKind(f"{kind.metavar}[=STRENGTH]", read, many=True)
 
 
 def _pairs(value: object) -> Iterable[tuple[object, object]]:
@@ -242,7 +242,7 @@ def _pairs(value: object) -> Iterable[tuple[object, object]]:
         return [_split(value)]
     if isinstance(value, list | tuple):
         return map(_split, value)
-    raise Unfit(value, "must be a text, a list of them or a table of strengths")
+    raise InvalidValue(value, "must be a text, a list of them or a table of strengths")
 
 
 def _split(item: object) -> tuple[object, object]:
@@ -264,10 +264,10 @@ def _is_a_number(word: str) -> bool:
     return True
 
 
-def _focus(kind: Kind, pattern: object, strength: object) -> Focus:
+def _focus(kind: ValueKind, pattern: object, strength: object) -> Focus:
     found = quantities.finite_number(strength)
     if found is None or found <= 0:
-        raise Unfit(f"{pattern}={strength}", "must have a strength above 0")
+        raise InvalidValue(f"{pattern}={strength}", "must have a strength above 0")
     return Focus(pattern=str(kind.read(pattern)), strength=found)
 
 
@@ -278,12 +278,12 @@ POSITIVE = number("a number above 0", lambda found: found > 0)
 WEIGHT = number("a number from 0 on", lambda weight: weight >= 0, "WEIGHT")
 WAIT = time("from 0 on", lambda seconds: seconds >= 0)
 TIME = time("above 0", lambda seconds: seconds > 0)
-SIZE = Kind("SIZE", _read_size)
-SWITCH = Kind("", _read_switch)
-FILE = Kind("FILE", _read_path)
-PATTERN = Kind("REGEX", _read_pattern)
-WORDS = Kind("WORDS", _read_words)
-RULE = Kind("HOST=ADDRESS", _read_rule)
+SIZE = ValueKind("SIZE", _read_size)
+SWITCH = ValueKind("", _read_switch)
+FILE = ValueKind("FILE", _read_path)
+PATTERN = ValueKind("REGEX", _read_pattern)
+WORDS = ValueKind("WORDS", _read_words)
+RULE = ValueKind("HOST=ADDRESS", _read_rule)
 MEDIA_TYPE = text("TYPE", "a media type such as application/pdf or image/*", r"[\w.+-]+/[\w.+*-]+")
 # What robots.txt may call a crawler (RFC 9309, 2.2.1).
 AGENT = text("NAME", "a name of letters, - and _ alone", r"[A-Za-z_-]+")

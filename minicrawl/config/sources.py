@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-from minicrawl.config.kinds import Unfit
+from minicrawl.config.kinds import InvalidValue
 from minicrawl.config.table import BY_NAME, SECTIONS, TABLE, Setting
 from minicrawl.errors import UsageError
 
@@ -31,7 +31,7 @@ class Given:
     def read_as(self, setting: Setting) -> object:
         try:
             return setting.kind.read(self.value)
-        except Unfit as unfit:
+        except InvalidValue as unfit:
             refused = Given(unfit.value, self.place, self.between)
             raise UsageError(f"{refused}: {unfit.wanted}") from None
 

@@ -9,7 +9,7 @@ import keyword
 from dataclasses import dataclass
 
 from minicrawl.config import kinds, parts
-from minicrawl.config.kinds import Kind
+from minicrawl.config.kinds import ValueKind
 
 PREFIX = "MINICRAWL_"
 
@@ -50,7 +50,7 @@ class Setting:
     section: Section
     field: str
     name: str
-    kind: Kind
+    kind: ValueKind
     help: str
     off: str = ""  # the flag that turns a switch off
     facet: str = ""  # for settings that share a flag: `--weight internal=0.5`

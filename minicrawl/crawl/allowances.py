@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.config import Traps
-from minicrawl.crawl.purses import Gifts, Purses, Received, add
+from minicrawl.crawl.purses import Gifts, QuotaAccounts, Received, add
 from minicrawl.fetch.addresses import is_public
 from minicrawl.opic.steps import Plan
 from minicrawl.slots import Slots
@@ -45,13 +45,16 @@ _CODE = (1 << 64) - 1
 _UNKNOWN = (1 << 32) - 1
 
 
-class Allowances:
+class Quotas:
     """Those of all hosts, sites and addresses."""
 
     def __init__(self, limits: Traps, origins: Sequence[str], host_of: array[int]) -> None:
         self._origins, self._host_of = origins, host_of
-        self._hosts, self._sites = Purses(limits.host_pages), Purses(limits.site_pages)
-        self._addresses = Purses(limits.site_pages)
+        self._hosts, self._sites = (
+            QuotaAccounts(limits.host_pages),
+            QuotaAccounts(limits.site_pages),
+        )
+        self._addresses = QuotaAccounts(limits.site_pages)
         self._site_of, self._address_of = array("I"), array("I")
         self._is_address = array("B")
         self._site_ids = Slots()
@@ -233,7 +236,7 @@ class Allowances:
             told = f"{told}, {_PRICE}"
         return f"{name} {told}: --site-pages {purses.base:,}"
 
-    def _has_no_room(self, host: int) -> tuple[Purses, int] | None:
+    def _has_no_room(self, host: int) -> tuple[QuotaAccounts, int] | None:
         """The purse that is empty."""
         if self._is_vouched(host):
             return None
@@ -264,7 +267,7 @@ class Allowances:
     def _is_vouched(self, host: int) -> bool:
         return host in self._seeds or self._site(host) in self._vouched
 
-    def _purses(self, host: int) -> Iterator[tuple[Purses, int]]:
+    def _purses(self, host: int) -> Iterator[tuple[QuotaAccounts, int]]:
         """Whose pages a page of the host is."""
         number = self._site(host)
         yield self._hosts, host

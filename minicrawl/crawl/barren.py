@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import Reading
+from minicrawl.model import ParsedPage
 from minicrawl.web.traps import shape, title_bit, title_code
 from minicrawl.web.urls import split
 
@@ -38,7 +38,7 @@ _SUSPECTS = ""  # a shape that no URL has
 Patience = dict[str, int]
 
 
-class Verdict(NamedTuple):
+class Novelty(NamedTuple):
     """What a page is worth."""
 
     copy_of: int | None
@@ -48,7 +48,7 @@ class Verdict(NamedTuple):
     """Or cannot be compared yet."""
 
 
-_NEW = Verdict(None, True, False)
+_NEW = Novelty(None, True, False)
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class Watched:
     """The suspicious ones, as bits."""
 
 
-class Barren:
+class NoveltyTracker:
     """Counts what comes of requests."""
 
     def __init__(self, limit: int | None) -> None:
@@ -89,10 +89,12 @@ class Barren:
         watched = self._hosts.get(host)
         return watched.titles if watched else 0
 
-    def read(self, page: int, host: int, url: str, reading: Reading, first: int | None) -> Verdict:
+    def read(
+        self, page: int, host: int, url: str, reading: ParsedPage, first: int | None
+    ) -> Novelty:
         """What to think of a page; `first` is one with the same body."""
         if self._limit is None:
-            return Verdict(first, first is None, False)
+            return Novelty(first, first is None, False)
         title = title_code(reading.title)
         had_title = self._seen.first(host, "title", title, page) is not None
         if had_title:
@@ -109,7 +111,7 @@ class Barren:
         if not is_incomparable or is_barren:
             self._count(page, host, url, is_copy=copy_of is not None, is_barren=is_barren)
         is_new = copy_of is None and not is_incomparable
-        return Verdict(copy_of, is_new, is_barren or is_incomparable)
+        return Novelty(copy_of, is_new, is_barren or is_incomparable)
 
     def led_on(self, page: int, host: int, url: str) -> None:
         """A redirect behind too many others."""

@@ -20,7 +20,7 @@ _BYTES = 8
 _ANONYMOUS = -1
 
 
-class Mark:
+class BlameMark:
     """One end of it."""
 
     def __init__(self, descriptor: int = _ANONYMOUS) -> None:
@@ -38,7 +38,7 @@ class Mark:
         self._memory.close()
 
 
-class SharedMark(Mark):
+class SharedBlameMark(BlameMark):
     """The end that makes it; a process that inherits the descriptor has the other one."""
 
     def __init__(self) -> None:
@@ -55,13 +55,13 @@ class SharedMark(Mark):
         self._file.close()
 
 
-async def marked(mark: Mark, question: int, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
+async def marked(mark: BlameMark, question: int, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """The work that is begun, with the mark set while it has the processor."""
     return await _marked(mark, question, begin())
 
 
 @coroutine
-def _marked(mark: Mark, question: int, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+def _marked(mark: BlameMark, question: int, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
     step: Callable[[Any], Any] = work.send
     value: Any = None
     while True:

@@ -19,10 +19,10 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.crawl.allowances import MARGIN, Allowances
+from minicrawl.crawl.allowances import MARGIN, Quotas
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Kind
+from minicrawl.opic.journal import StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.steps import Plan
 from minicrawl.store.blobs import is_plain, unpack, unpack_plain
@@ -38,10 +38,10 @@ _STANDS = frozenset((State.ALIAS, State.TWIN))
 Numbers = NDArray[np.int64]
 
 
-class Copies:
+class Duplicates:
     """Compares them, and watches those that might be the original one day."""
 
-    def __init__(self, frontier: Frontier, allowances: Allowances, seeds: set[int]) -> None:
+    def __init__(self, frontier: Frontier, allowances: Quotas, seeds: set[int]) -> None:
         self._frontier, self._allowances, self._seeds = frontier, allowances, seeds
         self._original_of: dict[int, int] = {}
         self._repeated: dict[int, int] = {}  # by the host of pages that were folded onto another
@@ -201,7 +201,7 @@ class Copies:
 
     def _recall(self, block: Spendings, counts: Numbers, links: Numbers, ends: Numbers) -> None:
         frontier = self._frontier
-        pots = np.where(block.kinds == Kind.FORWARD, 1, 1 - frontier.terms.small_edge) * UNIT
+        pots = np.where(block.kinds == StepKind.FORWARD, 1, 1 - frontier.terms.small_edge) * UNIT
         atoms = frontier.window.histories(block.pages) * pots / np.maximum(counts, 1)
         hosts = np.frombuffer(frontier.host_of, dtype=np.uint32)[block.pages]
         gifts = np.repeat(atoms, counts).astype(np.int64)

@@ -15,11 +15,11 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
-from minicrawl.crawl.blame import SharedMark
-from minicrawl.crawl.line import Line
-from minicrawl.crawl.relief import Relief
-from minicrawl.crawl.visiting import Charge
-from minicrawl.crawl.worker import Wish
+from minicrawl.crawl.blame import SharedBlameMark
+from minicrawl.crawl.line import PickleChannel
+from minicrawl.crawl.relief import LoadShedder
+from minicrawl.crawl.visiting import WorkerConfig
+from minicrawl.crawl.worker import WorkerCommand
 
 PATIENCE_S = 10.0
 START_S = 30.0
@@ -39,10 +39,10 @@ class WorkerLost(Exception):
         self.is_to_blame = is_to_blame
 
 
-class Post:
+class WorkerSlot:
     """Held by one worker at a time; who never got there has no successor."""
 
-    def __init__(self, charge: Charge, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, charge: WorkerConfig, patience_s: float = PATIENCE_S) -> None:
         self._charge, self._patience_s = charge, patience_s
         self._holder: WorkerProcess | None = None
         self._living: set[WorkerProcess] = set()
@@ -64,15 +64,15 @@ class Post:
 class WorkerProcess:
     """One process; it starts when this is made."""
 
-    def __init__(self, charge: Charge, patience_s: float) -> None:
+    def __init__(self, charge: WorkerConfig, patience_s: float) -> None:
         self.was_there = False  # it has said something
         self.is_over = False
         self.cpu_s = 0.0  # that it had had when it last said something
-        self.relief = Relief()
+        self.relief = LoadShedder()
         self._is_silent = False
-        self._mark = SharedMark()
+        self._mark = SharedBlameMark()
         self._patience_s = patience_s
-        self._line = Line(self._hear)
+        self._line = PickleChannel(self._hear)
         self._line.say(charge)
         self._answers: dict[int, asyncio.Future[Any]] = {}
         self._numbers = count(_LIFE + 1)
@@ -84,7 +84,7 @@ class WorkerProcess:
         """Whether it will answer at once."""
         return self.was_there and not self.is_over
 
-    async def ask(self, wish: Wish, about: object) -> Any:
+    async def ask(self, wish: WorkerCommand, about: object) -> Any:
         """What it answers. Who stops waiting takes the question back."""
         if self.is_over:
             raise WorkerLost
@@ -131,7 +131,7 @@ class WorkerProcess:
         may_start_until = loop.time() + START_S
         while not self._line.ended.is_set() and not self._is_lost(loop.time() < may_start_until):
             self._is_silent = True
-            self._line.say((_LIFE, Wish.LIVE, None))
+            self._line.say((_LIFE, WorkerCommand.LIVE, None))
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._patience_s):
                     await self._line.ended.wait()

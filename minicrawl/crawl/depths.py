@@ -14,7 +14,7 @@ from minicrawl.frontier.pages import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 
 
-class Depths:
+class DepthTracker:
     """The depths of all pages, kept as short as what was read allows."""
 
     def __init__(self, frontier: Frontier, limit: int) -> None:

@@ -12,16 +12,16 @@ from datetime import UTC, datetime
 from typing import NamedTuple, assert_never
 
 from minicrawl.config import Network
-from minicrawl.frontier.known import Pages
+from minicrawl.frontier.known import PagesByUrl
 from minicrawl.model import (
     Failed,
     FailureKind,
-    Fetched,
+    FetchResult,
     Moved,
     Originals,
-    Page,
-    Reading,
+    ParsedPage,
     Refused,
+    Response,
     State,
     Unchanged,
 )
@@ -32,50 +32,50 @@ _SPELLINGS = 3
 """URLs by which a page is asked for in all; some servers lead everybody to a session of his own."""
 
 
-class Policy(NamedTuple):
+class RetryPolicy(NamedTuple):
     """How often a page that failed so is asked for in all, and whether it is the host's fault."""
 
     tries: int
     strike: bool
 
 
-POLICIES = {
-    FailureKind.DNS: Policy(2, True),
-    FailureKind.CONNECT: Policy(3, True),
-    FailureKind.TLS: Policy(1, True),
-    FailureKind.TIMEOUT: Policy(2, True),
-    FailureKind.RESET: Policy(3, True),
-    FailureKind.PROTOCOL: Policy(1, False),
-    FailureKind.ENCODING: Policy(1, False),
-    FailureKind.TOO_LARGE: Policy(1, False),
-    FailureKind.CROWDED: Policy(3, False),
-    FailureKind.THROTTLED: Policy(5, True),
-    FailureKind.SERVER_ERROR: Policy(3, True),
-    FailureKind.NOT_FOUND: Policy(1, False),
-    FailureKind.CLIENT_ERROR: Policy(1, False),
-    FailureKind.BAD_STATUS: Policy(1, False),
-    FailureKind.BAD_REDIRECT: Policy(1, False),
-    FailureKind.LOST: Policy(2, False),
-    FailureKind.INTERRUPTED: Policy(1, False),  # it is no try, so there is always another one
+RETRY_POLICIES = {
+    FailureKind.DNS: RetryPolicy(2, True),
+    FailureKind.CONNECT: RetryPolicy(3, True),
+    FailureKind.TLS: RetryPolicy(1, True),
+    FailureKind.TIMEOUT: RetryPolicy(2, True),
+    FailureKind.RESET: RetryPolicy(3, True),
+    FailureKind.PROTOCOL: RetryPolicy(1, False),
+    FailureKind.ENCODING: RetryPolicy(1, False),
+    FailureKind.TOO_LARGE: RetryPolicy(1, False),
+    FailureKind.CROWDED: RetryPolicy(3, False),
+    FailureKind.THROTTLED: RetryPolicy(5, True),
+    FailureKind.SERVER_ERROR: RetryPolicy(3, True),
+    FailureKind.NOT_FOUND: RetryPolicy(1, False),
+    FailureKind.CLIENT_ERROR: RetryPolicy(1, False),
+    FailureKind.BAD_STATUS: RetryPolicy(1, False),
+    FailureKind.BAD_REDIRECT: RetryPolicy(1, False),
+    FailureKind.LOST: RetryPolicy(2, False),
+    FailureKind.INTERRUPTED: RetryPolicy(1, False),  # it is no try, so there is always another one
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class WasRead:
     """The page was read: its links share its cash, unless it is another page by its content.
 
     What was foreseen need not be looked up any more when its links are met. Of very many links the
     new pages are known before its turn ends: these are `introduced`.
     """
 
-    page: Page
-    reading: Reading
-    foreseen: Pages = field(default_factory=dict)
+    page: Response
+    reading: ParsedPage
+    foreseen: PagesByUrl = field(default_factory=dict)
     introduced: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Leads:
+class Redirects:
     """The page is a redirect: it stands for its target."""
 
     target: str
@@ -83,12 +83,12 @@ class Leads:
 
 
 @dataclass(frozen=True, slots=True)
-class Same:
+class NotModified:
     """Asked for again, the page had not changed: its links share its cash once more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dead:
+class GivenUp:
     """The page has nothing to hand on to; `why` says what the answer itself does not."""
 
     state: State
@@ -96,99 +96,102 @@ class Dead:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Retry:
     """Not over: once more, later; by this URL, where the server insists on marks of a visit."""
 
     spelled: str | None = None
 
 
-Ending = Read | Leads | Same | Dead | Again
+Outcome = WasRead | Redirects | NotModified | GivenUp | Retry
 
 
-class End(NamedTuple):
+class TurnEnd(NamedTuple):
     """What a page is from now on, and why, where the answer itself does not say it."""
 
     state: State
     why: str = ""
 
 
-def ending(
+def decide_outcome(
     url: str,
-    fetched: Page | Moved | Unchanged | Refused | Failed,
-    reading: Reading | None,
+    fetched: Response | Moved | Unchanged | Refused | Failed,
+    reading: ParsedPage | None,
     tries: int,
     *,
     max_tries: int = 5,
     strip_marks: bool = True,
-) -> Ending:
-    """What becomes of the page at `url` after so many tries; `reading` is that of a `Page`."""
+) -> Outcome:
+    """What becomes of the page at `url` after so many tries; `reading` is that of a `Response`."""
     match fetched:
-        case Page():
+        case Response():
             if reading is None:
                 raise ValueError(f"{url} came but was not read")
             if reading.refresh is None:
-                return Read(fetched, reading)
-            return Leads(reading.refresh, reading.originals)
+                return WasRead(fetched, reading)
+            return Redirects(reading.refresh, reading.originals)
         case Moved():
             target = name_of(fetched.target, url, strip_marks=strip_marks)
             return _redirected(url, target, tries)
         case Unchanged():
-            return Same()
+            return NotModified()
         case Refused():
-            return Dead(State.of(fetched.reason))
+            return GivenUp(State.of(fetched.reason))
         case Failed():
             again = tries < tries_of(fetched.kind, max_tries)
-            return Again() if again else _given_up(fetched.kind, tries)
+            return Retry() if again else _given_up(fetched.kind, tries)
     assert_never(fetched)
 
 
-def _redirected(url: str, target: Name | None, tries: int) -> Leads | Again | Dead:
+def _redirected(url: str, target: Name | None, tries: int) -> Redirects | Retry | GivenUp:
     if target is None:
-        return Dead(State.BAD_REDIRECT, "that is no page")
+        return GivenUp(State.BAD_REDIRECT, "that is no page")
     if target.url == url:
         if target.original and tries < _SPELLINGS:
-            return Again(target.original)
-        return Dead(State.BAD_REDIRECT, "that is the page itself")
-    return Leads(target.url, ((target.url, target.original),) if target.original else ())
+            return Retry(target.original)
+        return GivenUp(State.BAD_REDIRECT, "that is the page itself")
+    return Redirects(target.url, ((target.url, target.original),) if target.original else ())
 
 
 def tries_of(kind: FailureKind, max_tries: int) -> int:
     """How often is asked in all what fails so."""
-    return min(POLICIES[kind].tries, max_tries)
+    return min(RETRY_POLICIES[kind].tries, max_tries)
 
 
-def _given_up(kind: FailureKind, tries: int) -> Dead:
+def _given_up(kind: FailureKind, tries: int) -> GivenUp:
     why = f"tried {tries} times" if tries > 1 else ""
-    if tries < POLICIES[kind].tries:
-        why = f"tried {tries} of {POLICIES[kind].tries} times (--max-tries)"
-    return Dead(State.of(kind), why)
+    if tries < RETRY_POLICIES[kind].tries:
+        why = f"tried {tries} of {RETRY_POLICIES[kind].tries} times (--max-tries)"
+    return GivenUp(State.of(kind), why)
 
 
-def strike(fetched: object, today: float) -> tuple[FailureKind, float | None] | None:
+def strike_of(fetched: object, today: float) -> tuple[FailureKind, float | None] | None:
     """What a failure counts against the host, and the pause that the host asked for.
 
     A page that the deadline cut is read, but its host is as slow as if it were not.
     """
-    if isinstance(fetched, Page) and fetched.cut is FailureKind.TIMEOUT:
+    if isinstance(fetched, Response) and fetched.cut is FailureKind.TIMEOUT:
         return FailureKind.TIMEOUT, None
-    if not isinstance(fetched, Failed) or not POLICIES[fetched.kind].strike:
+    if not isinstance(fetched, Failed) or not RETRY_POLICIES[fetched.kind].strike:
         return None
     return fetched.kind, retry_after_s(fetched.retry_after, datetime.fromtimestamp(today, UTC))
 
 
-def in_words(fetched: Fetched) -> str:
+def in_words(fetched: FetchResult) -> str:
     """What was wrong with an answer, in one line."""
     name, status, detail = _said(fetched)
     said = detail or str(status or "")
     return f"{name.rpartition(':')[2]}: {said}".removesuffix(": ")
 
 
-def outcome(
-    fetched: Fetched, network: Network, reading: Reading | None = None, end: End | None = None
+def describe_outcome(
+    fetched: FetchResult,
+    network: Network,
+    reading: ParsedPage | None = None,
+    end: TurnEnd | None = None,
 ) -> tuple[str, int | None, str]:
     """A fetch in three words: what it was, its status, and what there is to say."""
     name, status, detail = _said(fetched)
-    if isinstance(fetched, Page) and fetched.cut:
+    if isinstance(fetched, Response) and fetched.cut:
         told = fetched.cut_detail
         detail = f"cut: {told}" if told else _why_cut(fetched.cut, network)
     if reading is not None and reading.cut:
@@ -208,9 +211,9 @@ def _why_cut(kind: FailureKind, network: Network) -> str:
     return f"cut: {kind}"
 
 
-def _said(fetched: Fetched) -> tuple[str, int | None, str]:
+def _said(fetched: FetchResult) -> tuple[str, int | None, str]:
     match fetched:
-        case Page():
+        case Response():
             return "page", fetched.status, f"cut: {fetched.cut}" if fetched.cut else ""
         case Moved():
             return "moved", fetched.status, fetched.target

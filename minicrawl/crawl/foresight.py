@@ -19,7 +19,7 @@ Homes = dict[int, tuple[int, str]]
 """Hosts and paths by page."""
 
 
-class Foresight:
+class UrlLookup:
     """Asks for pages that are in the store."""
 
     def __init__(self, path: Path) -> None:

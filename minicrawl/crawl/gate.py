@@ -13,7 +13,7 @@ from minicrawl.web.scope import ScopeRules, is_page_by_name
 NO_ENDINGS: frozenset[str] = frozenset()
 
 
-class Gate:
+class ScopeGate:
     """The user's scope and limits."""
 
     def __init__(self, scope: config.Scope, seeds: Iterable[str]) -> None:

@@ -13,16 +13,18 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from minicrawl.crawl.politeness import Hosts
+from minicrawl.crawl.politeness import HostTable
 from minicrawl.ports import Clock
 
 T = TypeVar("T")
 
 
-class Guests:
+class SideRequests:
     """Those who wait for a host to be free; `stir` wakes whoever turns the clocks of the hosts."""
 
-    def __init__(self, hosts: Hosts, clock: Clock, stir: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, hosts: HostTable, clock: Clock, stir: Callable[[], None] = lambda: None
+    ) -> None:
         self.hosts, self.clock, self._stir = hosts, clock, stir
         self._waiting: set[asyncio.Future[None]] = set()
         self._reading = 0

@@ -19,13 +19,13 @@ from itertools import chain
 import numpy as np
 
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
-from minicrawl.crawl.foresight import Foresight
+from minicrawl.crawl.foresight import UrlLookup
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.gathering import gathered
-from minicrawl.frontier.known import NO_PAGES, Pages, UrlsOf
+from minicrawl.frontier.known import NO_PAGES, PagesByUrl, UrlsOf
 from minicrawl.frontier.pages import Frontier, Meeting
 from minicrawl.model import Originals, State
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.steps import Plan
 from minicrawl.store import columns, questions, tables
@@ -54,7 +54,7 @@ _WAITING = "the crawl waits for room and goes on by itself; Ctrl-C ends it"
 _GOING_ON = "there is room again: the crawl goes on"
 
 
-class Keeper:
+class Recorder:
     """The one who writes down. `reader` sees what was committed, for questions in between."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Keeper:
         self._urls: dict[int, UrlRow] = {}
         self._documents: dict[int, DocumentRow] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._foresight = Foresight(store.path)
+        self._foresight = UrlLookup(store.path)
         self._full = asyncio.Event()
         self._taken = asyncio.Event()
         self._finishing = False
@@ -85,7 +85,11 @@ class Keeper:
     # ------------------------------------------------------------ what happened
 
     def meet(
-        self, urls: list[str], depth: int, originals: Originals = (), foreseen: Pages = NO_PAGES
+        self,
+        urls: list[str],
+        depth: int,
+        originals: Originals = (),
+        foreseen: PagesByUrl = NO_PAGES,
     ) -> Meeting:
         """The pages of these URLs; the step that follows must bear the new ones."""
         meeting = self.frontier.meet(urls, depth, foreseen)
@@ -103,7 +107,7 @@ class Keeper:
     def _url(self, row: UrlRow) -> str:
         return self.frontier.origins[row.host] + row.path
 
-    async def foresee(self, urls: Iterable[str]) -> Pages:
+    async def foresee(self, urls: Iterable[str]) -> PagesByUrl:
         """The pages of those that are known; while the store is asked others have their turn."""
         found, doubtful = self.frontier.at_hand(urls)
         if doubtful:
@@ -121,9 +125,9 @@ class Keeper:
     def settle(self, step: Step, state: State = State.UNREAD) -> list[Plan]:
         """Apply the step and remember to write it."""
         row = StepRow(self.frontier.last_seq + 1, state, step)
-        if step.kind in (Kind.VISIT, Kind.FORWARD, Kind.ENDOWED):
+        if step.kind in (StepKind.VISIT, StepKind.FORWARD, StepKind.ENDOWED):
             self._spendings[row.seq] = step.spending
-        if step.kind is Kind.ENDOWED:
+        if step.kind is StepKind.ENDOWED:
             self.counters[_ENDOWED] = [*self._endowed(), row.seq]
         plans = self.frontier.apply(row)
         self._open.steps.append(row)
@@ -135,7 +139,7 @@ class Keeper:
         """Where fetches are shared with pages read before, so are the virtual page's gifts."""
         share = in_parts(discovery) if 0 < discovery < 1 else -1
         if share != self.frontier.ledger.totals.discovery:
-            self.settle(Step(Kind.TERMS, amount=share))
+            self.settle(Step(StepKind.TERMS, amount=share))
 
     def record(self, fetch: FetchRow) -> None:
         """A request and its answer."""

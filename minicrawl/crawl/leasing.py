@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from minicrawl.config import Settings
-from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.keeper import Recorder
 from minicrawl.crawl.orders import ORDERS
-from minicrawl.crawl.refresh import Refresh
+from minicrawl.crawl.refresh import RefreshScheduler
 from minicrawl.model import State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.ports import Clock
@@ -28,17 +28,17 @@ class Lease(NamedTuple):
     again: bool  # it was read before
 
 
-class Leasing:
+class LeaseScheduler:
     """Two pools: the pages that wait to be read, and those that were."""
 
-    def __init__(self, settings: Settings, keeper: Keeper, clock: Clock) -> None:
+    def __init__(self, settings: Settings, keeper: Recorder, clock: Clock) -> None:
         frontier = keeper.frontier
         self._keeper, self._frontier, self._clock = keeper, frontier, clock
         self._share_again = settings.order.refresh
         self._granted = self._granted_again = 0
         self.order = ORDERS[settings.order.strategy](frontier.ledger)
         self.queue = ByHost(self.order.keys, frontier.ledger.flags, frontier.host_of)
-        self.refresh = Refresh(frontier.host_of, endless=settings.budget.continuous)
+        self.refresh = RefreshScheduler(frontier.host_of, endless=settings.budget.continuous)
 
     def take_up(self) -> None:
         """Who waits at the beginning."""

@@ -17,7 +17,7 @@ _SIZE_BYTES = 4
 _ROOM_BYTES = 64 * 1024
 
 
-class Line(asyncio.BufferedProtocol):
+class PickleChannel(asyncio.BufferedProtocol):
     """One end. It may be spoken into before it is connected; after its end nobody listens."""
 
     def __init__(self, hear: Callable[[Any], None]) -> None:

@@ -19,36 +19,36 @@ from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
 from minicrawl.config import Settings
-from minicrawl.crawl.depths import Depths
-from minicrawl.crawl.endings import Again, Read, ending, outcome
+from minicrawl.crawl.depths import DepthTracker
+from minicrawl.crawl.endings import Retry, WasRead, decide_outcome, describe_outcome
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Listener, Noted, Reason, Settled
 from minicrawl.crawl.fairness import FairLock
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.guests import Guests
-from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
-from minicrawl.crawl.leasing import Lease, Leasing
-from minicrawl.crawl.manners import Manners
-from minicrawl.crawl.places import Place, Places
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.guests import SideRequests
+from minicrawl.crawl.keeper import COMMIT_EVERY_S, Recorder
+from minicrawl.crawl.leasing import Lease, LeaseScheduler
+from minicrawl.crawl.manners import HostOnboarding
+from minicrawl.crawl.places import RequestSlot, RequestSlots
 from minicrawl.crawl.politeness import Rank, hosts_of, resolve_targets
 from minicrawl.crawl.reopening import LAST_AT, reopen
-from minicrawl.crawl.replays import Replays
+from minicrawl.crawl.replays import ReplayScheduler
 from minicrawl.crawl.settling import Settler, Waiting
-from minicrawl.crawl.traps import Aside, Traps
-from minicrawl.frontier.known import NO_PAGES, Pages
+from minicrawl.crawl.traps import Aside, TrapDetector
+from minicrawl.frontier.known import NO_PAGES, PagesByUrl
 from minicrawl.model import (
     Failed,
     FailureKind,
-    Fetched,
+    FetchResult,
     Originals,
-    Page,
-    Reading,
+    ParsedPage,
     Refused,
     Request,
+    Response,
     State,
     Unchanged,
 )
 from minicrawl.opic.money import UNIT
-from minicrawl.ports import Clock, Outside, Timed, Visit
+from minicrawl.ports import Clock, Timed, Visit, WebAccess
 from minicrawl.store.records import NOT_ASKED, FetchRow
 
 CLOSED_AT_ONCE = 500
@@ -67,15 +67,15 @@ _AT_ONCE = 0.0
 T = TypeVar("T")
 
 
-class Links(NamedTuple):
+class FoundLinks(NamedTuple):
     """The pages that a page links to, those of them that have become known, and what that cost."""
 
-    found: Pages = NO_PAGES
+    found: PagesByUrl = NO_PAGES
     introduced: Sequence[int] = ()
     cost_s: float = 0.0
 
 
-_NO_LINKS = Links()
+_NO_LINKS = FoundLinks()
 
 
 class Crawler:
@@ -84,26 +84,26 @@ class Crawler:
     def __init__(
         self,
         settings: Settings,
-        keeper: Keeper,
-        outside: Outside,
-        gate: Gate,
+        keeper: Recorder,
+        outside: WebAccess,
+        gate: ScopeGate,
         clock: Clock,
         tell: Listener,
     ) -> None:
         frontier, limit = keeper.frontier, settings.scope.max_depth
         self._settings, self._keeper, self._outside = settings, keeper, outside
         self._frontier, self._gate, self._clock, self._tell = frontier, gate, clock, tell
-        self._depths = None if limit is None else Depths(frontier, limit)
-        self._leasing = Leasing(settings, keeper, clock)
+        self._depths = None if limit is None else DepthTracker(frontier, limit)
+        self._leasing = LeaseScheduler(settings, keeper, clock)
         self.hosts = hosts_of(settings, frontier.origins, self._leasing.resume)
         self._targets = resolve_targets(settings)
         self._news = asyncio.Event()
-        guests = Guests(self.hosts, clock, self._news.set)
-        self._places = Places(settings.politeness, self._resume, lambda: guests.idle)
-        self._manners = Manners(settings, keeper, outside, gate, guests)
-        self._replays = Replays(frontier, settings.order.replay)
+        guests = SideRequests(self.hosts, clock, self._news.set)
+        self._places = RequestSlots(settings.politeness, self._resume, lambda: guests.idle)
+        self._manners = HostOnboarding(settings, keeper, outside, gate, guests)
+        self._replays = ReplayScheduler(frontier, settings.order.replay)
         waiting = Waiting(self._leasing.queue, self._leasing.order, self._depths, self._replays.saw)
-        self._traps = Traps(settings.traps, keeper, gate)
+        self._traps = TrapDetector(settings.traps, keeper, gate)
         self._settler = Settler(settings, keeper, waiting, gate, self._traps)
         self._stopping = False
         self._tries: dict[int, int] = {}
@@ -410,7 +410,7 @@ class Crawler:
 
     # ------------------------------------------------------------ turns
 
-    async def _learn(self, host: int, place: Place, rank: Rank) -> None:
+    async def _learn(self, host: int, place: RequestSlot, rank: Rank) -> None:
         """The turn of a host: where it is, and how it wants to be asked."""
         turn = asyncio.current_task()
         assert turn is not None
@@ -448,7 +448,7 @@ class Crawler:
             await asyncio.sleep(0)
         return cost_s
 
-    async def _visit(self, lease: Lease, place: Place, cost_s: float) -> None:
+    async def _visit(self, lease: Lease, place: RequestSlot, cost_s: float) -> None:
         """The turn of a page, whose leasing has cost so much."""
         host = lease.host
         self._tell(Asked(url=lease.url, cash=self._frontier.ledger.cash(lease.page) / UNIT))
@@ -494,7 +494,7 @@ class Crawler:
             read, cost_s = await visit.read()
             if isinstance(read, Failed):
                 fetched = read
-            elif isinstance(read, Reading):
+            elif isinstance(read, ParsedPage):
                 reading = read
         has_many = reading is not None and len(reading.links) > LINKS_AT_ONCE
         if has_many and not visit.is_large:
@@ -503,10 +503,10 @@ class Crawler:
             )
         else:
             settled = await self._settle_links(lease, fetched, reading)
-        return Timed(isinstance(fetched, Page), cost_s + settled.cost_s)
+        return Timed(isinstance(fetched, Response), cost_s + settled.cost_s)
 
     async def _settle_links(
-        self, lease: Lease, fetched: Fetched, reading: Reading | None
+        self, lease: Lease, fetched: FetchResult, reading: ParsedPage | None
     ) -> Timed[None]:
         page = lease.page
         links = _NO_LINKS if reading is None else await self._find_links(page, reading)
@@ -515,11 +515,11 @@ class Crawler:
         self._settle(lease, fetched, reading, links)
         return Timed(None, links.cost_s + perf_counter() - began)
 
-    async def _find_links(self, page: int, reading: Reading) -> Links:
+    async def _find_links(self, page: int, reading: ParsedPage) -> FoundLinks:
         """The pages that it links to; of very many some are found while others have their turn."""
         urls = reading.links
         if len(urls) <= LINKS_AT_ONCE or reading.refresh is not None:
-            return Links(await self._keeper.foresee(urls))
+            return FoundLinks(await self._keeper.foresee(urls))
         found: dict[str, int] = {}
         introduced: list[int] = []
         depth, cost_s = self._frontier.depth[page] + 1, 0.0
@@ -533,9 +533,9 @@ class Crawler:
             found.update(zip(block, meeting.pages, strict=True))
             introduced += [row.id for row in meeting.urls]
             await asyncio.sleep(0)
-        return Links(found, introduced, cost_s)
+        return FoundLinks(found, introduced, cost_s)
 
-    async def _ask(self, lease: Lease, place: Place) -> Visit:
+    async def _ask(self, lease: Lease, place: RequestSlot) -> Visit:
         """The host is free again before the page is read, which may take a while."""
         host = lease.host
         try:
@@ -544,7 +544,7 @@ class Crawler:
             self._places.leave(place)
             self.hosts.end(host, self._clock.now())
 
-    async def _answer(self, lease: Lease, place: Place) -> Visit:
+    async def _answer(self, lease: Lease, place: RequestSlot) -> Visit:
         """What came of a request, and what follows for its host."""
         host = lease.host
         try:
@@ -574,10 +574,10 @@ class Crawler:
         )
 
     def _settle(
-        self, lease: Lease, fetched: Fetched, reading: Reading | None, links: Links
+        self, lease: Lease, fetched: FetchResult, reading: ParsedPage | None, links: FoundLinks
     ) -> None:
         """The end of the turn, or not yet."""
-        how = ending(
+        how = decide_outcome(
             lease.url,
             fetched,
             reading,
@@ -585,13 +585,13 @@ class Crawler:
             max_tries=self._settings.limits.max_tries,
             strip_marks=self._settings.storing.strip_marks,
         )
-        if isinstance(how, Read):
+        if isinstance(how, WasRead):
             how = replace(how, foreseen=links.found, introduced=links.introduced)
         end = self._settler.settle(lease.page, lease.url, how, self._clock.today())
         row = self._record(
-            lease.page, fetched, outcome(fetched, self._settings.network, reading, end)
+            lease.page, fetched, describe_outcome(fetched, self._settings.network, reading, end)
         )
-        if isinstance(how, Again) and how.spelled:
+        if isinstance(how, Retry) and how.spelled:
             self._spelled[lease.page] = how.spelled
         if end is None:
             self._leasing.give_back(lease)
@@ -605,24 +605,26 @@ class Crawler:
         detail = row.detail
         self._tell(Settled(url=lease.url, state=end.state, detail=detail, elapsed_s=elapsed_s))
 
-    def _record(self, page: int, fetched: Fetched, words: tuple[str, int | None, str]) -> FetchRow:
+    def _record(
+        self, page: int, fetched: FetchResult, words: tuple[str, int | None, str]
+    ) -> FetchRow:
         name, status, detail = words
-        wire_bytes = fetched.wire_bytes if isinstance(fetched, Page) else 0
+        wire_bytes = fetched.wire_bytes if isinstance(fetched, Response) else 0
         now, elapsed_s = self._clock.today(), fetched.elapsed_s
         row = FetchRow(page, now, name, status, wire_bytes, elapsed_s, detail)
         self._keeper.record(row)
         self._keeper.count("requests")
         self._keeper.count("wire_bytes", wire_bytes)
-        self._keeper.count("fetched", isinstance(fetched, Page | Unchanged))
+        self._keeper.count("fetched", isinstance(fetched, Response | Unchanged))
         return row
 
 
-def _cost_s(fetched: Fetched) -> float:
+def _cost_s(fetched: FetchResult) -> float:
     """What it cost to undo what the body was coded in."""
-    return fetched.cost_s if isinstance(fetched, Page | Refused | Failed) else 0.0
+    return fetched.cost_s if isinstance(fetched, Response | Refused | Failed) else 0.0
 
 
-def _is_a_try(fetched: Fetched) -> bool:
+def _is_a_try(fetched: FetchResult) -> bool:
     """Whether the page had its chance."""
     return not (isinstance(fetched, Failed) and fetched.kind is FailureKind.INTERRUPTED)
 

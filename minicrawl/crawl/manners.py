@@ -18,26 +18,26 @@ from contextlib import AbstractContextManager
 from weakref import WeakValueDictionary
 
 from minicrawl.config import Settings
-from minicrawl.crawl.endings import in_words, strike, tries_of
+from minicrawl.crawl.endings import in_words, strike_of, tries_of
 from minicrawl.crawl.events import Listener, Noted
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.guests import Guests
-from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.guests import SideRequests
+from minicrawl.crawl.keeper import Recorder
 from minicrawl.crawl.politeness import remaining_s
 from minicrawl.crawl.sitemap_queue import Introduce, SitemapQueue
 from minicrawl.model import (
     Failed,
     FailureKind,
-    Fetched,
+    FetchResult,
     Moved,
-    Page,
     Refused,
     Request,
+    Response,
     State,
     Unchanged,
     Want,
 )
-from minicrawl.ports import Outside, Visit
+from minicrawl.ports import Visit, WebAccess
 from minicrawl.store.records import HostRow
 from minicrawl.web import robots
 from minicrawl.web.headers import LONGEST_WAIT_S
@@ -67,19 +67,19 @@ UNREACHABLE = frozenset(
 """With these no page of the host can be had either: it is down, whatever robots.txt might say."""
 
 
-Answer = Page | Moved | Failed | Refused
+Answer = Response | Moved | Failed | Refused
 
 
-class Manners:
+class HostOnboarding:
     """Learns how a host wants to be asked."""
 
     def __init__(
         self,
         settings: Settings,
-        keeper: Keeper,
-        outside: Outside,
-        gate: Gate,
-        guests: Guests,
+        keeper: Recorder,
+        outside: WebAccess,
+        gate: ScopeGate,
+        guests: SideRequests,
     ) -> None:
         self._settings = settings
         self._keeper = keeper
@@ -187,16 +187,16 @@ class Manners:
         if isinstance(answer, Failed) and self._failed(host, answer):
             return
         said: Rules | Failed | Refused
-        if isinstance(answer, Page):
+        if isinstance(answer, Response):
             with self.guests.reading():
                 said, cost_s = await self._outside.rules(answer, self._robots_url(host))
             self.charge(self._robots_url(host), answer.cost_s + cost_s)
         else:
             said = answer
-        verdict = robots.verdict(said, clock.rules or robots.FORBID_ALL)
+        verdict = robots.decision_for(said, clock.rules or robots.FORBID_ALL)
         rules = verdict.rules
         self._say_what_is_capped(origin, rules, tell)
-        if isinstance(answer, Page) and answer.cut:
+        if isinstance(answer, Response) and answer.cut:
             most = f"{self._settings.limits.max_robots_bytes:,} bytes (--max-robots)"
             why = most if answer.cut is FailureKind.TOO_LARGE else answer.cut
             tell(Noted(text=f"{origin}/robots.txt is obeyed as far as it came: {why}"))
@@ -225,7 +225,7 @@ class Manners:
         """The same, if it was asked before."""
         return self._hosts[host].rules if self._has_rules(host) else None
 
-    def judge(self, url: str, answer: Fetched) -> None:
+    def judge(self, url: str, answer: FetchResult) -> None:
         """What an answer says of the host of a URL."""
         self.strike(self._keeper.host_at(origin(url)), answer)
 
@@ -270,9 +270,9 @@ class Manners:
         self._hosts.put_down(host, self._clock.now(), State.of(reason))
         self._remember(host, trouble=in_words(answer))
 
-    def strike(self, host: int, answer: Fetched) -> bool:
+    def strike(self, host: int, answer: FetchResult) -> bool:
         """Whether the answer counts against the host. A long pause is kept for later runs."""
-        struck = strike(answer, self._clock.today())
+        struck = strike_of(answer, self._clock.today())
         if struck is None:
             return False
         now, clock = self._clock.now(), self._hosts[host]
@@ -282,7 +282,7 @@ class Manners:
             self._remember(host, wait_until, trouble=self._trouble(clock.strikes, answer))
         return True
 
-    def _trouble(self, strikes: int, answer: Fetched) -> str:
+    def _trouble(self, strikes: int, answer: FetchResult) -> str:
         polite = self._settings.politeness
         if strikes < polite.max_strikes:
             return in_words(answer)
@@ -302,12 +302,12 @@ class Manners:
             rules, until = known
         self._keeper.host(HostRow(host, origin, rules, until, wait_until, trouble))
 
-    async def _robots_txt(self, origin: str) -> Page | Failed | Refused:
+    async def _robots_txt(self, origin: str) -> Response | Failed | Refused:
         """The answer at the end of a few redirects."""
         url = f"{origin}/robots.txt"
         for _ in range(MOST_REDIRECTS + 1):
             answer = await self._robots_file(url)
-            if isinstance(answer, Page) and answer.cut and answer.broke_off:
+            if isinstance(answer, Response) and answer.cut and answer.broke_off:
                 return Failed(kind=answer.cut, detail=f"{url} broke off")
             if not isinstance(answer, Moved):
                 return answer
@@ -350,7 +350,7 @@ class Manners:
         answer = visit.fetched
         self._keeper.count("requests")
         self._hosts.heard(host, answer)
-        if isinstance(answer, Page):
+        if isinstance(answer, Response):
             self._keeper.count("wire_bytes", answer.wire_bytes)
         return visit
 

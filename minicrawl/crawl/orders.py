@@ -14,7 +14,7 @@ from typing import Protocol
 from minicrawl.opic.ledger import Ledger
 
 
-class Order(Protocol):
+class PageOrder(Protocol):
     """The keys of all pages; `grow` gives them to new ones."""
 
     keys: array[int]
@@ -54,7 +54,7 @@ class ByLot:
         self.keys.extend(self._rng.getrandbits(62) for _ in pages)
 
 
-ORDERS: dict[str, Callable[[Ledger], Order]] = {
+ORDERS: dict[str, Callable[[Ledger], PageOrder]] = {
     "greedy": ByCash,
     "random": ByLot,
     "cycle": ByAge,

@@ -21,7 +21,7 @@ SLOW_S = 2.0
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class RequestSlot:
     """What a turn holds; `give_up` ends its request."""
 
     began: float
@@ -29,7 +29,7 @@ class Place:
     give_up: Callable[[], None] | None = field(default=None)
 
 
-class Places:
+class RequestSlots:
     """All that are taken; `resume` is told of hosts that found none before."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Places:
         self._most_silent = max(1, int(self._most * politeness.silent_share))
         self._resume = resume
         self._silent = 0
-        self._others: dict[Place, None] = {}  # in the order in which they began
+        self._others: dict[RequestSlot, None] = {}  # in the order in which they began
         self._waiting: dict[int, None] = {}
 
     def has_room_for_silent(self, host: int) -> bool:
@@ -67,16 +67,16 @@ class Places:
         self._resume(host)
         return True
 
-    def take(self, now: float, *, is_silent: bool) -> Place:
+    def take(self, now: float, *, is_silent: bool) -> RequestSlot:
         """Somebody has room."""
-        place = Place(now, is_silent)
+        place = RequestSlot(now, is_silent)
         if is_silent:
             self._silent += 1
         else:
             self._others[place] = None
         return place
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: RequestSlot) -> None:
         """The turn is over."""
         if not place.is_silent:
             del self._others[place]
@@ -101,5 +101,5 @@ class Places:
         """When the next request will have become slow."""
         return next((p.began + SLOW_S for p in self._others if p.began + SLOW_S > now), None)
 
-    def _slow(self, now: float) -> Iterator[Place]:
+    def _slow(self, now: float) -> Iterator[RequestSlot]:
         return takewhile(lambda place: place.began + SLOW_S <= now, self._others)

@@ -24,7 +24,7 @@ from math import inf
 from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.fairness import FREE_S, UNASKED, FairShare
 from minicrawl.fetch.rules import parse_rule
-from minicrawl.model import Failed, FailureKind, Fetched, Page, State
+from minicrawl.model import Failed, FailureKind, FetchResult, Response, State
 from minicrawl.web import urls
 from minicrawl.web.robots import Rules
 
@@ -60,7 +60,7 @@ def remaining_s(until: float, today: float, longest_s: float) -> float:
 
 
 @dataclass(slots=True)
-class Pace:
+class NameState:
     """What all origins of one name share: for whoever runs it they are one host."""
 
     name: str
@@ -73,10 +73,10 @@ class Pace:
 
 
 @dataclass(slots=True)
-class Host:
+class HostState:
     """What is known of an origin, and its clock."""
 
-    pace: Pace
+    pace: NameState
 
     rules: Rules | None = None
     rules_until: float = 0.0  # by the time of day
@@ -146,7 +146,7 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-class Hosts:
+class HostTable:
     """The clocks of all hosts; `resume` is told when a host may be asked again."""
 
     def __init__(
@@ -161,9 +161,9 @@ class Hosts:
         self._name_of = name_of
         self._address_delay_s = address_delay_s or address_delay(politeness)
         self._fair = FairShare()
-        self._expensive: dict[str, Pace] = {}
-        self._hosts: dict[int, Host] = {}
-        self._paces: dict[str, Pace] = {}
+        self._expensive: dict[str, NameState] = {}
+        self._hosts: dict[int, HostState] = {}
+        self._paces: dict[str, NameState] = {}
         self._addresses: dict[str, _Address] = {}
         self._most_addresses = _FEWEST_ADDRESSES
         self._wakes: list[tuple[float, int]] = []
@@ -177,13 +177,13 @@ class Hosts:
         """Requests that may be under way at once."""
         return self._politeness.concurrency
 
-    def __getitem__(self, host: int) -> Host:
+    def __getitem__(self, host: int) -> HostState:
         clock = self._hosts.get(host)
         if clock is None:
             name = self._name_of(host)
-            pace = self._paces.setdefault(name, Pace(name))
+            pace = self._paces.setdefault(name, NameState(name))
             pace.hosts.append(host)
-            clock = self._hosts[host] = Host(pace)
+            clock = self._hosts[host] = HostState(pace)
         return clock
 
     def delay_s(self, host: int) -> float:
@@ -197,17 +197,17 @@ class Hosts:
         clock = self[host]
         return _ready_at(clock) <= now and self._takes_more(clock.pace)
 
-    def _takes_more(self, pace: Pace) -> bool:
+    def _takes_more(self, pace: NameState) -> bool:
         return pace.in_use + pace.being_read < self._politeness.per_host
 
     def answers(self, host: int) -> bool:
         """Whether its last request was answered: whoever does not may hold few connections."""
         return self[host].pace.answers
 
-    def heard(self, host: int, fetched: Fetched) -> None:
+    def heard(self, host: int, fetched: FetchResult) -> None:
         """What came of a request to it."""
         kind = fetched.kind if isinstance(fetched, Failed) else None
-        if isinstance(fetched, Page):
+        if isinstance(fetched, Response):
             kind = fetched.cut
         if kind not in _NO_ANSWER:
             self[host].pace.answers = kind not in _SILENCE
@@ -280,7 +280,7 @@ class Hosts:
         pace.being_read -= 1
         self._resume_all(pace, now)
 
-    def _resume_all(self, pace: Pace, now: float) -> None:
+    def _resume_all(self, pace: NameState, now: float) -> None:
         for host in pace.hosts:
             self.resume_when_ready(host, now)
 
@@ -299,7 +299,7 @@ class Hosts:
             pace = self[host].pace
             self._delay(pace, self._fair.pause_unasked_s(pace.name, cost_s, now), now)
 
-    def _delay(self, pace: Pace, pause_s: float, now: float) -> None:
+    def _delay(self, pace: NameState, pause_s: float, now: float) -> None:
         if pause_s:
             pace.fair_at = max(pace.fair_at, now + min(pause_s, self._politeness.max_pause_s))
             self._expensive[pace.name] = pace
@@ -417,14 +417,16 @@ class Hosts:
             self._set_alarm(name, address, now)
 
 
-def hosts_of(settings: Settings, origins: Sequence[str], resume: Callable[[int], None]) -> Hosts:
+def hosts_of(
+    settings: Settings, origins: Sequence[str], resume: Callable[[int], None]
+) -> HostTable:
     """Those of a crawl, by their origins."""
 
     def name_of(host: int) -> str:
         return urls.host(f"{origins[host]}/")
 
     politeness, targets = settings.politeness, resolve_targets(settings)
-    return Hosts(politeness, resume, name_of, address_delay(politeness, targets))
+    return HostTable(politeness, resume, name_of, address_delay(politeness, targets))
 
 
 def resolve_targets(settings: Settings) -> frozenset[str]:
@@ -432,5 +434,5 @@ def resolve_targets(settings: Settings) -> frozenset[str]:
     return frozenset(parse_rule(rule).address for rule in settings.network.resolve)
 
 
-def _ready_at(clock: Host) -> float:
+def _ready_at(clock: HostState) -> float:
     return max(clock.ready_at, clock.pace.free_at, clock.pace.fair_at)

@@ -13,16 +13,16 @@ from itertools import islice
 import numpy as np
 
 from minicrawl.config import Settings
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.guests import Guests
-from minicrawl.crawl.keeper import Keeper
-from minicrawl.crawl.manners import Manners
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.guests import SideRequests
+from minicrawl.crawl.keeper import Recorder
+from minicrawl.crawl.manners import HostOnboarding
 from minicrawl.crawl.orders import ORDERS
 from minicrawl.crawl.politeness import hosts_of
 from minicrawl.model import Originals, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
-from minicrawl.ports import Clock, Outside
+from minicrawl.ports import Clock, WebAccess
 from minicrawl.web.robots import Rules
 
 _LOOKS_EVERY_S = 0.05
@@ -57,11 +57,16 @@ class Preview:
     pages: list[FirstPage]
 
 
-class Rehearsal:
+class DryRun:
     """Goes through the first turns of a crawl, and asks for no page."""
 
     def __init__(
-        self, settings: Settings, keeper: Keeper, outside: Outside, gate: Gate, clock: Clock
+        self,
+        settings: Settings,
+        keeper: Recorder,
+        outside: WebAccess,
+        gate: ScopeGate,
+        clock: Clock,
     ) -> None:
         self._frontier, self._keeper, self._gate = keeper.frontier, keeper, gate
         self._order = ORDERS[settings.order.strategy](keeper.frontier.ledger)
@@ -71,8 +76,8 @@ class Rehearsal:
             for host, count in keeper.by_host(pages):
                 self._hosts[host].pages += count
         only_robots = replace(settings, scope=replace(settings.scope, sitemaps=False))
-        guests = Guests(self._hosts, self._clock)
-        self._manners = Manners(only_robots, keeper, outside, gate, guests)
+        guests = SideRequests(self._hosts, self._clock)
+        self._manners = HostOnboarding(only_robots, keeper, outside, gate, guests)
         self._room = asyncio.Semaphore(settings.politeness.per_address)
 
     async def preview(self, count: int) -> Preview:

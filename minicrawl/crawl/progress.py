@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minicrawl.crawl.keeper import Keeper
-from minicrawl.frontier.gathering import Gathering
+from minicrawl.crawl.keeper import Recorder
+from minicrawl.frontier.gathering import GatheredImportance
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock
@@ -31,13 +31,13 @@ class Progress:
     importance_gathered: float  # the share that lies on pages that were read
 
 
-class Gauge:
+class ProgressMeter:
     """Reads a running crawl; adds up pages seldom enough to cost next to nothing."""
 
-    def __init__(self, keeper: Keeper, clock: Clock) -> None:
+    def __init__(self, keeper: Recorder, clock: Clock) -> None:
         self._keeper = keeper
         self._clock = clock
-        self._gathering = Gathering(keeper.frontier, keeper.counted(tables.GATHERED))
+        self._gathering = GatheredImportance(keeper.frontier, keeper.counted(tables.GATHERED))
         self._due = 0.0
 
     def read(self) -> Progress:

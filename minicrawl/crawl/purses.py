@@ -22,7 +22,7 @@ _ATOMS_A_PAGE = UNIT // PAGES_A_UNIT
 _PLACES_BITS = 20
 
 
-class Purses:
+class QuotaAccounts:
     """Those of many."""
 
     def __init__(self, limit: int | None) -> None:

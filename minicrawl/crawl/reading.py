@@ -27,10 +27,10 @@ from time import perf_counter, process_time
 from typing import IO, Any, BinaryIO, TypeVar
 
 from minicrawl.crawl.fairness import FairLock
-from minicrawl.model import Failed, FailureKind, Page, Reading, Want
+from minicrawl.model import Failed, FailureKind, ParsedPage, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web import robots, sitemaps
-from minicrawl.web.reader import Wishes, read
+from minicrawl.web.reader import ParseOptions, read
 from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
 from minicrawl.web.urls import host
@@ -61,30 +61,30 @@ _SERVE = (
 )
 
 
-class ReaderLost(Exception):
+class ParserLost(Exception):
     """The other process died of what it read, or did not come to an end with it."""
 
     cost_s = 0.0
 
 
-class Reader:
+class PageParser:
     """What minicrawl.web reads, read where it does no harm."""
 
-    def __init__(self, wishes: Wishes, longest_s: float, small: int = SMALL) -> None:
+    def __init__(self, wishes: ParseOptions, longest_s: float, small: int = SMALL) -> None:
         self._wishes = wishes
         self._small = small
-        self._other = OtherProcess(longest_s)
+        self._other = ParserProcess(longest_s)
         self._not_quick = FairLock()
         self._since_turn_s = 0.0
 
-    def is_large(self, page: Page, want: Want = Want.PAGE) -> bool:
+    def is_large(self, page: Response, want: Want = Want.PAGE) -> bool:
         """Whether it is read in the other process."""
         is_packed = want is Want.SITEMAP and page.body.startswith(_GZIP_MAGIC)
         return is_packed or len(page.body) > self._small
 
     def later(
-        self, page: Page, url: str, want: Want = Want.PAGE, *, suspicious: int = 0
-    ) -> Callable[[], Awaitable[Timed[Reading | Sitemap | Failed]]]:
+        self, page: Response, url: str, want: Want = Want.PAGE, *, suspicious: int = 0
+    ) -> Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]:
         """Reads the page when it is called; a large one need not be held for that."""
         body = aside(page.body) if self.is_large(page, want) else page.body
         if want is Want.SITEMAP:
@@ -96,7 +96,7 @@ class Reader:
         task = partial(read, url=url, headers=dict(page.headers), wishes=wishes)
         return partial(self._done, task, body, url)
 
-    async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
+    async def rules(self, page: Response, url: str) -> Timed[Rules | Failed]:
         """What a robots.txt says to us; a failure if it was too much."""
         agent, cut = self._wishes.agent, page.cut is not None
         task = partial(robots.parse, agent=agent, cut=cut)
@@ -135,7 +135,7 @@ class Reader:
         try:
             with body:
                 return await self._other.run(task, body, host(url))
-        except ReaderLost as lost:
+        except ParserLost as lost:
             return Timed(Failed(kind=FailureKind.TOO_LARGE, detail=str(lost)), lost.cost_s)
 
     async def close(self) -> None:
@@ -166,7 +166,7 @@ def aside(body: bytes) -> IO[bytes]:
     return file
 
 
-class OtherProcess:
+class ParserProcess:
     """Does one task after the other; started with the first, and anew after one that ended it.
 
     After so many tasks it is started anew as well.
@@ -184,7 +184,7 @@ class OtherProcess:
             began = asyncio.get_running_loop().time()
             try:
                 answer: Timed[T] = await self._in_time(task, body)
-            except ReaderLost as lost:
+            except ParserLost as lost:
                 lost.cost_s = asyncio.get_running_loop().time() - began
                 self._lock.charge(of_host, lost.cost_s)
                 raise
@@ -201,9 +201,9 @@ class OtherProcess:
             return answer
         except TimeoutError as error:
             told = f"it was not read in {self._longest_s:g} s (--max-reading)"
-            raise ReaderLost(told) from error
+            raise ParserLost(told) from error
         except (OSError, EOFError, asyncio.IncompleteReadError) as error:
-            raise ReaderLost("it ended the process that read it") from error
+            raise ParserLost("it ended the process that read it") from error
         finally:
             if not done:
                 await self.close()

@@ -26,7 +26,7 @@ from minicrawl.store.blobs import unpack
 from minicrawl.store.place import place_of
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, RefinementRow
-from minicrawl.store.trouble import told, understood
+from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, Store
 
 UNTIL = 1e-6
@@ -65,11 +65,19 @@ def refine(
     """Replay until the error is no more than `until`, in the store or in a copy of it."""
     _refuse_what_cannot_be(path, until, to)
     if to is None:
-        with closing(Store.open(path)) as store, told(path, SAFE), understood(path):
+        with (
+            closing(Store.open(path)) as store,
+            translating_sqlite_errors(path, SAFE),
+            reporting_damage(path),
+        ):
             return _refine(store, path, until, tell, now)
     place = place_of(to)
     unfinished = place.with_name(f"{place.name}.part")
-    with closing(Store.open(unfinished)) as store, told(path, SAFE), understood(path):
+    with (
+        closing(Store.open(unfinished)) as store,
+        translating_sqlite_errors(path, SAFE),
+        reporting_damage(path),
+    ):
         _become_a_copy(store, path)
         refined = _refine(store, to, until, tell, now)
     unfinished.rename(place)
@@ -80,7 +88,7 @@ def refine(
 def _refuse_what_cannot_be(path: Path, until: float, to: Path | None) -> None:
     if not LEAST_UNTIL <= until < 1:
         raise UsageError(f"--until {until:g}: must be a number from {LEAST_UNTIL:g} to below 1")
-    with reading(path) as connection, understood(path):
+    with reading(path) as connection, reporting_damage(path):
         terms = tables.terms(connection)
         if terms is None or not questions.hosts_known(connection):
             raise UsageError(f"{path} knows no page yet: `minicrawl crawl` goes first")

@@ -39,7 +39,7 @@ def chance(first_at: Floats, last_at: Floats, changes: NDArray[np.uint32], today
     return -np.expm1(-rate * np.abs(today - last_at))
 
 
-class Refresh:
+class RefreshScheduler:
     """The pages that were read, and which of them comes next."""
 
     def __init__(self, host_of: Sequence[int], *, endless: bool) -> None:

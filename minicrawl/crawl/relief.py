@@ -14,7 +14,7 @@ BUSY = 0.5
 _STEP, _MOST = 0.05, 0.5
 
 
-class Relief:
+class LoadShedder:
     """Of one worker."""
 
     def __init__(self, here_s: Callable[[], float] = process_time) -> None:

@@ -15,11 +15,11 @@ import numpy as np
 from minicrawl.config import Settings
 from minicrawl.config.table import BY_NAME, KEPT, SCOPE, TRAPS
 from minicrawl.config.writing import in_words, plain
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.keeper import Recorder
 from minicrawl.crawl.politeness import remaining_s
 from minicrawl.model import READ_STATES, State
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.web.robots import ANSWER_HOLDS_S
 
@@ -45,7 +45,7 @@ _OF_SCOPE, _OF_TRAPS = (
 LAST_AT = "last_at"  # a counter: until when the last run went on
 
 
-def reopen(keeper: Keeper, gate: Gate, settings: Settings, today: float) -> list[str]:
+def reopen(keeper: Recorder, gate: ScopeGate, settings: Settings, today: float) -> list[str]:
     """Let them wait; says which settings are new, and how many pages wait again."""
     before, wishes = _wishes_before(keeper), _wishes(settings)
     new = {name for name, wish in wishes.items() if name not in before or before[name] != wish}
@@ -53,7 +53,7 @@ def reopen(keeper: Keeper, gate: Gate, settings: Settings, today: float) -> list
     passed = set(_passed(keeper, today)) - wanted
     pages = sorted(wanted | passed)
     for start in range(0, len(pages), _AT_ONCE):
-        keeper.settle(Step(Kind.REOPEN, spending=Spending(pages[start : start + _AT_ONCE])))
+        keeper.settle(Step(StepKind.REOPEN, spending=Spending(pages[start : start + _AT_ONCE])))
     keeper.counters[tables.WISHES] = wishes
     return list(_lines(before, wishes, len(wanted), len(passed)))
 
@@ -63,7 +63,7 @@ def _wishes(settings: Settings) -> dict[str, object]:
     return {setting.name: plain(settings, setting) for setting in (*KEPT, _ALLOW_PRIVATE)}
 
 
-def _wishes_before(keeper: Keeper) -> dict[str, object]:
+def _wishes_before(keeper: Recorder) -> dict[str, object]:
     """An earlier minicrawl wrote the names of fields, and false where nothing was said."""
     found = keeper.counters.get(tables.WISHES)
     if not isinstance(found, dict):
@@ -91,7 +91,7 @@ def _waiting(pages: int, which: str = "") -> str:
     return f"1 page{which} waits again" if pages == 1 else f"{pages:,} pages{which} wait again"
 
 
-def _wanted(keeper: Keeper, gate: Gate, settings: Settings, new: Set[str]) -> Iterator[int]:
+def _wanted(keeper: Recorder, gate: ScopeGate, settings: Settings, new: Set[str]) -> Iterator[int]:
     """Pages that the user refused, and does no more."""
     if new & _OF_SCOPE:
         yield from _let_pass(keeper, gate)
@@ -103,7 +103,7 @@ def _wanted(keeper: Keeper, gate: Gate, settings: Settings, new: Set[str]) -> It
         yield from _pages(keeper, State.ROBOTS)
 
 
-def _passed(keeper: Keeper, today: float) -> Iterator[int]:
+def _passed(keeper: Recorder, today: float) -> Iterator[int]:
     """Pages whose trouble may be over by now; a clock that went back tells nothing."""
     if abs(today - keeper.counted(LAST_AT)) > PASSES_AFTER_S:
         yield from _pages(keeper, *PASSING)
@@ -112,7 +112,7 @@ def _passed(keeper: Keeper, today: float) -> Iterator[int]:
             yield page
 
 
-def _pages(keeper: Keeper, *states: State) -> list[int]:
+def _pages(keeper: Recorder, *states: State) -> list[int]:
     """Most stores have none: a glance at the counts spares a look at all pages."""
     frontier = keeper.frontier
     if not any(frontier.counts[state] for state in states):
@@ -120,7 +120,7 @@ def _pages(keeper: Keeper, *states: State) -> list[int]:
     return np.flatnonzero(np.isin(frontier.states(), states)).tolist()
 
 
-def _let_pass(keeper: Keeper, gate: Gate) -> Iterator[int]:
+def _let_pass(keeper: Recorder, gate: ScopeGate) -> Iterator[int]:
     frontier = keeper.frontier
     refused = _pages(keeper, *BY_THE_USER)
     if refused:
@@ -135,6 +135,6 @@ def _let_pass(keeper: Keeper, gate: Gate) -> Iterator[int]:
                 yield page
 
 
-def _has_expired(keeper: Keeper, page: int, today: float) -> bool:
+def _has_expired(keeper: Recorder, page: int, today: float) -> bool:
     known = keeper.robots(keeper.frontier.host_of[page])
     return known is None or not remaining_s(known[1], today, ANSWER_HOLDS_S)

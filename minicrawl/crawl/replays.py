@@ -16,7 +16,7 @@ GROWN = 8 * UNIT
 """Cash that is worth a replay. Of smaller sums nothing is gained, as measured on real graphs."""
 
 
-class Replays:
+class ReplayScheduler:
     """Chooses the pages that read most since they were read."""
 
     def __init__(self, frontier: Frontier, a_fetch: int) -> None:

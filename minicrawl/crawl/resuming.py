@@ -9,14 +9,14 @@ from minicrawl.config.sources import from_store
 from minicrawl.config.writing import as_kept
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
-from minicrawl.store.trouble import understood
+from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import Store
 
 
 def resumed(given: Loaded, connection: tables.Connection) -> Loaded:
     """With what the store keeps; a value that cannot be read is refused, unless another counts."""
     path = given.settings.storing.store
-    with understood(path):
+    with reporting_damage(path):
         kept = tables.settings(connection)
     return given.resumed(from_store(path, kept))
 

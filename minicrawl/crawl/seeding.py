@@ -10,9 +10,9 @@ from itertools import islice
 
 from minicrawl.config import Scope
 from minicrawl.crawl.events import Listener, Noted, nobody_listens
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.keeper import Keeper
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.keeper import Recorder
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.web.urls import Name
 
 _AT_ONCE = 50_000
@@ -20,7 +20,7 @@ _FIRST = "first_seeds"  # how many shared the endowment
 
 
 async def plant(
-    keeper: Keeper, seeds: Iterable[Name], endowment: int, tell: Listener = nobody_listens
+    keeper: Recorder, seeds: Iterable[Name], endowment: int, tell: Listener = nobody_listens
 ) -> int:
     """Make pages known as seeds; answers with how many of them are new as such."""
     before = keeper.planted()
@@ -30,29 +30,29 @@ async def plant(
         if not before:
             keeper.count(_FIRST, len(new))
         units = -(-endowment * len(new) // int(keeper.counted(_FIRST)))
-        keeper.settle(Step(Kind.ENDOWED, spending=Spending(new), amount=units))
+        keeper.settle(Step(StepKind.ENDOWED, spending=Spending(new), amount=units))
         await keeper.commit()
     for page in before | named:
         keeper.frontier.depth[page] = 0
     return len(new)
 
 
-def gate_for(keeper: Keeper, scope: Scope) -> Gate:
+def gate_for(keeper: Recorder, scope: Scope) -> ScopeGate:
     """The scope as the seeds have it, and the places where their redirects have led so far."""
-    gate = Gate(scope, keeper.seeds())
+    gate = ScopeGate(scope, keeper.seeds())
     for url in keeper.led_to_by_seeds():
         gate.widen(url)
     return gate
 
 
-async def _introduce(keeper: Keeper, seeds: Iterator[Name], tell: Listener) -> set[int]:
+async def _introduce(keeper: Recorder, seeds: Iterator[Name], tell: Listener) -> set[int]:
     pages: set[int] = set()
     while block := dict(islice(seeds, _AT_ONCE)):
         originals = tuple([(url, original) for url, original in block.items() if original])
         meeting = keeper.meet(list(block), 0, originals)
         pages.update(meeting.pages)
         if meeting.urls:
-            keeper.settle(Step(Kind.BORN, born=len(meeting.urls)))
+            keeper.settle(Step(StepKind.BORN, born=len(meeting.urls)))
         await keeper.commit()
         if len(block) == _AT_ONCE:
             tell(Noted(text=f"{len(pages):,} seeds so far"))

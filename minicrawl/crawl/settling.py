@@ -18,18 +18,26 @@ from typing import assert_never
 import numpy as np
 
 from minicrawl.config import Settings
-from minicrawl.crawl.depths import Depths
-from minicrawl.crawl.endings import Again, Dead, End, Ending, Leads, Read, Same
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.keeper import Keeper
-from minicrawl.crawl.orders import Order
-from minicrawl.crawl.sharing import Sharing
-from minicrawl.crawl.traps import Traps
-from minicrawl.frontier.known import NO_PAGES, Pages
+from minicrawl.crawl.depths import DepthTracker
+from minicrawl.crawl.endings import (
+    GivenUp,
+    NotModified,
+    Outcome,
+    Redirects,
+    Retry,
+    TurnEnd,
+    WasRead,
+)
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.keeper import Recorder
+from minicrawl.crawl.orders import PageOrder
+from minicrawl.crawl.sharing import CashShares
+from minicrawl.crawl.traps import TrapDetector
+from minicrawl.frontier.known import NO_PAGES, PagesByUrl
 from minicrawl.frontier.pages import Meeting
-from minicrawl.model import Originals, Page, Reading, State
+from minicrawl.model import Originals, ParsedPage, Response, State
 from minicrawl.opic.by_host import ByHost
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.steps import Plan
 from minicrawl.slots import Slots
 from minicrawl.store.columns import Numbers
@@ -44,8 +52,8 @@ class Waiting:
     """Who waits, in which order, and who is told when cash has moved."""
 
     queue: ByHost
-    order: Order
-    depths: Depths | None
+    order: PageOrder
+    depths: DepthTracker | None
     saw: Callable[[list[Plan]], None]
 
 
@@ -53,9 +61,14 @@ class Settler:
     """Ends turns."""
 
     def __init__(
-        self, settings: Settings, keeper: Keeper, waiting: Waiting, gate: Gate, traps: Traps
+        self,
+        settings: Settings,
+        keeper: Recorder,
+        waiting: Waiting,
+        gate: ScopeGate,
+        traps: TrapDetector,
     ) -> None:
-        self.sharing = Sharing(settings.order)
+        self.sharing = CashShares(settings.order)
         self._keeper = keeper
         self._frontier = keeper.frontier
         self._queue, self._order = waiting.queue, waiting.order
@@ -86,18 +99,18 @@ class Settler:
         self.contents.let_in()
         self._traps.copies.recall(self._keeper.spendings())
 
-    def settle(self, page: int, url: str, ending: Ending, today: float) -> End | None:
+    def settle(self, page: int, url: str, ending: Outcome, today: float) -> TurnEnd | None:
         """What the page is from now on; None if it waits again."""
         match ending:
-            case Read():
-                return End(self._read(page, url, ending, today))
-            case Leads():
+            case WasRead():
+                return TurnEnd(self._read(page, url, ending, today))
+            case Redirects():
                 return self._lead(page, url, ending)
-            case Dead(state=state, why=why):
-                return End(self.close(page, state), why)
-            case Same():
-                return End(self._keep_as_it_is(page, today))
-            case Again():
+            case GivenUp(state=state, why=why):
+                return TurnEnd(self.close(page, state), why)
+            case NotModified():
+                return TurnEnd(self._keep_as_it_is(page, today))
+            case Retry():
                 return None
         assert_never(ending)
 
@@ -106,7 +119,7 @@ class Settler:
         self.hops.pop(page, None)
         self._wait_again.discard(page)
         self._traps.copies.is_itself(page)
-        self._do(Step(Kind.DEAD_END, page), state, ())
+        self._do(Step(StepKind.DEAD_END, page), state, ())
         return state
 
     def fold(self, page: int, target: str) -> State:
@@ -115,25 +128,25 @@ class Settler:
 
     def reopen(self, pages: Sequence[int]) -> None:
         """These were put aside, and wait again."""
-        self._do(Step(Kind.REOPEN, spending=Spending(pages)), State.UNREAD, ())
+        self._do(Step(StepKind.REOPEN, spending=Spending(pages)), State.UNREAD, ())
         self._wait_again.update(pages)
         self._queue.born(pages)
 
     def replay(self, pages: Sequence[int]) -> None:
         """These pages, which were read before, spend what they hold once more."""
-        self._do(Step(Kind.REPLAY, spending=Spending(pages)), State.UNREAD, ())
+        self._do(Step(StepKind.REPLAY, spending=Spending(pages)), State.UNREAD, ())
 
     def introduce(
         self,
         urls: Iterable[str],
         depth: int,
         originals: Originals = (),
-        foreseen: Pages = NO_PAGES,
+        foreseen: PagesByUrl = NO_PAGES,
     ) -> Meeting:
         """Pages become known before anybody pays them."""
         meeting = self._keeper.meet(list(dict.fromkeys(urls)), depth, originals, foreseen)
         if new := [row.id for row in meeting.urls]:
-            self._do(Step(Kind.BORN, born=len(new)), State.UNREAD, new)
+            self._do(Step(StepKind.BORN, born=len(new)), State.UNREAD, new)
         return meeting
 
     def release(self, pages: Iterable[int]) -> None:
@@ -143,7 +156,7 @@ class Settler:
 
     # ------------------------------------------------------------ a page that was read
 
-    def _read(self, page: int, url: str, read: Read, today: float) -> State:
+    def _read(self, page: int, url: str, read: WasRead, today: float) -> State:
         reading = read.reading
         self.hops.pop(page, None)
         self._describe(page, read.page, reading, today)
@@ -159,23 +172,23 @@ class Settler:
         _, new = self._meet(page, read, is_barren)
         return self._forward(page, State.ALIAS, first, new)
 
-    def _be_itself(self, page: int, url: str, read: Read, is_barren: bool) -> State:
+    def _be_itself(self, page: int, url: str, read: WasRead, is_barren: bool) -> State:
         reading = read.reading
         if reading.canonical and self._gate.refusal(reading.canonical, 0, 0) is None:
             return self._stand_for(page, url, reading.canonical, read, is_barren)
         return self._visit(page, url, reading, *self._meet(page, read, is_barren))
 
     def _visit(
-        self, page: int, url: str, reading: Reading, pages: Sequence[int], new: Sequence[int]
+        self, page: int, url: str, reading: ParsedPage, pages: Sequence[int], new: Sequence[int]
     ) -> State:
         spending = self.sharing.spending(url, pages, reading.links, reading.words)
-        self._pass_on(page, Step(Kind.VISIT, page, len(new), spending), State.FETCHED, new)
+        self._pass_on(page, Step(StepKind.VISIT, page, len(new), spending), State.FETCHED, new)
         self._traps.copies.is_itself(page)
         if self._depths is not None:
             self.release(self._depths.shorten(page, spending.links))
         return State.FETCHED
 
-    def _meet(self, page: int, read: Read, is_barren: bool) -> tuple[list[int], list[int]]:
+    def _meet(self, page: int, read: WasRead, is_barren: bool) -> tuple[list[int], list[int]]:
         reading, depth = read.reading, self._frontier.depth[page] + 1
         links = list(reading.links)
         meeting = self._keeper.meet(links, depth, reading.originals, read.foreseen)
@@ -190,7 +203,7 @@ class Settler:
         self.replay([page])
         return State(self._frontier.state[page])
 
-    def _describe(self, page: int, answer: Page, reading: Reading, today: float) -> None:
+    def _describe(self, page: int, answer: Response, reading: ParsedPage, today: float) -> None:
         before = self._document(page)
         # Who holds a part must not hear that the whole has not changed.
         validators = {} if answer.broke_off else answer.headers
@@ -219,7 +232,7 @@ class Settler:
         waits = self._frontier.state[page] == State.UNREAD
         return None if waits and page not in self._wait_again else self._keeper.document(page)
 
-    def _first_with(self, reading: Reading, page: int) -> int | None:
+    def _first_with(self, reading: ParsedPage, page: int) -> int | None:
         """The page that has this content and is itself, if it has it still."""
         content, alike = reading.content, self.contents.matches(reading.content & _MASK)
         code = content & _MASK
@@ -264,7 +277,7 @@ class Settler:
 
     # ------------------------------------------------------------ a page that is another one
 
-    def _stand_for(self, page: int, url: str, target: str, read: Read, is_barren: bool) -> State:
+    def _stand_for(self, page: int, url: str, target: str, read: WasRead, is_barren: bool) -> State:
         """In a circle of canonical forms, each of which is read, the last one is itself."""
         other, other_new = self._meet_target(page, target, read.reading.originals)
         pages, new = self._meet(page, read, is_barren)
@@ -272,22 +285,22 @@ class Settler:
             return self._visit(page, url, read.reading, pages, new)
         return self._forward(page, State.CANONICAL, other, other_new + new)
 
-    def _lead(self, page: int, url: str, leads: Leads) -> End:
+    def _lead(self, page: int, url: str, leads: Redirects) -> TurnEnd:
         """Where a chain is too long, nobody asks how it goes on."""
         hops, most = self.hops.pop(page, 0) + 1, self._max_redirects
         if hops > most:
             why = f"more than {most} redirects in a row (--max-redirects)"
-            return End(self.close(page, State.BAD_REDIRECT), why)
+            return TurnEnd(self.close(page, State.BAD_REDIRECT), why)
         other, new = self._meet_target(page, leads.target, leads.originals)
         self._traps.redirected(page, url, hops, new)
         if self._leads_back(page, other):
-            return End(self.close(page, State.BAD_REDIRECT), "that leads back here")
+            return TurnEnd(self.close(page, State.BAD_REDIRECT), "that leads back here")
         if page in self._traps.seeds:
             self._traps.vouch(other)
             self._gate.widen(leads.target)
         if new or self._frontier.state[other] == State.UNREAD:
             self.hops[other] = max(hops, self.hops.get(other, 0))
-        return End(self._forward(page, State.MOVED, other, new))
+        return TurnEnd(self._forward(page, State.MOVED, other, new))
 
     def _meet_target(self, page: int, target: str, originals: Originals) -> tuple[int, list[int]]:
         meeting = self._keeper.meet([target], self._frontier.depth[page], originals)
@@ -309,7 +322,7 @@ class Settler:
         *,
         is_handed_over: bool = False,
     ) -> State:
-        step = Step(Kind.FORWARD, page, len(new), Spending([other]), int(is_handed_over))
+        step = Step(StepKind.FORWARD, page, len(new), Spending([other]), int(is_handed_over))
         self._pass_on(page, step, state, new)
         self._traps.copies.stands_for(page, other)
         if self._depths is not None:

@@ -25,7 +25,7 @@ _TYPES = MimeTypes()
 """The tables of the language: those of the machine differ from one to the next."""
 
 
-class Sharing:
+class CashShares:
     """The user's weights and focus, ready for use."""
 
     def __init__(self, order: Order) -> None:

@@ -18,9 +18,9 @@ from typing import Protocol
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.keeper import Keeper
-from minicrawl.model import Failed, Fetched, Moved, Originals, Page, State
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.keeper import Recorder
+from minicrawl.model import Failed, FetchResult, Moved, Originals, Response, State
 from minicrawl.ports import Visit
 from minicrawl.web import sitemaps
 from minicrawl.web.robots import Rules
@@ -47,7 +47,7 @@ class Asker(Protocol):
     def known_rules(self, host: int) -> Rules | None:
         """The same, if it was asked before."""
 
-    def judge(self, url: str, answer: Fetched) -> None:
+    def judge(self, url: str, answer: FetchResult) -> None:
         """What the answer says of its host."""
 
     def charge(self, url: str, cost_s: float) -> None:
@@ -78,7 +78,7 @@ class _Named:
 class SitemapQueue:
     """The sitemaps that wait, by the hosts that led to them."""
 
-    def __init__(self, settings: Settings, keeper: Keeper, gate: Gate, asker: Asker) -> None:
+    def __init__(self, settings: Settings, keeper: Recorder, gate: ScopeGate, asker: Asker) -> None:
         self._most = settings.limits.max_sitemaps
         self._max_bytes = min(sitemaps.MAX_BYTES, settings.network.max_bodies_bytes)
         self._max_depth = settings.scope.max_depth
@@ -127,7 +127,7 @@ class SitemapQueue:
         self._asker.judge(url, answer)
         if isinstance(answer, Moved):
             named.add((canonical(answer.target, url),))
-        if visit.read is None or not isinstance(answer, Page):
+        if visit.read is None or not isinstance(answer, Response):
             return
         with self._asker.reading():
             listed, cost_s = await visit.read()
@@ -175,7 +175,7 @@ class SitemapQueue:
         return shallowest + 1
 
 
-def _limit(answer: Page, listed: Sitemap) -> str:
+def _limit(answer: Response, listed: Sitemap) -> str:
     if answer.cut is not None:
         return f"{answer.wire_bytes:,} bytes of a sitemap came, no more ({answer.cut})"
     return listed.limit

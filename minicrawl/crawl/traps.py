@@ -18,14 +18,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.config import Traps as Limits
-from minicrawl.crawl.allowances import Allowances
-from minicrawl.crawl.barren import Barren
-from minicrawl.crawl.copies import Copies
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.keeper import Keeper
-from minicrawl.crawl.twins import Twins
-from minicrawl.model import Reading, State
+from minicrawl.config import Traps as TrapLimits
+from minicrawl.crawl.allowances import Quotas
+from minicrawl.crawl.barren import NoveltyTracker
+from minicrawl.crawl.copies import Duplicates
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.keeper import Recorder
+from minicrawl.crawl.twins import UrlEquivalence
+from minicrawl.model import ParsedPage, State
 from minicrawl.opic.steps import Plan
 from minicrawl.web.traps import most_repeated, segments
 from minicrawl.web.urls import LONGEST, split
@@ -44,18 +44,18 @@ class Aside(NamedTuple):
     original: str | None = None
 
 
-class Traps:
+class TrapDetector:
     """Sees what comes of all requests."""
 
-    def __init__(self, limits: Limits, keeper: Keeper, gate: Gate) -> None:
+    def __init__(self, limits: TrapLimits, keeper: Recorder, gate: ScopeGate) -> None:
         frontier = keeper.frontier
         self.seeds = keeper.planted()
         self.seeds.update([frontier.books.stands_for(page) for page in self.seeds])
         self._limits, self._keeper, self._frontier, self._gate = limits, keeper, frontier, gate
-        self._allowances = Allowances(limits, frontier.origins, frontier.host_of)
-        self._barren = Barren(limits.barren_pages)
-        self._twins = Twins(limits.same_pages, self._differ)
-        self.copies = Copies(frontier, self._allowances, self.seeds)
+        self._allowances = Quotas(limits, frontier.origins, frontier.host_of)
+        self._barren = NoveltyTracker(limits.barren_pages)
+        self._twins = UrlEquivalence(limits.same_pages, self._differ)
+        self.copies = Duplicates(frontier, self._allowances, self.seeds)
         self._due = 0.0
         least = (limit for limit in (limits.max_segments, limits.max_repeats) if limit is not None)
         self._fewest_slashes = min(least, default=LONGEST) + len("//")
@@ -122,7 +122,7 @@ class Traps:
         self.seeds.add(page)
         self._allowances.vouch([self._frontier.host_of[page]])
 
-    def read(self, page: int, url: str, reading: Reading, first: int | None) -> bool:
+    def read(self, page: int, url: str, reading: ParsedPage, first: int | None) -> bool:
         """Whether the page says nothing new; `first` is one with the same content.
 
         What is read again says what it said before. That another site says the same is nothing that

@@ -31,7 +31,7 @@ MOST_OF_A_PLACE = 8
 _ORDER = "the order of its parameters changes nothing"
 
 
-class Rule(NamedTuple):
+class EquivalenceRule(NamedTuple):
     """Where it holds and what it says, in words; `name` is that of a parameter."""
 
     place: str
@@ -46,16 +46,20 @@ class Folded(NamedTuple):
     reason: str
 
 
-class Twins:
+class UrlEquivalence:
     """Learns rules, and folds URLs by them."""
 
     def __init__(self, limit: int | None, differ: Callable[[str, str], bool]) -> None:
         """`differ` says of two URLs whether the pages of both were read and are not the same."""
         self._limit = limit
         self._differ = differ
-        self._proofs: OrderedDict[Rule, set[int] | None] = OrderedDict()  # None: it is refuted
+        self._proofs: OrderedDict[EquivalenceRule, set[int] | None] = (
+            OrderedDict()
+        )  # None: it is refuted
         self._proofs_in_all = 0
-        self._needless: dict[str, OrderedDict[str, Rule]] = {}  # by place and name, if not refuted
+        self._needless: dict[
+            str, OrderedDict[str, EquivalenceRule]
+        ] = {}  # by place and name, if not refuted
         self._mirrors: dict[str, str] = {}
 
     def saw_copy(self, lesser: str, other: str) -> None:
@@ -90,10 +94,10 @@ class Twins:
             return Folded(target, f"{rule.says}: --same-pages {self._limit}")
         return None
 
-    def _holds(self, rule: Rule) -> bool:
+    def _holds(self, rule: EquivalenceRule) -> bool:
         return self._limit is not None and len(self._proofs.get(rule) or ()) >= self._limit
 
-    def _folds(self, url: str) -> Iterator[tuple[Rule, str]]:
+    def _folds(self, url: str) -> Iterator[tuple[EquivalenceRule, str]]:
         """What it is by each rule that holds."""
         origin, target = split(url)
         if (other := self._mirrors.get(origin)) and self._holds(rule := _mirror(origin, other)):
@@ -105,26 +109,26 @@ class Twins:
             if self._holds(rule) and (folded := _folded(target, rule.name)) != target:
                 yield rule, origin + folded
 
-    def _rules_of(self, place: str, target: str) -> list[Rule]:
+    def _rules_of(self, place: str, target: str) -> list[EquivalenceRule]:
         """Those about the URL's parameters that were shown and not refuted."""
         known = self._needless.get(place)
         rules = []
         if known is not None:
             rules = [known[name] for name in sorted(known.keys() & parameters(target))]
-        order = Rule(place, _ORDER)
+        order = EquivalenceRule(place, _ORDER)
         return [*rules, order] if self._proofs.get(order) else rules
 
     # ------------------------------------------------------------ doubts
 
-    def _to_doubt(self, place: str, target: str) -> Iterable[Rule]:
+    def _to_doubt(self, place: str, target: str) -> Iterable[EquivalenceRule]:
         """What a page of its own may refute: where there are few rules, before they are shown."""
         if target.count("&") >= MOST_OF_A_PLACE:
             return self._rules_of(place, target)
         short = (name for name in sorted(parameters(target)) if len(name) <= LONGEST_NAME)
-        rules = (*(_about(place, name) for name in short), Rule(place, _ORDER))
+        rules = (*(_about(place, name) for name in short), EquivalenceRule(place, _ORDER))
         return [rule for rule in rules if self._proofs.get(rule, ()) is not None]
 
-    def _doubt(self, origin: str, target: str, rules: Iterable[Rule]) -> None:
+    def _doubt(self, origin: str, target: str, rules: Iterable[EquivalenceRule]) -> None:
         for rule in rules:
             folded = _folded(target, rule.name)
             if folded != target and self._differ(origin + target, origin + folded):
@@ -144,7 +148,7 @@ class Twins:
         if len(repeated) >= len(self._proofs.get(known) or ()):
             self._mirrors[origin] = other
 
-    def _show(self, rule: Rule, proof: str) -> None:
+    def _show(self, rule: EquivalenceRule, proof: str) -> None:
         proofs = self._proofs.setdefault(rule, set())
         if proofs is not None and not self._holds(rule):
             code = hash(proof)
@@ -152,7 +156,7 @@ class Twins:
             proofs.add(code)
         self._put(rule, proofs)
 
-    def _put(self, rule: Rule, proofs: set[int] | None) -> None:
+    def _put(self, rule: EquivalenceRule, proofs: set[int] | None) -> None:
         if proofs is None:
             self._drop_proofs(rule)
         elif rule.name is not None:
@@ -162,21 +166,21 @@ class Twins:
         while len(self._proofs) > MOST_RULES or self._proofs_in_all > MOST_PROOFS:
             self._forget(next(iter(self._proofs)))
 
-    def _enter(self, rule: Rule, name: str) -> None:
+    def _enter(self, rule: EquivalenceRule, name: str) -> None:
         of_place = self._needless.setdefault(rule.place, OrderedDict())
         of_place[name] = rule
         of_place.move_to_end(name)
         if len(of_place) > MOST_OF_A_PLACE:
             self._forget(next(iter(of_place.values())))
 
-    def _forget(self, rule: Rule) -> None:
+    def _forget(self, rule: EquivalenceRule) -> None:
         self._drop_proofs(rule)
         del self._proofs[rule]
         other = self._mirrors.get(rule.place)
         if other is not None and rule == _mirror(rule.place, other):
             del self._mirrors[rule.place]
 
-    def _drop_proofs(self, rule: Rule) -> None:
+    def _drop_proofs(self, rule: EquivalenceRule) -> None:
         """The rule does not hold any more."""
         self._proofs_in_all -= len(self._proofs.get(rule) or ())
         of_place = self._needless.get(rule.place)
@@ -199,7 +203,7 @@ def _folded(target: str, name: str | None) -> str:
     return in_order(target) if name is None else without(target, name)
 
 
-def _shown(origin: str, target: str, other: str) -> Iterator[tuple[Rule, str]]:
+def _shown(origin: str, target: str, other: str) -> Iterator[tuple[EquivalenceRule, str]]:
     """The rule by which one of two becomes the other, and what proves it.
 
     They differ by the parameters of one name, or by the order of all.
@@ -212,7 +216,7 @@ def _shown(origin: str, target: str, other: str) -> Iterator[tuple[Rule, str]]:
     different = names ^ other_names
     ordered, other_ordered = in_order(target), in_order(other)
     if not different and place is not None and target != other and ordered == other_ordered:
-        yield Rule(place, _ORDER), ordered
+        yield EquivalenceRule(place, _ORDER), ordered
     if len(different) != 1:
         return
     (name,) = different
@@ -222,9 +226,9 @@ def _shown(origin: str, target: str, other: str) -> Iterator[tuple[Rule, str]]:
         yield _about(place, name), values(longer, name)
 
 
-def _mirror(origin: str, other: str) -> Rule:
-    return Rule(origin, f"its host repeats {other}")
+def _mirror(origin: str, other: str) -> EquivalenceRule:
+    return EquivalenceRule(origin, f"its host repeats {other}")
 
 
-def _about(place: str, name: str) -> Rule:
-    return Rule(place, f"the parameter {name} changes nothing", name)
+def _about(place: str, name: str) -> EquivalenceRule:
+    return EquivalenceRule(place, f"the parameter {name} changes nothing", name)

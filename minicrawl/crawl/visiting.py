@@ -1,6 +1,6 @@
 """Visiting: a page is fetched and read in the process that is asked for it.
 
-Law: whichever process it is, a visit comes to the same; all of them are told the same `Charge`.
+Law: whichever process it is, a visit comes to the same; all of them get the same `WorkerConfig`.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from dataclasses import dataclass
 
 from minicrawl import ports
 from minicrawl.config import Network, Politeness, Settings
-from minicrawl.crawl.reading import SMALL, Reader
-from minicrawl.fetch.fetcher import Fetcher
+from minicrawl.crawl.reading import SMALL, PageParser
+from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.resolving import HostAndPort
-from minicrawl.model import Failed, Fetched, Page, Refused, Request
+from minicrawl.model import Failed, FetchResult, Refused, Request, Response
 from minicrawl.ports import Timed, Visit
-from minicrawl.web.reader import Wishes
+from minicrawl.web.reader import ParseOptions
 from minicrawl.web.robots import Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class WorkerConfig:
     """What a visitor has to know."""
 
     network: Network
     politeness: Politeness
     trusted_hosts: frozenset[HostAndPort]
-    wishes: Wishes
+    wishes: ParseOptions
     max_reading_s: float
 
     @classmethod
-    def of(cls, settings: Settings, trusted_hosts: Iterable[HostAndPort] = ()) -> Charge:
+    def of(cls, settings: Settings, trusted_hosts: Iterable[HostAndPort] = ()) -> WorkerConfig:
         """The words of links are read only if somebody wants them."""
         return cls(
             network=settings.network,
             politeness=settings.politeness,
             trusted_hosts=frozenset(trusted_hosts),
-            wishes=Wishes(
+            wishes=ParseOptions(
                 agent=settings.politeness.agent,
                 max_links=settings.limits.max_links,
                 with_words=bool(settings.order.focus_words),
@@ -46,18 +46,18 @@ class Charge:
             max_reading_s=settings.limits.max_reading_s,
         )
 
-    def reader(self, small: int = SMALL) -> Reader:
+    def reader(self, small: int = SMALL) -> PageParser:
         """One that reads what is wanted."""
-        return Reader(self.wishes, self.max_reading_s, small)
+        return PageParser(self.wishes, self.max_reading_s, small)
 
 
 class Visitor:
     """Goes out by itself."""
 
-    def __init__(self, fetcher: ports.Fetcher, reader: Reader) -> None:
+    def __init__(self, fetcher: ports.FetcherPort, reader: PageParser) -> None:
         self._fetcher, self._reader = fetcher, reader
 
-    async def fetch(self, request: Request) -> Fetched:
+    async def fetch(self, request: Request) -> FetchResult:
         """Whatever it is, with its body."""
         return await self._fetcher.fetch(request)
 
@@ -68,14 +68,14 @@ class Visitor:
     async def visit(self, request: Request) -> Visit:
         """A page, and whoever reads it."""
         fetched = await self._fetcher.fetch(request)
-        if not isinstance(fetched, Page):
+        if not isinstance(fetched, Response):
             return Visit(fetched)
         url, want, suspicious = request.url, request.want, request.suspicious
         read = self._reader.later(fetched, url, want, suspicious=suspicious)
         is_large = self._reader.is_large(fetched, want)
         return Visit(fetched._replace(body=b""), read, is_large=is_large)
 
-    async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
+    async def rules(self, page: Response, url: str) -> Timed[Rules | Failed]:
         """What the robots.txt at this URL says to us."""
         return await self._reader.rules(page, url)
 
@@ -85,11 +85,11 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(charge: Charge, small: int = SMALL) -> AsyncIterator[Visitor]:
+async def visiting(charge: WorkerConfig, small: int = SMALL) -> AsyncIterator[Visitor]:
     """A visitor with connections of its own; bodies up to so many bytes are read by itself."""
     reader = charge.reader(small)
     try:
-        async with Fetcher(
+        async with HttpFetcher(
             charge.network, charge.politeness, trusted_hosts=charge.trusted_hosts
         ) as fetcher:
             yield Visitor(fetcher, reader)

@@ -19,47 +19,47 @@ from functools import partial
 from time import process_time
 from typing import Any, NamedTuple, assert_never
 
-from minicrawl.crawl.blame import Mark, marked
-from minicrawl.crawl.line import Line, first_message
+from minicrawl.crawl.blame import BlameMark, marked
+from minicrawl.crawl.line import PickleChannel, first_message
 from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
 from minicrawl.crawl.reading import SMALL_IN_A_WORKER
-from minicrawl.crawl.visiting import Charge, Visitor, visiting
-from minicrawl.model import Failed, Fetched, Page, Reading, Request
+from minicrawl.crawl.visiting import Visitor, WorkerConfig, visiting
+from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response
 from minicrawl.ports import Timed
 from minicrawl.web.sitemaps import Sitemap
 
-Read = Callable[[], Awaitable[Timed[Reading | Sitemap | Failed]]]
+Read = Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]
 
 
-class Wish(IntEnum):
+class WorkerCommand(IntEnum):
     """What a worker can do, and what it answers."""
 
     LIVE = 0  # nothing, at once
-    VISIT = 1  # of a request: `Visited`
+    VISIT = 1  # of a request: `VisitReply`
     READ = 2  # of a visit, by its number: what the page says
     FETCH = 3  # of a request
     LOCATE = 4  # of a URL
 
 
-class Visited(NamedTuple):
+class VisitReply(NamedTuple):
     """What came of a visit, without the body; a large page is read only when that is wished."""
 
     number: int
-    fetched: Fetched
-    reading: Timed[Reading | Sitemap | Failed] | None
+    fetched: FetchResult
+    reading: Timed[ParsedPage | Sitemap | Failed] | None
 
 
 class Worker:
     """Does what it is asked, all of it at once."""
 
-    def __init__(self, visitor: Visitor, tasks: asyncio.TaskGroup, mark: Mark) -> None:
-        self.line = Line(self.hear)
+    def __init__(self, visitor: Visitor, tasks: asyncio.TaskGroup, mark: BlameMark) -> None:
+        self.line = PickleChannel(self.hear)
         self._mark = mark
         self._visitor, self._tasks = visitor, tasks
         self._under_way: dict[int, asyncio.Task[None]] = {}
         self._unread: dict[int, Read] = {}
 
-    def hear(self, question: tuple[int, Wish | None, Any]) -> None:
+    def hear(self, question: tuple[int, WorkerCommand | None, Any]) -> None:
         """Begin with it."""
         number, wish, about = question
         if wish is None:
@@ -79,35 +79,35 @@ class Worker:
         if number in self._under_way:
             self._under_way[number].cancel()
 
-    async def _answer(self, number: int, wish: Wish, about: Any) -> None:
+    async def _answer(self, number: int, wish: WorkerCommand, about: Any) -> None:
         self.line.say((number, await self._do(number, wish, about), process_time()))
 
-    async def _do(self, number: int, wish: Wish, about: Any) -> object:
+    async def _do(self, number: int, wish: WorkerCommand, about: Any) -> object:
         match wish:
-            case Wish.LIVE:
+            case WorkerCommand.LIVE:
                 return None
-            case Wish.VISIT:
+            case WorkerCommand.VISIT:
                 return await self._visit(number, about)
-            case Wish.READ:
+            case WorkerCommand.READ:
                 return await self._unread.pop(about)()
-            case Wish.FETCH:
+            case WorkerCommand.FETCH:
                 return await self._visitor.fetch(about)
-            case Wish.LOCATE:
+            case WorkerCommand.LOCATE:
                 return await self._visitor.locate(about)
         assert_never(wish)
 
-    async def _visit(self, number: int, request: Request) -> Visited:
+    async def _visit(self, number: int, request: Request) -> VisitReply:
         visit = await self._visitor.visit(request)
         page = visit.fetched
-        if not isinstance(page, Page) or visit.read is None:
-            return Visited(number, page, None)
+        if not isinstance(page, Response) or visit.read is None:
+            return VisitReply(number, page, None)
         if not visit.is_large:
-            return Visited(number, page, await visit.read())
+            return VisitReply(number, page, await visit.read())
         self._unread[number] = visit.read
-        return Visited(number, page, None)
+        return VisitReply(number, page, None)
 
 
-async def serve(connection: socket.socket, charge: Charge, mark: Mark) -> None:
+async def serve(connection: socket.socket, charge: WorkerConfig, mark: BlameMark) -> None:
     """Work until the other end is closed."""
     async with visiting(charge, SMALL_IN_A_WORKER) as visitor, asyncio.TaskGroup() as tasks:
         worker = Worker(visitor, tasks, mark)
@@ -118,7 +118,7 @@ async def serve(connection: socket.socket, charge: Charge, mark: Mark) -> None:
 
 def main() -> None:
     """Stdin is a socket, where the charge is said first; the argument is the mark's descriptor."""
-    mark = Mark(int(sys.argv[1]))
+    mark = BlameMark(int(sys.argv[1]))
     with socket.socket(fileno=os.dup(sys.stdin.fileno())) as connection:
         charge = first_message(connection)
         keep_large_arrays_apart()

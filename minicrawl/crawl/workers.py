@@ -22,11 +22,11 @@ from itertools import cycle
 from time import perf_counter
 
 from minicrawl.config import Network
-from minicrawl.crawl.crew import Post, WorkerLost, WorkerProcess
-from minicrawl.crawl.visiting import Charge, visiting
-from minicrawl.crawl.worker import Visited, Wish
-from minicrawl.model import Failed, FailureKind, Fetched, Page, Reading, Refused, Request
-from minicrawl.ports import Outside, Timed, Visit
+from minicrawl.crawl.crew import WorkerLost, WorkerProcess, WorkerSlot
+from minicrawl.crawl.visiting import WorkerConfig, visiting
+from minicrawl.crawl.worker import VisitReply, WorkerCommand
+from minicrawl.model import Failed, FailureKind, FetchResult, ParsedPage, Refused, Request, Response
+from minicrawl.ports import Timed, Visit, WebAccess
 from minicrawl.web.robots import Rules
 from minicrawl.web.sitemaps import Sitemap
 
@@ -42,14 +42,14 @@ _INTERRUPTED = Failed(
 
 
 @asynccontextmanager
-async def going_out(charge: Charge, workers: int) -> AsyncIterator[Outside]:
+async def going_out(charge: WorkerConfig, workers: int) -> AsyncIterator[WebAccess]:
     """By so many workers; with none of them, by this process."""
     async with visiting(charge) as here:
         if not workers:
             yield here
             return
-        posts = [Post(charge) for _ in range(workers)]
-        crew = Workers(here, posts, Post(charge), FIRST_HERE)
+        posts = [WorkerSlot(charge) for _ in range(workers)]
+        crew = WorkerPool(here, posts, WorkerSlot(charge), FIRST_HERE)
         try:
             yield crew
         finally:
@@ -70,14 +70,14 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-class Workers:
+class WorkerPool:
     """Who does what: the one who is `here`, the crew, and the one who is `apart` with suspects."""
 
     def __init__(
         self,
-        here: Outside,
-        crew: Sequence[Post],
-        apart: Post,
+        here: WebAccess,
+        crew: Sequence[WorkerSlot],
+        apart: WorkerSlot,
         first_here: int,
     ) -> None:
         self._here, self._crew, self._apart = here, crew, apart
@@ -87,11 +87,11 @@ class Workers:
         turns = cycle(crew)
         self._post_of = lru_cache(_MOST_HOSTS)(lambda _origin: next(turns))
 
-    async def fetch(self, request: Request) -> Fetched:
+    async def fetch(self, request: Request) -> FetchResult:
         """Whatever it is, with its body."""
         if (worker := self._worker(request.url)) is not None:
             with suppress(WorkerLost):
-                fetched: Fetched = await worker.ask(Wish.FETCH, request)
+                fetched: FetchResult = await worker.ask(WorkerCommand.FETCH, request)
                 return fetched
         return await self._here.fetch(request)
 
@@ -99,11 +99,11 @@ class Workers:
         """The address, as the one who will connect to it found it."""
         if (worker := self._worker(url)) is not None:
             with suppress(WorkerLost):
-                found: str | Refused | Failed = await worker.ask(Wish.LOCATE, url)
+                found: str | Refused | Failed = await worker.ask(WorkerCommand.LOCATE, url)
                 return found
         return await self._here.locate(url)
 
-    async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
+    async def rules(self, page: Response, url: str) -> Timed[Rules | Failed]:
         """What a robots.txt says to us."""
         return await self._here.rules(page, url)
 
@@ -140,25 +140,27 @@ class Workers:
 
     async def _visit(self, worker: WorkerProcess, request: Request) -> Visit:
         try:
-            visited: Visited = await worker.ask(Wish.VISIT, request)
+            visited: VisitReply = await worker.ask(WorkerCommand.VISIT, request)
         except WorkerLost as lost:
             if not lost.is_to_blame:
                 return Visit(_INTERRUPTED)
             self._suspects.add(request.url)
             return Visit(_LOST)
         self._suspects.discard(request.url)
-        if not isinstance(visited.fetched, Page):
+        if not isinstance(visited.fetched, Response):
             return Visit(visited.fetched)
         read = partial(_read, worker, visited)
         return Visit(visited.fetched, read, is_large=visited.reading is None)
 
 
-async def _read(worker: WorkerProcess, visited: Visited) -> Timed[Reading | Sitemap | Failed]:
+async def _read(worker: WorkerProcess, visited: VisitReply) -> Timed[ParsedPage | Sitemap | Failed]:
     """What is large is read apart from the worker: if that ends, it is not to blame."""
     if visited.reading is not None:
         return visited.reading
     try:
-        reading: Timed[Reading | Sitemap | Failed] = await worker.ask(Wish.READ, visited.number)
+        reading: Timed[ParsedPage | Sitemap | Failed] = await worker.ask(
+            WorkerCommand.READ, visited.number
+        )
         return reading
     except WorkerLost:
         return Timed(_INTERRUPTED)

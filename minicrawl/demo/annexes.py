@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from minicrawl.demo.pages import forbids_members, has_search
-from minicrawl.demo.sheet import MISSING, Anchor, Answer, Sheet, document, page, refused, text
+from minicrawl.demo.sheet import MISSING, Anchor, DemoResponse, Sheet, document, page, refused, text
 from minicrawl.demo.sites import Quirk, Site
 
 CRAWL_DELAY_S: Final = 0.1
@@ -18,7 +18,7 @@ _SITEMAP_EVERY: Final = 4
 _NUMBERED: Final = re.compile(r"(/(?:attic|download|picture)/|/members/letter-)([0-9]{1,9})")
 
 
-def annex(site: Site, path: str) -> Answer:
+def annex(site: Site, path: str) -> DemoResponse:
     """The answer to a path at which none of the site's pages stands."""
     if path in _SINGLE:
         return _SINGLE[path](site)
@@ -34,7 +34,7 @@ def attic(site: Site) -> tuple[str, ...]:
     return tuple(f"{site.url}attic/{number}" for number in range(1, _ATTIC + 1))
 
 
-def _robots(site: Site) -> Answer:
+def _robots(site: Site) -> DemoResponse:
     if site.quirk is Quirk.SHUT:
         return refused(503, "Closed for winter.")
     lines = ["Disallow: /members/"] if forbids_members(site) else []
@@ -45,7 +45,7 @@ def _robots(site: Site) -> Answer:
     return text("\n".join(["User-agent: *", *lines, ""])) if lines else MISSING
 
 
-def _sitemap(site: Site) -> Answer:
+def _sitemap(site: Site) -> DemoResponse:
     if not attic(site):
         return MISSING
     entries = "".join(f"<url><loc>{url}</loc></url>\n" for url in (site.url, *attic(site)))
@@ -57,30 +57,30 @@ def _sitemap(site: Site) -> Answer:
     )
 
 
-def _search(site: Site) -> Answer:
+def _search(site: Site) -> DemoResponse:
     if not has_search(site):
         return MISSING
     words = "Type a word above; most people look for the way back."
     return page(_note(site, "Search", words, '<meta name="robots" content="noindex, follow">\n'))
 
 
-def _from_the_attic(site: Site, number: int) -> Answer:
+def _from_the_attic(site: Site, number: int) -> DemoResponse:
     if number not in range(1, len(attic(site)) + 1):
         return MISSING
     return page(_note(site, f"Box {number} from the attic", "Nobody has linked to this for years."))
 
 
-def _letter(site: Site, number: int) -> Answer:
+def _letter(site: Site, number: int) -> DemoResponse:
     return page(_note(site, f"Letter {number} to the members", "Please do not pass this on."))
 
 
-def _report(site: Site, number: int) -> Answer:
+def _report(site: Site, number: int) -> DemoResponse:
     return document(
         "application/pdf", f"%PDF-1.4\n% {site.name}, report {number}\n%%EOF\n".encode()
     )
 
 
-def _photograph(site: Site, number: int) -> Answer:
+def _photograph(site: Site, number: int) -> DemoResponse:
     return document("image/png", b"\x89PNG\r\n\x1a\n%b %d" % (site.host.encode(), number))
 
 
@@ -89,12 +89,12 @@ def _note(site: Site, title: str, words: str, head: str = "") -> Sheet:
     return Sheet(site=site.name, title=title, menu=home, prose=(words,), head=head)
 
 
-_SINGLE: Final[dict[str, Callable[[Site], Answer]]] = {
+_SINGLE: Final[dict[str, Callable[[Site], DemoResponse]]] = {
     "/robots.txt": _robots,
     "/sitemap.xml": _sitemap,
     "/search": _search,
 }
-_SERIES: Final[dict[str, Callable[[Site, int], Answer]]] = {
+_SERIES: Final[dict[str, Callable[[Site, int], DemoResponse]]] = {
     "/attic/": _from_the_attic,
     "/download/": _report,
     "/picture/": _photograph,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from minicrawl.demo.pages import DIRECTORY, SHORT, SPAM
-from minicrawl.demo.sheet import MISSING, Anchor, Answer, Sheet, document, html, moved, page
+from minicrawl.demo.sheet import MISSING, Anchor, DemoResponse, Sheet, document, html, moved, page
 from minicrawl.demo.sites import DOMAIN, Atlas, Site
 
 CALENDAR: Final = f"http://calendar.town-hall{DOMAIN}/"
@@ -18,7 +18,7 @@ _MONTHS: Final = 12
 _DAYS: Final = 28
 _MONTH: Final = re.compile(r"/([0-9]{1,9})/([0-9]{1,2})(?:/([0-9]{1,2}))?")
 
-Curiosity = Callable[[str], Answer]
+Curiosity = Callable[[str], DemoResponse]
 
 
 def curiosities(atlas: Atlas, moved_site: Site) -> dict[str, Curiosity]:
@@ -57,7 +57,7 @@ _DOORS: Final = {
 }
 
 
-def _short_link(atlas: Atlas, path: str) -> Answer:
+def _short_link(atlas: Atlas, path: str) -> DemoResponse:
     if path in _DOORS:
         return moved(*_DOORS[path])
     number = path[1:]
@@ -66,7 +66,7 @@ def _short_link(atlas: Atlas, path: str) -> Answer:
     return MISSING
 
 
-def _town_hall(path: str) -> Answer:
+def _town_hall(path: str) -> DemoResponse:
     if path == "/":
         links = [Anchor("/2003/5", "Calendar"), Anchor("/rooms/hall", "Rooms")]
         return _room("Town Hall", "Open on weekdays.", links)
@@ -76,7 +76,7 @@ def _town_hall(path: str) -> Answer:
     return _calendar(path)
 
 
-def _calendar(path: str) -> Answer:
+def _calendar(path: str) -> DemoResponse:
     parts = _MONTH.fullmatch(path)
     if parts is None or not 1 <= int(parts[2]) <= _MONTHS:
         return MISSING
@@ -94,11 +94,11 @@ def _month_path(month: int) -> str:
     return f"/{year}/{before + 1}"
 
 
-def _room(title: str, words: str, ways: list[Anchor]) -> Answer:
+def _room(title: str, words: str, ways: list[Anchor]) -> DemoResponse:
     return page(Sheet(site="Town Hall", title=title, prose=(words,), lists=[("Ways", ways)]))
 
 
-def _letters(path: str) -> Answer:
+def _letters(path: str) -> DemoResponse:
     if path == "/":
         links = [
             Anchor("/latin", "A letter from the café"),
@@ -123,6 +123,6 @@ def _letter(title: str, words: str, links: list[Anchor], charset: str = "utf-8")
     )
 
 
-def _spam(path: str) -> Answer:
+def _spam(path: str) -> DemoResponse:
     offers = [Anchor(f"{SPAM}offer-{number}", "An offer") for number in range(1, 30)]
     return page(Sheet(site="Cheap Anchors", title=path[1:].title(), lists=[("Offers", offers)]))

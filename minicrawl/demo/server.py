@@ -16,7 +16,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
-from minicrawl.demo.sheet import Answer, refused
+from minicrawl.demo.sheet import DemoResponse, refused
 
 _LONGEST_HEAD: Final = 16_384
 _BACKLOG: Final = 1_024
@@ -25,10 +25,12 @@ _METHODS: Final = ("GET", "HEAD")
 _END_OF_HEAD: Final = b"\r\n\r\n"
 
 
-class Web(Protocol):
+class ServedWeb(Protocol):
     """What can be served."""
 
-    def answer(self, host: str, target: str, headers: Mapping[str, str], visits: int, /) -> Answer:
+    def answer(
+        self, host: str, target: str, headers: Mapping[str, str], visits: int, /
+    ) -> DemoResponse:
         """Answer a GET by a visitor who comes after `visits` others."""
 
 
@@ -45,7 +47,7 @@ class DemoServer:
     address: str
     """Where it listens, as host:port; known once it is entered."""
 
-    def __init__(self, web: Web) -> None:
+    def __init__(self, web: ServedWeb) -> None:
         self.requests: Counter[str] = Counter()
         self._web = web
 
@@ -67,7 +69,7 @@ class DemoServer:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 
-    def _answer(self, request: _Request) -> Answer:
+    def _answer(self, request: _Request) -> DemoResponse:
         """The web's answer, with the visit counted."""
         host = request.headers["host"].partition(":")[0].lower()
         url = f"http://{host}{request.target}"
@@ -99,7 +101,7 @@ class _Connection(asyncio.Protocol):
     """One connection: what came in and was not answered yet, and the answer that is under way."""
 
     def __init__(
-        self, answer: Callable[[_Request], Answer], open_connections: set["_Connection"]
+        self, answer: Callable[[_Request], DemoResponse], open_connections: set["_Connection"]
     ) -> None:
         self._answer = answer
         self._open_connections = open_connections
@@ -139,7 +141,7 @@ class _Connection(asyncio.Protocol):
 
     def _take(self, head: str) -> None:
         request = _parsed(head)
-        if isinstance(request, Answer):
+        if isinstance(request, DemoResponse):
             self._refuse(request)
             return
         answer = self._answer(request)
@@ -149,25 +151,25 @@ class _Connection(asyncio.Protocol):
         else:
             self._send(request, answer)
 
-    def _send_late(self, request: _Request, answer: Answer) -> None:
+    def _send_late(self, request: _Request, answer: DemoResponse) -> None:
         self._delayed = None
         self._send(request, answer)
         self._answer_what_is_there()
 
-    def _send(self, request: _Request, answer: Answer) -> None:
+    def _send(self, request: _Request, answer: DemoResponse) -> None:
         self._transport.write(
             _written(answer, has_body=request.method == "GET", is_last=not request.keeps_alive)
         )
         if not request.keeps_alive:
             self._transport.close()
 
-    def _refuse(self, answer: Answer) -> None:
+    def _refuse(self, answer: DemoResponse) -> None:
         """After a request that makes no sense nobody knows where the next one begins."""
         self._transport.write(_written(answer, has_body=True, is_last=True))
         self._transport.close()
 
 
-def _parsed(head: str) -> _Request | Answer:
+def _parsed(head: str) -> _Request | DemoResponse:
     """The request, or the answer to one that cannot be served."""
     line, *fields = head.split("\r\n")
     match = _REQUEST_LINE.fullmatch(line)
@@ -182,7 +184,7 @@ def _parsed(head: str) -> _Request | Answer:
     return _Request(method, target, headers, keeps_alive)
 
 
-def _written(answer: Answer, *, has_body: bool, is_last: bool) -> bytes:
+def _written(answer: DemoResponse, *, has_body: bool, is_last: bool) -> bytes:
     lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
     lines += [f"{name}: {value}" for name, value in answer.headers.items()]
     if answer.status != HTTPStatus.NOT_MODIFIED:

@@ -40,7 +40,7 @@ class Sheet:
         yield from self.footer
 
 
-class Answer(NamedTuple):
+class DemoResponse(NamedTuple):
     """What a server says to one request, and how long it takes to say it."""
 
     status: int
@@ -71,34 +71,34 @@ def _a(anchor: Anchor) -> str:
     return f'<a href="{anchor.href}"{rel}>{anchor.words}</a>'
 
 
-def page(sheet: Sheet, headers: Mapping[str, str] | None = None) -> Answer:
+def page(sheet: Sheet, headers: Mapping[str, str] | None = None) -> DemoResponse:
     """The page as an answer in UTF-8, with an ETag that changes whenever the page does."""
     body = html(sheet).encode()
     etag = f'"{zlib.crc32(body):08x}"'
-    return Answer(
+    return DemoResponse(
         200, {"Content-Type": "text/html; charset=utf-8", "ETag": etag, **(headers or {})}, body
     )
 
 
-def document(content_type: str, body: bytes) -> Answer:
+def document(content_type: str, body: bytes) -> DemoResponse:
     """Anything that is not a page made of a sheet."""
-    return Answer(200, {"Content-Type": content_type}, body)
+    return DemoResponse(200, {"Content-Type": content_type}, body)
 
 
-def text(words: str) -> Answer:
+def text(words: str) -> DemoResponse:
     """A text such as robots.txt."""
     return document("text/plain; charset=utf-8", words.encode())
 
 
-def moved(status: int, target: str) -> Answer:
+def moved(status: int, target: str) -> DemoResponse:
     """A redirect."""
-    return Answer(status, {"Location": target})
+    return DemoResponse(status, {"Location": target})
 
 
-def refused(status: int, words: str, **headers: str) -> Answer:
+def refused(status: int, words: str, **headers: str) -> DemoResponse:
     """An error, with a body that says so; an underscore in a header's name is its hyphen."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(status, {"Content-Type": "text/plain", **named}, words.encode())
+    return DemoResponse(status, {"Content-Type": "text/plain", **named}, words.encode())
 
 
 MISSING = refused(404, "There is no such page.")

@@ -21,7 +21,7 @@ from minicrawl.demo.annexes import annex
 from minicrawl.demo.curiosities import curiosities, ways_in
 from minicrawl.demo.hubs import PORTAL, hubs
 from minicrawl.demo.pages import Author
-from minicrawl.demo.sheet import MISSING, Anchor, Answer, Sheet, page, refused
+from minicrawl.demo.sheet import MISSING, Anchor, DemoResponse, Sheet, page, refused
 from minicrawl.demo.sites import FRONT, Atlas, Quirk, Site
 
 SLOW_S: Final = 0.5
@@ -61,7 +61,9 @@ class DemoWeb:
         """Where a crawl may begin: from here every page of the link graph can be reached."""
         return (PORTAL, *(site.url for site in self._sites[_SEED_SITES]))
 
-    def answer(self, host: str, target: str, headers: Mapping[str, str], visits: int) -> Answer:
+    def answer(
+        self, host: str, target: str, headers: Mapping[str, str], visits: int
+    ) -> DemoResponse:
         """Answer a GET by a visitor who comes after `visits` others; header names in lower case."""
         path, _, query = target.partition("?")
         return _unless_known(self._answer(host, path, query, visits), headers)
@@ -75,7 +77,7 @@ class DemoWeb:
         sheets = dict(chain(self._site_sheets(), self._hub_sheets()))
         return {url: list(_targets(url, sheet, sheets)) for url, sheet in sheets.items()}
 
-    def _answer(self, host: str, path: str, query: str, visits: int) -> Answer:
+    def _answer(self, host: str, path: str, query: str, visits: int) -> DemoResponse:
         if site := self._site_of_host.get(host):
             return self._answer_of_site(site, path, query, visits)
         if hub := self._hubs.get(host):
@@ -84,7 +86,7 @@ class DemoWeb:
             return curiosity(path)
         return refused(421, "This host is not served here.")
 
-    def _answer_of_site(self, site: Site, path: str, query: str, visits: int) -> Answer:
+    def _answer_of_site(self, site: Site, path: str, query: str, visits: int) -> DemoResponse:
         place = FRONT if path == "/index.html" else site.place(path)
         if place is None:
             answer = annex(site, path)
@@ -94,7 +96,7 @@ class DemoWeb:
             answer = self._page(site, place, query, visits)
         return answer._replace(delay_s=SLOW_S) if site.quirk is Quirk.SLOW else answer
 
-    def _page(self, site: Site, place: int, query: str, visits: int) -> Answer:
+    def _page(self, site: Site, place: int, query: str, visits: int) -> DemoResponse:
         canonical = f"http://{site.host}{site.path(place)}"
         head = f'<link rel="canonical" href="{canonical}">\n' if query == "print" else ""
         version = self._author.version(site, place, visits)
@@ -123,13 +125,13 @@ def _targets(url: str, sheet: Sheet, known: Mapping[str, Sheet]) -> Iterator[str
     return (link for link in dict.fromkeys(links) if link in known and link != url)
 
 
-def _failure(place: int) -> Answer:
+def _failure(place: int) -> DemoResponse:
     if place % 2:
         return refused(500, "Something crackled.")
     return refused(503, "One moment, please.", Retry_After=str(RETRY_AFTER_S))
 
 
-def _unless_known(answer: Answer, headers: Mapping[str, str]) -> Answer:
+def _unless_known(answer: DemoResponse, headers: Mapping[str, str]) -> DemoResponse:
     """304 in place of a page that the visitor has; an ETag counts more than a date."""
     etag = answer.headers.get("ETag")
     if etag is None:

@@ -11,17 +11,17 @@ from http import HTTPStatus
 from minicrawl.fetch.bodies import Body, Judge, read_body
 from minicrawl.fetch.decoding import UnknownCoding, codings
 from minicrawl.fetch.heads import DIFFERENT, MOST_CHARACTERS, transfer_codings
-from minicrawl.fetch.pace import Pace
-from minicrawl.fetch.transport import Answer
+from minicrawl.fetch.pace import BodyLimits
+from minicrawl.fetch.transport import ResponseStream
 from minicrawl.model import (
     Failed,
     FailureKind,
-    Fetched,
+    FetchResult,
     Moved,
-    Page,
     Refusal,
     Refused,
     Request,
+    Response,
     Unchanged,
     Want,
 )
@@ -48,14 +48,16 @@ _RANGE = re.compile(r"bytes[\t ]*=?[\t ]*([0-9]{1,18})-")
 _FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
 
 
-async def read_answer(request: Request, answer: Answer, pace: Pace, max_codings: int) -> Fetched:
+async def read_answer(
+    request: Request, answer: ResponseStream, pace: BodyLimits, max_codings: int
+) -> FetchResult:
     """The caller closes the answer."""
     if answer.status // 100 == _SUCCESS:
         return await _page(request, answer, pace, max_codings)
     return _no_page(request, answer.status, answer.headers)
 
 
-def _no_page(request: Request, status: int, headers: Mapping[str, str]) -> Fetched:
+def _no_page(request: Request, status: int, headers: Mapping[str, str]) -> FetchResult:
     if status in _REDIRECTS:
         return _redirect(status, headers.get("location", ""))
     if status == HTTPStatus.NOT_MODIFIED and (request.etag or request.last_modified):
@@ -76,10 +78,12 @@ def _redirect(status: int, target: str) -> Moved | Failed:
     return Failed(kind=FailureKind.BAD_REDIRECT, detail=detail, status=status)
 
 
-async def _page(request: Request, answer: Answer, pace: Pace, max_codings: int) -> Fetched:
+async def _page(
+    request: Request, answer: ResponseStream, pace: BodyLimits, max_codings: int
+) -> FetchResult:
     status, headers = answer.status, answer.headers
     if status in _EMPTY:
-        return Page(status=status, headers=headers, body=b"")
+        return Response(status=status, headers=headers, body=b"")
     if status == HTTPStatus.PARTIAL_CONTENT and (begin := _begin(headers)):
         told = f"a part from byte {begin} on, though the whole was asked for"
         return Failed(kind=FailureKind.PROTOCOL, detail=told, status=status)
@@ -93,11 +97,11 @@ async def _page(request: Request, answer: Answer, pace: Pace, max_codings: int) 
             return _page_of(status, headers, body)
 
 
-def _page_of(status: int, headers: Mapping[str, str], body: Body) -> Page:
+def _page_of(status: int, headers: Mapping[str, str], body: Body) -> Response:
     cut, cut_detail = body.cut, body.cut_detail
     if status == HTTPStatus.PARTIAL_CONTENT and cut in (None, FailureKind.TOO_LARGE):
         cut, cut_detail = FailureKind.PROTOCOL, "a part, though the whole was asked for"
-    return Page(
+    return Response(
         status=status,
         headers=headers,
         body=body.content,
@@ -115,7 +119,7 @@ def _begin(headers: Mapping[str, str]) -> int:
 
 
 async def _wanted_body(
-    request: Request, answer: Answer, pace: Pace, max_codings: int
+    request: Request, answer: ResponseStream, pace: BodyLimits, max_codings: int
 ) -> Body | Failed | Refused:
     judge = _judge(request.want, answer.headers.get("content-type"))
     if judge is False:

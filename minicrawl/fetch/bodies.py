@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 
 from minicrawl.fetch.decoding import Decoder
 from minicrawl.fetch.failures import EXPECTED, Fault, failure, kind_of
-from minicrawl.fetch.pace import Breath, Pace
+from minicrawl.fetch.pace import BodyLimits, DecodeBudget
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
 _ENOUGH_TO_TELL = 1445  # bytes; the MIME Sniffing standard looks at no more
@@ -42,7 +42,7 @@ async def read_body(
     codings: Sequence[str],
     cap: int,
     is_wanted: Judge | Literal[True],
-    pace: Pace,
+    pace: BodyLimits,
 ) -> Body | Failed | Refused:
     """Refused: judged by its first bytes it is not wanted, and was read no further.
 
@@ -58,7 +58,9 @@ async def read_body(
     return reading.outcome()
 
 
-async def _read_in_time(reading: "_Reading", pieces: AsyncIterable[bytes], pace: Pace) -> None:
+async def _read_in_time(
+    reading: "_Reading", pieces: AsyncIterable[bytes], pace: BodyLimits
+) -> None:
     try:
         async with asyncio.timeout_at(pace.until) as deadline:
             reading.stop = lambda: deadline.reschedule(_AT_ONCE)
@@ -74,7 +76,7 @@ async def _read_in_time(reading: "_Reading", pieces: AsyncIterable[bytes], pace:
         pace.breath.let_go(reading)
 
 
-async def _take(reading: "_Reading", piece: bytes, breath: Breath) -> None:
+async def _take(reading: "_Reading", piece: bytes, breath: DecodeBudget) -> None:
     """Slice by slice; the body may be cut by others while it waits for its turn."""
     slices = reading.take(piece)
     while not reading.is_enough:

@@ -19,10 +19,10 @@ from minicrawl.fetch.connection import ROOM_BYTES, Connection
 from minicrawl.fetch.failures import EXPECTED, Fault
 from minicrawl.fetch.heads import Head
 from minicrawl.fetch.http1 import question as as_bytes
-from minicrawl.fetch.idle import Idle, Line
-from minicrawl.fetch.rules import Place
+from minicrawl.fetch.idle import IdleConnections, Line
+from minicrawl.fetch.rules import ConnectTarget
 from minicrawl.fetch.targets import Origin
-from minicrawl.fetch.transport import Question
+from minicrawl.fetch.transport import TransportRequest
 from minicrawl.model import FailureKind
 
 _PATIENCE_S = 3.0  # with one place, while there are others to try
@@ -37,7 +37,7 @@ class _Tls(TypedDict, total=False):
     server_hostname: str
 
 
-class Client:
+class HttpClient:
     """A transport. `tls` is called once, before the first question that needs it.
 
     A question has `timeout_s`, and is asked once more after `pause_s`.
@@ -56,14 +56,14 @@ class Client:
         self._make_tls = tls
         self._timeout_s, self._pause_s = timeout_s, pause_s
         self._max_head_bytes = max_head_bytes
-        self._dead: OrderedDict[Place, int] = OrderedDict()  # since when, in deaths
+        self._dead: OrderedDict[ConnectTarget, int] = OrderedDict()  # since when, in deaths
         self._deaths = count(1)
         self._turns = asyncio.Semaphore(connections)
-        self._idle = Idle(connections, keep_s)
+        self._idle = IdleConnections(connections, keep_s)
         self._open: set[Connection] = set()
         self._room = memoryview(bytearray(ROOM_BYTES))
 
-    async def ask(self, question: Question) -> "ClientAnswer":
+    async def ask(self, question: TransportRequest) -> "HttpResponseStream":
         await self._turns.acquire()
         try:
             return await self._ask(question)
@@ -78,7 +78,7 @@ class Client:
         while self._open:  # each is told by the loop that it is no more
             await asyncio.sleep(0)
 
-    async def _ask(self, question: Question) -> "ClientAnswer":
+    async def _ask(self, question: TransportRequest) -> "HttpResponseStream":
         origin, path, _ = question.target
         asked = as_bytes(origin.name, path, question.headers)
         if kept := self._kept(question):
@@ -92,13 +92,15 @@ class Client:
         line, connection = await self._connect(origin, question.places)
         return await self._answer(line, connection, asked)
 
-    async def _answer(self, line: Line, connection: Connection, asked: bytes) -> "ClientAnswer":
+    async def _answer(
+        self, line: Line, connection: Connection, asked: bytes
+    ) -> "HttpResponseStream":
         try:
             head = await connection.ask(asked)
         except BaseException:
             connection.hang_up()
             raise
-        return ClientAnswer(head, connection, lambda: self._done(line, connection))
+        return HttpResponseStream(head, connection, lambda: self._done(line, connection))
 
     def _done(self, line: Line, connection: Connection) -> None:
         self._turns.release()
@@ -110,14 +112,16 @@ class Client:
 
     # ------------------------------------------------------------ connections
 
-    def _kept(self, question: Question) -> tuple[Line, Connection] | None:
+    def _kept(self, question: TransportRequest) -> tuple[Line, Connection] | None:
         for place in question.places:
             line = question.target.origin, place
             if connection := self._idle.take(line):
                 return line, connection
         return None
 
-    async def _connect(self, origin: Origin, places: tuple[Place, ...]) -> tuple[Line, Connection]:
+    async def _connect(
+        self, origin: Origin, places: tuple[ConnectTarget, ...]
+    ) -> tuple[Line, Connection]:
         """To the first place that lets us; a certificate that is wrong is wrong everywhere."""
         tls = _tls_of(self._tls, origin.host.rstrip(".")) if origin.is_tls else {}
         refused: Fault | None = None
@@ -146,14 +150,14 @@ class Client:
     def _patience_s(self, places: int) -> float:
         return min(_PATIENCE_S, self._timeout_s / 2 / (places - 1))
 
-    def _remember_dead(self, place: Place) -> None:
+    def _remember_dead(self, place: ConnectTarget) -> None:
         """It is asked after those that may speak."""
         self._dead[place] = next(self._deaths)
         self._dead.move_to_end(place)
         if len(self._dead) > _MOST_DEAD:
             self._dead.popitem(last=False)
 
-    async def _connect_to(self, place: Place, tls: _Tls) -> Connection:
+    async def _connect_to(self, place: ConnectTarget, tls: _Tls) -> Connection:
         _, connection = await asyncio.get_running_loop().create_connection(
             lambda: Connection(self._open.add, self._lost, self._max_head_bytes, self._room),
             place.address,
@@ -180,7 +184,7 @@ def _tls_of(context: ssl.SSLContext, name: str) -> _Tls:
     return {"ssl": context, "server_hostname": name}
 
 
-class ClientAnswer:
+class HttpResponseStream:
     """An answer, and its body as it comes."""
 
     def __init__(self, head: Head, connection: Connection, done: Callable[[], None]) -> None:

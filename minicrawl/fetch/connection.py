@@ -13,7 +13,7 @@ from collections.abc import Callable
 from copy import copy
 
 from minicrawl.fetch.heads import Head
-from minicrawl.fetch.http1 import AnswerReader
+from minicrawl.fetch.http1 import ResponseParser
 
 ROOM_BYTES = 64 * 1024
 _MOST_HELD_BYTES = 256 * 1024
@@ -35,7 +35,7 @@ class Connection(asyncio.BufferedProtocol):
         self._max_head_bytes = max_head_bytes
         self._transport: asyncio.Transport | None = None
         self._carrier: asyncio.BaseTransport | None = None
-        self._reader: AnswerReader | None = None
+        self._reader: ResponseParser | None = None
         self._body = bytearray()
         self._broken: Exception | None = None
         self._progress: asyncio.Future[None] | None = None
@@ -43,7 +43,7 @@ class Connection(asyncio.BufferedProtocol):
 
     async def ask(self, question: bytes) -> Head:
         """The head of the answer."""
-        reader = self._reader = AnswerReader(self._max_head_bytes)
+        reader = self._reader = ResponseParser(self._max_head_bytes)
         if self._transport is None:
             reader.hang_up()
         else:
@@ -86,7 +86,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.resume_reading()
         self._body.clear()
 
-    async def _more(self, reader: AnswerReader) -> None:
+    async def _more(self, reader: ResponseParser) -> None:
         """Wait for more of the answer; raises what keeps it from coming."""
         if fault := self._broken or reader.fault:
             raise copy(fault)  # its traceback knows who knows it: all that came would stay

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Self
 
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.answers import read_answer
-from minicrawl.fetch.client import Client
+from minicrawl.fetch.client import HttpClient
 from minicrawl.fetch.decoding import ACCEPTED
 from minicrawl.fetch.failures import EXPECTED, Fault, failure
-from minicrawl.fetch.pace import Breath, Pace
+from minicrawl.fetch.pace import BodyLimits, DecodeBudget
 from minicrawl.fetch.resolving import HostAndPort, Lookup, Resolver, SystemLookup
-from minicrawl.fetch.rules import Place, ResolveRules, parse_rule
+from minicrawl.fetch.rules import ConnectTarget, ResolveRules, parse_rule
 from minicrawl.fetch.targets import Target, target
 from minicrawl.fetch.tls import default_tls
-from minicrawl.fetch.transport import Answer, Question, Transport
-from minicrawl.model import Failed, FailureKind, Fetched, Refusal, Refused, Request, Want
+from minicrawl.fetch.transport import ResponseStream, Transport, TransportRequest
+from minicrawl.model import Failed, FailureKind, FetchResult, Refusal, Refused, Request, Want
 from minicrawl.version import __version__
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _ACCEPT = {
 _KEPT_AT_MOST_S = 15.0
 
 
-class Fetcher:
+class HttpFetcher:
     """`trusted_hosts`, each with a port, may be private: `resolving.trusted_among` finds them.
 
     Tests give it a lookup or a TLS context of their own. A transport of httpx takes the place of
@@ -57,7 +57,7 @@ class Fetcher:
     ) -> None:
         self._timeout_s, self._max_codings = network.timeout_s, network.max_codings
         self._headers = _own_headers(politeness)
-        self._breath = Breath(network.max_bodies_bytes)
+        self._breath = DecodeBudget(network.max_bodies_bytes)
         self._system_lookup = SystemLookup(politeness.concurrency)
         self._resolver = Resolver(
             lookup or self._system_lookup,
@@ -68,7 +68,7 @@ class Fetcher:
         self._transport = (
             _through_httpx(transport)
             if transport
-            else Client(
+            else HttpClient(
                 tls=lambda: tls or default_tls(),
                 connections=politeness.concurrency,
                 keep_s=_keep_s(politeness.delay_s),
@@ -91,34 +91,38 @@ class Fetcher:
         self._resolver.close()
         self._system_lookup.close()
 
-    async def fetch(self, request: Request) -> Fetched:
+    async def fetch(self, request: Request) -> FetchResult:
         """What came of asking for one URL, once."""
         began = perf_counter()
         until = asyncio.get_running_loop().time() + self._timeout_s
         fetched = await self._ask(request, until)
         return fetched._replace(elapsed_s=perf_counter() - began)
 
-    async def _ask(self, request: Request, until: float) -> Fetched:
+    async def _ask(self, request: Request, until: float) -> FetchResult:
         try:
             answer = await self._answer_in_time(request, until)
             if isinstance(answer, Refused | Failed):
                 return answer
             try:
-                pace = Pace(self._breath, until)
+                pace = BodyLimits(self._breath, until)
                 return await read_answer(request, answer, pace, self._max_codings)
             finally:
                 await answer.aclose()
         except EXPECTED as error:
             return failure(error)
 
-    async def _answer_in_time(self, request: Request, until: float) -> Answer | Refused | Failed:
+    async def _answer_in_time(
+        self, request: Request, until: float
+    ) -> ResponseStream | Refused | Failed:
         """An answer whose head has come."""
         try:
             async with asyncio.timeout_at(until):
                 located = await self._located(request.spelled or request.url)
                 if isinstance(located, Refused | Failed):
                     return located
-                return await self._transport.ask(Question(*located, self._headers_of(request)))
+                return await self._transport.ask(
+                    TransportRequest(*located, self._headers_of(request))
+                )
         except TimeoutError as error:
             told = f"no answer in {self._timeout_s:g} s (--timeout)"
             raise Fault(FailureKind.TIMEOUT, told) from error
@@ -136,7 +140,9 @@ class Fetcher:
         _, places = located
         return places[0].address
 
-    async def _located(self, url: str) -> tuple[Target, tuple[Place, ...]] | Refused | Failed:
+    async def _located(
+        self, url: str
+    ) -> tuple[Target, tuple[ConnectTarget, ...]] | Refused | Failed:
         asked = target(url)
         if asked is None:
             return Refused(reason=Refusal.ADDRESS, detail="neither http nor https")
@@ -160,9 +166,9 @@ def _own_headers(politeness: Politeness) -> list[tuple[bytes, bytes]]:
 
 
 def _through_httpx(transport: "httpx.AsyncBaseTransport") -> Transport:
-    from minicrawl.fetch.through_httpx import ThroughHttpx
+    from minicrawl.fetch.through_httpx import HttpxTransport
 
-    return ThroughHttpx(transport)
+    return HttpxTransport(transport)
 
 
 def _keep_s(delay_s: float) -> float:

@@ -32,7 +32,7 @@ def question(host: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> by
     return b"\r\n".join(lines)
 
 
-class AnswerReader:
+class ResponseParser:
     """Reads one answer as it comes."""
 
     def __init__(self, max_head_bytes: int) -> None:

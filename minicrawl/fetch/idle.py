@@ -10,13 +10,13 @@ import asyncio
 from collections import defaultdict
 
 from minicrawl.fetch.connection import Connection
-from minicrawl.fetch.rules import Place
+from minicrawl.fetch.rules import ConnectTarget
 from minicrawl.fetch.targets import Origin
 
-Line = tuple[Origin, Place]
+Line = tuple[Origin, ConnectTarget]
 
 
-class Idle:
+class IdleConnections:
     """All that wait, by their line and in the order in which they began to."""
 
     def __init__(self, limit: int, keep_s: float) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 _BREATH_S = 0.005
 
 
-class Growing(Protocol):
+class GrowingBody(Protocol):
     """A body under way."""
 
     length: int
@@ -21,7 +21,7 @@ class Growing(Protocol):
         """No more of it is wanted."""
 
 
-class Breath:
+class DecodeBudget:
     """The time that bodies have taken since the loop had a turn for them, and all that is held.
 
     It has one when they have taken enough: one for each body would be many turns for nothing.
@@ -32,7 +32,7 @@ class Breath:
         self._spent_s = 0.0
         self._anew = asyncio.Event()
         self._held_bytes = 0
-        self._held: dict[Growing, None] = {}
+        self._held: dict[GrowingBody, None] = {}
 
     @property
     def is_out(self) -> bool:
@@ -46,14 +46,14 @@ class Breath:
         if before_s <= _BREATH_S < spent_s:
             asyncio.get_running_loop().call_soon(self._begin_anew)
 
-    def hold(self, body: Growing, size: int) -> None:
+    def hold(self, body: GrowingBody, size: int) -> None:
         """A body has grown so much."""
         self._held_bytes += size
         self._held[body] = None
         if self._held_bytes > self._max_bytes:
             self._cut_largest()
 
-    def let_go(self, body: Growing) -> None:
+    def let_go(self, body: GrowingBody) -> None:
         """It is no longer under way."""
         if body in self._held:
             self._held_bytes -= body.length
@@ -76,8 +76,8 @@ class Breath:
             largest.cut_here()
 
 
-class Pace(NamedTuple):
+class BodyLimits(NamedTuple):
     """`until` is by the loop's clock; None is no hurry."""
 
-    breath: Breath
+    breath: DecodeBudget
     until: float | None = None

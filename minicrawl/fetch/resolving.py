@@ -23,7 +23,7 @@ from threading import Semaphore, Thread
 from typing import Any, NamedTuple
 
 from minicrawl.fetch.addresses import is_public
-from minicrawl.fetch.rules import Place, ResolveRules
+from minicrawl.fetch.rules import ConnectTarget, ResolveRules
 from minicrawl.fetch.targets import target
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
@@ -162,7 +162,7 @@ class Resolver:
         self._answers: OrderedDict[str, tuple[float, _Answer]] = OrderedDict()
         self._under_way: dict[str, asyncio.Task[_Answer]] = {}
 
-    async def locate(self, host: str, port: int) -> tuple[Place, ...] | Refused | Failed:
+    async def locate(self, host: str, port: int) -> tuple[ConnectTarget, ...] | Refused | Failed:
         """All places to try for a host; or why there are none."""
         if port in BLOCKED_PORTS:
             return _refused(f"port {port} is not one of the web: browsers block it")
@@ -174,13 +174,13 @@ class Resolver:
         addresses = answer.all if self._may_be_private(host, port) else answer.public
         if not addresses:
             return self._private(host, answer.all[0])
-        return tuple(Place(address, port) for address in addresses)
+        return tuple(ConnectTarget(address, port) for address in addresses)
 
     def close(self) -> None:
         for task in self._under_way.values():
             task.cancel()
 
-    def _ruled(self, host: str, place: Place) -> tuple[Place, ...] | Refused:
+    def _ruled(self, host: str, place: ConnectTarget) -> tuple[ConnectTarget, ...] | Refused:
         if self._allow_private is False and not is_public(ip_address(place.address)):
             return self._private(host, place.address)
         return (place,)

@@ -21,7 +21,7 @@ _SIDE = re.compile(r"(\[[^\[\]]+\]|[^\[\]:]+)(?::([0-9]{1,5}))?")
 _LAST_PORT = 65535
 
 
-class Place(NamedTuple):
+class ConnectTarget(NamedTuple):
     """Where a connection goes."""
 
     address: str
@@ -43,8 +43,8 @@ class ResolveRule(NamedTuple):
             return host.endswith(self.host)
         return self.host in ("*", host)
 
-    def place(self, port: int) -> Place:
-        return Place(self.address, port if self.to_port is None else self.to_port)
+    def place(self, port: int) -> ConnectTarget:
+        return ConnectTarget(self.address, port if self.to_port is None else self.to_port)
 
 
 class ResolveRules:
@@ -53,7 +53,7 @@ class ResolveRules:
     def __init__(self, rules: Iterable[ResolveRule]) -> None:
         self._rules = sorted(rules, key=_specificity)[::-1]
 
-    def place(self, host: str, port: int) -> Place | None:
+    def place(self, host: str, port: int) -> ConnectTarget | None:
         """Where the rules send this host; None where none speaks of it."""
         for rule in self._rules:
             if rule.matches(host, port):

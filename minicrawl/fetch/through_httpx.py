@@ -10,7 +10,7 @@ import httpx
 
 from minicrawl.fetch.failures import Fault
 from minicrawl.fetch.heads import joined_headers
-from minicrawl.fetch.transport import Question
+from minicrawl.fetch.transport import TransportRequest
 from minicrawl.model import FailureKind
 
 # The first line that fits counts, so the special stand before the general.
@@ -24,16 +24,16 @@ _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
 _EXPECTED = tuple(exception for exception, _ in _KINDS)
 
 
-class ThroughHttpx:
+class HttpxTransport:
     """A transport of ours that is one of httpx's."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self._transport = transport
 
-    async def ask(self, question: Question) -> "HttpxAnswer":
+    async def ask(self, question: TransportRequest) -> "HttpxResponseStream":
         try:
             request = httpx.Request("GET", question.target.url, headers=[*question.headers])
-            return HttpxAnswer(await self._transport.handle_async_request(request))
+            return HttpxResponseStream(await self._transport.handle_async_request(request))
         except _EXPECTED as error:
             raise fault(error) from error
 
@@ -41,7 +41,7 @@ class ThroughHttpx:
         await self._transport.aclose()
 
 
-class HttpxAnswer:
+class HttpxResponseStream:
     """A response of httpx."""
 
     def __init__(self, response: httpx.Response) -> None:

@@ -10,20 +10,20 @@ from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from minicrawl.fetch.rules import Place
+from minicrawl.fetch.rules import ConnectTarget
 from minicrawl.fetch.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TransportRequest:
     """A GET. `places` are all that may be connected to, the best first."""
 
     target: Target
-    places: tuple[Place, ...]
+    places: tuple[ConnectTarget, ...]
     headers: Sequence[tuple[bytes, bytes]]
 
 
-class Answer(Protocol):
+class ResponseStream(Protocol):
     """An answer whose head has come; whoever asked closes it, read or not."""
 
     @property
@@ -46,7 +46,7 @@ class Answer(Protocol):
 class Transport(Protocol):
     """A way to ask."""
 
-    async def ask(self, question: Question) -> Answer:
+    async def ask(self, question: TransportRequest) -> ResponseStream:
         """Until the head of the answer is there."""
         ...
 

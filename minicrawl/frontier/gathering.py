@@ -12,7 +12,7 @@ from minicrawl.model import READ_STATES
 PAGES_AT_ONCE = 1 << 20
 
 
-class Gathering:
+class GatheredImportance:
     """Laps over all pages; `share` is that of the last whole lap."""
 
     def __init__(self, frontier: Frontier, share: float = 0.0) -> None:
@@ -45,7 +45,7 @@ class Gathering:
 
 def gathered(frontier: Frontier) -> float:
     """A whole lap at once."""
-    gathering = Gathering(frontier)
+    gathering = GatheredImportance(frontier)
     while not gathering.go_on():
         pass
     return gathering.share

@@ -19,20 +19,20 @@ from types import MappingProxyType
 
 import numpy as np
 
-from minicrawl.frontier.lately import Lately, OriginOf
+from minicrawl.frontier.lately import OriginOf, RecentUrls
 from minicrawl.slots import Slots
 
 _CODE = (1 << 64) - 1
 
-LATELY = 1 << 11
+RECENT = 1 << 11
 """URLs of a generation; two generations of those that were met last are in dictionaries."""
 
 UrlsOf = Callable[[Sequence[int]], Mapping[int, str]]
 """The URLs of some pages."""
 
-Pages = Mapping[str, int]
+PagesByUrl = Mapping[str, int]
 """The pages of some URLs."""
-NO_PAGES: Pages = MappingProxyType({})
+NO_PAGES: PagesByUrl = MappingProxyType({})
 
 
 def code_of(url: str) -> int:
@@ -40,14 +40,14 @@ def code_of(url: str) -> int:
     return hash(url) & _CODE
 
 
-class Known:
+class UrlIndex:
     """URL -> page."""
 
     def __init__(self, urls_of: UrlsOf, origin_of: OriginOf) -> None:
         self._urls_of = urls_of
         self._young: dict[str, int] = {}
         self._old: dict[str, int] = {}
-        self._lately = Lately(origin_of)
+        self._lately = RecentUrls(origin_of)
         self._strangers: set[str] = set()
 
     @cached_property
@@ -69,7 +69,7 @@ class Known:
             found |= asked
         return found
 
-    def remember(self, urls: Pages) -> None:
+    def remember(self, urls: PagesByUrl) -> None:
         """The pages of these were looked up."""
         self._lately.put(urls.items())
         self._recall(urls)
@@ -108,11 +108,11 @@ class Known:
                 met[url] = page
             else:
                 doubtful[url] = alike
-        if len(strangers) >= LATELY:
+        if len(strangers) >= RECENT:
             strangers.clear()
         return met, doubtful
 
-    def add(self, urls: Pages) -> None:
+    def add(self, urls: PagesByUrl) -> None:
         """The URLs must be new."""
         for url, page in urls.items():
             self._slots.put(code_of(url), page)
@@ -130,8 +130,8 @@ class Known:
         """All have been added: what must be done once is done now, not while a crawl waits."""
         self._slots.let_in()
 
-    def _recall(self, urls: Pages) -> None:
+    def _recall(self, urls: PagesByUrl) -> None:
         """They were met last of all; who was not for two generations leaves the dictionaries."""
         self._young |= urls
-        if len(self._young) >= LATELY:
+        if len(self._young) >= RECENT:
             self._young, self._old = {}, self._young

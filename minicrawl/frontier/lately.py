@@ -24,7 +24,7 @@ OriginOf = Callable[[int], str]
 """The origin of a page's URL."""
 
 
-class Lately:
+class RecentUrls:
     """page -> URL."""
 
     def __init__(self, origin_of: OriginOf) -> None:

@@ -21,18 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Changes
-from minicrawl.frontier.known import NO_PAGES, Known, Pages, UrlsOf
+from minicrawl.frontier.known import NO_PAGES, PagesByUrl, UrlIndex, UrlsOf
 from minicrawl.frontier.rows import Anew, Born, Columns, Turned, columns_between
-from minicrawl.frontier.spent import Spent, nobody_was
+from minicrawl.frontier.spent import LastSpendingSteps, nobody_was
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.estimate import shares
-from minicrawl.opic.journal import Books, Kind, Spending, Step
+from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.steps import Plan
 from minicrawl.opic.windows import WINDOWS, Numbers
 from minicrawl.store import columns, questions, tables
-from minicrawl.store.records import UNCHANGED, Checkpoint, HostRow, StepRow, Terms, UrlRow
+from minicrawl.store.records import UNCHANGED, Checkpoint, HostRow, StepRow, StoreTerms, UrlRow
 from minicrawl.web.urls import split
 
 _DEEPEST = 255
@@ -59,7 +59,7 @@ class Frontier:
 
     def __init__(
         self,
-        terms: Terms,
+        terms: StoreTerms,
         spending_at: Callable[[int], Spending],
         urls_of: UrlsOf = _nobody_knows,
         spent_by: Callable[[int], int] = nobody_was,
@@ -80,8 +80,8 @@ class Frontier:
         self.last_seq = 0
         self._spending_at = spending_at
         self._host_ids: dict[str, int] = {}
-        self.spent = Spent(spent_by)
-        self._known = Known(urls_of, self._origin_of)
+        self.spent = LastSpendingSteps(spent_by)
+        self._known = UrlIndex(urls_of, self._origin_of)
         self._changes = Changes()
 
     def __len__(self) -> int:
@@ -109,7 +109,7 @@ class Frontier:
         self._known.remember(found)
         return found
 
-    def meet(self, urls: Sequence[str], depth: int, foreseen: Pages = NO_PAGES) -> Meeting:
+    def meet(self, urls: Sequence[str], depth: int, foreseen: PagesByUrl = NO_PAGES) -> Meeting:
         """Find the pages of these canonical URLs; each unknown one gets the next id."""
         meeting = Meeting()
         known = {**foreseen, **self._known.find(url for url in urls if url not in foreseen)}
@@ -166,10 +166,10 @@ class Frontier:
             self._bear(step.born)
         if step.kind in _TURNS:
             self._end_turn(seq, state, step)
-        elif step.kind is Kind.REOPEN:
+        elif step.kind is StepKind.REOPEN:
             for page in step.spending.links:
                 self._wait_again(page)
-        elif step.kind is Kind.ENDOWED:
+        elif step.kind is StepKind.ENDOWED:
             self._changes.pay(step.spending.links)
         plans = self.books.apply(step)
         for plan in plans:
@@ -199,7 +199,7 @@ class Frontier:
             if self.state[page] != State.UNREAD:  # who waits has none: nobody asks the store
                 self._changes.unlink(self.spending_of(page).links)
             self._changes.link(links)
-        keeps = self.terms.links or step.kind is Kind.FORWARD
+        keeps = self.terms.links or step.kind is StepKind.FORWARD
         self.spent[page] = seq if links and keeps else 0
         self._change_state(page, state)
 
@@ -304,7 +304,7 @@ class Frontier:
     def load(
         cls,
         connection: tables.Connection,
-        terms: Terms,
+        terms: StoreTerms,
         spending_at: Callable[[int], Spending],
         urls_of: UrlsOf | None = None,
         spent_by: Callable[[int], int] | None = None,
@@ -365,4 +365,4 @@ class Frontier:
 
 
 _SAVED: tuple[columns.Column, ...] = ("state", "key", "history", "g_time")
-_TURNS = frozenset((Kind.VISIT, Kind.FORWARD, Kind.DEAD_END))
+_TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))

@@ -16,7 +16,7 @@ def nobody_was(_page: int) -> int:
     return 0
 
 
-class Spent:
+class LastSpendingSteps:
     """page -> step; 0 where it handed nothing to links."""
 
     def __init__(self, saved: Callable[[int], int]) -> None:

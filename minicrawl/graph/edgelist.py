@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.lines import A_WEIGHT, Block, quoted, refusal, weights
-from minicrawl.graph.links import Links
+from minicrawl.graph.lines import A_WEIGHT, LineBlock, quoted, refusal, weights
+from minicrawl.graph.links import LinkArrays
 
 ID_LIMIT: Final = 2**63
 """Ids are below this."""
@@ -36,13 +36,13 @@ class IdList:
         # What is left of a plain line without its digits.
         self._marks = first.translate(None, _DIGITS) + b"\n"
 
-    def links(self, block: Block) -> Links:
+    def links(self, block: LineBlock) -> LinkArrays:
         return self._plain(block) or self._line_by_line(block)
 
     def finish(self) -> None:
         """Such a list may end anywhere."""
 
-    def _plain(self, block: Block) -> Links | None:
+    def _plain(self, block: LineBlock) -> LinkArrays | None:
         """Between as many marks as there are columns no number can be missing or too many."""
         lines, marks = block.height, self._marks
         if len(marks) != self._columns or block.text.translate(None, _DIGITS) != marks * lines:
@@ -53,9 +53,9 @@ class IdList:
         sources, targets, *rest = numbers.reshape(lines, self._columns).T
         if not all(column.all() for column in rest):
             return None
-        return Links(sources, targets, *(column.astype(np.float64) for column in rest))
+        return LinkArrays(sources, targets, *(column.astype(np.float64) for column in rest))
 
-    def _line_by_line(self, block: Block) -> Links:
+    def _line_by_line(self, block: LineBlock) -> LinkArrays:
         ids: list[int] = []
         burdens: list[bytes] = []
         for number, line in block.said():
@@ -67,7 +67,9 @@ class IdList:
             ids += (self._bounded(field, number) for field in fields[:_ENDS])
             burdens += fields[_ENDS:]
         ends = np.array(ids, dtype=np.int64)
-        return Links(ends[::2], ends[1::2], weights(burdens) if self._columns > _ENDS else None)
+        return LinkArrays(
+            ends[::2], ends[1::2], weights(burdens) if self._columns > _ENDS else None
+        )
 
     def _expected(self) -> str:
         return "two page ids" if self._columns == _ENDS else "two page ids and a weight"

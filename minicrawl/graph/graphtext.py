@@ -10,8 +10,8 @@ from typing import NamedTuple, NoReturn, Protocol
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.edgelist import IDS, IdList
-from minicrawl.graph.lines import Block, refusal
-from minicrawl.graph.links import Gathered, Gathering, Ids, Links
+from minicrawl.graph.lines import LineBlock, refusal
+from minicrawl.graph.links import BuiltGraph, Ids, LinkArrays, LinkBuilder
 from minicrawl.graph.namelist import NameList, layout_of
 from minicrawl.graph.numbered import (
     COUNTED,
@@ -32,39 +32,39 @@ class GraphList(Protocol):
     def names(self) -> list[bytes] | None:
         """As of the links so far."""
 
-    def links(self, block: Block) -> Links:
+    def links(self, block: LineBlock) -> LinkArrays:
         """The links in a block."""
 
     def finish(self) -> None:
         """All blocks were there."""
 
 
-class Found(NamedTuple):
+class DetectedFormat(NamedTuple):
     """A graph and what its nodes are called: ids, or names."""
 
-    graph: Gathered
+    graph: BuiltGraph
     ids: Ids | None
     names: list[bytes]
 
 
-def parse(blocks: Iterable[Block], place: str) -> Found:
+def parse(blocks: Iterable[LineBlock], place: str) -> DetectedFormat:
     """Read a list; `place` is what a message calls it, such as the name of its file."""
-    gathering, reading = Gathering(), Reading(blocks, place)
+    gathering, reading = LinkBuilder(), LinkStream(blocks, place)
     for links in reading:
         gathering.add(links)
     if reading.names is None:
         graph, ids = gathering.of_ids()
-        return Found(graph, ids, [])
-    return Found(gathering.among(len(reading.names)), None, reading.names)
+        return DetectedFormat(graph, ids, [])
+    return DetectedFormat(gathering.among(len(reading.names)), None, reading.names)
 
 
-class Reading:
+class LinkStream:
     """The links of a list, some at a time and once.
 
     The first block that says something holds two lines that do, if there are as many.
     """
 
-    def __init__(self, blocks: Iterable[Block], place: str) -> None:
+    def __init__(self, blocks: Iterable[LineBlock], place: str) -> None:
         said = (rest for block in blocks if (rest := block.from_first_said()).text)
         self._place = place
         self._list, first = _list_for(next(said, None) or self._refuse_nothing(), place)
@@ -75,7 +75,7 @@ class Reading:
         """What the numbers in the links so far mean; nothing where these are ids."""
         return self._list.names
 
-    def __iter__(self) -> Iterator[Links]:
+    def __iter__(self) -> Iterator[LinkArrays]:
         found = 0
         for block in self._blocks:
             links = self._list.links(block)
@@ -89,7 +89,7 @@ class Reading:
         raise GraphFileError(f"{self._place}: no link in it; expected {_EXPECTED}")
 
 
-def _list_for(first: Block, place: str) -> tuple[GraphList, Block]:
+def _list_for(first: LineBlock, place: str) -> tuple[GraphList, LineBlock]:
     """What reads a list that begins so, and what it is to begin with."""
     one, two, *_ = *(line for _, line in islice(first.said(), 2)), b""
     if (counts := COUNTS.fullmatch(one)) and IS_NAMED.fullmatch(two):

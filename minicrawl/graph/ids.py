@@ -6,7 +6,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.named import Hosts
+from minicrawl.graph.named import NodeHosts
 
 
 class Ids:
@@ -24,8 +24,8 @@ class Ids:
     def find(self, names: Sequence[str]) -> list[int | None]:
         return [self._node(name) for name in names]
 
-    def hosts(self) -> Hosts:
-        return Hosts(np.arange(len(self), dtype=np.int32), _Digits(self._ids))
+    def hosts(self) -> NodeHosts:
+        return NodeHosts(np.arange(len(self), dtype=np.int32), _Digits(self._ids))
 
     def _node(self, name: str) -> int | None:
         if not (name.isascii() and name.isdigit()):

@@ -28,7 +28,7 @@ A_WEIGHT: Final = "a weight above 0"
 _SHOWN = 40  # characters of a bad line that its message quotes
 
 
-class Block(NamedTuple):
+class LineBlock(NamedTuple):
     """Whole lines, each with its end, and how many of the list came before them."""
 
     text: bytes
@@ -46,7 +46,7 @@ class Block(NamedTuple):
             if not _SILENT.fullmatch(line):
                 yield number, line
 
-    def from_first_said(self) -> "Block":
+    def from_first_said(self) -> "LineBlock":
         """Without the comments on top, which would keep all that follows from being plain."""
         silent, start = 0, 0
         while start < len(self.text):
@@ -54,11 +54,11 @@ class Block(NamedTuple):
             if not _SILENT.fullmatch(self.text, start, end):
                 break
             silent, start = silent + 1, end + 1
-        return Block(self.text[start:], self.before + silent) if silent else self
+        return LineBlock(self.text[start:], self.before + silent) if silent else self
 
-    def behind_first(self) -> "Block":
+    def behind_first(self) -> "LineBlock":
         """Without the first line."""
-        return Block(self.text[self.text.index(b"\n") + 1 :], self.before + 1)
+        return LineBlock(self.text[self.text.index(b"\n") + 1 :], self.before + 1)
 
     def has_comments(self) -> bool:
         return _COMMENT_INSIDE.search(b"\n" + self.text) is not None

@@ -28,7 +28,7 @@ _AT_ONCE = 1 << 18
 _SPARSE = 8  # so many numbers that could be ids for each link
 
 
-class Links(NamedTuple):
+class LinkArrays(NamedTuple):
     """Some links, one a place."""
 
     sources: Ids
@@ -36,14 +36,14 @@ class Links(NamedTuple):
     weights: NDArray[np.float64] | None = None
 
 
-class Gathered(NamedTuple):
+class BuiltGraph(NamedTuple):
     """A graph, and the weight of each of its links where they have any."""
 
     graph: Csr
     weights: Weights | None
 
 
-class Gathering:
+class LinkBuilder:
     """Takes links, gives the graph of them, once."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Gathering:
     def __len__(self) -> int:
         return len(self._keys) + len(self._wide) // 2
 
-    def add(self, links: Links) -> None:
+    def add(self, links: LinkArrays) -> None:
         """All links have weights, or none has."""
         if links.weights is not None:
             self._weights.frombytes(links.weights.astype(np.float32).tobytes())
@@ -64,7 +64,7 @@ class Gathering:
         else:
             self._keys.frombytes(_keys(links.sources, links.targets).tobytes())
 
-    def among(self, nodes: int) -> Gathered:
+    def among(self, nodes: int) -> BuiltGraph:
         """The graph where ids are the nodes themselves, from 0 to nodes - 1."""
         keys = np.frombuffer(self._keys, dtype=np.int64)
         if not self._weights:
@@ -78,9 +78,9 @@ class Gathering:
         del keys  # whose memory can now shrink
         del self._keys[(left + 1) // 2 :]
         targets = np.frombuffer(self._keys, dtype=np.int32, count=left)
-        return Gathered(Csr(starts=starts, targets=targets), weights)
+        return BuiltGraph(Csr(starts=starts, targets=targets), weights)
 
-    def of_ids(self) -> tuple[Gathered, Ids]:
+    def of_ids(self) -> tuple[BuiltGraph, Ids]:
         """The graph of all ids that occur, in their order; node i is the i-th of them."""
         ids = self._number_densely() if self._is_dense() else self._number_sparsely()
         return self.among(len(ids)), ids

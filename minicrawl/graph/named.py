@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from minicrawl.graph.csr import Csr
 
 
-class Hosts(NamedTuple):
+class NodeHosts(NamedTuple):
     """On which host each node is; a node that is no URL is a host of its own."""
 
     of_node: NDArray[np.int32]
@@ -33,7 +33,7 @@ class Names(Protocol):
     def find(self, names: Sequence[str]) -> list[int | None]:
         """The node of each name; None where the graph has none of this name."""
 
-    def hosts(self) -> Hosts:
+    def hosts(self) -> NodeHosts:
         """The hosts of all nodes."""
 
 

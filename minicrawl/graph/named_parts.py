@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.named import Hosts, NamedGraph, Names
+from minicrawl.graph.named import NamedGraph, Names, NodeHosts
 from minicrawl.graph.parts import Mask, links_between, with_pages
 
 
@@ -31,9 +31,9 @@ class SomeNames:
         found = self._names.find(names)
         return [None if node is None else place.get(node) for node in found]
 
-    def hosts(self) -> Hosts:
+    def hosts(self) -> NodeHosts:
         of_node, names = self._names.hosts()
-        return Hosts(of_node[self._nodes], names)
+        return NodeHosts(of_node[self._nodes], names)
 
 
 def with_nodes(named: NamedGraph, is_kept: Mask) -> NamedGraph:

@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from minicrawl.graph.lines import A_WEIGHT, Block, refusal, weights
-from minicrawl.graph.links import Ids, Links
+from minicrawl.graph.lines import A_WEIGHT, LineBlock, refusal, weights
+from minicrawl.graph.links import Ids, LinkArrays
 
 
 class Layout(NamedTuple):
@@ -84,24 +84,24 @@ class NameList:
         """What the numbers of the links so far mean."""
         return self._numbering.names()
 
-    def links(self, block: Block) -> Links:
+    def links(self, block: LineBlock) -> LinkArrays:
         fields = self._plain(block) or self._line_by_line(block)
         layout, width = self._layout, self._layout.fields
         ends = [b""] * (len(fields) // width * 2)
         ends[::2], ends[1::2] = fields[layout.source :: width], fields[layout.target :: width]
         numbers = self._numbering.of(ends)
         found = None if layout.weight is None else weights(fields[layout.weight :: width])
-        return Links(numbers[::2], numbers[1::2], found)
+        return LinkArrays(numbers[::2], numbers[1::2], found)
 
     def finish(self) -> None:
         """Such a list may end anywhere."""
 
-    def _plain(self, block: Block) -> list[bytes] | None:
+    def _plain(self, block: LineBlock) -> list[bytes] | None:
         """The fields of all lines one after the other, if all are links of the same looks."""
         fields = None if block.has_comments() else self._fields(block.text, block.height)
         return fields if fields and self._weighs(fields) else None
 
-    def _line_by_line(self, block: Block) -> list[bytes]:
+    def _line_by_line(self, block: LineBlock) -> list[bytes]:
         fields: list[bytes] = []
         for number, line in block.said():
             found = self._fields(line + b"\n", 1) or self._unquoted(line)

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.lines import Block, refusal
-from minicrawl.graph.links import Links
+from minicrawl.graph.lines import LineBlock, refusal
+from minicrawl.graph.links import LinkArrays
 
 _NUMBER = rb"([0-9]{1,18})"
 _NAME = rb"(\S.*?)"
@@ -60,7 +60,7 @@ class NumberedList:
         self._marks, self._place, self._promised = marks, place, promised
         self._links = 0
 
-    def links(self, block: Block) -> Links:
+    def links(self, block: LineBlock) -> LinkArrays:
         found: list[int] = []
         for number, line in block.said():
             if self._is_of_node(line):
@@ -68,7 +68,7 @@ class NumberedList:
             else:
                 found += self._link(number, line)
         ends = np.array(found, dtype=np.int64)
-        return Links(ends[::2], ends[1::2])
+        return LinkArrays(ends[::2], ends[1::2])
 
     def finish(self) -> None:
         """Refuse what ends too early, or does not end."""

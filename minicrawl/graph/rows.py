@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from minicrawl.graph.csr import Csr, distinct_keys
 
 
-class Rows:
+class RowBuilder:
     """Rows on their way to a graph of so many pages."""
 
     def __init__(self, nodes: int) -> None:

@@ -56,7 +56,7 @@ def poisson(nodes: int, rng: Generator, mean: float = 4.2) -> Csr:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Web:
+class SyntheticWeb:
     """A graph whose page i is on host `host[i]`; hosts are numbered from 0 by age."""
 
     graph: Csr
@@ -91,7 +91,7 @@ class WebHabits:
 TYPICAL: Final = WebHabits()
 
 
-def copying_web(nodes: int, rng: Generator, habits: WebHabits = TYPICAL) -> Web:
+def copying_web(nodes: int, rng: Generator, habits: WebHabits = TYPICAL) -> SyntheticWeb:
     """A growing web with hosts, its pages numbered by age."""
     _refuse_no_pages(nodes)
     host = _grown_hosts(nodes, rng, habits)
@@ -102,7 +102,9 @@ def copying_web(nodes: int, rng: Generator, habits: WebHabits = TYPICAL) -> Web:
     is_inside = rng.random(len(sources)) < habits.inside
     targets[is_inside] = _within_hosts(sources[is_inside], host, rng)
     targets[~is_inside] = _beyond_hosts(sources[~is_inside], rng, habits)
-    return Web(graph=_without_self_links(nodes, sources, targets), host=host.astype(np.int32))
+    return SyntheticWeb(
+        graph=_without_self_links(nodes, sources, targets), host=host.astype(np.int32)
+    )
 
 
 def _grown_hosts(nodes: int, rng: Generator, habits: WebHabits) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.links import Ids, Links
+from minicrawl.graph.links import Ids, LinkArrays
 from minicrawl.graphfiles.columns import DiskColumn
 from minicrawl.graphfiles.room import Room
 from minicrawl.graphfiles.sorting import Sorter
@@ -25,7 +25,7 @@ from minicrawl.ranks.blocks import Piece
 class NodeIds:
     """The ids that occur in links, in order on disk: node i is the i-th of them."""
 
-    def __init__(self, links: Iterable[Links], room: Room, folder: Path) -> None:
+    def __init__(self, links: Iterable[LinkArrays], room: Room, folder: Path) -> None:
         self._at_once = room.sorted
         self.column = DiskColumn(folder / "ids", np.int64)
         sorter = Sorter(folder, room.sorted)
@@ -43,9 +43,9 @@ class NodeIds:
     def __len__(self) -> int:
         return len(self.column)
 
-    def links(self, links: Links) -> Links:
+    def links(self, links: LinkArrays) -> LinkArrays:
         """The same between nodes."""
-        return Links(self._nodes(links.sources), self._nodes(links.targets))
+        return LinkArrays(self._nodes(links.sources), self._nodes(links.targets))
 
     def _nodes(self, ids: Ids) -> Ids:
         if self._is_dense:
@@ -76,7 +76,7 @@ class BlockFiles:
             DiskColumn(folder / name, np.float64, nodes) for name in names
         )
 
-    def fill(self, links: Iterable[Links]) -> None:
+    def fill(self, links: Iterable[LinkArrays]) -> None:
         """Lay out the links between nodes."""
         sorter = Sorter(self._folder, self._room.sorted)
         for some in links:
@@ -97,7 +97,7 @@ class BlockFiles:
     def turn(self) -> None:
         self.given, self.given_next = self.given_next, self.given
 
-    def _keys(self, links: Links) -> Ids:
+    def _keys(self, links: LinkArrays) -> Ids:
         """Each link as one number, below the square of twice the nodes, in the order to be."""
         blocks, places = np.divmod(links.targets, self.block)
         return (blocks * self.nodes + links.sources) * self.block + places

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from minicrawl.graph.named import Hosts
+from minicrawl.graph.named import NodeHosts
 from minicrawl.web import urls
 
 _SCHEMES = ("http://", "https://")
@@ -38,7 +38,7 @@ class Texts:
                 found[name] = node
         return [found[name] for name in names]
 
-    def hosts(self) -> Hosts:
+    def hosts(self) -> NodeHosts:
         """A name that is no URL is a host of its own."""
         numbers: dict[str, int] = {}
         of_node = np.fromiter(
@@ -46,7 +46,7 @@ class Texts:
             dtype=np.int32,
             count=len(self),
         )
-        return Hosts(of_node, list(numbers))
+        return NodeHosts(of_node, list(numbers))
 
     def _all(self) -> Iterator[str]:
         return (self._name(start, end) for start, end in pairwise(self._starts.tolist()))

@@ -12,7 +12,7 @@ from typing import BinaryIO, Final, cast
 from minicrawl.errors import GraphFileError
 from minicrawl.graph import graphtext
 from minicrawl.graph.ids import Ids
-from minicrawl.graph.lines import Block
+from minicrawl.graph.lines import LineBlock
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graphfiles.names import Texts
 
@@ -36,7 +36,7 @@ def read(path: Path, tell: Callable[[float], None] = quiet) -> NamedGraph:
 
 def blocks(
     path: Path, tell: Callable[[float], None] = quiet, at_once: int = _AT_ONCE
-) -> Iterator[Block]:
+) -> Iterator[LineBlock]:
     """The text of the file in blocks of about so many bytes."""
     try:
         with _opened(path) as raw:
@@ -64,7 +64,7 @@ def _unpacked(raw: BinaryIO) -> BinaryIO:
     return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if first == _GZIP else raw
 
 
-def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[Block]:
+def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[LineBlock]:
     before = 0
     while text := file.read(at_once):
         rest = b"" if text.endswith(b"\n") else file.readline(_LONGEST_LINE)
@@ -72,7 +72,7 @@ def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[Block]:
             number = before + text.count(b"\n") + 1
             raise GraphFileError(f"{place}, line {number}: longer than {_LONGEST_LINE:,} bytes")
         text = _plainly_ended(text + rest)
-        yield Block(text if before else text.removeprefix(_BOM), before)
+        yield LineBlock(text if before else text.removeprefix(_BOM), before)
         before += text.count(b"\n")
 
 

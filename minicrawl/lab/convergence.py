@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.measure import Errors, errors
+from minicrawl.lab.measure import EstimateErrors, errors
 from minicrawl.lab.progress import Progress, part
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger
@@ -42,7 +42,7 @@ class Series:
 
     strategy: str
     estimator: str
-    errors: list[Errors]
+    errors: list[EstimateErrors]
     g: list[float]
     cash_when_read: float | None
 

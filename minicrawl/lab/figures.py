@@ -15,16 +15,17 @@ from typing import Any, BinaryIO
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import replacing
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import Web
+from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import STRATEGIES, Series, convergence
-from minicrawl.lab.measure import Errors
+from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.order import ORDERS, Crawls, Curve, order
 from minicrawl.lab.progress import Progress, part
-from minicrawl.lab.windows import RATES, Point, Policy, windows
+from minicrawl.lab.windows import RATES, Point, WindowPolicy, windows
 
-WINDOW_SIZES = tuple(Policy("variable", size) for size in (2, 4, 8, 16, 32))
+WINDOW_SIZES = tuple(WindowPolicy("variable", size) for size in (2, 4, 8, 16, 32))
 POLICIES = tuple(
-    Policy(name, 8) for name in ("static", "fixed", "improved-fixed", "variable", "interpolation")
+    WindowPolicy(name, 8)
+    for name in ("static", "fixed", "improved-fixed", "variable", "interpolation")
 )
 _PERCENTS = tuple(percent / 100 for percent in range(1, 51))
 _MARKED = 10
@@ -32,7 +33,7 @@ _MARKED = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PlotLine:
     """One curve."""
 
     label: str
@@ -48,13 +49,13 @@ class Figure:
     title: str
     x_label: str
     y_label: str
-    lines: Sequence[Line]
+    lines: Sequence[PlotLine]
     log_x: bool = False
     log_y: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ExperimentSize:
     """The size of the experiments."""
 
     laps: int
@@ -65,7 +66,7 @@ class Settings:
 
 
 def draw_all(
-    out: Path, graph: Csr, crawled: Web, settings: Settings, progress: Progress
+    out: Path, graph: Csr, crawled: SyntheticWeb, settings: ExperimentSize, progress: Progress
 ) -> list[Path]:
     """Run the experiments and write their figures into the folder; the files written.
 
@@ -117,7 +118,9 @@ def _prepare(out: Path) -> None:
         raise UsageError(f"cannot write figures into {out}: permission denied")
 
 
-def _figures(graph: Csr, crawled: Web, settings: Settings, progress: Progress) -> Iterator[Figure]:
+def _figures(
+    graph: Csr, crawled: SyntheticWeb, settings: ExperimentSize, progress: Progress
+) -> Iterator[Figure]:
     seed, laps = settings.seed, settings.laps
     series = convergence(
         graph, strategies=list(STRATEGIES), laps=laps, seed=seed, progress=part(progress, 0, 0.1)
@@ -154,9 +157,9 @@ def _convergence_figures(series: Sequence[Series]) -> Iterator[Figure]:
         )
 
 
-def _convergence_line(series: Series, error: Callable[[Errors], float]) -> Line:
+def _convergence_line(series: Series, error: Callable[[EstimateErrors], float]) -> PlotLine:
     laps = range(1, len(series.errors) + 1)
-    return Line(label=series.label, x=laps, y=[error(lap) for lap in series.errors])
+    return PlotLine(label=series.label, x=laps, y=[error(lap) for lap in series.errors])
 
 
 def _window_figures(points: Sequence[Point]) -> Iterator[Figure]:
@@ -177,9 +180,11 @@ def _window_figures(points: Sequence[Point]) -> Iterator[Figure]:
         )
 
 
-def _window_line(points: Sequence[Point], policy: Policy, error: Callable[[Errors], float]) -> Line:
+def _window_line(
+    points: Sequence[Point], policy: WindowPolicy, error: Callable[[EstimateErrors], float]
+) -> PlotLine:
     found = [point for point in points if point.policy == policy]
-    return Line(
+    return PlotLine(
         label=str(policy),
         x=[100 * point.rate for point in found],
         y=[error(point.errors) for point in found],
@@ -193,7 +198,7 @@ def _order_figure(curves: Sequence[Curve]) -> Figure:
         x_label="pages fetched, % of all",
         y_label="importance of the pages fetched, % of all",
         lines=[
-            Line(
+            PlotLine(
                 label=curve.order,
                 x=[100 * share for share in curve.fractions],
                 y=[100 * mass for mass in curve.mass],

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errors:
+class EstimateErrors:
     """`all`: mean relative error of all pages. `top10`: of the tenth that is most important.
 
     `weighted`: the mean weighted by importance, which is the mass that sits on wrong pages, twice.
@@ -28,12 +28,12 @@ class Errors:
     rank: float
 
 
-def errors(estimate: Floats, truth: Floats) -> Errors:
+def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
     """Of an estimate of all pages against the truth; neither need be normalised."""
     estimate, truth = shares(estimate), shares(truth)
     relative = np.abs(estimate - truth) / truth
     top = np.argsort(-truth, kind="stable")[: max(1, len(truth) // 10)]
-    return Errors(
+    return EstimateErrors(
         all=100 * float(relative.mean()),
         top10=100 * float(relative[top].mean()),
         weighted=100 * float((relative * truth).sum()),

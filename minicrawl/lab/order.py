@@ -13,7 +13,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.synthetic import Web
+from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.progress import Progress
 from minicrawl.opic.ledger import READ, UNREAD, Ledger
@@ -60,7 +60,7 @@ class Exploration:
     `ids` maps the web's pages to the crawler's, given in the order of discovery; -1 is unknown.
     """
 
-    def __init__(self, web: Web, links: list[list[int]], truth: Floats) -> None:
+    def __init__(self, web: SyntheticWeb, links: list[list[int]], truth: Floats) -> None:
         self.web = web
         self.truth = truth
         self.ledger = Ledger()
@@ -229,7 +229,9 @@ class Crawls:
     fractions: Sequence[float] = FRACTIONS
 
 
-def order(web: Web, *, orders: Sequence[str], crawls: Crawls, progress: Progress) -> list[Curve]:
+def order(
+    web: SyntheticWeb, *, orders: Sequence[str], crawls: Crawls, progress: Progress
+) -> list[Curve]:
     """The curve of every order, the mean over the crawls."""
     truth = true_importance(web.graph, SMALL_EDGE)
     links = web.graph.adjacency()
@@ -248,7 +250,7 @@ def order(web: Web, *, orders: Sequence[str], crawls: Crawls, progress: Progress
     return curves
 
 
-def draw_seeds(web: Web, seed: int, draw: int) -> list[int]:
+def draw_seeds(web: SyntheticWeb, seed: int, draw: int) -> list[int]:
     """Random pages with at least 5 links; if there are not enough, those with most links."""
     degrees = web.graph.out_degrees()
     suitable = np.flatnonzero(degrees >= _FEWEST_LINKS)

@@ -8,7 +8,7 @@ import numpy as np
 from minicrawl.errors import GraphFileError
 from minicrawl.graph import synthetic
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import Web
+from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.graphfiles.reading import read
 
 
@@ -20,7 +20,7 @@ class Model(StrEnum):
     COPYING = "copying"
 
 
-def synthetic_web(model: Model, nodes: int, seed: int) -> Web:
+def synthetic_web(model: Model, nodes: int, seed: int) -> SyntheticWeb:
     """A web of this model; the same seed gives the same web."""
     rng = np.random.default_rng(seed)
     match model:
@@ -32,14 +32,14 @@ def synthetic_web(model: Model, nodes: int, seed: int) -> Web:
             return synthetic.copying_web(nodes, rng)
 
 
-def web_from_file(path: Path) -> Web:
+def web_from_file(path: Path) -> SyntheticWeb:
     """The web in a graph file."""
     found = read(path)
     if found.graph.nodes == 1:
         raise GraphFileError(f"{path}: only one page in it; expected links between at least two")
-    return Web(graph=found.graph, host=found.names.hosts().of_node)
+    return SyntheticWeb(graph=found.graph, host=found.names.hosts().of_node)
 
 
-def without_hosts(graph: Csr) -> Web:
+def without_hosts(graph: Csr) -> SyntheticWeb:
     """Where nothing is known about hosts, each page is a host of its own."""
-    return Web(graph=graph, host=np.arange(graph.nodes, dtype=np.int32))
+    return SyntheticWeb(graph=graph, host=np.arange(graph.nodes, dtype=np.int32))

@@ -18,7 +18,7 @@ import numpy as np
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.convergence import read, true_importance
-from minicrawl.lab.measure import Errors, errors
+from minicrawl.lab.measure import EstimateErrors, errors
 from minicrawl.lab.progress import Progress, part
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import one_more_link
@@ -31,7 +31,7 @@ _STEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class WindowPolicy:
     """A window by its name in the table, and how wide it is."""
 
     name: str
@@ -52,9 +52,9 @@ class Policy:
 class Point:
     """How wrong a policy was at this rate of change, and what it keeps for that."""
 
-    policy: Policy
+    policy: WindowPolicy
     rate: float
-    errors: Errors
+    errors: EstimateErrors
     measures_per_page: float
 
     def as_json(self) -> dict[str, object]:
@@ -121,7 +121,7 @@ class ChangingWeb:
 def windows(
     graph: Csr,
     *,
-    policies: Sequence[Policy],
+    policies: Sequence[WindowPolicy],
     rates: Sequence[float],
     laps: int,
     seed: int,
@@ -136,7 +136,12 @@ def windows(
 
 
 def _at_rate(
-    graph: Csr, policies: Sequence[Policy], rate: float, laps: int, seed: int, progress: Progress
+    graph: Csr,
+    policies: Sequence[WindowPolicy],
+    rate: float,
+    laps: int,
+    seed: int,
+    progress: Progress,
 ) -> list[Point]:
     rng = Random(seed)
     web = ChangingWeb(graph, rng)

@@ -18,7 +18,7 @@ from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.steps import Plan
 
 
-class Kind(IntEnum):
+class StepKind(IntEnum):
     """What can happen. The numbers are in stores: they never change."""
 
     TERMS = 0  # from here on the virtual page pays by these terms
@@ -44,7 +44,7 @@ class Spending(NamedTuple):
 class Step(NamedTuple):
     """The links of `spending` are the targets of a visit or forward, else the pages concerned."""
 
-    kind: Kind
+    kind: StepKind
     page: int = 0
     born: int = 0
     spending: Spending = Spending(())
@@ -67,13 +67,13 @@ class Books:
         if step.born:
             self.ledger.mint(step.born)
         match step.kind:
-            case Kind.VISIT | Kind.DEAD_END:
+            case StepKind.VISIT | StepKind.DEAD_END:
                 self.forwards.pop(step.page, None)
                 return [self._spend(step.page, step.spending)]
-            case Kind.FORWARD:
+            case StepKind.FORWARD:
                 forward = self._hand_over if step.amount else self._forward
                 return [forward(step.page, step.spending.links[0])]
-            case Kind.REPLAY:
+            case StepKind.REPLAY:
                 return [self._replay(page) for page in step.spending.links]
             case _:
                 self._arrange(step)
@@ -82,13 +82,13 @@ class Books:
     def _arrange(self, step: Step) -> None:
         """What moves no cash from one page to others."""
         match step.kind:
-            case Kind.REOPEN:
+            case StepKind.REOPEN:
                 for page in step.spending.links:
                     self.forwards.pop(page, None)
                     self.ledger.reopen(page)
-            case Kind.ENDOWED:
+            case StepKind.ENDOWED:
                 self.ledger.endow(step.spending.links, step.amount)
-            case Kind.TERMS:
+            case StepKind.TERMS:
                 self.ledger.pay_unread(None if step.amount < 0 else step.amount)
 
     def stands_for(self, page: int) -> int:

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Ids = NDArray[np.integer]
 
 
-class Kind(Enum):
+class LinkMatrixKind(Enum):
     """Which link matrix."""
 
     WALK = "walk"
@@ -53,7 +53,7 @@ class LinkMatrix:
     sources: Ids
     targets: Ids
     small_edge: float | None = 0.15
-    kind: Kind = Kind.WALK
+    kind: LinkMatrixKind = LinkMatrixKind.WALK
     lazy: bool = False
 
     def fixpoint(
@@ -84,7 +84,7 @@ class LinkMatrix:
         return step
 
     def _links(self) -> tuple[Ids, Ids]:
-        if self.kind is not Kind.BOTH:
+        if self.kind is not LinkMatrixKind.BOTH:
             return self.sources, self.targets
         forth = self.sources.astype(np.int64) * self.nodes + self.targets
         back = self.targets.astype(np.int64) * self.nodes + self.sources
@@ -93,7 +93,7 @@ class LinkMatrix:
 
     def _weights(self, links: Ids) -> Floats:
         """What each page gives along one of its links, of each unit of its importance."""
-        if self.kind is Kind.ONES:
+        if self.kind is LinkMatrixKind.ONES:
             return np.ones(len(links))
         if self.small_edge is None:
             return 1 / (links + 1.0)
@@ -101,6 +101,6 @@ class LinkMatrix:
 
     def _virtual_inflow(self) -> float | None:
         """What the virtual page gets in a round; None: all that the links did not carry."""
-        if self.kind is not Kind.ONES:
+        if self.kind is not LinkMatrixKind.ONES:
             return None
         return 1.0 if self.small_edge is None else self.small_edge

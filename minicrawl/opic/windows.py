@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from minicrawl.opic import estimate
 from minicrawl.opic.money import UNIT
-from minicrawl.slots import Rows
+from minicrawl.slots import DenseRows
 
 TICK_BITS = 16
 _TICKS_IN_A_UNIT = UNIT >> TICK_BITS
@@ -192,7 +192,7 @@ class _Readings:
         self._count = 0
         self._first = array("I", [0])
         self._born = array("q", [0])
-        self._rows = Rows()
+        self._rows = DenseRows()
         self._history = array("q")
         self._read = array("q")
 

@@ -28,7 +28,7 @@ AnyFloats = NDArray[np.floating[Any]]
 _LINKS_AT_ONCE = 1 << 16  # the block and what is made of it stay in the processor's cache
 
 
-class Block(NamedTuple):
+class AdjacencyBlock(NamedTuple):
     """Nodes, their links, and where in these the links of each begin and the last ends."""
 
     nodes: slice | NDArray[np.intp]
@@ -89,13 +89,13 @@ class Adjacency:
             self.push(block, xs[:, block.nodes], sums)
         return sums
 
-    def push(self, block: Block, xs: AnyFloats, to: AnyFloats) -> None:
+    def push(self, block: AdjacencyBlock, xs: AnyFloats, to: AnyFloats) -> None:
         """What the nodes of a block hand on of every row x, which is theirs, is added to `to`."""
         rows = self._rows(block, to)
         for x, sums in zip(xs, to, strict=True):
             self._push(rows, x, sums)
 
-    def _rows(self, block: Block, like: AnyFloats) -> _Rows:
+    def _rows(self, block: AdjacencyBlock, like: AnyFloats) -> _Rows:
         targets = self.graph.targets[block.links]
         if self.weights is None:
             weights = self._ones(len(targets), like)
@@ -118,14 +118,14 @@ class Adjacency:
     def _push(self, rows: _Rows, x: AnyFloats, sums: AnyFloats) -> None:
         self._loops.csc_matvec(len(sums), len(x), *rows, x, sums)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[AdjacencyBlock]:
         """All nodes, some at a time."""
         starts = self.graph.starts
         for first, last in pairwise(self._cuts):
             links = slice(int(starts[first]), int(starts[last]))
-            yield Block(slice(first, last), links, starts[first : last + 1] - links.start)
+            yield AdjacencyBlock(slice(first, last), links, starts[first : last + 1] - links.start)
 
-    def blocks_of(self, nodes: NDArray[np.intp]) -> Iterator[Block]:
+    def blocks_of(self, nodes: NDArray[np.intp]) -> Iterator[AdjacencyBlock]:
         """Some of the nodes, as many at a time as have links that stay in the cache."""
         starts = self.graph.starts
         ends = np.cumsum(starts[nodes + 1] - starts[nodes])
@@ -134,4 +134,4 @@ class Adjacency:
             within = np.append(0, np.cumsum(starts[some + 1] - starts[some]))
             links = np.repeat(starts[some] - within[:-1], np.diff(within))
             links += np.arange(len(links))
-            yield Block(some, links, within)
+            yield AdjacencyBlock(some, links, within)

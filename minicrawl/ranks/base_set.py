@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.named import Hosts, NamedGraph, Names
+from minicrawl.graph.named import NamedGraph, Names, NodeHosts
 from minicrawl.graph.parts import with_pages
 from minicrawl.ranks.guards import first_of_each
 from minicrawl.ranks.scores import Scores
@@ -41,7 +41,7 @@ class Chosen:
     def find(self, names: Sequence[str]) -> list[int | None]:
         return [None if node is None else self._place(node) for node in self.whole.find(names)]
 
-    def hosts(self) -> Hosts:
+    def hosts(self) -> NodeHosts:
         hosts = self.whole.hosts()
         return hosts._replace(of_node=hosts.of_node[self.nodes])
 

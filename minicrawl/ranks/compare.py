@@ -33,7 +33,7 @@ _NOTHING = 1e-100
 """A share that is not greater came of rounding: an error in proportion to it says nothing."""
 
 
-class Errors(NamedTuple):
+class RankErrors(NamedTuple):
     """The relative errors of some nodes."""
 
     mean: float
@@ -50,8 +50,8 @@ class Comparison:
     spearman: float | None
     overlap: dict[int, float | None]
     """By k; None where there are fewer nodes."""
-    errors: Errors | None
-    errors_top10: Errors | None
+    errors: RankErrors | None
+    errors_top10: RankErrors | None
     remarks: tuple[str, ...]
 
 
@@ -157,7 +157,7 @@ def _in_order(scores: Floats) -> Ints:
     return np.argsort(-scores, kind="stable")
 
 
-def _errors(scores: Floats, reference: Floats) -> tuple[Errors | None, Errors | None]:
+def _errors(scores: Floats, reference: Floats) -> tuple[RankErrors | None, RankErrors | None]:
     """Of all, and of the tenth that the reference says is best."""
     estimate, truth = shares(scores), shares(reference)
     order = _in_order(truth)[: np.count_nonzero(truth > _NOTHING)]
@@ -165,8 +165,8 @@ def _errors(scores: Floats, reference: Floats) -> tuple[Errors | None, Errors | 
     return _summary(errors), _summary(errors[: max(1, len(truth) // 10)])
 
 
-def _summary(errors: Floats) -> Errors | None:
-    return Errors(float(errors.mean()), float(np.median(errors))) if len(errors) else None
+def _summary(errors: Floats) -> RankErrors | None:
+    return RankErrors(float(errors.mean()), float(np.median(errors))) if len(errors) else None
 
 
 def _remarks(scores: Floats, reference: Floats, ks: Sequence[int]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.adjacency import Weights
-from minicrawl.ranks.pagerank import USUAL, Tell, Terms, pagerank
+from minicrawl.ranks.pagerank import USUAL, PageRankOptions, Tell, pagerank
 from minicrawl.ranks.scores import Scores
 
 
@@ -10,7 +10,7 @@ def inverse_pagerank(
     graph: Csr,
     weights: Weights | None = None,
     *,
-    terms: Terms = USUAL,
+    terms: PageRankOptions = USUAL,
     tell: Tell = lambda _share: None,
 ) -> Scores:
     """The PageRank of the reversed graph."""

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.adjacency import Adjacency, AnyFloats, Block, Weights
+from minicrawl.ranks.adjacency import Adjacency, AdjacencyBlock, AnyFloats, Weights
 from minicrawl.ranks.scores import Scores, share_done
 from minicrawl.ranks.walk import Dangling, Walk, walk_of
 
@@ -42,7 +42,7 @@ DAMPING = 0.85
 TOLERANCE = 1e-8
 """The error that will do, summed over all nodes."""
 
-_Turns = Callable[[Adjacency, AnyFloats], Iterable[Block]]
+_Turns = Callable[[Adjacency, AnyFloats], Iterable[AdjacencyBlock]]
 """Who hands on in a round, one block after the other; asked for it while r changes."""
 
 _ROUNDINGS = 64
@@ -67,7 +67,7 @@ PRECISIONS: dict[str, type[np.float32 | np.float64]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class PageRankOptions:
     """What is asked for; a `damping` of None is for the virtual page alone, as one more link."""
 
     damping: float | None = DAMPING
@@ -86,14 +86,14 @@ class Terms:
             raise UsageError(f"a rank takes 1 round or more, not {self.most_rounds}")
 
 
-USUAL = Terms()
+USUAL = PageRankOptions()
 
 
 def pagerank(
     graph: Csr,
     weights: Weights | None = None,
     *,
-    terms: Terms = USUAL,
+    terms: PageRankOptions = USUAL,
     teleport: NDArray[np.float64] | None = None,
     tell: Tell = lambda _share: None,
 ) -> Scores:
@@ -112,7 +112,7 @@ def pageranks(
     weights: Weights | None = None,
     *,
     teleports: NDArray[np.float64],
-    terms: Terms = USUAL,
+    terms: PageRankOptions = USUAL,
     tell: Tell = lambda _share: None,
 ) -> list[Scores]:
     """One rank for each row of `teleports`. The method power passes over the links for all at once.
@@ -122,12 +122,12 @@ def pageranks(
     return _ranks(graph, weights, _shares_of(teleports, terms), terms, tell)
 
 
-def _alike(nodes: int, terms: Terms) -> AnyFloats:
+def _alike(nodes: int, terms: PageRankOptions) -> AnyFloats:
     """Jumps to all nodes alike: one share stands for them all."""
     return np.full((1, 1), 1 / max(nodes, 1), dtype=PRECISIONS[terms.precision])
 
 
-def _shares_of(teleports: NDArray[np.float64], terms: Terms) -> AnyFloats:
+def _shares_of(teleports: NDArray[np.float64], terms: PageRankOptions) -> AnyFloats:
     totals = teleports.sum(axis=1, keepdims=True)
     is_empty = not teleports.shape[1]
     if (teleports < 0).any() or not (is_empty or (np.isfinite(totals) & (totals > 0)).all()):
@@ -137,7 +137,7 @@ def _shares_of(teleports: NDArray[np.float64], terms: Terms) -> AnyFloats:
 
 
 def _ranks(
-    graph: Csr, weights: Weights | None, jumps: AnyFloats, terms: Terms, tell: Tell
+    graph: Csr, weights: Weights | None, jumps: AnyFloats, terms: PageRankOptions, tell: Tell
 ) -> list[Scores]:
     if not graph.nodes:
         return [_without_nodes() for _ in jumps]
@@ -166,7 +166,7 @@ def _scores(x: AnyFloats, rounds: int, bound: float, tolerance: float) -> Scores
 # ---------------------------------------------------------------- all nodes at once
 
 
-def _by_power(walk: Walk, teleports: AnyFloats, terms: Terms, tell: Tell) -> list[Scores]:
+def _by_power(walk: Walk, teleports: AnyFloats, terms: PageRankOptions, tell: Tell) -> list[Scores]:
     contraction = (1 + walk.contraction) / 2 if terms.lazy else walk.contraction
     floor, rounds, xs = _floor(walk), 0, _of_all(walk, teleports)
     bounds = np.full(len(xs), np.inf)
@@ -198,7 +198,7 @@ def _is_done(bounds: NDArray[np.float64], floor: float, tolerance: float) -> boo
 
 
 def _by_residual(
-    walk: Walk, teleport: AnyFloats, terms: Terms, method: Method, tell: Tell
+    walk: Walk, teleport: AnyFloats, terms: PageRankOptions, method: Method, tell: Tell
 ) -> Scores:
     part = 0.5 if terms.lazy else 1.0
     x, rounds, floor = _of_all(walk, teleport[np.newaxis])[0], 0, _floor(walk)
@@ -235,7 +235,7 @@ def _bound(walk: Walk, x: AnyFloats, r: AnyFloats) -> float:
 
 
 def _hand_on(
-    walk: Walk, turns: Iterable[Block], x: AnyFloats, r: AnyFloats, part: float
+    walk: Walk, turns: Iterable[AdjacencyBlock], x: AnyFloats, r: AnyFloats, part: float
 ) -> tuple[float, float, float]:
     """Nodes take in a part of what waits for them and hand it on.
 
@@ -254,7 +254,7 @@ def _hand_on(
     return jumping, to_all, held
 
 
-def _all_and_few(links: Adjacency, r: AnyFloats) -> Iterator[Block]:
+def _all_and_few(links: Adjacency, r: AnyFloats) -> Iterator[AdjacencyBlock]:
     yield from links.blocks()
     waiting = _waiting(r)
     few = _holding(links, r, _MUCH * waiting)
@@ -264,7 +264,7 @@ def _all_and_few(links: Adjacency, r: AnyFloats) -> Iterator[Block]:
         yield from _TURNS_OF_FEW * list(links.blocks_of(few))
 
 
-def _above_average(links: Adjacency, r: AnyFloats) -> Iterator[Block]:
+def _above_average(links: Adjacency, r: AnyFloats) -> Iterator[AdjacencyBlock]:
     """One node at least."""
     return links.blocks_of(_holding(links, r, 0.999 * _waiting(r)))
 

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.named import Hosts, NamedGraph, Names
+from minicrawl.graph.named import NamedGraph, Names, NodeHosts
 from minicrawl.ranks.scores import Scores
 from minicrawl.web.sites import site
 
 
-def sites_of(names: Names) -> Hosts:
+def sites_of(names: Names) -> NodeHosts:
     """The site of each node, in the way of hosts; each has a node."""
     hosts, numbers = names.hosts(), dict[str, int]()
     nodes = np.bincount(hosts.of_node, minlength=len(hosts.names)).tolist()
@@ -26,7 +26,7 @@ def sites_of(names: Names) -> Hosts:
         numbers.setdefault(site(host), len(numbers)) if count else -1
         for host, count in zip(hosts.names, nodes, strict=True)
     ]
-    return Hosts(np.array(of_host, dtype=np.int32)[hosts.of_node], list(numbers))
+    return NodeHosts(np.array(of_host, dtype=np.int32)[hosts.of_node], list(numbers))
 
 
 class SiteNames:
@@ -45,8 +45,8 @@ class SiteNames:
     def find(self, names: Sequence[str]) -> list[int | None]:
         return [self._numbers.get(name) for name in names]
 
-    def hosts(self) -> Hosts:
-        return Hosts(np.arange(len(self), dtype=np.int32), self._names)
+    def hosts(self) -> NodeHosts:
+        return NodeHosts(np.arange(len(self), dtype=np.int32), self._names)
 
 
 def site_graph(named: NamedGraph, *, by_page: bool = False) -> NamedGraph:
@@ -63,7 +63,7 @@ def site_graph(named: NamedGraph, *, by_page: bool = False) -> NamedGraph:
     return _summed(SiteNames(names), of_node[pages], linked, amounts)
 
 
-def of_pages(found: Scores, sites: Hosts) -> Scores:
+def of_pages(found: Scores, sites: NodeHosts) -> Scores:
     """The scores of sites as those of their pages, no less exact."""
     pages = np.bincount(sites.of_node, minlength=len(sites.names))
     return replace(found, values=(found.values / pages)[sites.of_node])

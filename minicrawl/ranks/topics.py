@@ -12,7 +12,7 @@ import numpy as np
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.adjacency import Weights
-from minicrawl.ranks.pagerank import USUAL, Tell, Terms, pageranks
+from minicrawl.ranks.pagerank import USUAL, PageRankOptions, Tell, pageranks
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.walk import Dangling
 
@@ -22,7 +22,7 @@ def topic_ranks(
     topics: Mapping[str, Sequence[int]],
     weights: Weights | None = None,
     *,
-    terms: Terms = USUAL,
+    terms: PageRankOptions = USUAL,
     tell: Tell = lambda _share: None,
 ) -> dict[str, Scores]:
     """The rank of each topic; its nodes are those that jumps lead to, all alike."""

@@ -26,7 +26,7 @@ from minicrawl.graph.csr import Csr
 from minicrawl.ranks.adjacency import Adjacency, Weights
 from minicrawl.ranks.hits import hits
 from minicrawl.ranks.inverse import inverse_pagerank
-from minicrawl.ranks.pagerank import DAMPING, TOLERANCE, Tell, Terms, pagerank
+from minicrawl.ranks.pagerank import DAMPING, TOLERANCE, PageRankOptions, Tell, pagerank
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.singular import FURTHEST
 from minicrawl.ranks.topics import teleport
@@ -78,7 +78,7 @@ def trust(  # noqa: PLR0913 (each is an option of its own)
         raise UsageError(f"damping is 0 or more and below 1, not {damping}")
     beginning = teleport(graph.nodes, seeds)
     if passing is Passing.SPLIT and passes is None:
-        terms = Terms(damping=damping, dangling=Dangling.TELEPORT, tolerance=tolerance)
+        terms = PageRankOptions(damping=damping, dangling=Dangling.TELEPORT, tolerance=tolerance)
         return pagerank(graph, weights, terms=terms, teleport=beginning, tell=tell)
     passed_on = _passing_on(graph, weights, passing, damping, beginning)
     most = _MOST_PASSES if passes is None else passes

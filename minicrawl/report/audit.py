@@ -21,7 +21,7 @@ from minicrawl.report.snapshot import unproven
 from minicrawl.store import columns, questions, tables, values
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import NONSENSE
 
 _DENSE = ("urls", "hosts", "frontier")
@@ -93,7 +93,7 @@ def _file(connection: tables.Connection, _path: Path) -> Iterator[str]:
 def _values(connection: tables.Connection, _path: Path) -> Iterator[str]:
     """What the other checks and all commands take for granted of each column."""
     yield from values.unfit(connection)
-    is_imported = (tables.terms(connection) or Terms()).imported
+    is_imported = (tables.terms(connection) or StoreTerms()).imported
     if not is_imported and (count := values.foreign_origins(connection)):
         yield f"the origins of {count:,} hosts are no beginning of a URL"
 
@@ -215,7 +215,7 @@ def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
 
 
 def _has_links(connection: tables.Connection) -> bool:
-    return (tables.terms(connection) or Terms()).links
+    return (tables.terms(connection) or StoreTerms()).links
 
 
 def _watermark(connection: tables.Connection) -> int:

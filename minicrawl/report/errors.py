@@ -19,7 +19,7 @@ from minicrawl.report.ranks import Pages, hosts_named, iso
 from minicrawl.report.snapshot import LABELS, Snapshot
 from minicrawl.store import questions, tables
 from minicrawl.store.records import NOT_ASKED, FetchRow
-from minicrawl.store.trouble import understood
+from minicrawl.store.trouble import reporting_damage
 
 _PAGES_AT_ONCE = 10_000
 
@@ -64,7 +64,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ErrorQuery:
     """Which of them are asked for. No kinds are all failures; `count` 0 means all."""
 
     kinds: frozenset[State] = frozenset()
@@ -72,7 +72,7 @@ class Question:
     count: int = 0
 
 
-class Kind(NamedTuple):
+class ErrorKind(NamedTuple):
     """The pages that ended alike, and the requests that did; the share is of all requests."""
 
     kind: str
@@ -103,10 +103,10 @@ class FailedPage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errors:
+class ErrorReport:
     """All that was asked for, the most frequent and the latest first."""
 
-    kinds: list[Kind]
+    kinds: list[ErrorKind]
     hosts: list[FailingHost]
     pages: list[FailedPage]
 
@@ -119,13 +119,13 @@ class Errors:
         }
 
 
-def errors(snapshot: Snapshot, question: Question) -> Errors:
+def errors(snapshot: Snapshot, question: ErrorQuery) -> ErrorReport:
     """What went wrong in this store."""
-    with understood(snapshot.path):
+    with reporting_damage(snapshot.path):
         pages = _pages_of(snapshot, question.host)
         shown = question.kinds or frozenset(state for state in WORDS if state.is_failure)
         failed = pages[np.isin(snapshot.states[pages], list(shown))]
-        return Errors(
+        return ErrorReport(
             kinds=list(_kinds(snapshot, pages, question)),
             hosts=list(_hosts(snapshot, failed, question.count)),
             pages=list(_one_by_one(snapshot, failed, question.count)),
@@ -138,7 +138,7 @@ def _pages_of(snapshot: Snapshot, host: str | None) -> Pages:
     return np.flatnonzero(np.isin(snapshot.host_of, hosts_named(snapshot, host)))
 
 
-def _kinds(snapshot: Snapshot, pages: Pages, question: Question) -> Iterator[Kind]:
+def _kinds(snapshot: Snapshot, pages: Pages, question: ErrorQuery) -> Iterator[ErrorKind]:
     """Failures before refusals; of either the most frequent first."""
     hosts = None if question.host is None else hosts_named(snapshot, question.host)
     requests = questions.outcomes(snapshot.connection, hosts)
@@ -149,7 +149,7 @@ def _kinds(snapshot: Snapshot, pages: Pages, question: Question) -> Iterator[Kin
         asked = requests.get(state.outcome, 0)
         if counts[state] or asked:
             share = asked / total if asked else 0.0
-            yield Kind(state.label, counts[state], asked, share, *WORDS[state])
+            yield ErrorKind(state.label, counts[state], asked, share, *WORDS[state])
 
 
 def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost]:

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.journal import Kind, Spending
+from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.opic.money import PARTS
 from minicrawl.report.snapshot import Snapshot, spent
 from minicrawl.store import questions
 from minicrawl.store.blobs import is_plain, unpack, unpack_plain
 from minicrawl.store.questions import Spendings
-from minicrawl.store.trouble import understood
+from minicrawl.store.trouble import reporting_damage
 
 Tell = Callable[[float], None]
 
@@ -34,7 +34,7 @@ class Flows(NamedTuple):
     parts: NDArray[np.float64]
 
 
-class Links(NamedTuple):
+class FlowLinks(NamedTuple):
     """Links, one a place, each once; those of a giver are side by side, and in no other block."""
 
     givers: NDArray[np.int64]
@@ -45,13 +45,13 @@ class Links(NamedTuple):
 def flows(snapshot: Snapshot, tell: Tell = lambda _share: None) -> Iterator[Flows]:
     """Every link that counts now."""
     ends = _ends(snapshot)
-    with understood(snapshot.path):
+    with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, tell):
             for found in _unpacked(block, snapshot.frontier.terms.small_edge):
                 yield _led_on(found, ends)
 
 
-def links(snapshot: Snapshot, tell: Tell = lambda _share: None) -> Iterator[Links]:
+def links(snapshot: Snapshot, tell: Tell = lambda _share: None) -> Iterator[FlowLinks]:
     """The same links with their weights; of two that meet behind a redirect the first one's."""
     ends = _ends(snapshot)
     return (_led_on_once(found, ends) for found in written(snapshot, tell=tell))
@@ -59,9 +59,9 @@ def links(snapshot: Snapshot, tell: Tell = lambda _share: None) -> Iterator[Link
 
 def written(
     snapshot: Snapshot, after: int = 0, tell: Tell = lambda _share: None
-) -> Iterator[Links]:
+) -> Iterator[FlowLinks]:
     """The links of the pages whose turn came after this step, as they were written."""
-    with understood(snapshot.path):
+    with reporting_damage(snapshot.path):
         for block in _current(snapshot, after, tell):
             yield from _weighed(block)
 
@@ -77,29 +77,31 @@ def _current(snapshot: Snapshot, after: int, tell: Tell) -> Iterator[Spendings]:
         tell(done / max(givers, 1))
 
 
-def _weighed(block: Spendings) -> Iterator[Links]:
+def _weighed(block: Spendings) -> Iterator[FlowLinks]:
     plain, others = _told_apart(block)
     if plain.blobs:
         counts, targets = unpack_plain(plain.blobs)
-        yield Links(np.repeat(plain.pages, counts), targets, np.ones(len(targets), dtype=np.int64))
+        yield FlowLinks(
+            np.repeat(plain.pages, counts), targets, np.ones(len(targets), dtype=np.int64)
+        )
     if others.blobs:
         spendings = list(map(unpack, others.blobs))
         weights = [spending.weights or [1] * len(spending.links) for spending in spendings]
-        yield Links(
+        yield FlowLinks(
             np.repeat(others.pages, list(map(len, weights))),
             np.array([link for spending in spendings for link in spending.links]),
             np.array(list(chain.from_iterable(weights))),
         )
 
 
-def _led_on_once(found: Links, ends: NDArray[np.int64]) -> Links:
+def _led_on_once(found: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
     led = found._replace(ends=ends[found.ends])
     places = np.flatnonzero(led.givers != led.ends)
     if (led.ends != found.ends).any():
         keys = led.givers[places] * len(ends) + led.ends[places]
         _, firsts = np.unique(keys, return_index=True)
         places = places[firsts]
-    return Links(*(column[places] for column in led))
+    return FlowLinks(*(column[places] for column in led))
 
 
 def _told_apart(block: Spendings) -> tuple[Spendings, Spendings]:
@@ -134,7 +136,7 @@ def _led_on(found: Flows, ends: NDArray[np.int64]) -> Flows:
 
 def _plain(block: Spendings, edge: float) -> Flows:
     counts, targets = unpack_plain(block.blobs)
-    pot = np.where(block.kinds == Kind.FORWARD, 1.0, 1 - edge)
+    pot = np.where(block.kinds == StepKind.FORWARD, 1.0, 1 - edge)
     return Flows(np.repeat(block.pages, counts), targets, np.repeat(pot / counts, counts))
 
 

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.export.drawings import Drawing
 from minicrawl.export.rows import Block
-from minicrawl.report.flows import Links, Tell, links
+from minicrawl.report.flows import FlowLinks, Tell, links
 from minicrawl.report.kept import scores
 from minicrawl.report.ranks import Choice, chosen, or_none, score_column
 from minicrawl.report.snapshot import LABELS, Snapshot, host
 from minicrawl.store import questions
-from minicrawl.store.trouble import understood
+from minicrawl.store.trouble import reporting_damage
 
 _ROWS_AT_ONCE = 10_000
 _PAIRS_AT_ONCE = 1 << 20
@@ -146,7 +146,7 @@ class HostGraph(_Graph):
         pairs, is_given = _Pairs(len(self._names)), self._snapshot.frontier.terms.imported
         for block in _between(self._snapshot, self._pages, self._tell):
             counts = block.weights if is_given else np.ones_like(block.weights)
-            pairs.add(Links(self._host_of[block.givers], self._host_of[block.ends], counts))
+            pairs.add(FlowLinks(self._host_of[block.givers], self._host_of[block.ends], counts))
         return map(_as_block, pairs.counted())
 
 
@@ -159,7 +159,7 @@ class _Pairs:
         self._new: list[tuple[Numbers, Numbers]] = []
         self._added = 0
 
-    def add(self, found: Links) -> None:
+    def add(self, found: FlowLinks) -> None:
         abroad = found.givers != found.ends
         sources, targets, counts = (column[abroad] for column in found)
         self._new.append((sources * self._hosts + targets, counts))
@@ -167,12 +167,12 @@ class _Pairs:
         if self._added > max(_PAIRS_AT_ONCE, len(self._keys)):
             self._count()
 
-    def counted(self) -> Iterator[Links]:
+    def counted(self) -> Iterator[FlowLinks]:
         self._count()
         for start in range(0, len(self._keys), _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
             sources, targets = np.divmod(self._keys[some], self._hosts)
-            yield Links(sources, targets, self._counts[some])
+            yield FlowLinks(sources, targets, self._counts[some])
 
     def _count(self) -> None:
         news = [(self._keys, self._counts), *self._new]
@@ -188,16 +188,16 @@ def refuse_without_links(snapshot: Snapshot) -> None:
         raise UsageError(f"{snapshot.path} was crawled with --no-links: it has no links to show")
 
 
-def _between(snapshot: Snapshot, pages: Numbers, tell: Tell) -> Iterator[Links]:
+def _between(snapshot: Snapshot, pages: Numbers, tell: Tell) -> Iterator[FlowLinks]:
     """The links of which both ends are among these pages."""
     is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
     is_chosen[pages] = True
     for block in links(snapshot, tell):
         inside = is_chosen[block.givers] & is_chosen[block.ends]
-        yield block if inside.all() else Links(*(column[inside] for column in block))
+        yield block if inside.all() else FlowLinks(*(column[inside] for column in block))
 
 
-def _as_block(found: Links) -> Block:
+def _as_block(found: FlowLinks) -> Block:
     givers, ends, weights = (column.tolist() for column in found)
     return {"source": givers, "target": ends, "weight": weights}
 
@@ -209,6 +209,6 @@ def urls(snapshot: Snapshot, pages: Numbers) -> list[str]:
     return [url for block in blocks for url in block.urls]
 
 
-def _places(snapshot: Snapshot, pages: Numbers) -> questions.Places:
-    with understood(snapshot.path):
+def _places(snapshot: Snapshot, pages: Numbers) -> questions.PageLocations:
+    with reporting_damage(snapshot.path):
         return questions.places(snapshot.connection, pages.tolist())

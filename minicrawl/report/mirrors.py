@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
-from minicrawl.store.trouble import understood
+from minicrawl.store.trouble import reporting_damage
 
 _FEWEST_PAGES = 5
 _MOST_OF_A_HOST = 0.8
@@ -27,7 +27,7 @@ class Mirror(NamedTuple):
 
 def mirrors(path: Path) -> list[Mirror]:
     """The hosts that may be mirrors, the largest first. Looks at every page that was read."""
-    with reading(path) as connection, understood(path):
+    with reading(path) as connection, reporting_damage(path):
         return _mirrors(connection)
 
 

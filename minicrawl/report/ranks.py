@@ -22,7 +22,7 @@ from minicrawl.report.kept import OWN, Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host
 from minicrawl.store import questions
 from minicrawl.store.records import DocumentRow
-from minicrawl.store.trouble import understood
+from minicrawl.store.trouble import reporting_damage
 
 Pages = NDArray[np.int64]
 
@@ -104,7 +104,7 @@ def blocks(
     wanted, start = choice.count or len(pages), 0
     while wanted and start < len(pages):
         stop = start + min(wanted, _ROWS_AT_ONCE)
-        with understood(snapshot.path):
+        with reporting_damage(snapshot.path):
             block = _block(
                 snapshot, pages[start:stop], ranks[start:stop], columns, noindex=choice.noindex
             )

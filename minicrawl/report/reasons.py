@@ -13,7 +13,7 @@ from minicrawl.report.flows import Tell, flows
 from minicrawl.report.kept import kept, scores
 from minicrawl.report.ranks import iso, rank_of
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.waiting import Place, place
+from minicrawl.report.waiting import QueuePosition, place
 from minicrawl.store import questions, tables
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from minicrawl.web.robots import Rules
@@ -81,7 +81,7 @@ class Explanation:
     first_fetched: str | None
     last_fetched: str | None
     stands_for: str | None
-    place: Place | None
+    place: QueuePosition | None
     ranks: list[Standing]
     reasons: list[str]
     fetches: list[Fetch]
@@ -152,7 +152,9 @@ def _last_fetches(snapshot: Snapshot, page: int) -> list[FetchRow]:
 # ---------------------------------------------------------------- why
 
 
-def _reasons(snapshot: Snapshot, page: int, state: State, standing: Place | None) -> list[str]:
+def _reasons(
+    snapshot: Snapshot, page: int, state: State, standing: QueuePosition | None
+) -> list[str]:
     if standing is not None and snapshot.frontier.terms.imported:
         return ["the graph that was imported has no links from it"]
     if standing is not None:
@@ -180,7 +182,7 @@ def _when_not_asked(snapshot: Snapshot, page: int) -> list[str]:
     return [row.detail for row in last if row.outcome == NOT_ASKED]
 
 
-def _waits(snapshot: Snapshot, page: int, standing: Place) -> list[str]:
+def _waits(snapshot: Snapshot, page: int, standing: QueuePosition) -> list[str]:
     ahead, ahead_on_host = standing.of_all - 1, standing.of_host - 1
     reasons = [
         f"it waits behind {ahead:,} richer pages, {ahead_on_host:,} of them on its host"

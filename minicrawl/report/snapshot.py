@@ -19,8 +19,8 @@ from minicrawl.opic.ledger import READ
 from minicrawl.opic.money import UNIT
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Terms
-from minicrawl.store.trouble import understood
+from minicrawl.store.records import StoreTerms
+from minicrawl.store.trouble import reporting_damage
 from minicrawl.web import homes
 
 _FEW = 1000
@@ -119,15 +119,15 @@ def snapshot(path: Path) -> Iterator[Snapshot]:
 def load(path: Path, connection: tables.Connection) -> Frontier:
     """The pages of the store, which are those that the last commit spoke of."""
     frontier = unproven(path, connection)
-    with understood(path):
+    with reporting_damage(path):
         prove(frontier, connection)
     return frontier
 
 
 def unproven(path: Path, connection: tables.Connection) -> Frontier:
     """The pages of the store, whatever the last commit said."""
-    with understood(path):
-        terms = tables.terms(connection) or Terms()
+    with reporting_damage(path):
+        terms = tables.terms(connection) or StoreTerms()
         return Frontier.load(connection, terms, partial(tables.spending, connection))
 
 

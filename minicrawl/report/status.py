@@ -14,7 +14,7 @@ from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, FailureKind, Refusa
 from minicrawl.opic.money import UNIT
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
-from minicrawl.store.trouble import understood
+from minicrawl.store.trouble import reporting_damage
 
 Counts = dict[str, int]
 
@@ -48,7 +48,7 @@ class Status:
 
 def status(path: Path) -> Status:
     """The store as it is now; a crawl may go on writing it."""
-    with reading(path) as connection, understood(path):
+    with reading(path) as connection, reporting_damage(path):
         return _status(path, connection)
 
 

@@ -11,7 +11,7 @@ from minicrawl.opic.money import UNIT
 from minicrawl.report.ranks import rank_of, richest
 from minicrawl.report.snapshot import Snapshot, host
 from minicrawl.store import questions
-from minicrawl.store.trouble import understood
+from minicrawl.store.trouble import reporting_damage
 
 _PAGES_AT_ONCE = 20_000
 
@@ -28,7 +28,7 @@ class WaitingPage(NamedTuple):
     host: str
 
 
-class Place(NamedTuple):
+class QueuePosition(NamedTuple):
     """Where a page stands among those that wait, and on its host; 1 is the next."""
 
     of_all: int
@@ -42,7 +42,7 @@ def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
     pages = unread[richest(snapshot.keys[unread], count)]
     for start in range(0, len(pages), _PAGES_AT_ONCE):
-        with understood(snapshot.path):
+        with reporting_damage(snapshot.path):
             block = list(_block(snapshot, pages[start : start + _PAGES_AT_ONCE], start + 1))
         yield from block
 
@@ -66,11 +66,11 @@ def _given(snapshot: Snapshot, pages: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.maximum(snapshot.keys[pages] / UNIT - 1, 0)
 
 
-def place(snapshot: Snapshot, page: int) -> Place:
+def place(snapshot: Snapshot, page: int) -> QueuePosition:
     """Where this unread page stands."""
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
     on_host = unread[snapshot.host_of[unread] == snapshot.host_of[page]]
-    return Place(
+    return QueuePosition(
         of_all=_rank(snapshot, unread, page),
         all_waiting=len(unread),
         of_host=_rank(snapshot, on_host, page),

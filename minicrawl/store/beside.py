@@ -17,7 +17,7 @@ from minicrawl.store import tables
 from minicrawl.store.place import place_of
 from minicrawl.store.reader import glance, hold
 from minicrawl.store.tables import Connection
-from minicrawl.store.trouble import NONSENSE, told
+from minicrawl.store.trouble import NONSENSE, translating_sqlite_errors
 
 SUFFIX = "-ranks"
 DERIVED = "what it holds is derived: delete it if need be, and make it anew"
@@ -38,7 +38,11 @@ def reading_beside(store: Path, connection: Connection) -> Iterator[Connection |
     if not path.is_file():
         yield None
         return
-    with told(path, DERIVED), closing(glance(path)) as derived, _understood(path):
+    with (
+        translating_sqlite_errors(path, DERIVED),
+        closing(glance(path)) as derived,
+        _understood(path),
+    ):
         hold(derived)
         yield derived if _is_of(derived, connection) else None
 
@@ -48,7 +52,7 @@ def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator
     """One transaction; the schema is `CREATE TABLE IF NOT EXISTS` and its like."""
     path = beside(store)
     with (
-        told(path, DERIVED),
+        translating_sqlite_errors(path, DERIVED),
         closing(sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)) as derived,
     ):
         derived.execute("PRAGMA journal_mode = WAL")

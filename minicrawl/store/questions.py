@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.journal import Kind
+from minicrawl.opic.journal import StepKind
 from minicrawl.store.records import NOT_ASKED, DocumentRow, FetchRow
 from minicrawl.store.tables import Connection
 
 _SPENDINGS_AT_ONCE = 2_000
 
 
-class Places(NamedTuple):
+class PageLocations(NamedTuple):
     """Where pages are: a list a column."""
 
     urls: list[str]
@@ -52,7 +52,7 @@ class Spendings(NamedTuple):
         return Spendings(self.seqs[chosen], self.kinds[chosen], self.pages[chosen], blobs)
 
 
-def places(connection: Connection, ids: Sequence[int]) -> Places:
+def places(connection: Connection, ids: Sequence[int]) -> PageLocations:
     """Where these pages are, in this order. Ask for some 10,000 at once."""
     count, *texts = connection.execute(
         "SELECT count(*), group_concat(origin || path, char(10)), "
@@ -66,7 +66,7 @@ def places(connection: Connection, ids: Sequence[int]) -> Places:
     if not len(ids) == len(urls) == len(origins) == len(depths):
         raise ValueError(f"{len(ids)} pages have {len(urls)} URLs on {len(origins)} hosts")
     at = _places_by_size(ids)
-    return Places(
+    return PageLocations(
         [urls[place] for place in at],
         [origins[place] for place in at],
         [int(depths[place]) for place in at],
@@ -200,7 +200,7 @@ def spendings(connection: Connection, after: int = 0) -> Iterator[Spendings]:
     cursor = connection.execute(
         "SELECT seq, kind, page, spending FROM steps "
         "WHERE seq > ? AND kind IN (?, ?) AND spending IS NOT NULL",
-        (after, Kind.VISIT, Kind.FORWARD),
+        (after, StepKind.VISIT, StepKind.FORWARD),
     )
     while rows := cursor.fetchmany(_SPENDINGS_AT_ONCE):
         seqs, kinds, pages, blobs = zip(*rows, strict=True)

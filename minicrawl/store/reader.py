@@ -14,7 +14,7 @@ from urllib.parse import quote
 from minicrawl.errors import UsageError
 from minicrawl.store.place import place_of
 from minicrawl.store.schema import VERSION, check_version
-from minicrawl.store.trouble import told
+from minicrawl.store.trouble import translating_sqlite_errors
 
 LOCK = "-lock"
 """What a store's writer holds is beside it by this name."""
@@ -30,7 +30,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         raise UsageError(f"no store at {path}: `minicrawl crawl` makes one, --store names another")
     connection = _connect(path)
     try:
-        with told(path):
+        with translating_sqlite_errors(path):
             _refuse_what_is_old(check_version(connection, str(path)), path)
             connection.execute("BEGIN")
             yield connection

@@ -143,7 +143,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class StoreTerms:
     """What a store is born with and keeps: other terms would make other books of the same steps,
     or two pages of one.
     """

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.ledger import Totals
 from minicrawl.store.blobs import unpack
 from minicrawl.store.records import (
@@ -16,7 +16,7 @@ from minicrawl.store.records import (
     RefinementRow,
     Saved,
     StepRow,
-    Terms,
+    StoreTerms,
 )
 
 Connection = sqlite3.Connection
@@ -58,10 +58,10 @@ def birth(connection: Connection) -> str:
     return f"{page} {at or 0}"
 
 
-def terms(connection: Connection) -> Terms | None:
+def terms(connection: Connection) -> StoreTerms | None:
     """What the store was begun with; None while it is new."""
     text = meta(connection, "terms")
-    return None if text is None else Terms(**json.loads(text))
+    return None if text is None else StoreTerms(**json.loads(text))
 
 
 def counters(connection: Connection) -> dict[str, object]:
@@ -102,7 +102,7 @@ def steps_after(connection: Connection, seq: int) -> Iterator[StepRow]:
     )
     for number, kind, page, state, born, amount, blob in cursor:
         spending = NO_LINKS if blob is None else unpack(blob)
-        yield StepRow(number, state, Step(Kind(kind), page, born, spending, amount))
+        yield StepRow(number, state, Step(StepKind(kind), page, born, spending, amount))
 
 
 def spending(connection: Connection, seq: int) -> Spending:

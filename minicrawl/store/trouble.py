@@ -22,7 +22,7 @@ _TRIED_BYTES = 1 << 16
 
 
 @contextmanager
-def told(path: Path, comfort: str = "") -> Iterator[None]:
+def translating_sqlite_errors(path: Path, comfort: str = "") -> Iterator[None]:
     """Whatever SQLite raises inside is a `StoreError`, with a word of comfort if there is one."""
     try:
         yield
@@ -35,7 +35,7 @@ def told(path: Path, comfort: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def understood(path: Path) -> Iterator[None]:
+def reporting_damage(path: Path) -> Iterator[None]:
     """What is read here makes sense, or the store is named that does not."""
     try:
         yield

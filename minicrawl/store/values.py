@@ -10,7 +10,7 @@ of no other.
 from collections.abc import Iterator, Mapping
 
 from minicrawl.model import State
-from minicrawl.opic.journal import Kind
+from minicrawl.opic.journal import StepKind
 from minicrawl.store.tables import Connection
 
 _MOST_COUNTED = 2**53
@@ -21,7 +21,7 @@ def _whole(least: int, most: int) -> str:
     return f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN {least} AND {most}"
 
 
-def _one_of(numbers: type[State] | type[Kind]) -> str:
+def _one_of(numbers: type[State] | type[StepKind]) -> str:
     return f"typeof({{0}}) = 'integer' AND {{0}} IN ({', '.join(str(int(n)) for n in numbers)})"
 
 
@@ -49,7 +49,7 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
     "originals": {"page": _PAGE, "url": _TEXT},
     "steps": {
         "seq": _whole(1, _MOST_COUNTED),
-        "kind": _one_of(Kind),
+        "kind": _one_of(StepKind),
         "page": _COUNT,
         "state": _one_of(State),
         "born": _COUNT,

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
-from minicrawl.opic.journal import Kind
+from minicrawl.opic.journal import StepKind
 from minicrawl.store import bulk, tables
 from minicrawl.store.blobs import pack
 from minicrawl.store.place import place_of
 from minicrawl.store.reader import LOCK
-from minicrawl.store.records import Batch, Checkpoint, RefinementRow, StepRow, Terms
+from minicrawl.store.records import Batch, Checkpoint, RefinementRow, StepRow, StoreTerms
 from minicrawl.store.schema import prepare
-from minicrawl.store.trouble import told, understood
+from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 
 Write = Callable[[str, Iterable[Sequence[Any]]], None]
 
@@ -85,10 +85,10 @@ class Store:
         """For the questions of `reader`, asked by the writer itself."""
         return self._connection
 
-    def agree(self, terms: Terms) -> None:
+    def agree(self, terms: StoreTerms) -> None:
         """A new store takes the terms; an old one keeps its own and refuses others."""
-        wanted = {name: getattr(terms, name) for name in Terms.__dataclass_fields__}
-        with told(self.path, SAFE), understood(self.path):
+        wanted = {name: getattr(terms, name) for name in StoreTerms.__dataclass_fields__}
+        with translating_sqlite_errors(self.path, SAFE), reporting_damage(self.path):
             found = tables.terms(self._connection)
         if found is None:
             if tables.last_step(self._connection):
@@ -131,7 +131,7 @@ class Store:
             if forget_links:
                 self._connection.execute(
                     "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
-                    (checkpoint.watermark, Kind.FORWARD, Kind.ENDOWED),
+                    (checkpoint.watermark, StepKind.FORWARD, StepKind.ENDOWED),
                 )
 
     def restate(self, checkpoint: Checkpoint) -> None:
@@ -149,7 +149,7 @@ class Store:
 
     def become(self, original: sqlite3.Connection) -> None:
         """A copy of another store as it is now, whatever this one was."""
-        with told(self.path, SAFE):
+        with translating_sqlite_errors(self.path, SAFE):
             # A write-ahead log would hold the whole copy once more.
             self._connection.execute("PRAGMA journal_mode = DELETE")
             original.backup(self._connection)
@@ -157,7 +157,7 @@ class Store:
 
     def compact(self) -> None:
         """Fold the write-ahead log into the file."""
-        with told(self.path, SAFE):
+        with translating_sqlite_errors(self.path, SAFE):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _spare_the_disk(self) -> None:
@@ -180,7 +180,7 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[Write]:
-        with told(self.path, SAFE):
+        with translating_sqlite_errors(self.path, SAFE):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield partial(bulk.write, self._connection)
@@ -202,7 +202,7 @@ def _log_of(path: Path) -> Path:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    with told(path, SAFE):
+    with translating_sqlite_errors(path, SAFE):
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
             prepare(connection, str(path))

@@ -26,7 +26,7 @@ _TITLE_READ = 20_000  # characters of markup in which they are looked for
 _LONGEST_HREF = 8192  # characters; what is longer is no URL that we would keep
 
 
-class Refresh(NamedTuple):
+class MetaRefresh(NamedTuple):
     """A meta refresh: after so many seconds to this URL; the empty one is the page itself."""
 
     delay_s: int
@@ -176,7 +176,7 @@ class _Page:
         elif said.get("http-equiv", "").lower() == "refresh":
             self._read_refresh(meta_refresh(content))
 
-    def _read_refresh(self, refresh: Refresh | None) -> None:
+    def _read_refresh(self, refresh: MetaRefresh | None) -> None:
         if refresh is None or not refresh.url:
             return
         # In <noscript> it sends away only those who cannot run scripts.
@@ -232,11 +232,11 @@ _DELAY_DIGITS = 9
 _NOT_IN_URLS = str.maketrans("", "", "\t\n\r")
 
 
-def meta_refresh(content: str) -> Refresh | None:
+def meta_refresh(content: str) -> MetaRefresh | None:
     """Where a page goes by itself, by the steps of the HTML standard; None where it stays."""
     said = _REFRESH.match(content)
     if said is None:
         return None
     delay_s = int(said[1].lstrip("0")[:_DELAY_DIGITS] or 0)
     url = said[2] or said[3] or said[4] or ""
-    return Refresh(delay_s, url.translate(_NOT_IN_URLS).strip(" "))
+    return MetaRefresh(delay_s, url.translate(_NOT_IN_URLS).strip(" "))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
 
-from minicrawl.model import Reading
+from minicrawl.model import ParsedPage
 from minicrawl.web import traps
 from minicrawl.web.encoding import decode
 from minicrawl.web.headers import link_canonical, media_type, robots_tag
@@ -19,7 +19,7 @@ from minicrawl.web.urls import LONGEST, MOST_CHARS, Name, canonical, name_of, na
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ParseOptions:
     """What is wanted of a page, and as whom we read it."""
 
     agent: str = "minicrawl"
@@ -29,10 +29,12 @@ class Wishes:
     suspicious: int = 0
 
 
-AS_USUAL = Wishes()
+AS_USUAL = ParseOptions()
 
 
-def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_USUAL) -> Reading:
+def read(
+    body: bytes, url: str, headers: Mapping[str, str], wishes: ParseOptions = AS_USUAL
+) -> ParsedPage:
     """Read the page at `url`, which is canonical; the names of `headers` are in lower case."""
     essence, charset = media_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
@@ -51,7 +53,7 @@ def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_
     named = chain(links.items(), filter(None, (main, refresh)))
     is_suspicious = wishes.suspicious & traps.title_bit(markup.title)
     compared = traps.said(body) if is_suspicious else traps.Said()
-    return Reading(
+    return ParsedPage(
         title=markup.title,
         links=tuple(links),
         words=words,
@@ -68,7 +70,7 @@ def read(body: bytes, url: str, headers: Mapping[str, str], wishes: Wishes = AS_
     )
 
 
-def _cut(markup: Markup, links: Collection[str], wishes: Wishes) -> str:
+def _cut(markup: Markup, links: Collection[str], wishes: ParseOptions) -> str:
     if markup.has_more_links:
         return f"cut at {wishes.max_links:,} links (--max-links)"
     if sum(map(len, links)) > MOST_CHARS - LONGEST:
@@ -79,7 +81,7 @@ def _cut(markup: Markup, links: Collection[str], wishes: Wishes) -> str:
 class _Said:
     """What a page says of others, by their names."""
 
-    def __init__(self, markup: Markup, own: str, wishes: Wishes) -> None:
+    def __init__(self, markup: Markup, own: str, wishes: ParseOptions) -> None:
         self._hrefs = markup.links
         self._base = (markup.base and canonical(markup.base, own)) or own
         self._own = own

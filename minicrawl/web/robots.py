@@ -188,7 +188,7 @@ def _utf8(body: bytes) -> bytes:
 # ---------------------------------------------------------------- what follows from a fetch
 
 
-class Verdict(NamedTuple):
+class RobotsDecision(NamedTuple):
     """Rules, and for how long they may be used before robots.txt is asked for again."""
 
     rules: Rules
@@ -203,14 +203,14 @@ class Verdict(NamedTuple):
 _NO_SUCH_FILE = (FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT)
 
 
-def verdict(answer: Rules | Failed | Refused, known: Rules = FORBID_ALL) -> Verdict:
+def decision_for(answer: Rules | Failed | Refused, known: Rules = FORBID_ALL) -> RobotsDecision:
     """What holds after robots.txt was asked for; `known` is what held before, if it was ever had.
 
     A file that is not there forbids nothing. A host that cannot say forbids all, for now: so do
     its overload, its timeouts, and a redirect to where we do not go.
     """
     if isinstance(answer, Rules):
-        return Verdict(answer, ANSWER_HOLDS_S)
+        return RobotsDecision(answer, ANSWER_HOLDS_S)
     if isinstance(answer, Failed) and answer.kind in _NO_SUCH_FILE:
-        return Verdict(ALLOW_ALL, ANSWER_HOLDS_S)
-    return Verdict(known, SILENCE_HOLDS_S)
+        return RobotsDecision(ALLOW_ALL, ANSWER_HOLDS_S)
+    return RobotsDecision(known, SILENCE_HOLDS_S)

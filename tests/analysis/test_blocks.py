@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 
 from minicrawl.analysis import blocks
 from minicrawl.analysis.blocks import (
-    Limits,
-    Ranked,
+    BlockRanks,
+    MemoryLimits,
     file_in_blocks,
     pagerank_in_blocks,
     store_in_blocks,
@@ -39,7 +39,7 @@ def graph_file(tmp_path: Path) -> Callable[[str], Path]:
     return written
 
 
-def by_name(found: Ranked) -> dict[str, float]:
+def by_name(found: BlockRanks) -> dict[str, float]:
     values = found.scores.values
     return dict(zip(found.names.of(range(len(values))), values.tolist(), strict=True))
 
@@ -62,7 +62,7 @@ def test_scores_are_those_of_the_whole_graph(
 ) -> None:
     path = graph_file(text)
     found = pagerank_in_blocks(
-        file_in_blocks(path), Limits(blocks=count, temp=tmp_path), tolerance=1e-10
+        file_in_blocks(path), MemoryLimits(blocks=count, temp=tmp_path), tolerance=1e-10
     )
     assert by_name(found) == pytest.approx(in_memory(read(path)), abs=1e-10)
     nodes = len(found.names)
@@ -78,7 +78,7 @@ def test_what_is_done_is_told_from_the_first_reading_on(
     text: str, graph_file: Callable[[str], Path]
 ) -> None:
     told: list[float] = []
-    pagerank_in_blocks(file_in_blocks(graph_file(text)), Limits(), tell=told.append)
+    pagerank_in_blocks(file_in_blocks(graph_file(text)), MemoryLimits(), tell=told.append)
     assert told == sorted(told)
     assert told[:2] == [0.2, 0.4]
     assert told[-1] == 1
@@ -89,7 +89,7 @@ def test_a_store_is_ranked_by_the_links_that_count(tmp_path: Path) -> None:
     with opened(path, None) as source:
         wanted = in_memory(source.graph)
     with snapshot(path) as seen:
-        found = pagerank_in_blocks(store_in_blocks(seen), Limits(blocks=2))
+        found = pagerank_in_blocks(store_in_blocks(seen), MemoryLimits(blocks=2))
         assert by_name(found) == pytest.approx(wanted, abs=1e-8)
 
 
@@ -97,7 +97,7 @@ def test_a_real_graph_has_the_scores_that_are_told_of_it(
     shared_graph: Callable[[str], Path],
 ) -> None:
     path = shared_graph("hollins.dat.gz")
-    found = pagerank_in_blocks(file_in_blocks(path), Limits(blocks=7))
+    found = pagerank_in_blocks(file_in_blocks(path), MemoryLimits(blocks=7))
     assert found.edges == 23_875
     assert found.scores.values[[1, 36, 37]].tolist() == pytest.approx(
         [0.0198788, 0.00928762, 0.00861039], rel=1e-5
@@ -107,13 +107,13 @@ def test_a_real_graph_has_the_scores_that_are_told_of_it(
 @pytest.mark.parametrize("text", ["1 2\nhello\n", "", "a\tb\nc\n"])
 def test_a_file_that_is_no_graph_is_refused(text: str, graph_file: Callable[[str], Path]) -> None:
     with pytest.raises(GraphFileError):
-        pagerank_in_blocks(file_in_blocks(graph_file(text)), Limits())
+        pagerank_in_blocks(file_in_blocks(graph_file(text)), MemoryLimits())
 
 
 @pytest.mark.parametrize("text", ["1 2 5\n", "a\tb\t1\n"])
 def test_weights_are_refused(text: str, graph_file: Callable[[str], Path]) -> None:
     with pytest.raises(UsageError, match="its links have weights"):
-        pagerank_in_blocks(file_in_blocks(graph_file(text)), Limits())
+        pagerank_in_blocks(file_in_blocks(graph_file(text)), MemoryLimits())
 
 
 def test_a_pipe_is_refused() -> None:
@@ -126,7 +126,7 @@ def test_a_folder_that_cannot_take_files_is_named(
 ) -> None:
     absent = tmp_path / "absent"
     with pytest.raises(UsageError, match=r"absent: No such file or directory; choose one"):
-        pagerank_in_blocks(file_in_blocks(graph_file(SMALL)), Limits(temp=absent))
+        pagerank_in_blocks(file_in_blocks(graph_file(SMALL)), MemoryLimits(temp=absent))
 
 
 # ---------------------------------------------------------------- limits
@@ -144,9 +144,9 @@ def test_too_little_memory_is_refused_with_the_least_that_works(
 ) -> None:
     path = graph_file(SMALL)
     with pytest.raises(UsageError) as refused:
-        pagerank_in_blocks(file_in_blocks(path), Limits(memory=39 * MEGA))
+        pagerank_in_blocks(file_in_blocks(path), MemoryLimits(memory=39 * MEGA))
     assert str(refused.value) == "39 MB are too little for this graph: 41 MB work"
-    assert pagerank_in_blocks(file_in_blocks(path), Limits(memory=41 * MEGA)).blocks == 1
+    assert pagerank_in_blocks(file_in_blocks(path), MemoryLimits(memory=41 * MEGA)).blocks == 1
 
 
 @pytest.mark.usefixtures("taken")
@@ -154,11 +154,11 @@ def test_blocks_that_are_too_large_for_the_memory_are_refused(
     graph_file: Callable[[str], Path],
 ) -> None:
     path = graph_file("".join(f"{node} {node + 1}\n" for node in range(300_000)))
-    limits = Limits(memory=40 * MEGA, blocks=1)
+    limits = MemoryLimits(memory=40 * MEGA, blocks=1)
     with pytest.raises(UsageError, match="40 MB are too little for this graph in 1 blocks: 42 MB"):
         pagerank_in_blocks(file_in_blocks(path), limits, tolerance=1)
     for megabytes, count, wanted in ((40, None, 2), (40, 2, 2), (42, 1, 1)):
-        limits = Limits(memory=megabytes * MEGA, blocks=count)
+        limits = MemoryLimits(memory=megabytes * MEGA, blocks=count)
         assert pagerank_in_blocks(file_in_blocks(path), limits, tolerance=1).blocks == wanted
 
 

@@ -11,7 +11,7 @@ from minicrawl.analysis import importing, source
 from minicrawl.analysis.importing import Imported, import_graph
 from minicrawl.crawl.refining import refine
 from minicrawl.errors import UsageError
-from minicrawl.graph.named import Hosts, NamedGraph
+from minicrawl.graph.named import NamedGraph, NodeHosts
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.finding import page_of
@@ -45,8 +45,8 @@ class Listed:
     def find(self, names: Sequence[str]) -> list[int | None]:
         return [self._names.index(name) if name in self._names else None for name in names]
 
-    def hosts(self) -> Hosts:
-        return Hosts(np.arange(len(self), dtype=np.int32), self._names)
+    def hosts(self) -> NodeHosts:
+        return NodeHosts(np.arange(len(self), dtype=np.int32), self._names)
 
 
 def named(

@@ -10,7 +10,7 @@ from minicrawl.analysis.seedset import SeedSet, Take, seed_set, sown, sown_anew,
 from minicrawl.analysis.source import Tell, opened, unseen
 from minicrawl.errors import UsageError
 from minicrawl.graphfiles.reading import read
-from minicrawl.ranks.seeds.cores import Rule
+from minicrawl.ranks.seeds.cores import CoreRule
 
 # Two hubs of two authorities, and a page inside the host of the first.
 WEB = """\
@@ -32,7 +32,7 @@ def web(tmp_path: Path) -> Path:
 
 def seeds_of(web: Path, take: Take = Take.HUB) -> SeedSet:
     with opened(web, web) as source:
-        return seed_set(source, 5, Rule(), take)
+        return seed_set(source, 5, CoreRule(), take)
 
 
 def names(found: SeedSet) -> list[str]:
@@ -85,7 +85,7 @@ def test_cores_and_crawls_are_told_as_progress(web: Path) -> None:
         return unseen(label)
 
     with opened(web, web, progress) as source:
-        found = seed_set(source, 1, Rule(), Take.HUB)
+        found = seed_set(source, 1, CoreRule(), Take.HUB)
         trial(found, sown(found), draws=1, dice=np.random.default_rng(1), progress=source.progress)
     assert labels == ["links", "cores", "distances", "distances of cores", "crawls"]
 

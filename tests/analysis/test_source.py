@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.analysis.source import Source, Tell, opened
 from minicrawl.errors import UsageError
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
 SECURE, ELSEWHERE = "https://a.example/login", "http://a.example:8080/"
@@ -68,7 +68,7 @@ class TestLinks:
         assert told == [1.0]
 
     def test_a_store_without_links_is_refused(self, tmp_path: Path) -> None:
-        path = filled_store(tmp_path / "crawl.db", Terms(links=False))
+        path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
         with opened(path, None) as source, pytest.raises(UsageError, match="--no-links"):
             links(source)
 

@@ -34,20 +34,20 @@ import numpy as np
 
 from minicrawl.app import SystemClock
 from minicrawl.config import Settings
-from minicrawl.crawl.endings import Read
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
-from minicrawl.crawl.leasing import Lease, Leasing
+from minicrawl.crawl.endings import WasRead
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.keeper import COMMIT_EVERY_S, Recorder
+from minicrawl.crawl.leasing import Lease, LeaseScheduler
 from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
-from minicrawl.crawl.replays import Replays
+from minicrawl.crawl.replays import ReplayScheduler
 from minicrawl.crawl.seeding import plant
 from minicrawl.crawl.settling import Settler, Waiting
-from minicrawl.crawl.traps import Traps
+from minicrawl.crawl.traps import TrapDetector
 from minicrawl.frontier.pages import Frontier
-from minicrawl.model import Page, Reading
-from minicrawl.opic.journal import Kind
+from minicrawl.model import ParsedPage, Response
+from minicrawl.opic.journal import StepKind
 from minicrawl.store.reader import glance
-from minicrawl.store.records import FetchRow, Terms
+from minicrawl.store.records import FetchRow, StoreTerms
 from minicrawl.store.writer import Store
 from minicrawl.web.urls import Name
 from tests.bench.endless import LINKS, EndlessWeb
@@ -57,7 +57,7 @@ from tests.bench.notes import head, into_document, machine, row, tell, today
 SEEDS = 1000
 UNDER_WAY = 80
 HOSTS, PAGES_A_HOST = 100_000, 1000
-ANSWER = Page(status=200, headers={"etag": '"5f3c-61a8"'}, body=b"")
+ANSWER = Response(status=200, headers={"etag": '"5f3c-61a8"'}, body=b"")
 BEAT_S = 0.005
 SAMPLED = 10
 """Of so many settlements one is remembered, so that those of 100,000,000 URLs take no room."""
@@ -95,14 +95,14 @@ COLUMNS = (
 class Bench:
     """A crawl whose pages need no network."""
 
-    def __init__(self, keeper: Keeper, web: EndlessWeb | None = None) -> None:
+    def __init__(self, keeper: Recorder, web: EndlessWeb | None = None) -> None:
         settings, clock = Settings.of(delay=0, address_delay=0), SystemClock()
         self._keeper, self._clock, self._web = keeper, clock, web
-        self._leasing = Leasing(settings, keeper, clock)
-        replays = Replays(keeper.frontier, settings.order.replay)
+        self._leasing = LeaseScheduler(settings, keeper, clock)
+        replays = ReplayScheduler(keeper.frontier, settings.order.replay)
         waiting = Waiting(self._leasing.queue, self._leasing.order, None, replays.saw)
-        self._gate = Gate(settings.scope, ())
-        traps = Traps(settings.traps, keeper, self._gate)
+        self._gate = ScopeGate(settings.scope, ())
+        traps = TrapDetector(settings.traps, keeper, self._gate)
         self._settler = Settler(settings, keeper, waiting, self._gate, traps)
         self._under_way: deque[Lease] = deque()
         self._ending: set[asyncio.Task[None]] = set()
@@ -150,7 +150,7 @@ class Bench:
 
     async def _settle(self, lease: Lease, links: tuple[str, ...]) -> None:
         page = lease.page
-        reading = Reading(
+        reading = ParsedPage(
             title=lease.url,
             links=links,
             content=hash(lease.url),
@@ -161,7 +161,7 @@ class Bench:
         now = time.perf_counter()
         self._keeper.record(FetchRow(lease.page, now, "page", 200, 30_000, 0.1, ""))
         self._keeper.count("fetched")
-        self._settler.settle(lease.page, lease.url, Read(ANSWER, reading, foreseen), now)
+        self._settler.settle(lease.page, lease.url, WasRead(ANSWER, reading, foreseen), now)
         self._leasing.end(lease)
         self._leasing.resume(lease.host)
 
@@ -185,7 +185,7 @@ class Busy(Awaitable[None]):
             yield wanted
 
 
-async def grow(keeper: Keeper, path: Path, stops: list[int], before: int) -> AsyncIterator[Stage]:
+async def grow(keeper: Recorder, path: Path, stops: list[int], before: int) -> AsyncIterator[Stage]:
     """Crawl, and look around at each of the stops; `before` is what the process held so far."""
     web = EndlessWeb(HOSTS + stops[-1] // PAGES_A_HOST)
     if len(keeper.frontier):
@@ -257,18 +257,18 @@ def bytes_of_links(path: Path) -> tuple[int, int]:
     """What the links of all pages take, and how many pages there are that have some."""
     with closing(glance(path)) as connection:
         size, pages = connection.execute(
-            "SELECT sum(length(spending)), count(*) FROM steps WHERE kind = ?", (Kind.VISIT,)
+            "SELECT sum(length(spending)), count(*) FROM steps WHERE kind = ?", (StepKind.VISIT,)
         ).fetchone()
     return size, pages
 
 
 @asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[Keeper]:
+async def opened(path: Path) -> AsyncIterator[Recorder]:
     with closing(Store.open(path)) as store:
-        store.agree(Terms())
+        store.agree(StoreTerms())
         with closing(glance(path)) as reader:
-            load = partial(Frontier.load, store.connection, Terms())
-            with closing(Keeper(store, reader, load)) as keeper:
+            load = partial(Frontier.load, store.connection, StoreTerms())
+            with closing(Recorder(store, reader, load)) as keeper:
                 yield keeper
 
 

@@ -32,17 +32,17 @@ import click
 from minicrawl.app import SystemClock
 from minicrawl.config import Settings
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.keeper import Keeper
-from minicrawl.crawl.leasing import Lease, Leasing
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.keeper import Recorder
+from minicrawl.crawl.leasing import Lease, LeaseScheduler
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
-from minicrawl.crawl.politeness import Hosts
-from minicrawl.crawl.reading import Reader
+from minicrawl.crawl.politeness import HostTable
+from minicrawl.crawl.reading import PageParser
 from minicrawl.crawl.seeding import plant
-from minicrawl.model import Failed, FailureKind, Page, Request
+from minicrawl.model import Failed, FailureKind, Request, Response
 from minicrawl.ports import Timed, Visit
-from minicrawl.web.reader import Wishes
+from minicrawl.web.reader import ParseOptions
 from minicrawl.web.robots import ALLOW_ALL, Rules
 from minicrawl.web.urls import Name
 from tests.bench.endless import EndlessWeb
@@ -67,7 +67,7 @@ class Nearby:
 
     def __init__(self, web: EndlessWeb, latency_s: float) -> None:
         self._web = web
-        self._reader = Reader(Wishes(), longest_s=30.0)
+        self._reader = PageParser(ParseOptions(), longest_s=30.0)
         self._latency_s = latency_s
         self._answered: dict[str, float] = {}
         self.own_s = 0.0
@@ -85,11 +85,11 @@ class Nearby:
         await self._ask(request.url)
         began = time.perf_counter()
         body = _as_html(request.url, self._web.links(request.url))
-        page = Page(status=200, headers=_HTML, body=body)
+        page = Response(status=200, headers=_HTML, body=body)
         self.own_s += time.perf_counter() - began
         return Visit(page, self._reader.later(page, request.url))
 
-    async def rules(self, page: Page, url: str) -> Timed[Rules | Failed]:
+    async def rules(self, page: Response, url: str) -> Timed[Rules | Failed]:
         return Timed(ALLOW_ALL)
 
     async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
@@ -119,12 +119,12 @@ def _host(url: str) -> str:
 @asynccontextmanager
 async def crawling(
     settings: Settings, path: Path, hosts: int, latency_s: float = 0.0
-) -> AsyncIterator[tuple[Keeper, Nearby]]:
+) -> AsyncIterator[tuple[Recorder, Nearby]]:
     """A crawl that is under way; each host has a seed."""
     async with opened(path) as keeper:
         web = EndlessWeb(hosts)
         await plant(keeper, map(Name, web.seeds(hosts)), hosts)
-        outside, gate = Nearby(web, latency_s), Gate(settings.scope, ())
+        outside, gate = Nearby(web, latency_s), ScopeGate(settings.scope, ())
         crawler = Crawler(settings, keeper, outside, gate, SystemClock(), nobody_listens)
         running = asyncio.create_task(crawler.run())
         try:
@@ -259,8 +259,8 @@ async def scheduling(path: Path, hosts: int) -> str:
     async with opened(path) as keeper:
         await plant(keeper, map(Name, EndlessWeb(hosts).seeds(hosts)), 0)
         settings = Settings.of(delay=hosts / A_SECOND / 2)
-        leasing = Leasing(settings, keeper, SystemClock())
-        clocks = Hosts(settings.politeness, leasing.resume)
+        leasing = LeaseScheduler(settings, keeper, SystemClock())
+        clocks = HostTable(settings.politeness, leasing.resume)
         leasing.take_up()
         under_way: deque[Lease] = deque()
         times = []

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import State
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.ledger import Totals
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import TICK_BITS
@@ -27,7 +27,7 @@ from minicrawl.store.records import (
     FrontierRow,
     HostRow,
     StepRow,
-    Terms,
+    StoreTerms,
     UrlRow,
 )
 from minicrawl.store.writer import Store
@@ -119,15 +119,17 @@ class Made:
         """Steps, requests and documents of the pages that were read."""
         known = int(read[-1]) + 1 if len(read) else 0
         if not self._reads:
-            batch.steps.append(StepRow(1, 0, Step(Kind.BORN, born=self._seeds)))
-            endowed = Step(Kind.ENDOWED, spending=Spending(range(self._seeds)), amount=self._seeds)
+            batch.steps.append(StepRow(1, 0, Step(StepKind.BORN, born=self._seeds)))
+            endowed = Step(
+                StepKind.ENDOWED, spending=Spending(range(self._seeds)), amount=self._seeds
+            )
             batch.steps.append(StepRow(2, 0, endowed))
         links = (known * self._random.random((len(read), LINKS)) ** 2).astype(np.int64)
         contents = self._random.integers(-(1 << 63), 1 << 63, len(read)).tolist()
         numbered = enumerate(zip(read.tolist(), links.tolist(), contents, strict=True), self._reads)
         for number, (page, mine, content) in numbered:
             at = _BEGAN_AT + number
-            visit = Step(Kind.VISIT, page, _BORN_TOGETHER, Spending(sorted({*mine} - {page})))
+            visit = Step(StepKind.VISIT, page, _BORN_TOGETHER, Spending(sorted({*mine} - {page})))
             batch.steps.append(StepRow(3 + number, State.FETCHED, visit))
             batch.fetches.append(FetchRow(page, at, "page", 200, 30_000, 0.1, ""))
             etag = '"5f3c-61a8"'
@@ -145,7 +147,7 @@ class Made:
 def make(path: Path, pages: int, hosts: int, seeds: int) -> None:
     """Write the store."""
     with closing(Store.open(path)) as store:
-        store.agree(Terms())
+        store.agree(StoreTerms())
         for batch, checkpoint in Made(pages, hosts, seeds).blocks():
             store.commit(batch)
             store.checkpoint(checkpoint)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import copying_web
-from minicrawl.ranks.seeds.cores import Kind, Rule
+from minicrawl.ranks.seeds.cores import CoreKind, CoreRule
 from minicrawl.ranks.seeds.extraction import between_hosts, extracted
 from tests.bench.notes import circumstances, head, into_document, row, tell
 
@@ -25,18 +25,18 @@ Hosts = NDArray[np.int32]
 
 def measure(graph: Csr, hosts: Hosts, count: int, rounds: int) -> Iterator[str]:
     """A row for each kind of core."""
-    clock: dict[Kind, list[float]] = {kind: [] for kind in Kind}
-    processor: dict[Kind, list[float]] = {kind: [] for kind in Kind}
-    pages: dict[Kind, int] = {}
+    clock: dict[CoreKind, list[float]] = {kind: [] for kind in CoreKind}
+    processor: dict[CoreKind, list[float]] = {kind: [] for kind in CoreKind}
+    pages: dict[CoreKind, int] = {}
     for _ in range(rounds):
-        for kind in Kind:
+        for kind in CoreKind:
             began, began_cpu = time.perf_counter(), time.process_time()
-            cores = extracted(graph, hosts, count, Rule(kind=kind))
+            cores = extracted(graph, hosts, count, CoreRule(kind=kind))
             clock[kind].append(time.perf_counter() - began)
             processor[kind].append(time.process_time() - began_cpu)
             pages[kind] = sum(core.size for core in cores)
     links = f"{between_hosts(graph, hosts).edges:,}"
-    for kind in Kind:
+    for kind in CoreKind:
         spent = (f"{statistics.median(times[kind]):.2f}" for times in (clock, processor))
         yield row(kind, links, f"{pages[kind]:,}", *spent)
 

@@ -15,7 +15,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.graph import outline
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, filled_store
 
 Captured = pytest.CaptureFixture[str]
@@ -213,7 +213,7 @@ class TestExport:
     def test_what_has_no_links_overwrites_nothing(
         self, capsys: Captured, folder: Path, arguments: list[str]
     ) -> None:
-        filled_store(folder / "bare.db", Terms(links=False))
+        filled_store(folder / "bare.db", StoreTerms(links=False))
         (folder / arguments[-1]).write_text("before")
         assert "--no-links" in refusal(capsys, "export", "--store", "bare.db", *arguments)
         assert (folder / arguments[-1]).read_text() == "before"

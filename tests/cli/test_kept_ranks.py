@@ -11,7 +11,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.export.rows import COLUMNS
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
@@ -115,7 +115,7 @@ class TestTop:
     def test_without_links_there_is_nothing_to_rank_sites_by(
         self, tmp_path: Path, capsys: Captured
     ) -> None:
-        path = filled_store(tmp_path / "bare.db", Terms(links=False))
+        path = filled_store(tmp_path / "bare.db", StoreTerms(links=False))
         assert "--no-links" in refusal(capsys, "top", "--sites", "--store", str(path))
 
     def test_all_sites_are_ranked_or_none(self, capsys: Captured) -> None:

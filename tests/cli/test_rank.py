@@ -20,7 +20,7 @@ from minicrawl.store import ranks
 from minicrawl.store.beside import beside, reading_beside
 from minicrawl.store.ranks import RankRow
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
@@ -128,7 +128,7 @@ class TestKeeping:
 
 class TestRefusals:
     def test_a_store_without_links(self, tmp_path: Path, capsys: Captured) -> None:
-        path = filled_store(tmp_path / "crawl.db", Terms(links=False))
+        path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
         assert "--no-links" in refusal(capsys, "degree", "--store", path)
 
     def test_a_store_without_pages(self, tmp_path: Path, capsys: Captured) -> None:

@@ -18,7 +18,7 @@ from minicrawl.config import Settings, load
 from minicrawl.config.settings import Loaded
 from minicrawl.crawl.events import Asked, Event, Noted
 from minicrawl.demo.server import DemoServer
-from minicrawl.demo.sheet import Answer
+from minicrawl.demo.sheet import DemoResponse
 from minicrawl.errors import StoreError
 from minicrawl.report.audit import audit
 from minicrawl.store import tables
@@ -42,13 +42,19 @@ class Web:
     def __init__(self) -> None:
         self.agents: dict[str, str] = {}
 
-    def answer(self, _host: str, target: str, headers: Mapping[str, str], _visits: int) -> Answer:
+    def answer(
+        self, _host: str, target: str, headers: Mapping[str, str], _visits: int
+    ) -> DemoResponse:
         if target == "/robots.txt":
-            return Answer(200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /blog")
+            return DemoResponse(
+                200, {"Content-Type": "text/plain"}, b"User-agent: *\nDisallow: /blog"
+            )
         url = f"http://{headers['host']}{target}"
         self.agents[url] = headers["user-agent"]
         links = "".join(f'<a href="{page}">x</a>' for page in sorted(INSIDE | OUTSIDE))
-        return Answer(200, {"Content-Type": "text/html"}, f"<title>{url}</title>{links}".encode())
+        return DemoResponse(
+            200, {"Content-Type": "text/html"}, f"<title>{url}</title>{links}".encode()
+        )
 
     @property
     def asked(self) -> set[str]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.config import kinds
-from minicrawl.config.kinds import Kind, Unfit
+from minicrawl.config.kinds import InvalidValue, ValueKind
 from minicrawl.config.parts import Focus
 
 PAGES = kinds.whole(1, 1000)
@@ -60,7 +60,7 @@ FOCUSES = kinds.focuses(kinds.PATTERN)
     ],
 )
 def test_text_and_values_become_the_value_and_stay_it(
-    kind: Kind, value: object, expected: object
+    kind: ValueKind, value: object, expected: object
 ) -> None:
     found = kind.read(value)
     assert found == expected
@@ -109,15 +109,15 @@ def test_text_and_values_become_the_value_and_stay_it(
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_is_wanted(
-    kind: Kind, value: object, wanted: str
+    kind: ValueKind, value: object, wanted: str
 ) -> None:
-    with pytest.raises(Unfit) as refused:
+    with pytest.raises(InvalidValue) as refused:
         kind.read(value)
     assert refused.value.wanted.startswith(wanted)
 
 
 def test_a_pattern_that_does_not_compile_is_refused_with_the_place_of_the_mistake() -> None:
-    with pytest.raises(Unfit) as refused:
+    with pytest.raises(InvalidValue) as refused:
         SEVERAL.read(["a", "b("])
     assert refused.value.value == "b("
     assert refused.value.wanted == (
@@ -142,13 +142,13 @@ def test_a_pattern_that_does_not_compile_is_refused_with_the_place_of_the_mistak
     ],
 )
 def test_a_rule_leads_from_a_host_to_an_address(rule: str) -> None:
-    with pytest.raises(Unfit, match=r"HOST\[:PORT\]=ADDRESS\[:PORT\]"):
+    with pytest.raises(InvalidValue, match=r"HOST\[:PORT\]=ADDRESS\[:PORT\]"):
         kinds.RULE.read(rule)
 
 
 @pytest.mark.parametrize("kind", [SEVERAL, FOCUSES])
 @pytest.mark.parametrize("value", ["none", ["none"], ("none",), [], ()])
-def test_none_alone_is_an_empty_list(kind: Kind, value: object) -> None:
+def test_none_alone_is_an_empty_list(kind: ValueKind, value: object) -> None:
     assert kind.read(value) == ()
 
 
@@ -162,7 +162,7 @@ def test_none_among_others_is_a_pattern() -> None:
 def test_words_of_any_kind_come_back_with_their_strength(words: str, strength: float) -> None:
     try:
         plain = kinds.WORDS.read(words)
-    except Unfit:
+    except InvalidValue:
         return
     found = kinds.focuses(kinds.WORDS).read(f"{words}={strength!r}")
     assert found == (Focus(pattern=str(plain), strength=strength),)
@@ -173,6 +173,6 @@ def test_a_kind_answers_with_a_value_or_unfit_and_nothing_else(value: object) ->
     for kind in (PAGES, kinds.SHARE, kinds.TIME, kinds.SIZE, kinds.SWITCH, kinds.FILE, kinds.RULE):
         try:
             found = kind.read(value)
-        except Unfit:
+        except InvalidValue:
             continue
         assert kind.read(found) == found

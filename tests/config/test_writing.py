@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minicrawl.config.kinds import WORDS, Unfit
+from minicrawl.config.kinds import WORDS, InvalidValue
 from minicrawl.config.settings import DEFAULT, Loaded, Settings, load
 from minicrawl.config.sources import from_store
 from minicrawl.config.table import SCOPES, TABLE
@@ -20,7 +20,7 @@ def words() -> st.SearchStrategy[str]:
 def fits(text: str) -> bool:
     try:
         return WORDS.read(text) == text
-    except Unfit:
+    except InvalidValue:
         return False
 
 

@@ -17,16 +17,25 @@ from typing import Any, NamedTuple, TypeVar
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Asked, Event, Reason, Settled
-from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.keeper import Recorder
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.reading import Reader
+from minicrawl.crawl.reading import PageParser
 from minicrawl.crawl.seeding import gate_for, plant
-from minicrawl.crawl.visiting import Charge, Visitor
+from minicrawl.crawl.visiting import Visitor, WorkerConfig
 from minicrawl.frontier.pages import Frontier
-from minicrawl.model import Failed, FailureKind, Fetched, Moved, Page, Refused, Request, State
+from minicrawl.model import (
+    Failed,
+    FailureKind,
+    FetchResult,
+    Moved,
+    Refused,
+    Request,
+    Response,
+    State,
+)
 from minicrawl.store import tables
 from minicrawl.store.reader import glance, reading
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from minicrawl.store.writer import Store
 from minicrawl.web.urls import Name
 from tests.stores import urls_of
@@ -127,7 +136,7 @@ def _watched() -> Iterator[None]:
 
 # ---------------------------------------------------------------- a web
 
-Answer = Fetched | Callable[[Request], Fetched | Awaitable[Fetched]]
+Answer = FetchResult | Callable[[Request], FetchResult | Awaitable[FetchResult]]
 
 
 class Visit(NamedTuple):
@@ -139,12 +148,12 @@ class Visit(NamedTuple):
     request: Request
 
 
-def html(*links: str, title: str = "", head: str = "", body: str = "", **headers: str) -> Page:
+def html(*links: str, title: str = "", head: str = "", body: str = "", **headers: str) -> Response:
     """A page; headers are spelled with underscores."""
     anchors = "\n".join(f'<a href="{link}">to {link}</a>' for link in links)
     text = f"<title>{title}</title>{head}<body>{body}\n{anchors}"
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Page(
+    return Response(
         status=200,
         headers={"content-type": "text/html", **named},
         body=text.encode(),
@@ -152,9 +161,9 @@ def html(*links: str, title: str = "", head: str = "", body: str = "", **headers
     )
 
 
-def text(body: str) -> Page:
+def text(body: str) -> Response:
     """A robots.txt or a sitemap."""
-    return Page(status=200, headers={}, body=body.encode(), wire_bytes=len(body.encode()))
+    return Response(status=200, headers={}, body=body.encode(), wire_bytes=len(body.encode()))
 
 
 def failed(kind: FailureKind, retry_after: str | None = None) -> Failed:
@@ -173,7 +182,7 @@ def in_turn(*answers: Answer) -> Answer:
     """One after the other; the last for ever."""
     waiting = list(answers)
 
-    def answer(request: Request) -> Fetched | Awaitable[Fetched]:
+    def answer(request: Request) -> FetchResult | Awaitable[FetchResult]:
         chosen = waiting.pop(0) if len(waiting) > 1 else waiting[0]
         return chosen(request) if callable(chosen) else chosen
 
@@ -200,7 +209,7 @@ class FakeWeb:
     under_way: list[str] = field(default_factory=list)
     most_at_once: int = 0
 
-    async def fetch(self, request: Request) -> Fetched:
+    async def fetch(self, request: Request) -> FetchResult:
         began = asyncio.get_running_loop().time()
         self.under_way.append(request.url)
         self.most_at_once = max(self.most_at_once, len(self.under_way))
@@ -241,21 +250,21 @@ def frontier_of(path: Path) -> Frontier:
 
 
 def _load(connection: tables.Connection, *memory: Any) -> Frontier:
-    return Frontier.load(connection, tables.terms(connection) or Terms(), *memory)
+    return Frontier.load(connection, tables.terms(connection) or StoreTerms(), *memory)
 
 
 @contextmanager
-def keeping(path: Path, terms: Terms | None = None) -> Iterator[Keeper]:
+def keeping(path: Path, terms: StoreTerms | None = None) -> Iterator[Recorder]:
     """A keeper of a store as `app` makes it."""
     with ExitStack() as leaving:
         store = Store.open(path)
         leaving.callback(store.close)
         # The disk is not what is tested here.
         store.connection.execute("PRAGMA synchronous = OFF")
-        store.agree(terms or Terms())
+        store.agree(terms or StoreTerms())
         connection = glance(path)
         leaving.callback(connection.close)
-        keeper = Keeper(store, connection, partial(_load, store.connection))
+        keeper = Recorder(store, connection, partial(_load, store.connection))
         leaving.callback(keeper.close)
         yield keeper
 
@@ -275,7 +284,7 @@ class Run:
     reason: Reason
     events: list[Event]
     path: Path
-    keeper: Keeper
+    keeper: Recorder
 
     @property
     def asked(self) -> list[str]:
@@ -313,7 +322,7 @@ class Scene:
     """What a test may look at while the crawl runs."""
 
     crawler: Crawler
-    keeper: Keeper
+    keeper: Recorder
     web: FakeWeb
     clock: FakeClock
 
@@ -334,7 +343,7 @@ async def crawling(
     """A crawl as `app` makes it, in the jumping loop; `during` goes on beside it."""
     chosen = Settings.of(**{"delay": 0, "address_delay": 0, **settings})
     order, storing = chosen.order, chosen.storing
-    terms = Terms(
+    terms = StoreTerms(
         window=order.window,
         width=order.width,
         links=storing.links,
@@ -351,8 +360,8 @@ async def crawling(
                 hear(scene, event)
 
         # In a loop whose time jumps another process would always be too late.
-        charge = Charge.of(chosen)
-        reader = Reader(charge.wishes, charge.max_reading_s, small=sys.maxsize)
+        charge = WorkerConfig.of(chosen)
+        reader = PageParser(charge.wishes, charge.max_reading_s, small=sys.maxsize)
         crawler = Crawler(chosen, keeper, Visitor(web, reader), gate, clock, tell)
         scene = Scene(crawler, keeper, web, clock)
         beside = during and asyncio.ensure_future(during(scene))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minicrawl.config import Traps
-from minicrawl.crawl.allowances import A_HOST, MOST_A_PAGE, Allowances
+from minicrawl.crawl.allowances import A_HOST, MOST_A_PAGE, Quotas
 from minicrawl.crawl.purses import PAGES_A_UNIT
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.steps import Plan
@@ -23,17 +23,17 @@ PAGES = array("I", [GOOD, FARM_1, FARM_2, BLOG] * 3)
 """The host of each page: page 1 is one of the farm, and so are 2, 5, 6, 9 and 10."""
 
 
-def allowances(host_pages: int | None = 3, site_pages: int | None = 99) -> Allowances:
+def allowances(host_pages: int | None = 3, site_pages: int | None = 99) -> Quotas:
     limits = Traps(host_pages=host_pages, site_pages=site_pages)
-    return Allowances(limits, ORIGINS, PAGES)
+    return Quotas(limits, ORIGINS, PAGES)
 
 
-def spend(books: Allowances, host: int, pages: int) -> None:
+def spend(books: Quotas, host: int, pages: int) -> None:
     for _ in range(pages):
         books.spend(host)
 
 
-def give(books: Allowances, host: int, links: Sequence[int], units: float) -> None:
+def give(books: Quotas, host: int, links: Sequence[int], units: float) -> None:
     """A page of the host gives so much to each of these pages."""
     share = int(units * UNIT)
     books.earn(host, [Plan(0, share * len(links), links, share, (), 0)])
@@ -256,7 +256,7 @@ def test_pages_wait_again_as_far_as_there_is_room_at_their_address() -> None:
 
 def test_a_seed_at_an_address_vouches_for_that_one_and_not_for_its_network() -> None:
     origins = ["http://198.41.0.4", "http://198.41.0.5"]
-    books = Allowances(Traps(host_pages=None, site_pages=12), origins, array("I", [0, 1]))
+    books = Quotas(Traps(host_pages=None, site_pages=12), origins, array("I", [0, 1]))
     books.vouch([0])
     spend(books, 0, 1000)
     assert books.refusal(0) is None
@@ -272,7 +272,7 @@ def test_what_an_address_gives_is_from_strangers_and_no_list_is_needed_to_tell(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     origins = ["http://198.41.0.4", "http://a.good.example", "http://b.good.example"]
-    books = Allowances(
+    books = Quotas(
         Traps(host_pages=None, site_pages=2 * (A_HOST + 1) + 1), origins, array("I", [0, 1, 2])
     )
     with monkeypatch.context() as patch:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pytest
 
 from minicrawl.crawl import barren as module
-from minicrawl.crawl.barren import Barren, Verdict
-from minicrawl.model import Reading
+from minicrawl.crawl.barren import Novelty, NoveltyTracker
+from minicrawl.model import ParsedPage
 from minicrawl.web.traps import title_bit
 
 HOST, OTHER = 1, 2
@@ -17,7 +17,7 @@ class Site:
     """Pages are numbers; what they say is a hash, and their gist a hundredth of it."""
 
     def __init__(self, limit: int | None = LIMIT) -> None:
-        self.barren = Barren(limit)
+        self.barren = NoveltyTracker(limit)
         self.pages = 0
 
     def read(
@@ -29,12 +29,12 @@ class Site:
         title: str = "A page",
         first: int | None = None,
         host: int = HOST,
-    ) -> Verdict:
+    ) -> Novelty:
         self.pages += 1
         number = self.pages if page is None else page
         is_suspicious = self.barren.suspicious(host) & title_bit(title)
         text, gist = (says, says // 100) if is_suspicious else (0, 0)
-        reading = Reading(title=title, text=text, gist=gist)
+        reading = ParsedPage(title=title, text=text, gist=gist)
         return self.barren.read(number, host, f"http://a.example{target}", reading, first)
 
     def refuses(self, target: str, page: int = 0) -> bool:
@@ -68,7 +68,7 @@ def test_a_title_is_suspicious_when_it_comes_again_but_for_its_numbers() -> None
 
 
 def test_what_a_page_says_counts_though_it_is_the_only_one_with_its_title(site: Site) -> None:
-    assert site.read("/x", 101, title="Another") == Verdict(None, True, False)
+    assert site.read("/x", 101, title="Another") == Novelty(None, True, False)
 
 
 def test_pages_without_a_title_are_not_alike_for_that() -> None:
@@ -80,9 +80,9 @@ def test_pages_without_a_title_are_not_alike_for_that() -> None:
 
 def test_pages_that_cannot_be_compared_yet_are_neither_new_nor_counted() -> None:
     site = Site()
-    assert site.read("/1", 501) == Verdict(None, True, False)
-    assert site.read("/2", 501) == Verdict(None, False, True)
-    assert site.read("/3", 501) == Verdict(None, False, True)
+    assert site.read("/1", 501) == Novelty(None, True, False)
+    assert site.read("/2", 501) == Novelty(None, False, True)
+    assert site.read("/3", 501) == Novelty(None, False, True)
     copy = site.read("/4", 501)
     assert copy.copy_of == 3
     assert not copy.is_new
@@ -179,7 +179,7 @@ def test_redirects_that_lead_on_and_on_count_as_copies(site: Site) -> None:
 
 def test_without_a_limit_nothing_is_counted_and_no_title_suspicious() -> None:
     site = Site(limit=None).watched()
-    assert site.read("/x", first=1) == Verdict(1, False, False)
+    assert site.read("/x", first=1) == Novelty(1, False, False)
     for number in range(99):
         site.copies("/s/{}", 1)
         site.barren.led_on(0, HOST, f"http://a.example/door/{number}")

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from minicrawl.crawl.blame import Mark, SharedMark, marked
+from minicrawl.crawl.blame import BlameMark, SharedBlameMark, marked
 
 
 class Pause:
@@ -19,7 +19,7 @@ class Pause:
 
 
 def test_the_mark_is_set_while_there_is_work_and_not_while_it_waits() -> None:
-    mark, seen = Mark(), list[int]()
+    mark, seen = BlameMark(), list[int]()
 
     async def work() -> str:
         seen.append(mark.question)
@@ -40,7 +40,7 @@ def test_what_is_thrown_into_the_work_comes_out_of_it() -> None:
     async def work() -> None:
         await Pause()
 
-    mark = Mark()
+    mark = BlameMark()
     for thrown in (ZeroDivisionError, asyncio.CancelledError):
         steps = marked(mark, 7, work)
         steps.send(None)
@@ -57,7 +57,7 @@ def test_marked_work_is_a_task_like_any_other() -> None:
         return 3
 
     async def both() -> list[int]:
-        mark = Mark()
+        mark = BlameMark()
         return list(await asyncio.gather(marked(mark, 1, work), marked(mark, 2, work)))
 
     assert asyncio.run(both()) == [3, 3]
@@ -72,7 +72,7 @@ os._exit(1)
 
 
 def test_a_process_that_ends_leaves_its_mark() -> None:
-    with closing(SharedMark()) as mark:
+    with closing(SharedBlameMark()) as mark:
         number = mark.descriptor
         command = [sys.executable, "-c", _ENDS, str(number)]
         assert subprocess.run(command, pass_fds=(number,), check=False).returncode == 1

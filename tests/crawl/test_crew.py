@@ -14,21 +14,21 @@ import pytest
 
 from minicrawl.config import Settings
 from minicrawl.crawl import crew
-from minicrawl.crawl.crew import PATIENCE_S, Post, WorkerLost, WorkerProcess
-from minicrawl.crawl.visiting import Charge
-from minicrawl.crawl.worker import Wish
+from minicrawl.crawl.crew import PATIENCE_S, WorkerLost, WorkerProcess, WorkerSlot
+from minicrawl.crawl.visiting import WorkerConfig
+from minicrawl.crawl.worker import WorkerCommand
 from minicrawl.model import Request
 from tests.crawl.children import children, nothing_left_behind
 from tests.fetch.wire import Answer, Then, answer, wire
 
-CHARGE = Charge.of(Settings.of(allow_private=True))
+CHARGE = WorkerConfig.of(Settings.of(allow_private=True))
 SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
 PLACE = "http://127.0.0.1/"
 
 
-def manned(work: Callable[[Post], Awaitable[None]], patience_s: float = PATIENCE_S) -> None:
+def manned(work: Callable[[WorkerSlot], Awaitable[None]], patience_s: float = PATIENCE_S) -> None:
     async def done() -> None:
-        post = Post(CHARGE, patience_s)
+        post = WorkerSlot(CHARGE, patience_s)
         try:
             async with asyncio.timeout(30):
                 await work(post)
@@ -39,40 +39,40 @@ def manned(work: Callable[[Post], Awaitable[None]], patience_s: float = PATIENCE
         asyncio.run(done())
 
 
-async def pid_of(post: Post) -> int:
+async def pid_of(post: WorkerSlot) -> int:
     """Of the process, once it is there."""
-    await post.holder.ask(Wish.LIVE, None)
+    await post.holder.ask(WorkerCommand.LIVE, None)
     (pid,) = children()
     return pid
 
 
 def test_a_worker_starts_when_it_is_wanted_and_stays() -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WorkerSlot) -> None:
         assert children() == []
         assert not post.holder.is_there
-        assert await post.holder.ask(Wish.LOCATE, PLACE) == "127.0.0.1"
+        assert await post.holder.ask(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
         assert post.holder.is_there
         pid = await pid_of(post)
-        await asyncio.gather(*(post.holder.ask(Wish.LOCATE, PLACE) for _ in range(100)))
+        await asyncio.gather(*(post.holder.ask(WorkerCommand.LOCATE, PLACE) for _ in range(100)))
         assert await pid_of(post) == pid
 
     manned(work)
 
 
 def test_a_worker_that_is_killed_loses_what_it_was_asked_for_and_another_takes_its_post() -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WorkerSlot) -> None:
         async with wire(SILENCE) as server:
             pid, holder = await pid_of(post), post.holder
-            asking = asyncio.create_task(holder.ask(Wish.VISIT, Request(url=server.url())))
+            asking = asyncio.create_task(holder.ask(WorkerCommand.VISIT, Request(url=server.url())))
             while not server.asked:
                 await asyncio.sleep(0)
             os.kill(pid, signal.SIGKILL)
             with pytest.raises(WorkerLost):
                 await asking
             with pytest.raises(WorkerLost):
-                await holder.ask(Wish.LIVE, None)
+                await holder.ask(WorkerCommand.LIVE, None)
             assert post.holder is not holder
-            assert await post.holder.ask(Wish.LOCATE, PLACE) == "127.0.0.1"
+            assert await post.holder.ask(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
 
     manned(work)
 
@@ -92,16 +92,20 @@ def test_of_all_that_a_worker_was_asked_what_it_was_busy_with_is_to_blame() -> N
     """It reads pages that take a while, and another host is silent."""
     body = b"<title>A</title>" + b"<a href=/x>" * 20_000
 
-    async def work(post: Post) -> None:
+    async def work(post: WorkerSlot) -> None:
         async with wire(SILENCE) as silent, wire(answer(body)) as server:
             pid, holder = await pid_of(post), post.holder
-            innocent = asyncio.create_task(holder.ask(Wish.VISIT, Request(url=silent.url())))
+            innocent = asyncio.create_task(
+                holder.ask(WorkerCommand.VISIT, Request(url=silent.url()))
+            )
             while not silent.asked:
                 await asyncio.sleep(0)
-            guilty = asyncio.create_task(holder.ask(Wish.VISIT, Request(url=server.url())))
+            guilty = asyncio.create_task(holder.ask(WorkerCommand.VISIT, Request(url=server.url())))
             while not stopped_at_work(pid, holder):
                 if guilty.done():
-                    guilty = asyncio.create_task(holder.ask(Wish.VISIT, Request(url=server.url())))
+                    guilty = asyncio.create_task(
+                        holder.ask(WorkerCommand.VISIT, Request(url=server.url()))
+                    )
                 await asyncio.sleep(0)
             os.kill(pid, signal.SIGKILL)
             lost = await asyncio.gather(innocent, guilty, return_exceptions=True)
@@ -114,11 +118,11 @@ def test_of_all_that_a_worker_was_asked_what_it_was_busy_with_is_to_blame() -> N
 def test_a_worker_that_is_silent_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "PARTING_S", 0.05)
 
-    async def work(post: Post) -> None:
+    async def work(post: WorkerSlot) -> None:
         os.kill(await pid_of(post), signal.SIGSTOP)
         with pytest.raises(WorkerLost):
-            await post.holder.ask(Wish.LOCATE, PLACE)
-        assert await post.holder.ask(Wish.LOCATE, PLACE) == "127.0.0.1"
+            await post.holder.ask(WorkerCommand.LOCATE, PLACE)
+        assert await post.holder.ask(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
 
     manned(work, patience_s=1.0)
 
@@ -126,11 +130,11 @@ def test_a_worker_that_is_silent_for_too_long_is_ended(monkeypatch: pytest.Monke
 def test_who_never_came_has_no_successor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crew, "_SERVE", "raise SystemExit(1)")
 
-    async def work(post: Post) -> None:
+    async def work(post: WorkerSlot) -> None:
         holder = post.holder
         for _ in range(2):
             with pytest.raises(WorkerLost):
-                await post.holder.ask(Wish.LOCATE, PLACE)
+                await post.holder.ask(WorkerCommand.LOCATE, PLACE)
         assert post.holder is holder
 
     manned(work)
@@ -139,37 +143,39 @@ def test_who_never_came_has_no_successor(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_who_cannot_even_be_started_never_came(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
 
-    async def work(post: Post) -> None:
+    async def work(post: WorkerSlot) -> None:
         with pytest.raises(WorkerLost):
-            await post.holder.ask(Wish.LOCATE, PLACE)
+            await post.holder.ask(WorkerCommand.LOCATE, PLACE)
 
     manned(work)
 
 
 def test_who_waits_no_longer_takes_the_question_back() -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WorkerSlot) -> None:
         async with wire(SILENCE, answer(b"<title>A</title>")) as server:
-            asking = asyncio.create_task(post.holder.ask(Wish.VISIT, Request(url=server.url())))
+            asking = asyncio.create_task(
+                post.holder.ask(WorkerCommand.VISIT, Request(url=server.url()))
+            )
             while not server.asked:
                 await asyncio.sleep(0.001)
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
-            visited = await post.holder.ask(Wish.VISIT, Request(url=server.url()))
+            visited = await post.holder.ask(WorkerCommand.VISIT, Request(url=server.url()))
             assert visited.reading.value.title == "A"
 
     manned(work)
 
 
 def test_a_post_is_closed_at_any_time() -> None:
-    async def never_held(_: Post) -> None:
+    async def never_held(_: WorkerSlot) -> None:
         assert children() == []
 
-    async def just_taken(post: Post) -> None:
+    async def just_taken(post: WorkerSlot) -> None:
         assert not post.holder.is_there
 
-    async def about_to_start(post: Post) -> None:
-        asking = asyncio.ensure_future(post.holder.ask(Wish.LIVE, None))
+    async def about_to_start(post: WorkerSlot) -> None:
+        asking = asyncio.ensure_future(post.holder.ask(WorkerCommand.LIVE, None))
         while not children():
             await asyncio.sleep(0)
         await post.close()
@@ -181,7 +187,7 @@ def test_a_post_is_closed_at_any_time() -> None:
 
 
 def test_a_signal_of_the_terminal_does_not_reach_a_worker() -> None:
-    async def work(post: Post) -> None:
+    async def work(post: WorkerSlot) -> None:
         assert os.getsid(await pid_of(post)) != os.getsid(0)
 
     manned(work)

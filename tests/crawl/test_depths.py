@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.crawl.depths import Depths
+from minicrawl.crawl.depths import DepthTracker
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Kind, Spending, Step
-from minicrawl.store.records import StepRow, Terms
+from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.store.records import StepRow, StoreTerms
 from tests.crawl.fakes import crawl, frontier_of, html, moved, web_of
 
 A = "http://a.example"
@@ -18,16 +18,16 @@ class Known:
 
     def __init__(self, *depths: int) -> None:
         self._spendings: dict[int, Spending] = {}
-        self.frontier = Frontier(Terms(), self._spendings.__getitem__)
+        self.frontier = Frontier(StoreTerms(), self._spendings.__getitem__)
         for page, depth in enumerate(depths):
             self.frontier.meet([f"{A}/{page}"], depth)
-        self._take(Step(Kind.BORN, born=len(depths)), State.UNREAD)
+        self._take(Step(StepKind.BORN, born=len(depths)), State.UNREAD)
 
     def read(self, page: int, *links: int) -> None:
-        self._take(Step(Kind.VISIT, page, spending=Spending(links)), State.FETCHED)
+        self._take(Step(StepKind.VISIT, page, spending=Spending(links)), State.FETCHED)
 
     def stands_for(self, page: int, other: int, state: State) -> None:
-        self._take(Step(Kind.FORWARD, page, spending=Spending((other,))), state)
+        self._take(Step(StepKind.FORWARD, page, spending=Spending((other,))), state)
 
     def _take(self, step: Step, state: State) -> None:
         seq = self.frontier.last_seq + 1
@@ -36,7 +36,7 @@ class Known:
 
 
 def test_a_page_within_the_limit_need_not_wait() -> None:
-    depths = Depths(Known(0, 2, 3).frontier, 2)
+    depths = DepthTracker(Known(0, 2, 3).frontier, 2)
     assert not depths.is_too_deep(SEED)
     assert not depths.is_too_deep(1)
     assert depths.is_too_deep(2)
@@ -44,7 +44,7 @@ def test_a_page_within_the_limit_need_not_wait() -> None:
 
 def test_who_waits_aside_is_released_by_a_shorter_way() -> None:
     known = Known(0, 3)
-    depths = Depths(known.frontier, 2)
+    depths = DepthTracker(known.frontier, 2)
     assert depths.is_too_deep(FAR)
     known.read(SEED, FAR)
     assert depths.shorten(SEED, [FAR]) == [FAR]
@@ -55,7 +55,7 @@ def test_who_waits_aside_is_released_by_a_shorter_way() -> None:
 
 def test_a_way_that_is_not_short_enough_releases_nobody_but_counts() -> None:
     known = Known(0, 9, 1, 2)
-    depths = Depths(known.frontier, 2)
+    depths = DepthTracker(known.frontier, 2)
     assert depths.is_too_deep(FAR)
     known.read(3, FAR)
     assert depths.shorten(3, [FAR]) == []
@@ -66,7 +66,7 @@ def test_a_shorter_way_to_a_page_that_was_read_shortens_the_ways_behind_it() -> 
     known = Known(0, 2, 3, 4)
     known.read(FAR, FARTHER)
     known.read(FARTHER, LAST)
-    depths = Depths(known.frontier, 3)
+    depths = DepthTracker(known.frontier, 3)
     assert depths.is_too_deep(LAST)
     known.read(SEED, FAR)
     assert depths.shorten(SEED, [FAR]) == [LAST]
@@ -76,7 +76,7 @@ def test_a_shorter_way_to_a_page_that_was_read_shortens_the_ways_behind_it() -> 
 @pytest.mark.parametrize("state", [State.MOVED, State.CANONICAL, State.ALIAS])
 def test_a_page_that_is_another_one_is_no_link_away_from_it(state: State) -> None:
     known = Known(1, 5)
-    depths = Depths(known.frontier, 1)
+    depths = DepthTracker(known.frontier, 1)
     assert depths.is_too_deep(FAR)
     known.stands_for(SEED, FAR, state)
     assert depths.shorten(SEED, [FAR]) == [FAR]
@@ -84,7 +84,7 @@ def test_a_page_that_is_another_one_is_no_link_away_from_it(state: State) -> Non
 
 
 def test_whoever_still_waits_when_all_is_read_is_too_deep_for_good() -> None:
-    depths = Depths(Known(0, 9, 9).frontier, 2)
+    depths = DepthTracker(Known(0, 9, 9).frontier, 2)
     for page in (FARTHER, FAR):
         assert depths.is_too_deep(page)
     assert depths.give_up() == [FAR, FARTHER]
@@ -95,7 +95,7 @@ def test_circles_end() -> None:
     known = Known(0, 5, 5)
     known.read(FAR, FARTHER)
     known.read(FARTHER, FAR)
-    depths = Depths(known.frontier, 5)
+    depths = DepthTracker(known.frontier, 5)
     known.read(SEED, FAR)
     depths.shorten(SEED, [FAR])
     assert list(known.frontier.depth) == [0, 1, 2]
@@ -103,7 +103,7 @@ def test_circles_end() -> None:
 
 def test_depths_beyond_all_counting_stay_where_they_are() -> None:
     known = Known(255, 255)
-    depths = Depths(known.frontier, 1)
+    depths = DepthTracker(known.frontier, 1)
     known.read(SEED, FAR)
     assert depths.shorten(SEED, [FAR]) == []
     assert known.frontier.depth[FAR] == 255
@@ -113,7 +113,7 @@ def test_what_earlier_runs_found_out_is_found_out_again() -> None:
     known = Known(0, 9, 9)
     known.read(SEED, FAR)
     known.read(FAR, FARTHER)
-    assert not Depths(known.frontier, 2).is_too_deep(FARTHER)
+    assert not DepthTracker(known.frontier, 2).is_too_deep(FARTHER)
 
 
 def test_a_run_that_goes_on_knows_the_short_ways_too(tmp_path: Path) -> None:

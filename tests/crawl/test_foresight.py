@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from minicrawl.crawl import events
-from minicrawl.crawl.foresight import Foresight
-from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.foresight import UrlLookup
+from minicrawl.crawl.keeper import Recorder
 from minicrawl.frontier import known, lately
-from minicrawl.frontier.lately import Lately
+from minicrawl.frontier.lately import RecentUrls
 from minicrawl.store import tables
 from tests.crawl.fakes import FakeWeb, Scene, crawl, in_time, keeping, web_of
 from tests.crawl.test_keeper import A, B, bear
@@ -59,13 +59,13 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> SlowStore:
 
 
 @pytest.fixture
-def foresight(path: Path) -> Iterator[Foresight]:
-    with closing(Foresight(path)) as foresight:
+def foresight(path: Path) -> Iterator[UrlLookup]:
+    with closing(UrlLookup(path)) as foresight:
         yield foresight
 
 
 def asked_while_busy(
-    foresight: Foresight, slow: SlowStore, *pages: int
+    foresight: UrlLookup, slow: SlowStore, *pages: int
 ) -> Coroutine[Any, Any, list[Any]]:
     """The first question is under way while the others come."""
 
@@ -84,16 +84,16 @@ def asked_while_busy(
 # ---------------------------------------------------------------- the questions
 
 
-def test_pages_have_their_hosts_and_paths(foresight: Foresight) -> None:
+def test_pages_have_their_hosts_and_paths(foresight: UrlLookup) -> None:
     assert in_time(foresight.homes([3, 1])) == {1: (0, "/1"), 3: (0, "/3")}
 
 
-def test_pages_that_the_store_does_not_have_are_left_out(foresight: Foresight) -> None:
+def test_pages_that_the_store_does_not_have_are_left_out(foresight: UrlLookup) -> None:
     assert in_time(foresight.homes([1, 99])) == {1: (0, "/1")}
 
 
 def test_what_is_asked_for_meanwhile_is_asked_together(
-    foresight: Foresight, slow: SlowStore
+    foresight: UrlLookup, slow: SlowStore
 ) -> None:
     first, *others = in_time(asked_while_busy(foresight, slow, 5, 2, 5, 7))
     assert slow.asked == [[0], [2, 5, 7]]
@@ -102,7 +102,7 @@ def test_what_is_asked_for_meanwhile_is_asked_together(
 
 
 def test_who_gives_up_does_not_take_the_answer_from_others(
-    foresight: Foresight, slow: SlowStore
+    foresight: UrlLookup, slow: SlowStore
 ) -> None:
     async def work() -> dict[int, tuple[int, str]]:
         impatient, patient = (asyncio.create_task(foresight.homes([page])) for page in (1, 2))
@@ -117,7 +117,7 @@ def test_who_gives_up_does_not_take_the_answer_from_others(
 
 
 def test_a_store_that_fails_says_so_to_all_and_is_asked_again(
-    foresight: Foresight, slow: SlowStore
+    foresight: UrlLookup, slow: SlowStore
 ) -> None:
     slow.fails = True
     failed = in_time(asked_while_busy(foresight, slow, 1, 2))
@@ -130,7 +130,7 @@ def test_a_store_that_fails_says_so_to_all_and_is_asked_again(
 
 
 def test_what_was_foreseen_is_met_without_a_question(
-    path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[Keeper], None]
+    path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[Recorder], None]
 ) -> None:
     """Even if so much is met meanwhile that nothing of it is at hand any more."""
     with keeping(path) as keeper:
@@ -145,12 +145,12 @@ def test_what_was_foreseen_is_met_without_a_question(
 def test_where_all_is_at_hand_nobody_asks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with keeping(path) as keeper:
         in_time(keeper.foresee(URLS))
-        monkeypatch.setattr(Foresight, "homes", _nobody_asks)
+        monkeypatch.setattr(UrlLookup, "homes", _nobody_asks)
         in_time(keeper.foresee([*URLS, f"{B}/new"]))
 
 
 def test_a_page_that_is_on_its_way_to_the_store_is_met_all_the_same(
-    path: Path, forget: Callable[[Keeper], None]
+    path: Path, forget: Callable[[Recorder], None]
 ) -> None:
     with keeping(path) as keeper:
         bear(keeper, f"{B}/new")
@@ -160,14 +160,14 @@ def test_a_page_that_is_on_its_way_to_the_store_is_met_all_the_same(
 
 
 @pytest.fixture
-def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[Keeper], None]:
+def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[Recorder], None]:
     """No URL is at hand any more."""
 
-    def forget(keeper: Keeper) -> None:
+    def forget(keeper: Recorder) -> None:
         all_known = keeper.frontier._known
         monkeypatch.setattr(all_known, "_young", {})
         monkeypatch.setattr(all_known, "_old", {})
-        monkeypatch.setattr(all_known, "_lately", Lately(all_known._lately._origin_of))
+        monkeypatch.setattr(all_known, "_lately", RecentUrls(all_known._lately._origin_of))
 
     return forget
 

@@ -1,7 +1,7 @@
 import pytest
 
 from minicrawl.config import Scope
-from minicrawl.crawl.gate import Gate
+from minicrawl.crawl.gate import ScopeGate
 from minicrawl.errors import UsageError
 from minicrawl.model import State
 
@@ -9,7 +9,7 @@ SEED = "http://www.a.example/docs/index"
 
 
 def refusal(url: str, depth: int = 0, pages: int = 0, scope: Scope | None = None) -> State | None:
-    return Gate(scope or Scope(), [SEED]).refusal(url, depth, pages)
+    return ScopeGate(scope or Scope(), [SEED]).refusal(url, depth, pages)
 
 
 def test_by_default_any_page_may_be_fetched() -> None:
@@ -57,11 +57,11 @@ def test_a_host_may_have_as_many_pages_as_its_budget() -> None:
 
 def test_a_pattern_that_does_not_compile_is_named() -> None:
     with pytest.raises(UsageError, match=r"deny '\('"):
-        Gate(Scope(deny=("(",)), [])
+        ScopeGate(Scope(deny=("(",)), [])
 
 
 def test_where_a_seed_leads_is_in_scope_as_the_seed_is() -> None:
-    gate = Gate(Scope(scope="host", deny=("private",)), [SEED])
+    gate = ScopeGate(Scope(scope="host", deny=("private",)), [SEED])
     assert gate.refusal("https://a.example/new", 0, 0) is State.SCOPE
     gate.widen("https://a.example/")
     gate.widen("https://a.example/twice")

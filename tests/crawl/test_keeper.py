@@ -6,14 +6,14 @@ from threading import Event
 import pytest
 
 from minicrawl.crawl import keeper as keeping_module
-from minicrawl.crawl.keeper import COMMIT_EVERY_S, Keeper
+from minicrawl.crawl.keeper import COMMIT_EVERY_S, Recorder
 from minicrawl.errors import StoreError
 from minicrawl.model import State
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.report.status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, Terms
+from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, StoreTerms
 from minicrawl.store.writer import Store
 from minicrawl.web.robots import Rules
 from tests.crawl.fakes import frontier_of, in_time, keeping
@@ -27,19 +27,19 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def keeper(path: Path) -> Iterator[Keeper]:
+def keeper(path: Path) -> Iterator[Recorder]:
     with keeping(path) as keeper:
         yield keeper
 
 
-def bear(keeper: Keeper, *urls: str) -> list[int]:
+def bear(keeper: Recorder, *urls: str) -> list[int]:
     meeting = keeper.meet(list(urls), 0)
-    keeper.settle(Step(Kind.BORN, born=len(meeting.urls)))
+    keeper.settle(Step(StepKind.BORN, born=len(meeting.urls)))
     return meeting.pages
 
 
-def visit(keeper: Keeper, page: int, *links: int) -> None:
-    keeper.settle(Step(Kind.VISIT, page, spending=Spending(links)), State.FETCHED)
+def visit(keeper: Recorder, page: int, *links: int) -> None:
+    keeper.settle(Step(StepKind.VISIT, page, spending=Spending(links)), State.FETCHED)
 
 
 def document(page: int, title: str) -> DocumentRow:
@@ -55,12 +55,12 @@ def steps_in(path: Path) -> int:
 
 
 def test_the_original_of_a_page_is_kept_when_the_page_becomes_known(
-    keeper: Keeper, path: Path
+    keeper: Recorder, path: Path
 ) -> None:
     bear(keeper, f"{A}/")
     originals = ((f"{A}/", f"{A}/?gclid=1"), (f"{A}/1", f"{A}/1?gclid=2"))
     keeper.meet([f"{A}/", f"{A}/1", f"{A}/2"], 0, originals)
-    keeper.settle(Step(Kind.BORN, born=2))
+    keeper.settle(Step(StepKind.BORN, born=2))
     in_time(keeper.commit())
     with reading(path) as connection:
         found = [tables.original(connection, page) for page in range(3)]
@@ -68,7 +68,7 @@ def test_the_original_of_a_page_is_kept_when_the_page_becomes_known(
 
 
 def test_a_step_is_applied_at_once_and_written_with_the_next_commit(
-    keeper: Keeper, path: Path
+    keeper: Recorder, path: Path
 ) -> None:
     bear(keeper, f"{A}/", f"{A}/1")
     visit(keeper, 0, 1)
@@ -79,7 +79,9 @@ def test_a_step_is_applied_at_once_and_written_with_the_next_commit(
     assert frontier_of(path).ledger.totals == keeper.frontier.ledger.totals
 
 
-def test_each_commit_tells_what_status_shows_as_of_that_moment(keeper: Keeper, path: Path) -> None:
+def test_each_commit_tells_what_status_shows_as_of_that_moment(
+    keeper: Recorder, path: Path
+) -> None:
     bear(keeper, f"{A}/", f"{A}/1")
     in_time(keeper.commit())
     before = status(path)
@@ -91,7 +93,7 @@ def test_each_commit_tells_what_status_shows_as_of_that_moment(keeper: Keeper, p
     assert after.importance_gathered is None
 
 
-def test_at_the_end_the_importance_gathered_is_added_up(keeper: Keeper, path: Path) -> None:
+def test_at_the_end_the_importance_gathered_is_added_up(keeper: Recorder, path: Path) -> None:
     bear(keeper, f"{A}/", f"{A}/1")
     visit(keeper, 0, 1)
     in_time(keeper.commit(checkpoint=True))
@@ -99,7 +101,7 @@ def test_at_the_end_the_importance_gathered_is_added_up(keeper: Keeper, path: Pa
     assert status(path).importance_gathered == pytest.approx(float(shares[0]))
 
 
-def test_what_is_on_its_way_to_the_store_is_known_as_what_is_there(keeper: Keeper) -> None:
+def test_what_is_on_its_way_to_the_store_is_known_as_what_is_there(keeper: Recorder) -> None:
     bear(keeper, f"{A}/", f"{A}/1")
     visit(keeper, 0, 1)
     keeper.describe(document(0, "before"))
@@ -111,7 +113,7 @@ def test_what_is_on_its_way_to_the_store_is_known_as_what_is_there(keeper: Keepe
         in_time(keeper.commit())
 
 
-def test_of_two_documents_of_a_page_the_newer_one_counts(keeper: Keeper) -> None:
+def test_of_two_documents_of_a_page_the_newer_one_counts(keeper: Recorder) -> None:
     keeper.describe(document(0, "before"))
     keeper.describe(document(0, "after"))
     for _ in range(2):
@@ -121,7 +123,7 @@ def test_of_two_documents_of_a_page_the_newer_one_counts(keeper: Keeper) -> None
 
 
 def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
-    keeper: Keeper, path: Path, monkeypatch: pytest.MonkeyPatch
+    keeper: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = Event()
     commit = Store.commit
@@ -171,7 +173,7 @@ def test_rules_of_a_host_are_found_again(path: Path) -> None:
         assert keeper.robots(2) is None
 
 
-def test_mirrors_are_counted(keeper: Keeper, path: Path) -> None:
+def test_mirrors_are_counted(keeper: Recorder, path: Path) -> None:
     for _ in range(3):
         keeper.mirror(1, 0)
     keeper.record(FetchRow(0, 0.0, "page", 200, 1, 0.1, ""))
@@ -184,7 +186,7 @@ def test_mirrors_are_counted(keeper: Keeper, path: Path) -> None:
 # ---------------------------------------------------------------- what is safe
 
 
-def test_nothing_new_is_nothing_to_write(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_new_is_nothing_to_write(keeper: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> None:
         raise AssertionError
 
@@ -192,7 +194,9 @@ def test_nothing_new_is_nothing_to_write(keeper: Keeper, monkeypatch: pytest.Mon
     in_time(keeper.commit())
 
 
-def test_commits_come_now_and_then_and_at_the_end_a_checkpoint(keeper: Keeper, path: Path) -> None:
+def test_commits_come_now_and_then_and_at_the_end_a_checkpoint(
+    keeper: Recorder, path: Path
+) -> None:
     async def work() -> None:
         keeping_on = asyncio.create_task(keeper.keep())
         await asyncio.sleep(0)
@@ -211,7 +215,7 @@ def test_commits_come_now_and_then_and_at_the_end_a_checkpoint(keeper: Keeper, p
 
 
 def test_a_full_batch_is_committed_at_once(
-    keeper: Keeper, path: Path, monkeypatch: pytest.MonkeyPatch
+    keeper: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeping_module, "STEPS_A_BATCH", 3)
 
@@ -234,7 +238,7 @@ def test_a_full_batch_is_committed_at_once(
     ("urls", "chars"), [(keeping_module.MANY_URLS, 3), (1000, keeping_module.MANY_CHARS // 1000)]
 )
 def test_who_brings_many_urls_or_long_ones_waits_until_they_are_written(
-    keeper: Keeper, urls: int, chars: int
+    keeper: Recorder, urls: int, chars: int
 ) -> None:
     async def bring() -> None:
         bear(keeper, *(f"{A}/{number:0{chars - 1}}" for number in range(urls - 1)))
@@ -253,7 +257,7 @@ def test_who_brings_many_urls_or_long_ones_waits_until_they_are_written(
 
 
 def test_when_many_rows_have_changed_there_is_a_checkpoint(
-    keeper: Keeper, path: Path, monkeypatch: pytest.MonkeyPatch
+    keeper: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keeping_module, "CHANGES_A_CHECKPOINT", 10)
     for number in range(8):
@@ -269,7 +273,7 @@ def test_when_many_rows_have_changed_there_is_a_checkpoint(
 
 
 def test_without_links_a_checkpoint_forgets_where_cash_went(path: Path) -> None:
-    with keeping(path, Terms(links=False)) as keeper:
+    with keeping(path, StoreTerms(links=False)) as keeper:
         bear(keeper, f"{A}/", f"{A}/1")
         visit(keeper, 0, 1)
         visit(keeper, 1, 0)
@@ -281,7 +285,7 @@ def test_without_links_a_checkpoint_forgets_where_cash_went(path: Path) -> None:
 
 
 def test_a_store_that_fails_says_so_and_the_checkpoint_is_not_ahead_of_it(
-    keeper: Keeper, path: Path, monkeypatch: pytest.MonkeyPatch
+    keeper: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise StoreError("the disk is full")
@@ -298,11 +302,11 @@ def test_a_store_that_fails_says_so_and_the_checkpoint_is_not_ahead_of_it(
 # ---------------------------------------------------------------- seeds
 
 
-def test_seeds_are_the_pages_that_were_endowed(keeper: Keeper) -> None:
+def test_seeds_are_the_pages_that_were_endowed(keeper: Recorder) -> None:
     assert keeper.planted() == set()
     bear(keeper, *(f"{A}/{number}" for number in range(5)))
     for pages in ((0, 2), (3,)):
-        keeper.settle(Step(Kind.ENDOWED, spending=Spending(pages), amount=5))
+        keeper.settle(Step(StepKind.ENDOWED, spending=Spending(pages), amount=5))
     assert keeper.planted() == {0, 2, 3}
     in_time(keeper.commit())
     assert keeper.planted() == {0, 2, 3}

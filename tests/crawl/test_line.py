@@ -8,7 +8,7 @@ from threading import Thread
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.crawl.line import Line, first_message
+from minicrawl.crawl.line import PickleChannel, first_message
 from tests.loops import hear
 
 VALUES = st.none() | st.integers() | st.text() | st.binary()
@@ -28,7 +28,7 @@ def test_all_is_heard_in_its_order_however_the_bytes_are_cut(
     heard: list[object] = []
 
     async def listen() -> None:
-        line = Line(heard.append)
+        line = PickleChannel(heard.append)
         for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), None], strict=True):
             hear(line, travelling[begin:end])
 
@@ -39,7 +39,7 @@ def test_all_is_heard_in_its_order_however_the_bytes_are_cut(
 def test_what_one_end_says_the_other_hears_be_it_said_before_they_are_connected() -> None:
     async def talk() -> None:
         heard: asyncio.Queue[object] = asyncio.Queue()
-        one, other = Line(lambda _: None), Line(heard.put_nowait)
+        one, other = PickleChannel(lambda _: None), PickleChannel(heard.put_nowait)
         one.say("early")
         one.say("as well")
         await asyncio.sleep(0)
@@ -60,7 +60,7 @@ def test_what_one_end_says_the_other_hears_be_it_said_before_they_are_connected(
 
 def test_a_line_that_was_never_connected_may_be_closed() -> None:
     async def close() -> None:
-        line = Line(lambda _: None)
+        line = PickleChannel(lambda _: None)
         line.close()
         assert not line.ended.is_set()
 

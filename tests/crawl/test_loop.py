@@ -14,22 +14,22 @@ from minicrawl.config import Focus
 from minicrawl.config.table import STRATEGIES, WINDOWS
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
 from minicrawl.crawl.loop import CLOSED_AT_ONCE, GRACE_S
-from minicrawl.crawl.reading import Reader
+from minicrawl.crawl.reading import PageParser
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
     Failed,
     FailureKind,
-    Fetched,
-    Page,
-    Reading,
+    FetchResult,
+    ParsedPage,
     Refusal,
     Refused,
     Request,
+    Response,
     State,
     Unchanged,
     Want,
 )
-from minicrawl.opic.journal import Kind
+from minicrawl.opic.journal import StepKind
 from minicrawl.ports import Timed
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
@@ -143,17 +143,17 @@ def reach(links: dict[str, list[str]]) -> set[str]:
 def test_a_page_that_is_too_much_for_the_reader_fails_alone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later = Reader.later
+    later = PageParser.later
 
-    async def fail() -> Timed[Reading | Failed]:
+    async def fail() -> Timed[ParsedPage | Failed]:
         return Timed(Failed(kind=FailureKind.TOO_LARGE))
 
     def fail_once(
-        self: Reader, page: Page, url: str, want: Want, *, suspicious: int
-    ) -> Callable[[], Awaitable[Timed[Reading | Sitemap | Failed]]]:
+        self: PageParser, page: Response, url: str, want: Want, *, suspicious: int
+    ) -> Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]:
         return fail if url.endswith("/0") else later(self, page, url, want, suspicious=suspicious)
 
-    monkeypatch.setattr(Reader, "later", fail_once)
+    monkeypatch.setattr(PageParser, "later", fail_once)
     run = crawl(star(A, 2), path, f"{A}/")
     names = {url.removeprefix(A): state.name for url, state in run.states.items()}
     assert names == {"/": "FETCHED", "/0": "TOO_LARGE", "/1": "FETCHED"}
@@ -287,7 +287,7 @@ def test_slow_hosts_that_hold_too_many_places_give_way_and_lose_no_page(path: Pa
     slow = [f"http://h{n}.example/" for n in range(4)]
     most = [0]
 
-    async def dawdle(request: Request) -> Fetched:
+    async def dawdle(request: Request) -> FetchResult:
         most[0] = max(most[0], sum(url in slow for url in web.under_way))
         await asyncio.sleep(20)
         return html(title=request.url)
@@ -585,7 +585,7 @@ def test_what_is_out_of_scope_is_ranked_but_no_request_is_made_for_it(path: Path
 
 
 def test_a_redirect_that_never_ends_ends(path: Path) -> None:
-    def on_and_on(request: Request) -> Fetched:
+    def on_and_on(request: Request) -> FetchResult:
         return moved(f"/{int(request.url.rpartition('/')[2]) + 1}")
 
     web = FakeWeb({f"{A}/robots.txt": failed(FailureKind.NOT_FOUND)}, elsewhere=on_and_on)
@@ -624,7 +624,7 @@ def test_marks_are_kept_for_the_whole_life_of_a_store(path: Path) -> None:
         crawl(web, path, f"{A}/")
 
 
-def insisting(request: Request) -> Fetched:
+def insisting(request: Request) -> FetchResult:
     """Leads whoever comes without a session to one of his own."""
     page = html("/2;jsessionid=8", "/1;jsessionid=9", title="A")
     return page if request.spelled else moved(f"{request.url};jsessionid=7")
@@ -741,7 +741,9 @@ def test_a_long_sitemap_does_not_hold_up_the_others(
     assert len(web.asked) == 6
     with reading(path) as connection:
         born = [
-            row.step.born for row in tables.steps_after(connection, 0) if row.step.kind is Kind.BORN
+            row.step.born
+            for row in tables.steps_after(connection, 0)
+            if row.step.kind is StepKind.BORN
         ]
     assert born == [1, 2, 2, 1]
 
@@ -787,7 +789,7 @@ def test_without_sitemaps_none_is_asked_for(path: Path) -> None:
 def versions() -> dict[str, Answer]:
     """One page that never changes and says so, one that changes, one without validators."""
 
-    def same(request: Request) -> Fetched:
+    def same(request: Request) -> FetchResult:
         return Unchanged() if request.etag == '"1"' else html("/new", title="same", etag='"1"')
 
     count = iter(range(1000))
@@ -936,9 +938,9 @@ def test_no_more_is_replayed_than_each_fetch_allows(replay: int, path: Path) -> 
         steps = list(tables.steps_after(connection, 0))
     replayed = fetched = 0
     for row in steps:
-        if row.step.kind is Kind.REPLAY:
+        if row.step.kind is StepKind.REPLAY:
             replayed += len(row.step.spending.links)
-        elif row.step.kind is Kind.VISIT:
+        elif row.step.kind is StepKind.VISIT:
             fetched += 1
         assert replayed <= replay * fetched
     assert (replayed > 0) == (replay > 0)
@@ -1005,7 +1007,7 @@ def test_stop_makes_room_for_nobody(path: Path) -> None:
 
 
 def test_what_does_not_end_in_time_is_fetched_again_by_the_next_run(path: Path) -> None:
-    async def never(_: Request) -> Fetched:
+    async def never(_: Request) -> FetchResult:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -1104,7 +1106,7 @@ def test_a_store_that_fails_in_the_end_is_no_crawl_that_ended_well(
 
 
 def test_a_mistake_of_ours_ends_the_crawl_and_what_was_committed_is_whole(path: Path) -> None:
-    def mistake(_: Request) -> Fetched:
+    def mistake(_: Request) -> FetchResult:
         raise ZeroDivisionError("a mistake")
 
     web = FakeWeb(star(A, 30) | {f"{A}/20": mistake})

@@ -9,12 +9,21 @@ import pytest
 
 from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.events import Noted, Reason
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.guests import Guests
-from minicrawl.crawl.manners import MOST_REDIRECTS, Manners
-from minicrawl.crawl.politeness import Hosts
-from minicrawl.crawl.visiting import Charge, Visitor
-from minicrawl.model import Failed, FailureKind, Page, Refusal, Refused, Request, State, Unchanged
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.guests import SideRequests
+from minicrawl.crawl.manners import MOST_REDIRECTS, HostOnboarding
+from minicrawl.crawl.politeness import HostTable
+from minicrawl.crawl.visiting import Visitor, WorkerConfig
+from minicrawl.model import (
+    Failed,
+    FailureKind,
+    Refusal,
+    Refused,
+    Request,
+    Response,
+    State,
+    Unchanged,
+)
 from minicrawl.ports import Timed
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -412,7 +421,7 @@ def test_sitemaps_that_a_run_left_unread_are_read_by_the_next(path: Path) -> Non
 def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
     count = iter(range(10_000))
 
-    def more(_: Request) -> Page:
+    def more(_: Request) -> Response:
         index = "".join(f"<sitemap><loc>/{next(count)}.xml</loc></sitemap>" for _ in range(3))
         return text(f"<sitemapindex>{index}</sitemapindex>")
 
@@ -457,7 +466,7 @@ def test_long_rules_of_many_hosts_are_obeyed_but_not_all_of_them_are_in_memory(
 def learning(
     path: Path,
     answer: Answer,
-    task: Callable[[Manners, Hosts, FakeClock, FakeWeb], Awaitable[None]],
+    task: Callable[[HostOnboarding, HostTable, FakeClock, FakeWeb], Awaitable[None]],
 ) -> None:
     """The manners of one host, without a crawl."""
 
@@ -465,15 +474,15 @@ def learning(
         with keeping(path) as keeper:
             keeper.meet([f"{A}/"], 0)
             settings, clock, web = Settings.of(), FakeClock(), FakeWeb({ROBOTS: answer})
-            hosts = Hosts(settings.politeness, lambda _: None)
-            visitor = Visitor(web, Charge.of(settings).reader())
-            gate, guests = Gate(settings.scope, ()), Guests(hosts, clock)
-            await task(Manners(settings, keeper, visitor, gate, guests), hosts, clock, web)
+            hosts = HostTable(settings.politeness, lambda _: None)
+            visitor = Visitor(web, WorkerConfig.of(settings).reader())
+            gate, guests = ScopeGate(settings.scope, ()), SideRequests(hosts, clock)
+            await task(HostOnboarding(settings, keeper, visitor, gate, guests), hosts, clock, web)
 
     in_time(work())
 
 
-async def learn(manners: Manners) -> None:
+async def learn(manners: HostOnboarding) -> None:
     async def no_sitemap(*_: object) -> float:
         raise AssertionError
 
@@ -483,7 +492,9 @@ async def learn(manners: Manners) -> None:
 
 
 def test_an_answer_holds_for_a_day_and_silence_for_an_hour(path: Path) -> None:
-    async def task(manners: Manners, hosts: Hosts, clock: FakeClock, web: FakeWeb) -> None:
+    async def task(
+        manners: HostOnboarding, hosts: HostTable, clock: FakeClock, web: FakeWeb
+    ) -> None:
         assert not manners.are_known(0)
         await learn(manners)
         assert manners.are_known(0)
@@ -504,7 +515,9 @@ def test_an_answer_holds_for_a_day_and_silence_for_an_hour(path: Path) -> None:
 
 
 def test_rules_that_were_had_hold_on_while_the_host_cannot_say(path: Path) -> None:
-    async def task(manners: Manners, hosts: Hosts, clock: FakeClock, web: FakeWeb) -> None:
+    async def task(
+        manners: HostOnboarding, hosts: HostTable, clock: FakeClock, web: FakeWeb
+    ) -> None:
         await learn(manners)
         known = hosts[0].rules
         clock.turned_s = 90_000
@@ -517,7 +530,9 @@ def test_rules_that_were_had_hold_on_while_the_host_cannot_say(path: Path) -> No
 
 
 def test_a_host_that_is_down_is_tried_again_after_an_hour(path: Path) -> None:
-    async def task(manners: Manners, hosts: Hosts, clock: FakeClock, __: FakeWeb) -> None:
+    async def task(
+        manners: HostOnboarding, hosts: HostTable, clock: FakeClock, __: FakeWeb
+    ) -> None:
         for _ in range(3):
             assert hosts.trouble(0, clock.now()) is None
             await learn(manners)
@@ -536,7 +551,7 @@ def test_a_host_that_is_let_be_says_after_how_many_strikes(path: Path) -> None:
 
 
 def test_an_answer_that_nobody_can_give_is_a_mistake_of_ours(path: Path) -> None:
-    async def task(manners: Manners, *_: object) -> None:
+    async def task(manners: HostOnboarding, *_: object) -> None:
         with pytest.raises(TypeError, match=r"robots\.txt is unchanged"):
             await learn(manners)
 

@@ -1,7 +1,7 @@
 """Who may hold a request: hosts that answer, and those that do not."""
 
 from minicrawl.config import Politeness
-from minicrawl.crawl.places import SLOW_S, Places
+from minicrawl.crawl.places import SLOW_S, RequestSlots
 
 HOST, OTHER = 1, 2
 
@@ -12,7 +12,7 @@ class Room:
     def __init__(self, concurrency: int, share: float = 0.5, idle: int = 0) -> None:
         self.resumed: list[int] = []
         politeness = Politeness(concurrency=concurrency, silent_share=share)
-        self.places = Places(politeness, self.resumed.append, lambda: idle)
+        self.places = RequestSlots(politeness, self.resumed.append, lambda: idle)
 
 
 def test_silent_hosts_hold_their_share_and_one_place_at_least() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.config import Politeness, Settings
-from minicrawl.crawl.politeness import Hosts, address_delay, hosts_of
-from minicrawl.model import Failed, FailureKind, Page, State, Unchanged
+from minicrawl.crawl.politeness import HostTable, address_delay, hosts_of
+from minicrawl.model import Failed, FailureKind, Response, State, Unchanged
 from minicrawl.web.robots import Rules
 
 HOST, OTHER, THIRD = 0, 1, 2
@@ -20,7 +20,7 @@ class Polite:
 
     def __init__(self, **settings: Any) -> None:
         self.resumed: list[int] = []
-        self.hosts = Hosts(Politeness(**settings), self.resumed.append)
+        self.hosts = HostTable(Politeness(**settings), self.resumed.append)
 
     def told(self, now: float) -> list[int]:
         """Who is told by now, and was not before."""
@@ -54,7 +54,7 @@ def test_the_delay_lies_between_the_end_of_a_request_and_the_start_of_the_next()
 
 def test_origins_of_one_name_are_one_host() -> None:
     polite = Polite(delay_s=1)
-    polite.hosts = Hosts(Politeness(delay_s=1), polite.resumed.append, "aab".__getitem__)
+    polite.hosts = HostTable(Politeness(delay_s=1), polite.resumed.append, "aab".__getitem__)
     polite.hosts.begin(HOST, 0)
     assert not polite.hosts.may_be_asked(OTHER, 5)
     assert polite.hosts.may_be_asked(THIRD, 5)
@@ -67,7 +67,7 @@ def test_origins_of_one_name_are_one_host() -> None:
 
 def test_trouble_with_one_origin_is_none_of_another_of_the_same_name() -> None:
     polite = Polite(delay_s=1)
-    polite.hosts = Hosts(Politeness(delay_s=1), polite.resumed.append, "aab".__getitem__)
+    polite.hosts = HostTable(Politeness(delay_s=1), polite.resumed.append, "aab".__getitem__)
     polite.hosts.strike(HOST, 0, FailureKind.CONNECT, 100)
     assert not polite.hosts.may_be_asked(HOST, 50)
     assert polite.hosts.may_be_asked(OTHER, 0)
@@ -107,7 +107,7 @@ def test_the_larger_of_both_delays_counts_but_a_crawl_delay_is_capped(
 
 
 def test_our_own_delay_may_be_longer_than_the_cap() -> None:
-    hosts = Hosts(Politeness(delay_s=100, max_delay_s=10), lambda _: None)
+    hosts = HostTable(Politeness(delay_s=100, max_delay_s=10), lambda _: None)
     hosts[HOST].rules = Rules(crawl_delay_s=50)
     assert hosts.delay_s(HOST) == 100
 
@@ -481,7 +481,7 @@ def test_ports_of_a_name_are_one_host() -> None:
 
 def test_who_did_not_answer_in_time_does_not_answer() -> None:
     hosts = Polite().hosts
-    page = Page(status=200, headers={}, body=b"")
+    page = Response(status=200, headers={}, body=b"")
     assert not hosts.answers(HOST)
     for heard, answers in (
         (Failed(kind=FailureKind.RESET), False),

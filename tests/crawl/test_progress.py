@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 
 from minicrawl.crawl.events import Event
-from minicrawl.crawl.progress import Gauge, Progress
+from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.seeding import plant
-from minicrawl.model import FailureKind, Page
+from minicrawl.model import FailureKind, Response
 from minicrawl.web.urls import Name
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, in_time, keeping, web_of
 
@@ -23,7 +23,7 @@ def test_the_gauge_says_how_far_a_crawl_has_come(tmp_path: Path) -> None:
     read: list[Progress] = []
 
     def hear(scene: Scene, _: Event) -> None:
-        read.append(Gauge(scene.keeper, scene.clock).read())
+        read.append(ProgressMeter(scene.keeper, scene.clock).read())
 
     crawl(web, tmp_path / "crawl.db", f"{A}/", hear=hear)
     first, last = read[0], read[-1]
@@ -31,7 +31,7 @@ def test_the_gauge_says_how_far_a_crawl_has_come(tmp_path: Path) -> None:
     assert first.importance_gathered == 0
     assert (last.known, last.unread, last.fetched, last.failed, last.hosts) == (5, 0, 2, 2, 2)
     assert last.requests == len(web.visits) == 6
-    answers = [page for page in web.answers.values() if isinstance(page, Page)]
+    answers = [page for page in web.answers.values() if isinstance(page, Response)]
     assert last.wire_bytes == sum(page.wire_bytes for page in answers)
     assert 4 <= last.running_s <= 5
     assert last.turns_of_cash > 0
@@ -65,7 +65,7 @@ def test_adding_up_all_pages_is_done_seldom(
                 return add_up(start, stop)
 
             monkeypatch.setattr(keeper.frontier, "importance_of", count)
-            gauge = Gauge(keeper, clock)
+            gauge = ProgressMeter(keeper, clock)
             assert gauge.read().importance_gathered == 0
             assert sums == []
             await plant(keeper, [Name(f"{A}/")], 0)

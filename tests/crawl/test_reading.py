@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from minicrawl.crawl.reading import SMALL, OtherProcess, Reader, ReaderLost, aside, serve
-from minicrawl.model import Failed, FailureKind, Page, Reading, Want
+from minicrawl.crawl.reading import SMALL, PageParser, ParserLost, ParserProcess, aside, serve
+from minicrawl.model import Failed, FailureKind, ParsedPage, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web import robots
-from minicrawl.web.reader import Wishes
+from minicrawl.web.reader import ParseOptions
 from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import html, text
 
 NOTHING = BytesIO()
 LONGEST_S = 30.0
 URL = "http://a.example/"
-WISHES = Wishes(with_words=True, max_links=2)
+WISHES = ParseOptions(with_words=True, max_links=2)
 FORBIDDING = "User-agent: *\nDisallow: /"
 LINKS = ("http://a.example/1", "http://a.example/2")
 
@@ -40,9 +40,9 @@ def _sleep(_: bytes) -> None:
     time.sleep(60)
 
 
-def reading(work: Callable[[Reader], Awaitable[None]], small: int) -> None:
+def reading(work: Callable[[PageParser], Awaitable[None]], small: int) -> None:
     async def done() -> None:
-        reader = Reader(WISHES, LONGEST_S, small)
+        reader = PageParser(WISHES, LONGEST_S, small)
         try:
             await work(reader)
         finally:
@@ -52,9 +52,9 @@ def reading(work: Callable[[Reader], Awaitable[None]], small: int) -> None:
 
 
 def test_a_small_page_is_read_on_the_spot() -> None:
-    async def work(reader: Reader) -> None:
+    async def work(reader: PageParser) -> None:
         found, _ = await reader.later(html("/1", "/2", title="A", x_robots_tag="noindex"), URL)()
-        assert isinstance(found, Reading)
+        assert isinstance(found, ParsedPage)
         assert (found.title, found.noindex) == ("A", True)
         assert found.links == LINKS
         assert reader._other._process is None
@@ -63,8 +63,8 @@ def test_a_small_page_is_read_on_the_spot() -> None:
 
 
 def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
-    async def work(reader: Reader) -> None:
-        page, here = html("/1", "/2", "/3", title="A"), Reader(WISHES, LONGEST_S)
+    async def work(reader: PageParser) -> None:
+        page, here = html("/1", "/2", "/3", title="A"), PageParser(WISHES, LONGEST_S)
         there, cost_s = await reader.later(page, URL)()
         assert cost_s > 0
         assert there == (await here.later(page, URL)()).value
@@ -83,11 +83,11 @@ def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
 
 
 def test_a_body_that_is_too_much_is_a_failure_of_its_page_alone() -> None:
-    class Lost(OtherProcess):
+    class Lost(ParserProcess):
         async def run(self, *_: object) -> Any:
-            raise ReaderLost("why")
+            raise ParserLost("why")
 
-    async def work(reader: Reader) -> None:
+    async def work(reader: PageParser) -> None:
         reader._other = Lost(LONGEST_S)
         failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
         assert (await reader.later(html("/1"), URL)()).value == failed
@@ -105,7 +105,7 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
 
     monkeypatch.setattr("minicrawl.crawl.reading.read", mistaken)
 
-    async def work(reader: Reader) -> None:
+    async def work(reader: PageParser) -> None:
         failed, _ = await reader.later(html("/1"), URL)()
         assert isinstance(failed, Failed)
         assert failed.detail == "the reader made a mistake: ValueError('never thought of')"
@@ -114,8 +114,8 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
 
 
 def test_a_sitemap_that_is_packed_is_larger_than_it_looks() -> None:
-    async def work(reader: Reader) -> None:
-        packed = Page(status=200, headers={}, body=gzip.compress(f"{URL}1".encode()))
+    async def work(reader: PageParser) -> None:
+        packed = Response(status=200, headers={}, body=gzip.compress(f"{URL}1".encode()))
         assert reader.is_large(packed, Want.SITEMAP)
         assert not reader.is_large(packed, Want.PAGE)
         listed, _ = await reader.later(packed, URL, Want.SITEMAP)()
@@ -136,19 +136,19 @@ A_BLINK_S = 0.25
 @pytest.mark.parametrize(
     "read",
     [
-        lambda reader: reader.later(Page(status=200, headers={}, body=PAGE_OF_5_MB), URL)(),
+        lambda reader: reader.later(Response(status=200, headers={}, body=PAGE_OF_5_MB), URL)(),
         lambda reader: reader.later(
-            Page(status=200, headers={}, body=SITEMAP_OF_5_MB), URL, Want.SITEMAP
+            Response(status=200, headers={}, body=SITEMAP_OF_5_MB), URL, Want.SITEMAP
         )(),
-        lambda reader: reader.rules(Page(status=200, headers={}, body=RULES_OF_500_KIB), URL),
+        lambda reader: reader.rules(Response(status=200, headers={}, body=RULES_OF_500_KIB), URL),
     ],
 )
 def test_what_is_large_costs_the_loop_less_than_a_blink(
-    read: Callable[[Reader], Awaitable[Timed[object]]],
+    read: Callable[[PageParser], Awaitable[Timed[object]]],
 ) -> None:
     """In all its turns together, by the time that its thread takes of the processor."""
 
-    async def work(reader: Reader) -> None:
+    async def work(reader: PageParser) -> None:
         await reader._other.run(len, BytesIO(b"abc"), "a.example")
         began = time.thread_time()
         assert not isinstance((await read(reader)).value, Failed)
@@ -162,9 +162,9 @@ def test_what_is_large_costs_the_loop_less_than_a_blink(
 
 def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
     async def work() -> None:
-        other = OtherProcess(LONGEST_S)
+        other = ParserProcess(LONGEST_S)
         try:
-            with pytest.raises(ReaderLost, match="it ended the process that read it"):
+            with pytest.raises(ParserLost, match="it ended the process that read it"):
                 await other.run(_die, NOTHING, "a.example")
             first, second = await asyncio.gather(
                 other.run(len, BytesIO(b"abc"), "a.example"),
@@ -180,8 +180,8 @@ def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
 
 def test_a_task_that_does_not_end_is_given_up() -> None:
     async def work() -> None:
-        other = OtherProcess(longest_s=0.05)
-        with pytest.raises(ReaderLost, match=r"it was not read in 0\.05 s \(--max-reading\)"):
+        other = ParserProcess(longest_s=0.05)
+        with pytest.raises(ParserLost, match=r"it was not read in 0\.05 s \(--max-reading\)"):
             await other.run(_sleep, NOTHING, "a.example")
         assert other._process is None
 
@@ -190,7 +190,7 @@ def test_a_task_that_does_not_end_is_given_up() -> None:
 
 def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
     async def work() -> None:
-        other = OtherProcess(LONGEST_S)
+        other = ParserProcess(LONGEST_S)
         running = asyncio.create_task(other.run(_sleep, NOTHING, "a.example"))
         while other._process is None:
             await asyncio.sleep(0)
@@ -204,7 +204,7 @@ def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
 
 def test_after_so_many_tasks_a_process_makes_room_for_a_new_one() -> None:
     async def work() -> None:
-        other = OtherProcess(LONGEST_S, most_tasks=2)
+        other = ParserProcess(LONGEST_S, most_tasks=2)
         pids = [(await other.run(_pid, NOTHING, "a.example")).value for _ in range(5)]
         assert [pids.index(pid) for pid in pids] == [0, 0, 2, 2, 4]
         await other.close()

@@ -19,19 +19,19 @@ from minicrawl.frontier.known import UrlsOf
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.estimate import shares
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.snapshot import inlinks
 from minicrawl.report.status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Batch, StepRow, Terms
+from minicrawl.store.records import Batch, StepRow, StoreTerms
 from minicrawl.store.writer import Store
 from tests.stores import urls_of
 
 TIGHT = 1e-11
-DEFAULT = Terms()
+DEFAULT = StoreTerms()
 
 Floats = NDArray[np.float64]
 
@@ -72,26 +72,26 @@ def take(store: Store, *steps: tuple[Step, State]) -> None:
     store.checkpoint(frontier.checkpoint())
 
 
-def a_store(path: Path, terms: Terms = DEFAULT, *, fetched: int = 60) -> Path:
+def a_store(path: Path, terms: StoreTerms = DEFAULT, *, fetched: int = 60) -> Path:
     """Pages read, moved, failed and unread, and a few replays."""
     rng = Random(1)
     steps = [
-        (Step(Kind.BORN, born=80), State.UNREAD),
-        (Step(Kind.ENDOWED, spending=Spending((0, 1, 2)), amount=50), State.UNREAD),
+        (Step(StepKind.BORN, born=80), State.UNREAD),
+        (Step(StepKind.ENDOWED, spending=Spending((0, 1, 2)), amount=50), State.UNREAD),
     ]
     for page in range(fetched):
         links = sorted({int(80 * rng.random() ** 2) for _ in range(rng.randrange(9))} - {page})
         match page % 6:
             case 3:
                 steps.append(
-                    (Step(Kind.FORWARD, page, spending=Spending((page + 1,))), State.MOVED)
+                    (Step(StepKind.FORWARD, page, spending=Spending((page + 1,))), State.MOVED)
                 )
             case 4:
-                steps.append((Step(Kind.DEAD_END, page), State.DNS))
+                steps.append((Step(StepKind.DEAD_END, page), State.DNS))
             case _:
-                steps.append((Step(Kind.VISIT, page, spending=Spending(links)), State.FETCHED))
+                steps.append((Step(StepKind.VISIT, page, spending=Spending(links)), State.FETCHED))
     if fetched:
-        steps.append((Step(Kind.REPLAY, spending=Spending((0, 3, 5))), State.UNREAD))
+        steps.append((Step(StepKind.REPLAY, spending=Spending((0, 3, 5))), State.UNREAD))
     with closing(Store.open(path)) as store:
         store.agree(terms)
         take(store, *steps)
@@ -157,7 +157,7 @@ def all_of(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_refined_store_says_the_ranks_of_its_links(window: str, tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db", Terms(window=window))
+    path = a_store(tmp_path / "crawl.db", StoreTerms(window=window))
     before, links, spendings = frontier_of(path), inlinks_of(path), spendings_of(path)
     expected = pagerank(path)
     refined = refine(path, until=TIGHT)
@@ -185,7 +185,7 @@ def test_unread_pages_wait_in_the_order_of_their_importance(tmp_path: Path) -> N
 
 def test_steps_behind_the_last_checkpoint_count(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
-    last = StepRow(last_step(path) + 1, State.FETCHED, Step(Kind.VISIT, 70, 0, Spending((75,))))
+    last = StepRow(last_step(path) + 1, State.FETCHED, Step(StepKind.VISIT, 70, 0, Spending((75,))))
     with closing(Store.open(path)) as store:
         store.commit(Batch(steps=[last]))
     expected = pagerank(path)
@@ -215,7 +215,7 @@ def test_a_crawl_goes_on_from_there(tmp_path: Path) -> None:
     refine(path)
     assert frontier_of(path).ledger.virtual > 0
     with closing(Store.open(path)) as store:
-        take(store, (Step(Kind.VISIT, 79, 1, Spending((0, 80))), State.FETCHED))
+        take(store, (Step(StepKind.VISIT, 79, 1, Spending((0, 80))), State.FETCHED))
     frontier = frontier_of(path)
     assert frontier.ledger.missing() == 0
     assert 0 <= frontier.ledger.virtual < 81
@@ -265,7 +265,7 @@ def test_what_was_saved_before_the_crawl_went_on_counts_no_more(tmp_path: Path) 
     path = a_store(tmp_path / "crawl.db")
     broken_off(path, rounds=5)
     with closing(Store.open(path)) as store:
-        take(store, (Step(Kind.VISIT, 79, 0, Spending((1, 2))), State.FETCHED))
+        take(store, (Step(StepKind.VISIT, 79, 0, Spending((1, 2))), State.FETCHED))
     expected = pagerank(path)
     broken_off(path, rounds=2)
     refine(path, until=TIGHT)
@@ -305,7 +305,7 @@ def test_a_copy_is_made_anew_if_the_crawl_has_gone_on(tmp_path: Path) -> None:
     path, to = a_store(tmp_path / "crawl.db"), tmp_path / "refined.db"
     broken_off(path, rounds=5, to=to)
     with closing(Store.open(path)) as store:
-        take(store, (Step(Kind.VISIT, 79, 0, Spending((1, 2))), State.FETCHED))
+        take(store, (Step(StepKind.VISIT, 79, 0, Spending((1, 2))), State.FETCHED))
         refine(path, to=to)
     refine(path)
     assert all_of(to) == all_of(path)
@@ -323,7 +323,7 @@ def test_a_store_that_a_crawl_has_open_is_refused_but_can_be_copied(tmp_path: Pa
 
 
 def test_a_store_without_links_is_refused(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db", Terms(links=False))
+    path = a_store(tmp_path / "crawl.db", StoreTerms(links=False))
     with pytest.raises(UsageError, match="--no-links: there is nothing to replay"):
         refine(path)
 

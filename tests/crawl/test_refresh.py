@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.crawl.refresh import FEWEST, MOST_OF_A_HOST, Refresh, chance
+from minicrawl.crawl.refresh import FEWEST, MOST_OF_A_HOST, RefreshScheduler, chance
 from minicrawl.store.records import DocumentRow
 
 DAY_S = 86_400.0
@@ -29,7 +29,7 @@ class Pages:
     """Pages that were read, and what they hold."""
 
     def __init__(self, *documents: DocumentRow, endless: bool = False, hosts: int = 1000) -> None:
-        self.refresh = Refresh([page % hosts for page in range(1000)], endless=endless)
+        self.refresh = RefreshScheduler([page % hosts for page in range(1000)], endless=endless)
         for one in documents:
             self.refresh.saw(one)
         self.cash = np.ones(1000)

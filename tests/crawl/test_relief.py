@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from minicrawl.crawl.relief import BUSY, LOOK_EVERY_S, Relief
+from minicrawl.crawl.relief import BUSY, LOOK_EVERY_S, LoadShedder
 
 VISITS_A_LOOK = 100
 
@@ -14,7 +14,7 @@ class Two:
 
     def __init__(self) -> None:
         self.now, self.here_s, self.there_s = 1000.0, 7.0, 5.0
-        self.relief = Relief(lambda: self.here_s)
+        self.relief = LoadShedder(lambda: self.here_s)
         self.share_here(0, 0)
 
     def share_here(self, here: float, there: float) -> float:

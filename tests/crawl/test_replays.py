@@ -1,13 +1,13 @@
 from typing import cast
 
-from minicrawl.crawl.replays import AT_ONCE, GROWN, Replays
+from minicrawl.crawl.replays import AT_ONCE, GROWN, ReplayScheduler
 from minicrawl.crawl.settling import Settler
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.steps import Plan
-from minicrawl.store.records import StepRow, Terms
+from minicrawl.store.records import StepRow, StoreTerms
 
 A = "http://a.example"
 
@@ -16,13 +16,13 @@ class Books:
     """So many pages, all read, each of which holds so many units; pages link to page 0."""
 
     def __init__(self, *units: int, a_fetch: int = 1) -> None:
-        self.frontier = Frontier(Terms(), lambda _: Spending((0,)))
-        self.replays = Replays(self.frontier, a_fetch)
-        self._take(Step(Kind.BORN, born=len(units)))
+        self.frontier = Frontier(StoreTerms(), lambda _: Spending((0,)))
+        self.replays = ReplayScheduler(self.frontier, a_fetch)
+        self._take(Step(StepKind.BORN, born=len(units)))
         for page in range(len(units)):
-            self._take(Step(Kind.VISIT, page, spending=Spending((0,) if page else ())))
+            self._take(Step(StepKind.VISIT, page, spending=Spending((0,) if page else ())))
         for page, amount in enumerate(units):
-            self._take(Step(Kind.ENDOWED, spending=Spending((page,)), amount=amount))
+            self._take(Step(StepKind.ENDOWED, spending=Spending((page,)), amount=amount))
         self.replays.saw([Plan(0, 0, range(len(units)), 0, (), 0)])
         self.replayed: list[int] = []
 
@@ -32,7 +32,7 @@ class Books:
     def replay(self, pages: list[int]) -> None:
         """In place of the settler."""
         self.replayed += pages
-        self.replays.saw(self._take(Step(Kind.REPLAY, spending=Spending(pages))))
+        self.replays.saw(self._take(Step(StepKind.REPLAY, spending=Spending(pages))))
 
     def run(self) -> list[int]:
         before = len(self.replayed)
@@ -58,7 +58,7 @@ def test_pages_that_hold_little_are_left_alone_until_they_hold_more() -> None:
     for _ in range(5):
         books.replays.fetched()
     assert books.run() == []
-    books._take(Step(Kind.ENDOWED, spending=Spending((1,)), amount=10))
+    books._take(Step(StepKind.ENDOWED, spending=Spending((1,)), amount=10))
     books.replays.saw([Plan(0, 0, [1], 0, (), 0)])
     assert books.run() == [1]
 

@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl import seeding
-from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.keeper import Recorder
 from minicrawl.crawl.seeding import plant
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from minicrawl.web.urls import Name
 from tests.crawl.fakes import (
     FakeWeb,
@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "crawl.db"
 
 
-def planted(path: Path, *seeds: str, endowment: int = 1000, terms: Terms | None = None) -> int:
+def planted(path: Path, *seeds: str, endowment: int = 1000, terms: StoreTerms | None = None) -> int:
     """How many are new in a run that does no more."""
 
     async def work() -> int:
@@ -107,7 +107,7 @@ def test_a_planting_that_was_cut_short_is_made_good(
         raise Cut
 
     with monkeypatch.context() as patched:
-        patched.setattr(Keeper, "count", cut)
+        patched.setattr(Recorder, "count", cut)
         with pytest.raises(Cut):
             planted(path, *(f"{A}/{n}" for n in range(4)), endowment=8)
     assert cash_of(path) == [1] * 4
@@ -141,7 +141,7 @@ def test_what_a_seed_redirects_to_is_no_seed(path: Path) -> None:
 
 
 def test_a_store_that_keeps_no_links_endows_nobody_twice(path: Path) -> None:
-    terms = Terms(links=False)
+    terms = StoreTerms(links=False)
     web = web_of({f"{A}/": ["/1"], f"{A}/1": []})
     crawl(web, path, f"{A}/", endowment=10, links=False)
     assert planted(path, f"{A}/", endowment=10, terms=terms) == 0

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from minicrawl.config import Scope, Settings
-from minicrawl.crawl.depths import Depths
-from minicrawl.crawl.endings import Again, Dead, Ending, Leads, Read, Same
-from minicrawl.crawl.gate import Gate
-from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.depths import DepthTracker
+from minicrawl.crawl.endings import GivenUp, NotModified, Outcome, Redirects, Retry, WasRead
+from minicrawl.crawl.gate import ScopeGate
+from minicrawl.crawl.keeper import Recorder
 from minicrawl.crawl.orders import ByCash
 from minicrawl.crawl.settling import Settler, Waiting
-from minicrawl.crawl.traps import Traps
-from minicrawl.model import FailureKind, Page, Reading, State
+from minicrawl.crawl.traps import TrapDetector
+from minicrawl.model import FailureKind, ParsedPage, Response, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.steps import Plan
@@ -27,7 +27,7 @@ LONGEST_CHAIN = 3
 class Desk:
     """A settler and all that it settles; pages are called by their paths on host A."""
 
-    def __init__(self, keeper: Keeper, scope: Scope | None = None) -> None:
+    def __init__(self, keeper: Recorder, scope: Scope | None = None) -> None:
         self.keeper, self.frontier = keeper, keeper.frontier
         order = ByCash(self.frontier.ledger)
         self.queue = ByHost(order.keys, self.frontier.ledger.flags, self.frontier.host_of)
@@ -35,11 +35,11 @@ class Desk:
         depths = (
             None
             if scope is None or scope.max_depth is None
-            else Depths(self.frontier, scope.max_depth)
+            else DepthTracker(self.frontier, scope.max_depth)
         )
         waiting = Waiting(self.queue, order, depths, self.seen.extend)
-        gate = Gate(scope or Scope(), [f"{A}/"])
-        traps = Traps(Settings().traps, keeper, gate)
+        gate = ScopeGate(scope or Scope(), [f"{A}/"])
+        traps = TrapDetector(Settings().traps, keeper, gate)
         settings = Settings.of(max_redirects=LONGEST_CHAIN)
         self.settler = Settler(settings, keeper, waiting, gate, traps)
         self.said = ""
@@ -50,7 +50,7 @@ class Desk:
         found = self.frontier.find(url)
         return self.settler.introduce([url], 0).pages[0] if found is None else found
 
-    def settle(self, name: str, how: Ending, today: float = NOON) -> State | None:
+    def settle(self, name: str, how: Outcome, today: float = NOON) -> State | None:
         page = self.page(name)
         end = self.settler.settle(page, self.keeper.url_of(page), how, today)
         assert self.frontier.ledger.missing() == 0
@@ -71,15 +71,15 @@ class Desk:
         is_thin: bool = False,
     ) -> State | None:
         """`words` make its content, unless it is given."""
-        answer = Page(status=200, headers={"etag": "e"}, body=b"", cut=cut)
-        reading = Reading(
+        answer = Response(status=200, headers={"etag": "e"}, body=b"", cut=cut)
+        reading = ParsedPage(
             title=name,
             links=tuple(link if link.startswith("http") else A + link for link in links),
             canonical=A + canonical if canonical else None,
             content=zlib.crc32((words or name).encode()) if content is None else content,
             is_thin=is_thin,
         )
-        return self.settle(name, Read(answer, reading))
+        return self.settle(name, WasRead(answer, reading))
 
     def links(self, name: str) -> list[int]:
         return list(self.frontier.spending_of(self.page(name)).links)
@@ -89,13 +89,13 @@ class Desk:
 
 
 @pytest.fixture
-def keeper(tmp_path: Path) -> Iterator[Keeper]:
+def keeper(tmp_path: Path) -> Iterator[Recorder]:
     with keeping(tmp_path / "crawl.db") as keeper:
         yield keeper
 
 
 @pytest.fixture
-def desk(keeper: Keeper) -> Desk:
+def desk(keeper: Recorder) -> Desk:
     return Desk(keeper)
 
 
@@ -139,7 +139,7 @@ def test_links_are_one_step_farther_than_their_page(desk: Desk) -> None:
     assert list(desk.frontier.depth) == [0, 1, 2]
 
 
-def test_a_shorter_way_lets_pages_wait_again(keeper: Keeper) -> None:
+def test_a_shorter_way_lets_pages_wait_again(keeper: Recorder) -> None:
     desk = Desk(keeper, Scope(max_depth=1))
     desk.read("/", "/1")
     desk.read("/1", "/2")
@@ -162,12 +162,12 @@ def test_a_shorter_way_lets_pages_wait_again(keeper: Keeper) -> None:
 def test_a_dead_page_hands_all_to_the_virtual_page(desk: Desk) -> None:
     page = desk.page("/")
     cash = desk.frontier.ledger.cash(page)
-    assert desk.settle("/", Dead(State.NOT_FOUND)) is State.NOT_FOUND
+    assert desk.settle("/", GivenUp(State.NOT_FOUND)) is State.NOT_FOUND
     assert [(plan.cash, plan.virtual) for plan in desk.seen] == [(cash, cash)]
 
 
 def test_a_redirect_hands_all_to_its_target_which_waits(desk: Desk) -> None:
-    desk.settle("/", Leads(f"{B}/"))
+    desk.settle("/", Redirects(f"{B}/"))
     target = desk.page(f"{B}/")
     assert desk.states() == "moved unread"
     assert desk.frontier.ledger.key[target] == 2 * UNIT
@@ -176,12 +176,12 @@ def test_a_redirect_hands_all_to_its_target_which_waits(desk: Desk) -> None:
 
 
 def test_a_page_waits_on_while_its_turn_is_not_over(desk: Desk) -> None:
-    assert desk.settle("/", Again()) is None
+    assert desk.settle("/", Retry()) is None
     assert desk.states() == "unread"
 
 
 def test_what_links_give_to_a_redirect_goes_to_its_target(desk: Desk) -> None:
-    desk.settle("/old", Leads(f"{A}/new"))
+    desk.settle("/old", Redirects(f"{A}/new"))
     desk.read("/", "/old")
     assert desk.frontier.ledger.key[desk.page("/new")] > 2 * UNIT
 
@@ -191,23 +191,23 @@ def test_what_links_give_to_a_redirect_goes_to_its_target(desk: Desk) -> None:
 
 def test_redirects_in_a_circle_end_with_the_last(desk: Desk) -> None:
     for number in range(3):
-        desk.settle(f"/{number}", Leads(f"{A}/{(number + 1) % 3}"))
+        desk.settle(f"/{number}", Redirects(f"{A}/{(number + 1) % 3}"))
     assert desk.states() == "moved moved bad-redirect"
     assert desk.said == "that leads back here"
 
 
 def test_a_chain_that_is_too_long_ends_and_nobody_asks_how_it_goes_on(desk: Desk) -> None:
     for number in range(LONGEST_CHAIN + 1):
-        desk.settle(f"/{number}", Leads(f"{A}/{number + 1}"))
+        desk.settle(f"/{number}", Redirects(f"{A}/{number + 1}"))
     assert desk.states() == " ".join(["moved"] * LONGEST_CHAIN + ["bad-redirect"])
     assert desk.said == "more than 3 redirects in a row (--max-redirects)"
 
 
 def test_a_chain_that_begins_anew_behind_a_page_is_another_chain(desk: Desk) -> None:
     for number in range(LONGEST_CHAIN):
-        desk.settle(f"/{number}", Leads(f"{A}/{number + 1}"))
+        desk.settle(f"/{number}", Redirects(f"{A}/{number + 1}"))
     desk.read(f"/{LONGEST_CHAIN}", "/next")
-    assert desk.settle("/next", Leads(f"{A}/1")) is State.MOVED
+    assert desk.settle("/next", Redirects(f"{A}/1")) is State.MOVED
 
 
 def test_canonical_pages_in_a_circle_are_themselves_in_the_end(desk: Desk) -> None:
@@ -223,7 +223,7 @@ def test_a_page_that_changes_where_it_stands_may_come_back_to_itself(desk: Desk,
     desk.read("/c", canonical="/a", words="c")
     match last:
         case "moved":
-            assert desk.settle("/a", Leads(f"{A}/c")) is State.BAD_REDIRECT
+            assert desk.settle("/a", Redirects(f"{A}/c")) is State.BAD_REDIRECT
         case "canonical":
             assert desk.read("/a", canonical="/c") is State.FETCHED
         case _:
@@ -241,7 +241,7 @@ def test_a_canonical_page_gives_to_its_form_and_its_links_become_known(desk: Des
     assert desk.keeper.document(desk.page("/print")) is not None
 
 
-def test_a_canonical_form_out_of_scope_counts_for_nothing(keeper: Keeper) -> None:
+def test_a_canonical_form_out_of_scope_counts_for_nothing(keeper: Recorder) -> None:
     desk = Desk(keeper, Scope(deny=("/page",)))
     assert desk.read("/print", "/1", canonical="/page") is State.FETCHED
     assert desk.frontier.find(f"{A}/page") is None
@@ -263,8 +263,8 @@ def test_a_page_is_no_alias_of_what_another_was(desk: Desk) -> None:
     assert desk.read("/2", words="same") is State.FETCHED
 
 
-@pytest.mark.parametrize("ending", [Dead(State.NOT_FOUND), Leads(f"{B}/")])
-def test_a_page_is_no_alias_of_one_that_is_gone(desk: Desk, ending: Ending) -> None:
+@pytest.mark.parametrize("ending", [GivenUp(State.NOT_FOUND), Redirects(f"{B}/")])
+def test_a_page_is_no_alias_of_one_that_is_gone(desk: Desk, ending: Outcome) -> None:
     desk.read("/1", words="same")
     desk.settle("/1", ending)
     assert desk.read("/2", words="same") is State.FETCHED
@@ -278,10 +278,10 @@ def test_a_page_that_changes_for_ever_takes_no_more_memory(desk: Desk) -> None:
 
 def test_who_was_led_to_is_forgotten_once_the_chain_ends(desk: Desk) -> None:
     for name in ("/1", "/2"):
-        desk.settle(f"{name}/old", Leads(A + name))
+        desk.settle(f"{name}/old", Redirects(A + name))
     assert desk.settler.hops == {desk.page("/1"): 1, desk.page("/2"): 1}
     desk.read("/1")
-    desk.settle("/2", Dead(State.RESET))
+    desk.settle("/2", GivenUp(State.RESET))
     assert desk.settler.hops == {}
 
 
@@ -306,10 +306,10 @@ def test_contents_of_earlier_runs_count(desk: Desk) -> None:
 
 @pytest.mark.parametrize("in_a_later_run", [False, True])
 def test_a_page_that_waits_again_is_known_for_what_it_was(
-    desk: Desk, keeper: Keeper, *, in_a_later_run: bool
+    desk: Desk, keeper: Recorder, *, in_a_later_run: bool
 ) -> None:
     desk.read("/", words="first")
-    desk.settle("/", Dead(State.TIMEOUT))
+    desk.settle("/", GivenUp(State.TIMEOUT))
     desk.settler.reopen([desk.page("/")])
     if in_a_later_run:
         in_time(keeper.commit())
@@ -341,7 +341,7 @@ def test_a_page_that_did_not_change_spends_again_where_it_did(desk: Desk) -> Non
     desk.read("/", "/1")
     recorded = desk.frontier.ledger.recorded
     desk.frontier.ledger.endow([desk.page("/")], 5)
-    assert desk.settle("/", Same(), NOON + 60) is State.FETCHED
+    assert desk.settle("/", NotModified(), NOON + 60) is State.FETCHED
     assert desk.frontier.ledger.recorded >= recorded + 5 * UNIT
     document = desk.keeper.document(desk.page("/"))
     assert document is not None
@@ -350,10 +350,10 @@ def test_a_page_that_did_not_change_spends_again_where_it_did(desk: Desk) -> Non
 
 def test_a_page_that_is_another_one_stays_so_while_it_does_not_change(desk: Desk) -> None:
     desk.read("/a", canonical="/b")
-    assert desk.settle("/a", Same()) is State.CANONICAL
+    assert desk.settle("/a", NotModified()) is State.CANONICAL
     desk.read("/1", words="same")
     desk.read("/2", words="same")
-    assert desk.settle("/2", Same()) is State.ALIAS
+    assert desk.settle("/2", NotModified()) is State.ALIAS
 
 
 # ---------------------------------------------------------------- pages by nobody's link

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from minicrawl.config import Focus, Order
-from minicrawl.crawl.sharing import Sharing
+from minicrawl.crawl.sharing import CashShares
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
@@ -17,7 +17,7 @@ DYNAMIC = "http://www.a.example/page?id=7"
 
 def spending(url: str, *links: str, words: Sequence[str] = (), **order: Any) -> Spending:
     """Pages 1, 2, ... are the links'; page 0 is the page's."""
-    return Sharing(Order(**order)).spending(url, range(1, len(links) + 1), links, words)
+    return CashShares(Order(**order)).spending(url, range(1, len(links) + 1), links, words)
 
 
 def paid(found: Spending, small_edge: float = 0.0) -> list[float]:
@@ -40,7 +40,7 @@ def test_a_page_without_links_spends_on_nobody() -> None:
 
 def test_links_come_out_in_ascending_order_each_with_its_weight() -> None:
     links = [OUTSIDE, INSIDE, "http://c.example/"]
-    found = Sharing(Order(weight_internal=0.5)).spending(PAGE, [9, 2, 5], links)
+    found = CashShares(Order(weight_internal=0.5)).spending(PAGE, [9, 2, 5], links)
     assert found == Spending([2, 5, 9], [PARTS // 2, PARTS, PARTS])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from minicrawl.crawl.events import Noted
-from minicrawl.model import FailureKind, Page, State
+from minicrawl.model import FailureKind, Response, State
 from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, text, web_of
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
@@ -175,7 +175,7 @@ def test_no_chain_of_sitemaps_leads_past_the_depth(path: Path) -> None:
 
 def test_what_is_cut_is_said(path: Path) -> None:
     cut = listing(f"{A}/1")
-    assert isinstance(cut, Page)
+    assert isinstance(cut, Response)
     answers: dict[str, Answer] = {
         f"{A}/robots.txt": naming("/s.xml"),
         f"{A}/s.xml": cut._replace(cut=FailureKind.TOO_LARGE),

@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl.crawl import keeper
 from minicrawl.crawl.events import Event, Reason, Settled
-from minicrawl.crawl.keeper import Keeper
+from minicrawl.crawl.keeper import Recorder
 from tests.crawl.fakes import FakeWeb, Scene, crawl, web_of
 from tests.crawl.test_full_disk import AT_ONCE, LINKS, SEED
 from tests.crawl.test_keeper import steps_in
@@ -20,10 +20,10 @@ def test_a_crawl_is_no_faster_than_its_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = crawl(FakeWeb(web_of(LINKS)), tmp_path / "whole.db", SEED)
-    path, commit = tmp_path / "crawl.db", Keeper.commit
+    path, commit = tmp_path / "crawl.db", Recorder.commit
     waited: list[int] = []
 
-    async def slow(self: Keeper, *, checkpoint: bool = False) -> None:
+    async def slow(self: Recorder, *, checkpoint: bool = False) -> None:
         await asyncio.sleep(A_COMMIT_S)
         await commit(self, checkpoint=checkpoint)
 
@@ -32,7 +32,7 @@ def test_a_crawl_is_no_faster_than_its_disk(
             waited.append(scene.keeper.frontier.last_seq - steps_in(path))
 
     monkeypatch.setattr(keeper, "MOST_STEPS", MOST)
-    monkeypatch.setattr(Keeper, "commit", slow)
+    monkeypatch.setattr(Recorder, "commit", slow)
     web = FakeWeb(web_of(LINKS), takes_s=0.1)
     run = crawl(web, path, SEED, hear=hear, concurrency=AT_ONCE)
     assert MOST <= max(waited) <= MOST + AT_ONCE

@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.crawl.events import Event, Reason, Settled
 from minicrawl.crawl.traps import SHORT_CHAIN
-from minicrawl.model import Fetched, Page, Request, State
+from minicrawl.model import FetchResult, Request, Response, State
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import NOT_ASKED
@@ -47,7 +47,7 @@ def in_state(run: Run, state: State) -> set[str]:
     return {url for url, its in run.states.items() if its is state}
 
 
-def says(*links: str, title: str = "Nothing", words: str = "Nothing is on.") -> Page:
+def says(*links: str, title: str = "Nothing", words: str = "Nothing is on.") -> Response:
     """A page of which others may be copies, but for its links."""
     return html(*links, title=title, body=f"<p>{words}</p>")
 
@@ -104,7 +104,7 @@ class Calendar(FakeWeb):
         }
         super().__init__({f"{A}/": html("/2003", *news, title="Town"), **news})
 
-    async def fetch(self, request: Request) -> Fetched:
+    async def fetch(self, request: Request) -> FetchResult:
         target = request.url.removeprefix(A)
         if target[1:].isdecimal():
             self.answers[request.url] = says(f"/{int(target[1:]) + 1}", title=f"Year {target[1:]}")

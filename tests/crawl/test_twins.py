@@ -3,7 +3,13 @@
 import pytest
 
 from minicrawl.crawl import twins as module
-from minicrawl.crawl.twins import LONGEST_NAME, LONGEST_PLACE, MOST_OF_A_PLACE, Folded, Twins
+from minicrawl.crawl.twins import (
+    LONGEST_NAME,
+    LONGEST_PLACE,
+    MOST_OF_A_PLACE,
+    Folded,
+    UrlEquivalence,
+)
 from minicrawl.web.traps import MOST_PARAMETERS
 from tests.doubling import expect_linear
 
@@ -16,7 +22,7 @@ class Web:
 
     def __init__(self, limit: int | None = LIMIT) -> None:
         self.different: set[tuple[str, str]] = set()
-        self.twins = Twins(limit, lambda url, other: (url, other) in self.different)
+        self.twins = UrlEquivalence(limit, lambda url, other: (url, other) in self.different)
 
     def original(self, url: str) -> str | None:
         folded = self.twins.original(url)

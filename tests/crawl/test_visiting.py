@@ -3,15 +3,15 @@
 import asyncio
 
 from minicrawl.config import Settings
-from minicrawl.crawl.visiting import Charge, Visitor, visiting
-from minicrawl.model import Moved, Page, Reading, Request, Want
+from minicrawl.crawl.visiting import Visitor, WorkerConfig, visiting
+from minicrawl.model import Moved, ParsedPage, Request, Response, Want
 from minicrawl.web.robots import FORBID_ALL
 from minicrawl.web.sitemaps import Sitemap
 from tests.crawl.fakes import FakeWeb, html, moved, text
 from tests.fetch.wire import answer, wire
 
 URL = "http://a.example/"
-CHARGE = Charge.of(Settings())
+CHARGE = WorkerConfig.of(Settings())
 
 
 def test_a_page_can_be_read_and_nothing_else_can() -> None:
@@ -21,10 +21,10 @@ def test_a_page_can_be_read_and_nothing_else_can() -> None:
         )
         visitor = Visitor(web, CHARGE.reader())
         page = await visitor.visit(Request(url=URL))
-        assert isinstance(page.fetched, Page)
+        assert isinstance(page.fetched, Response)
         assert page.read is not None
         reading, _ = await page.read()
-        assert isinstance(reading, Reading)
+        assert isinstance(reading, ParsedPage)
         assert (reading.title, reading.links) == ("A", (f"{URL}1",))
         redirect = await visitor.visit(Request(url=f"{URL}2"))
         assert (redirect.fetched, redirect.read) == (moved("/"), None)
@@ -44,8 +44,8 @@ def test_a_visitor_goes_where_its_charge_lets_it() -> None:
     async def work() -> None:
         async with wire(answer(b"<title>A</title>")) as server:
             here = ("127.0.0.1", server.port)
-            for trusted, wanted in ((), "Refused"), ((here,), "Page"):
-                async with visiting(Charge.of(Settings(), trusted)) as visitor:
+            for trusted, wanted in ((), "Refused"), ((here,), "Response"):
+                async with visiting(WorkerConfig.of(Settings(), trusted)) as visitor:
                     visit = await visitor.visit(Request(url=server.url()))
                     assert type(visit.fetched).__name__ == wanted
 
@@ -53,5 +53,5 @@ def test_a_visitor_goes_where_its_charge_lets_it() -> None:
 
 
 def test_the_words_of_links_are_read_only_if_somebody_wants_them() -> None:
-    assert Charge.of(Settings.of(focus_words="sea")).wishes.with_words
-    assert not Charge.of(Settings.of(focus="sea")).wishes.with_words
+    assert WorkerConfig.of(Settings.of(focus_words="sea")).wishes.with_words
+    assert not WorkerConfig.of(Settings.of(focus="sea")).wishes.with_words

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from minicrawl.config import Settings
-from minicrawl.crawl.blame import Mark, SharedMark
-from minicrawl.crawl.line import Line
+from minicrawl.crawl.blame import BlameMark, SharedBlameMark
+from minicrawl.crawl.line import PickleChannel
 from minicrawl.crawl.reading import SMALL_IN_A_WORKER
-from minicrawl.crawl.visiting import Charge
-from minicrawl.crawl.worker import Visited, Wish, main, serve
-from minicrawl.model import Page, Reading, Request
+from minicrawl.crawl.visiting import WorkerConfig
+from minicrawl.crawl.worker import VisitReply, WorkerCommand, main, serve
+from minicrawl.model import ParsedPage, Request, Response
 from tests.fetch.wire import Answer, Then, Wire, answer, wire
 
-CHARGE = Charge.of(Settings.of(allow_private=True))
+CHARGE = WorkerConfig.of(Settings.of(allow_private=True))
 PAGE = answer(b"<title>A</title><a href=/x>")
 LARGE = answer(b"<title>B</title>" + b"x" * SMALL_IN_A_WORKER)
 SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
@@ -31,9 +31,9 @@ class Crawl:
         self.server = server
         self.heard: asyncio.Queue[tuple[int, Any, float]] = asyncio.Queue()
         self.cpu_s = 0.0
-        self.line = Line(self.heard.put_nowait)
+        self.line = PickleChannel(self.heard.put_nowait)
 
-    async def ask(self, number: int, wish: Wish, about: object) -> Any:
+    async def ask(self, number: int, wish: WorkerCommand, about: object) -> Any:
         self.line.say((number, wish, about))
         answered, came, cpu_s = await self.heard.get()
         assert answered == number
@@ -46,7 +46,7 @@ def work_for(crawl: Callable[[Crawl], Awaitable[None]], *answers: Answer) -> Non
     async def work() -> None:
         ours, its = socket.socketpair()
         async with wire(*answers) as server, asyncio.timeout(20):
-            working = asyncio.create_task(serve(its, CHARGE, Mark()))
+            working = asyncio.create_task(serve(its, CHARGE, BlameMark()))
             asking = Crawl(server)
             await asking.line.connect(ours)
             try:
@@ -60,13 +60,13 @@ def work_for(crawl: Callable[[Crawl], Awaitable[None]], *answers: Answer) -> Non
 
 def test_a_page_is_read_where_it_was_fetched_and_its_body_stays_there() -> None:
     async def ask(crawl: Crawl) -> None:
-        visited = await crawl.ask(1, Wish.VISIT, Request(url=crawl.server.url()))
-        assert isinstance(visited, Visited)
-        assert isinstance(visited.fetched, Page)
+        visited = await crawl.ask(1, WorkerCommand.VISIT, Request(url=crawl.server.url()))
+        assert isinstance(visited, VisitReply)
+        assert isinstance(visited.fetched, Response)
         assert (visited.fetched.status, visited.fetched.body) == (200, b"")
         assert visited.reading is not None
         reading, _ = visited.reading
-        assert isinstance(reading, Reading)
+        assert isinstance(reading, ParsedPage)
         assert reading.links == (crawl.server.url("/x"),)
 
     work_for(ask, PAGE)
@@ -74,9 +74,9 @@ def test_a_page_is_read_where_it_was_fetched_and_its_body_stays_there() -> None:
 
 def test_of_a_large_page_the_answer_comes_first_and_the_reading_when_it_is_wished() -> None:
     async def ask(crawl: Crawl) -> None:
-        visited = await crawl.ask(7, Wish.VISIT, Request(url=crawl.server.url()))
+        visited = await crawl.ask(7, WorkerCommand.VISIT, Request(url=crawl.server.url()))
         assert (visited.number, visited.reading) == (7, None)
-        reading = await crawl.ask(8, Wish.READ, 7)
+        reading = await crawl.ask(8, WorkerCommand.READ, 7)
         assert reading.value.title == "B"
 
     work_for(ask, LARGE)
@@ -84,7 +84,9 @@ def test_of_a_large_page_the_answer_comes_first_and_the_reading_when_it_is_wishe
 
 def test_what_is_no_page_is_not_read() -> None:
     async def ask(crawl: Crawl) -> None:
-        _, fetched, reading = await crawl.ask(1, Wish.VISIT, Request(url=crawl.server.url()))
+        _, fetched, reading = await crawl.ask(
+            1, WorkerCommand.VISIT, Request(url=crawl.server.url())
+        )
         assert (fetched.target, reading) == ("/y", None)
 
     work_for(ask, answer(status="301 Moved", headers=["Location: /y"]))
@@ -92,9 +94,9 @@ def test_what_is_no_page_is_not_read() -> None:
 
 def test_other_wishes_are_those_of_a_fetcher() -> None:
     async def ask(crawl: Crawl) -> None:
-        assert await crawl.ask(0, Wish.LIVE, None) is None
-        assert await crawl.ask(1, Wish.LOCATE, crawl.server.url()) == "127.0.0.1"
-        fetched = await crawl.ask(2, Wish.FETCH, Request(url=crawl.server.url()))
+        assert await crawl.ask(0, WorkerCommand.LIVE, None) is None
+        assert await crawl.ask(1, WorkerCommand.LOCATE, crawl.server.url()) == "127.0.0.1"
+        fetched = await crawl.ask(2, WorkerCommand.FETCH, Request(url=crawl.server.url()))
         assert fetched.body == b"<title>A</title><a href=/x>"
 
     work_for(ask, PAGE)
@@ -102,12 +104,12 @@ def test_other_wishes_are_those_of_a_fetcher() -> None:
 
 def test_a_question_that_is_taken_back_is_not_answered_and_the_next_one_is() -> None:
     async def ask(crawl: Crawl) -> None:
-        crawl.line.say((1, Wish.VISIT, Request(url=crawl.server.url())))
+        crawl.line.say((1, WorkerCommand.VISIT, Request(url=crawl.server.url())))
         while not crawl.server.asked:
             await asyncio.sleep(0)
         crawl.line.say((1, None, None))
         crawl.line.say((99, None, None))
-        visited = await crawl.ask(2, Wish.VISIT, Request(url=crawl.server.url()))
+        visited = await crawl.ask(2, WorkerCommand.VISIT, Request(url=crawl.server.url()))
         assert visited.reading.value.title
 
     work_for(ask, SILENCE, PAGE)
@@ -115,7 +117,7 @@ def test_a_question_that_is_taken_back_is_not_answered_and_the_next_one_is() -> 
 
 def test_the_worker_ends_with_the_line_whatever_is_under_way() -> None:
     async def ask(crawl: Crawl) -> None:
-        crawl.line.say((1, Wish.VISIT, Request(url=crawl.server.url())))
+        crawl.line.say((1, WorkerCommand.VISIT, Request(url=crawl.server.url())))
         while not crawl.server.asked:
             await asyncio.sleep(0)
 
@@ -125,7 +127,7 @@ def test_the_worker_ends_with_the_line_whatever_is_under_way() -> None:
 def test_a_worker_that_is_told_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, its = socket.socketpair()
     ours.close()
-    with its, its.makefile() as stdin, closing(SharedMark()) as mark:
+    with its, its.makefile() as stdin, closing(SharedBlameMark()) as mark:
         monkeypatch.setattr(sys, "stdin", stdin)
         monkeypatch.setattr(sys, "argv", ["-c", str(mark.descriptor)])
         main()

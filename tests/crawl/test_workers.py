@@ -15,15 +15,15 @@ import pytest
 from minicrawl.app import Crawl
 from minicrawl.config import Settings
 from minicrawl.crawl import workers
-from minicrawl.crawl.crew import Post, WorkerLost, WorkerProcess
+from minicrawl.crawl.crew import WorkerLost, WorkerProcess, WorkerSlot
 from minicrawl.crawl.events import Reason, Settled
-from minicrawl.crawl.relief import Relief
-from minicrawl.crawl.visiting import Charge, Visitor
-from minicrawl.crawl.worker import Visited, Wish
-from minicrawl.crawl.workers import MOST_BY_CORES, Workers, going_out, workers_of
+from minicrawl.crawl.relief import LoadShedder
+from minicrawl.crawl.visiting import Visitor, WorkerConfig
+from minicrawl.crawl.worker import VisitReply, WorkerCommand
+from minicrawl.crawl.workers import MOST_BY_CORES, WorkerPool, going_out, workers_of
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
-from minicrawl.model import Failed, FailureKind, Page, Reading, Request, State
+from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, State
 from minicrawl.ports import Timed
 from minicrawl.web.robots import ALLOW_ALL, FORBID_ALL
 from minicrawl.web.sitemaps import Sitemap
@@ -33,12 +33,12 @@ from tests.crawl.test_reading import A_BLINK_S, PAGE_OF_5_MB
 from tests.fetch.wire import answer, wire
 
 A, B, C = "http://a.example/", "http://b.example/", "https://c.example/"
-CHARGE = Charge.of(Settings())
-PAGE = Page(status=200, headers={}, body=b"")
-VISITED = Visited(1, PAGE, Timed(Reading(title="read by a worker")))
+CHARGE = WorkerConfig.of(Settings())
+PAGE = Response(status=200, headers={}, body=b"")
+VISITED = VisitReply(1, PAGE, Timed(ParsedPage(title="read by a worker")))
 
 
-class Relieved(Relief):
+class Relieved(LoadShedder):
     """Of every other page."""
 
     def __init__(self) -> None:
@@ -53,11 +53,11 @@ class Hand(WorkerProcess):
 
     def __init__(self, *, is_there: bool = True, is_busy: bool = False) -> None:
         self.was_there, self.is_over = is_there, False
-        self.cpu_s, self.relief = 0.0, Relieved() if is_busy else Relief()
+        self.cpu_s, self.relief = 0.0, Relieved() if is_busy else LoadShedder()
         self.answers: deque[Any] = deque()
-        self.asked: list[tuple[Wish, Any]] = []
+        self.asked: list[tuple[WorkerCommand, Any]] = []
 
-    async def ask(self, wish: Wish, about: object) -> Any:
+    async def ask(self, wish: WorkerCommand, about: object) -> Any:
         self.asked.append((wish, about))
         await asyncio.sleep(0)
         answer = self.answers.popleft() if self.answers else VISITED
@@ -67,10 +67,10 @@ class Hand(WorkerProcess):
 
     @property
     def urls(self) -> list[str]:
-        return [about.url for wish, about in self.asked if wish is Wish.VISIT]
+        return [about.url for wish, about in self.asked if wish is WorkerCommand.VISIT]
 
 
-class Place(Post):
+class Place(WorkerSlot):
     """Held by the same hand for ever."""
 
     def __init__(self, hand: Hand) -> None:
@@ -88,7 +88,9 @@ class Desk:
         self.web = FakeWeb({A: html(title="read here")})
         self.crew, self.apart = crew, Hand()
         here = Visitor(self.web, CHARGE.reader())
-        self.workers = Workers(here, [Place(hand) for hand in crew], Place(self.apart), first_here)
+        self.workers = WorkerPool(
+            here, [Place(hand) for hand in crew], Place(self.apart), first_here
+        )
 
     async def visit(self, url: str) -> str:
         """The title of the page, or why there is none."""
@@ -98,7 +100,7 @@ class Desk:
             return visit.fetched.kind
         reading, _ = await visit.read()
         assert not isinstance(reading, Sitemap)
-        return reading.title if isinstance(reading, Reading) else reading.kind
+        return reading.title if isinstance(reading, ParsedPage) else reading.kind
 
 
 # ---------------------------------------------------------------- who does it
@@ -162,10 +164,10 @@ def test_a_large_page_is_read_by_the_worker_that_has_it() -> None:
         hand = Hand()
         moved = VISITED._replace(fetched=failed(FailureKind.DNS), reading=None)
         unread = VISITED._replace(number=7, reading=None)
-        hand.answers.extend((unread, Timed(Reading(title="large")), unread, WorkerLost(), moved))
+        hand.answers.extend((unread, Timed(ParsedPage(title="large")), unread, WorkerLost(), moved))
         desk = Desk(hand)
         assert await desk.visit(A) == "large"
-        assert hand.asked[1] == (Wish.READ, 7)
+        assert hand.asked[1] == (WorkerCommand.READ, 7)
         assert await desk.visit(A) == FailureKind.INTERRUPTED
         assert await desk.visit(A) == FailureKind.DNS
         assert not desk.apart.asked
@@ -273,7 +275,7 @@ def test_workers_fetch_the_pages_even_if_each_of_them_is_killed(tmp_path: Path) 
 @pytest.mark.usefixtures("_never_here")
 def test_a_crawl_that_fails_leaves_no_worker_behind() -> None:
     async def fail() -> None:
-        async with going_out(Charge.of(Settings.of(allow_private=True)), 1) as outside:
+        async with going_out(WorkerConfig.of(Settings.of(allow_private=True)), 1) as outside:
             assert await outside.locate("http://127.0.0.1/") == "127.0.0.1"
             assert children()
             raise ZeroDivisionError
@@ -288,7 +290,7 @@ def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:
     """In all its turns together, by the time that its thread takes of the processor."""
 
     async def work() -> None:
-        charge = Charge.of(Settings.of(allow_private=True))
+        charge = WorkerConfig.of(Settings.of(allow_private=True))
         async with wire(answer(PAGE_OF_5_MB)) as server, going_out(charge, crew) as outside:
             for _ in range(2):  # with the first one processes start
                 began = time.thread_time()
@@ -296,7 +298,7 @@ def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:
                 assert visit.read is not None
                 reading, _ = await visit.read()
                 took_s = time.thread_time() - began
-                assert isinstance(reading, Reading)
+                assert isinstance(reading, ParsedPage)
                 assert len(reading.links) == 10_000
             assert took_s < A_BLINK_S
 

@@ -8,16 +8,16 @@ import pytest
 import respx
 
 from minicrawl.config import Network, Politeness
-from minicrawl.fetch.fetcher import Fetcher
+from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.model import (
     Failed,
     FailureKind,
-    Fetched,
+    FetchResult,
     Moved,
-    Page,
     Refusal,
     Refused,
     Request,
+    Response,
     Unchanged,
     Want,
 )
@@ -43,7 +43,7 @@ class Once(httpx.AsyncByteStream):
         yield self.body
 
 
-def ask(response: httpx.Response | Exception, request: Request | None = None) -> Fetched:
+def ask(response: httpx.Response | Exception, request: Request | None = None) -> FetchResult:
     """What a fetcher makes of a response; how long it took is not of interest here."""
 
     server = respx.Router()
@@ -54,16 +54,16 @@ def ask(response: httpx.Response | Exception, request: Request | None = None) ->
         route.return_value = response
     transport = httpx.MockTransport(server.async_handler)
 
-    async def fetch() -> Fetched:
-        async with Fetcher(Network(), Politeness(), transport=transport) as fetcher:
+    async def fetch() -> FetchResult:
+        async with HttpFetcher(Network(), Politeness(), transport=transport) as fetcher:
             return await fetcher.fetch(request or Request(url=URL))
 
     return without_time(asyncio.run(fetch()))
 
 
-def without_time(fetched: Fetched) -> Fetched:
+def without_time(fetched: FetchResult) -> FetchResult:
     assert fetched.elapsed_s > 0
-    if isinstance(fetched, Page | Refused | Failed):
+    if isinstance(fetched, Response | Refused | Failed):
         fetched = fetched._replace(cost_s=0)
     return fetched._replace(elapsed_s=0)
 
@@ -75,13 +75,13 @@ def unread(status: int, headers: dict[str, str] | None = None) -> httpx.Response
 def test_a_page_is_its_status_headers_and_body() -> None:
     page = ask(httpx.Response(200, headers=HTML, content=b"<html>"))
     headers = HTML | {"content-length": "6"}
-    assert page == Page(status=200, headers=headers, body=b"<html>", wire_bytes=6)
+    assert page == Response(status=200, headers=headers, body=b"<html>", wire_bytes=6)
 
 
 @pytest.mark.parametrize("status", [201, 203, 299])
 def test_any_success_with_html_is_a_page(status: int) -> None:
     page = ask(httpx.Response(status, headers=HTML, content=b"x"))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert page.status == status
 
 
@@ -91,7 +91,7 @@ WANTED_ALL = "a part, though the whole was asked for"
 @pytest.mark.parametrize("headers", [{}, {"content-range": "bytes 0-0/1"}, {"content-range": "x"}])
 def test_a_206_that_nobody_asked_for_is_not_a_whole_page(headers: dict[str, str]) -> None:
     page = ask(httpx.Response(206, headers=HTML | headers, content=b"x"))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert (page.body, page.cut, page.cut_detail) == (b"x", FailureKind.PROTOCOL, WANTED_ALL)
     assert page.broke_off
 
@@ -99,14 +99,14 @@ def test_a_206_that_nobody_asked_for_is_not_a_whole_page(headers: dict[str, str]
 def test_a_206_past_the_cap_is_not_what_the_cap_left_of_a_whole() -> None:
     request = Request(url=URL, max_bytes=2)
     page = ask(httpx.Response(206, headers=HTML, content=b"abc"), request)
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert (page.body, page.cut) == (b"ab", FailureKind.PROTOCOL)
 
 
 def test_a_206_that_breaks_off_says_why() -> None:
     coded = HTML | {"content-encoding": "gzip"}
     page = ask(httpx.Response(206, headers=coded, stream=Once(gzip.compress(bytes(99))[:-9])))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert page.cut is FailureKind.ENCODING
 
 
@@ -118,7 +118,7 @@ def test_a_part_from_the_middle_is_a_failure_and_is_not_read() -> None:
 
 @pytest.mark.parametrize("status", [204, 205])
 def test_a_success_without_content_is_an_empty_page(status: int) -> None:
-    assert ask(unread(status)) == Page(status=status, headers={}, body=b"")
+    assert ask(unread(status)) == Response(status=status, headers={}, body=b"")
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -134,7 +134,7 @@ def test_a_redirect_to_nowhere_is_a_failure(headers: dict[str, str]) -> None:
     assert (failed.kind, failed.status) == (FailureKind.BAD_REDIRECT, 302)
 
 
-def redirected(*targets: str) -> Fetched:
+def redirected(*targets: str) -> FetchResult:
     return ask(httpx.Response(302, headers=[("Location", target) for target in targets]))
 
 
@@ -167,7 +167,7 @@ def test_nothing_that_an_answer_says_is_kept_at_length() -> None:
     page = ask(httpx.Response(200, headers=HTML | headers | {"content-encoding": ""}))
     assert isinstance(page, Refused)
     page = ask(httpx.Response(200, headers=headers | HTML | {"content-encoding": ""}))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert not page.headers.keys() & {"etag", "last-modified"}
 
 
@@ -176,12 +176,12 @@ GZIPPED, CHUNKS = gzip.compress(b"<html>"), {"transfer-encoding": "gzip, chunked
 
 def test_a_transfer_coding_is_undone_before_the_codings_of_the_content() -> None:
     page = ask(httpx.Response(200, headers=HTML | CHUNKS, stream=Once(GZIPPED)))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert page.body == b"<html>"
     deflated = gzip.compress(zlib.compress(b"<html>"))
     coded = HTML | CHUNKS | {"content-encoding": "deflate"}
     page = ask(httpx.Response(200, headers=coded, stream=Once(deflated)))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert (page.body, page.cut) == (b"<html>", None)
 
 
@@ -237,7 +237,7 @@ def test_what_is_not_html_is_refused_unread(content_type: str, detail: str) -> N
 
 def test_where_the_type_says_nothing_the_first_bytes_decide() -> None:
     page = ask(httpx.Response(200, content=b"<!doctype html><p>"))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     refused = ask(httpx.Response(200, content=b"%PDF-1.7" * 1000))
     assert refused == Refused(reason=Refusal.TYPE, detail="no type", status=200)
 
@@ -245,7 +245,7 @@ def test_where_the_type_says_nothing_the_first_bytes_decide() -> None:
 def test_a_text_is_wanted_whatever_its_type() -> None:
     text = httpx.Response(200, headers={"content-type": "image/png"}, content=b"User-agent: *")
     page = ask(text, Request(url=URL, want=Want.TEXT))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert page.body == b"User-agent: *"
 
 

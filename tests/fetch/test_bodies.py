@@ -7,10 +7,10 @@ import pytest
 from minicrawl.fetch.bodies import Body, read_body
 from minicrawl.fetch.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
 from minicrawl.fetch.failures import Fault
-from minicrawl.fetch.pace import Breath, Pace
+from minicrawl.fetch.pace import BodyLimits, DecodeBudget
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
-BREATH = Breath(max_bytes=1_000_000)
+BREATH = DecodeBudget(max_bytes=1_000_000)
 
 
 class Chunks:
@@ -35,7 +35,9 @@ def wanted(first_bytes: bytes) -> bool:
 
 def read(chunks: Chunks, cap: int = 100, coding: str = "") -> Body | Failed | Refused:
     """Without what it cost."""
-    return at_any_cost(asyncio.run(read_body(chunks, codings(coding), cap, wanted, Pace(BREATH))))
+    return at_any_cost(
+        asyncio.run(read_body(chunks, codings(coding), cap, wanted, BodyLimits(BREATH)))
+    )
 
 
 def at_any_cost(outcome: Body | Failed | Refused) -> Body | Failed | Refused:
@@ -91,7 +93,7 @@ class Drip(Chunks):
 
 
 def read_in_no_time(chunks: Chunks) -> Body | Failed | Refused:
-    return at_any_cost(asyncio.run(read_body(chunks, (), 100, wanted, Pace(BREATH, until=0))))
+    return at_any_cost(asyncio.run(read_body(chunks, (), 100, wanted, BodyLimits(BREATH, until=0))))
 
 
 def test_a_body_that_is_late_is_what_came_of_it() -> None:
@@ -180,7 +182,7 @@ def test_a_body_that_swells_no_more_than_pages_do_is_whole() -> None:
 def test_whatever_came_of_a_body_says_what_it_cost(
     chunks: Chunks, coding: str, kind: type[Body | Failed | Refused]
 ) -> None:
-    outcome = asyncio.run(read_body(chunks, codings(coding), 10_000, wanted, Pace(BREATH)))
+    outcome = asyncio.run(read_body(chunks, codings(coding), 10_000, wanted, BodyLimits(BREATH)))
     assert isinstance(outcome, kind)
     assert 0 < outcome.cost_s < 1
 
@@ -200,7 +202,7 @@ def test_a_body_that_is_cut_for_others_gives_away_what_it_holds_though_nothing_m
             await asyncio.Event().wait()
 
     async def work() -> None:
-        pace = Pace(Breath(max_bytes=100))
+        pace = BodyLimits(DecodeBudget(max_bytes=100))
         largest = asyncio.create_task(read_body(Waits(b"a" * 80), [], 90, True, pace))
         await asyncio.sleep(0)
         other = await read_body(Chunks(b"b" * 60), [], 90, True, pace)

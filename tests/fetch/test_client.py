@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 import trustme
 
-from minicrawl.fetch.client import Client
+from minicrawl.fetch.client import HttpClient
 from minicrawl.fetch.connection import Connection
 from minicrawl.fetch.failures import Fault
-from minicrawl.fetch.rules import Place
+from minicrawl.fetch.rules import ConnectTarget
 from minicrawl.fetch.targets import target
-from minicrawl.fetch.transport import Question
+from minicrawl.fetch.transport import TransportRequest
 from minicrawl.model import FailureKind
 from tests.fetch.wire import FAULTS, Answer, Then, Wire, answer, deaf, wire
 
@@ -33,8 +33,8 @@ def client(
     timeout_s: float = 60.0,
     pause_s: float = 0.0,
     tls: ssl.SSLContext | None = None,
-) -> Client:
-    return Client(
+) -> HttpClient:
+    return HttpClient(
         tls=lambda: tls or ssl.create_default_context(),
         connections=connections,
         keep_s=keep_s,
@@ -44,14 +44,14 @@ def client(
     )
 
 
-def question(server: Wire, *addresses: str, url: str | None = None) -> Question:
+def question(server: Wire, *addresses: str, url: str | None = None) -> TransportRequest:
     asked = target(url or server.url())
     assert asked
-    places = (Place(address, server.port) for address in addresses or ("127.0.0.1",))
-    return Question(asked, tuple(places), [(b"A", b"b")])
+    places = (ConnectTarget(address, server.port) for address in addresses or ("127.0.0.1",))
+    return TransportRequest(asked, tuple(places), [(b"A", b"b")])
 
 
-async def get(asker: Client, asked: Question) -> bytes:
+async def get(asker: HttpClient, asked: TransportRequest) -> bytes:
     found = await asker.ask(asked)
     try:
         return b"".join([piece async for piece in found.body])
@@ -123,22 +123,22 @@ def test_of_many_dead_places_four_are_tried_for_a_question_and_others_for_the_ne
 ) -> None:
     tried: list[str] = []
 
-    async def refuse(_: Client, place: Place, __: object) -> Connection:
+    async def refuse(_: HttpClient, place: ConnectTarget, __: object) -> Connection:
         tried.append(place.address)
         raise OSError("refused")
 
-    monkeypatch.setattr(Client, "_connect_to", refuse)
+    monkeypatch.setattr(HttpClient, "_connect_to", refuse)
 
     async def play() -> None:
         asker = client()
         asked = target("http://a.example/")
         assert asked
         addresses = [f"127.0.0.{number}" for number in range(2, 12)]
-        places = tuple(Place(address, 80) for address in addresses)
+        places = tuple(ConnectTarget(address, 80) for address in addresses)
         for expected in (addresses[:4], addresses[4:8], addresses[8:] + addresses[:2]):
             tried.clear()
             with pytest.raises(Fault):
-                await asker.ask(Question(asked, places, []))
+                await asker.ask(TransportRequest(asked, places, []))
             assert tried == expected
 
     run(play())

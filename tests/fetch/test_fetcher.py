@@ -12,16 +12,16 @@ import trustme
 
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
-from minicrawl.fetch.fetcher import Fetcher, _keep_s, _pause_s
+from minicrawl.fetch.fetcher import HttpFetcher, _keep_s, _pause_s
 from minicrawl.model import (
     Failed,
     FailureKind,
-    Fetched,
+    FetchResult,
     Moved,
-    Page,
     Refusal,
     Refused,
     Request,
+    Response,
     Unchanged,
 )
 from minicrawl.version import __version__
@@ -41,9 +41,9 @@ def fetcher(
     tls: ssl.SSLContext | None = None,
     politeness: Politeness | None = None,
     private: bool | None = True,
-) -> Fetcher:
+) -> HttpFetcher:
     usual = Network(timeout_s=5, resolve=rules)
-    return Fetcher(
+    return HttpFetcher(
         replace(network or usual, allow_private=private),
         politeness or Politeness(),
         lookup=no_names,
@@ -65,8 +65,8 @@ def meet(
     return asyncio.run(meeting())
 
 
-def fetch(*answers: Answer, **fields: object) -> tuple[Fetched, Wire]:
-    async def talk(server: Wire) -> tuple[Fetched, Wire]:
+def fetch(*answers: Answer, **fields: object) -> tuple[FetchResult, Wire]:
+    async def talk(server: Wire) -> tuple[FetchResult, Wire]:
         async with fetcher() as asker:
             return await asker.fetch(Request(url=server.url(), **fields)), server  # type: ignore[arg-type]  # a test's fields are a request's
 
@@ -78,7 +78,7 @@ def fetch(*answers: Answer, **fields: object) -> tuple[Fetched, Wire]:
 
 def test_a_page_comes_over_the_wire() -> None:
     page, server = fetch(answer(PAGE))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert (page.status, page.body, page.wire_bytes, page.cut) == (200, PAGE, len(PAGE), None)
     assert page.headers["content-type"] == "text/html"
     assert 0 < page.elapsed_s < 5
@@ -132,7 +132,7 @@ def test_credentials_of_a_url_are_not_sent() -> None:
     async def talk(server: Wire) -> bytes:
         async with fetcher() as asker:
             page = await asker.fetch(Request(url=server.url("/", host="me:secret@127.0.0.1")))
-        assert isinstance(page, Page)
+        assert isinstance(page, Response)
         return server.asked[0]
 
     assert b"uthorization" not in meet([answer(PAGE)], talk)
@@ -142,7 +142,7 @@ def test_proxies_of_the_environment_are_not_asked(monkeypatch: pytest.MonkeyPatc
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     page, _ = fetch(answer(PAGE))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
 
 
 def test_a_redirect_is_not_followed() -> None:
@@ -201,7 +201,7 @@ def test_a_fault_is_a_failure_of_a_named_kind(fault: str) -> None:
 @pytest.mark.parametrize("fault", CUT)
 def test_a_body_that_breaks_off_is_a_page_that_is_cut(fault: str) -> None:
     page, _ = fetch(FAULTS[fault])
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert page.body.startswith(b"abc")
     assert page.cut
 
@@ -209,11 +209,11 @@ def test_a_body_that_breaks_off_is_a_page_that_is_cut(fault: str) -> None:
 @pytest.mark.parametrize("oddity", ODDITIES)
 def test_what_browsers_forgive_is_forgiven(oddity: str) -> None:
     page, _ = fetch(ODDITIES[oddity])
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert (page.body, page.wire_bytes, page.cut) == (ODD_PAGE, len(ODD_PAGE), None)
 
 
-async def ask_hastily(server: Wire) -> Fetched:
+async def ask_hastily(server: Wire) -> FetchResult:
     async with fetcher(network=Network(timeout_s=0.2)) as asker:
         return await asker.fetch(Request(url=server.url()))
 
@@ -228,7 +228,7 @@ def test_one_deadline_stands_over_everything(fault: str) -> None:
 @pytest.mark.parametrize("fault", LATE)
 def test_a_body_that_the_deadline_cuts_is_a_page_that_is_cut(fault: str) -> None:
     page = meet([FAULTS[fault]], ask_hastily)
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert (page.body, page.cut) == (b"abc", FailureKind.TIMEOUT)
 
 
@@ -239,7 +239,7 @@ def test_a_lookup_that_hangs_runs_into_the_deadline() -> None:
 
     async def ask() -> tuple[object, ...]:
         network = Network(timeout_s=0.1)
-        async with Fetcher(network, Politeness(), lookup=hanging) as asker:
+        async with HttpFetcher(network, Politeness(), lookup=hanging) as asker:
             url = "http://a.example/"
             return await asker.fetch(Request(url=url)), await asker.locate(url)
 
@@ -264,7 +264,7 @@ def test_a_cancellation_goes_through_and_hangs_up() -> None:
 
 
 def test_nobody_listening_is_a_failure_to_connect() -> None:
-    async def ask() -> Fetched:
+    async def ask() -> FetchResult:
         async with wire() as server:
             pass
         async with fetcher() as asker:
@@ -276,7 +276,7 @@ def test_nobody_listening_is_a_failure_to_connect() -> None:
 
 
 def test_a_url_too_long_for_the_client_is_a_failure() -> None:
-    async def ask() -> Fetched:
+    async def ask() -> FetchResult:
         async with fetcher() as asker:
             return await asker.fetch(Request(url="http://127.0.0.1/" + "a" * 70_000))
 
@@ -290,7 +290,7 @@ def test_a_url_too_long_for_the_client_is_a_failure() -> None:
 
 def test_a_body_without_end_is_read_to_the_cap() -> None:
     page, server = fetch(FAULTS["a body without end"], max_bytes=50_000)
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert (page.body, page.cut) == (b"x" * 50_000, FailureKind.TOO_LARGE)
     assert server.sent < 10_000_000
 
@@ -313,16 +313,16 @@ def test_a_body_without_end_is_read_to_the_cap() -> None:
 def test_what_an_answer_may_be_is_set(
     headers: list[str], limit: dict[str, Any], detail: str
 ) -> None:
-    async def ask(server: Wire, network: Network) -> Fetched:
+    async def ask(server: Wire, network: Network) -> FetchResult:
         async with fetcher(network=network) as asker:
             return await asker.fetch(Request(url=server.url()))
 
-    async def talk(server: Wire) -> list[Fetched]:
+    async def talk(server: Wire) -> list[FetchResult]:
         return [await ask(server, Network(**given)) for given in ({}, limit)]
 
     headers = ["Content-Type: text/html", *headers]
     free, bound = meet([answer(gzip.compress(gzip.compress(PAGE)), headers=headers)] * 2, talk)
-    assert isinstance(free, Page)
+    assert isinstance(free, Response)
     assert isinstance(bound, Failed)
     assert bound.detail == detail
 
@@ -339,7 +339,7 @@ def test_a_url_is_asked_for_as_it_is_spelled() -> None:
 
 def test_a_length_beyond_the_cap_is_no_failure() -> None:
     page, _ = fetch(answer(b"x" * 50_000), max_bytes=1000)
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert (page.body, page.wire_bytes, page.cut) == (b"x" * 1000, 1000, FailureKind.TOO_LARGE)
 
 
@@ -357,14 +357,14 @@ def test_a_body_nobody_wants_is_hung_up_on(head: str) -> None:
 def test_a_coded_body_is_decoded_and_its_size_on_the_wire_is_told() -> None:
     coded = gzip.compress(PAGE)
     page, _ = fetch(answer(coded, headers=["Content-Type: text/html", "Content-Encoding: gzip"]))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert (page.body, page.wire_bytes) == (PAGE, len(coded))
 
 
-def ask_again(*answers: Answer) -> tuple[Fetched, Wire]:
+def ask_again(*answers: Answer) -> tuple[FetchResult, Wire]:
     """Ask twice with one fetcher; the second answer counts."""
 
-    async def talk(server: Wire) -> tuple[Fetched, Wire]:
+    async def talk(server: Wire) -> tuple[FetchResult, Wire]:
         async with fetcher(politeness=Politeness(delay_s=0)) as asker:
             await asker.fetch(Request(url=server.url("/1")))
             return await asker.fetch(Request(url=server.url("/2"))), server
@@ -374,7 +374,7 @@ def ask_again(*answers: Answer) -> tuple[Fetched, Wire]:
 
 def test_a_connection_is_used_again() -> None:
     page, server = ask_again(answer(PAGE))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert server.connections == 1
 
 
@@ -387,7 +387,7 @@ def test_a_connection_whose_answer_was_left_unread_is_not_used_again() -> None:
 def test_a_connection_is_used_again_after_an_answer_that_came_whole_though_it_was_unread() -> None:
     missing = answer(b"not here", status="404 Not Found")
     page, server = ask_again(missing, answer(PAGE))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert server.connections == 1
 
 
@@ -395,7 +395,7 @@ def test_a_connection_is_used_again_after_an_answer_that_came_whole_though_it_wa
 def test_a_connection_whose_answers_end_is_in_doubt_is_not_used_again(oddity: str) -> None:
     odd = Answer(ODDITIES[oddity].pieces, Then.KEEP)
     page, server = ask_again(odd, answer(PAGE))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert server.connections == 2
 
 
@@ -415,7 +415,7 @@ def test_a_new_connection_that_says_nothing_is_not_asked_again() -> None:
 
 def test_a_kept_connection_that_died_is_replaced_and_is_no_failure() -> None:
     page, server = ask_again(answer(PAGE), FAULTS["closed at once"], answer(PAGE))
-    assert isinstance(page, Page)
+    assert isinstance(page, Response)
     assert server.connections == 2
     assert len(server.asked) == 3
 
@@ -439,7 +439,7 @@ def test_a_host_is_located_before_it_is_asked() -> None:
 
 @pytest.mark.parametrize("url", ["ftp://1.1.1.1/", "file:///etc/passwd", "no url", "http://"])
 def test_what_is_no_url_of_the_web_is_refused(url: str) -> None:
-    async def ask() -> Fetched:
+    async def ask() -> FetchResult:
         async with fetcher() as asker:
             return await asker.fetch(Request(url=url))
 
@@ -448,7 +448,7 @@ def test_what_is_no_url_of_the_web_is_refused(url: str) -> None:
 
 
 def test_a_private_address_is_refused_unasked() -> None:
-    async def talk(server: Wire) -> Fetched:
+    async def talk(server: Wire) -> FetchResult:
         async with fetcher(private=None) as asker:
             refused = await asker.fetch(Request(url=server.url()))
         assert server.connections == 0
@@ -468,12 +468,12 @@ def test_a_name_is_looked_up_once_so_what_was_judged_is_what_is_connected_to(
     async def rebinding(_: str) -> Iterable[str]:
         return addresses.pop()
 
-    async def talk(server: Wire) -> Fetched:
+    async def talk(server: Wire) -> FetchResult:
         network = Network(timeout_s=5, allow_private=True)
-        async with Fetcher(network, Politeness(), lookup=rebinding) as asker:
+        async with HttpFetcher(network, Politeness(), lookup=rebinding) as asker:
             return await asker.fetch(Request(url=server.url(host="a.example")))
 
-    assert isinstance(meet([answer(PAGE)], talk), Page)
+    assert isinstance(meet([answer(PAGE)], talk), Response)
 
 
 def test_a_name_is_asked_at_the_address_that_was_found() -> None:
@@ -482,9 +482,9 @@ def test_a_name_is_asked_at_the_address_that_was_found() -> None:
 
     async def talk(server: Wire) -> None:
         network = Network(timeout_s=5, allow_private=True)
-        async with Fetcher(network, Politeness(), lookup=found) as asker:
+        async with HttpFetcher(network, Politeness(), lookup=found) as asker:
             page = await asker.fetch(Request(url=server.url(host="a.example")))
-        assert isinstance(page, Page)
+        assert isinstance(page, Response)
         assert f"Host: a.example:{server.port}\r\n".encode() in server.asked[0]
 
     meet([answer(PAGE)], talk)
@@ -495,7 +495,7 @@ def test_a_rule_moves_the_connection_and_not_the_host_header(host: str) -> None:
     async def talk(server: Wire) -> None:
         async with fetcher(f"{host}:80=127.0.0.1:{server.port}", private=None) as asker:
             page = await asker.fetch(Request(url=f"http://{host}/%7E"))
-        assert isinstance(page, Page)
+        assert isinstance(page, Response)
         assert server.asked[0].startswith(b"GET /%7E HTTP/1.1\r\n")
         assert f"Host: {host}\r\n".encode() in server.asked[0]
 
@@ -516,7 +516,7 @@ def test_urls_that_try_to_reach_inside_are_refused_and_others_are_not(
         return ["127.0.0.1"] if host == "localhost" else ["93.184.216.34"]
 
     async def judge() -> list[str]:
-        async with Fetcher(Network(), Politeness(), lookup=names) as asker:
+        async with HttpFetcher(Network(), Politeness(), lookup=names) as asker:
             return [
                 case["url"]
                 for case in cases
@@ -539,10 +539,10 @@ def certified(*names: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     return server, client
 
 
-def fetch_with_tls(host: str, names: list[str], *, trusting: bool = True) -> Fetched:
+def fetch_with_tls(host: str, names: list[str], *, trusting: bool = True) -> FetchResult:
     server_tls, client_tls = certified(*names)
 
-    async def talk(server: Wire) -> Fetched:
+    async def talk(server: Wire) -> FetchResult:
         rule = f"{host}:443=127.0.0.1:{server.port}"
         async with fetcher(rule, tls=client_tls if trusting else None) as asker:
             return await asker.fetch(Request(url=f"https://{host}/"))
@@ -552,7 +552,7 @@ def fetch_with_tls(host: str, names: list[str], *, trusting: bool = True) -> Fet
 
 @pytest.mark.parametrize("host", ["a.example", "9.9.9.9"])
 def test_a_certificate_must_carry_the_urls_host_wherever_a_rule_leads(host: str) -> None:
-    assert isinstance(fetch_with_tls(host, [host]), Page)
+    assert isinstance(fetch_with_tls(host, [host]), Response)
     failed = fetch_with_tls(host, ["127.0.0.1", "b.example"])
     assert isinstance(failed, Failed)
     assert failed.kind is FailureKind.TLS
@@ -565,7 +565,7 @@ def test_a_certificate_that_nobody_vouches_for_is_a_failure() -> None:
 
 
 def test_tls_with_a_server_that_speaks_none_is_a_failure() -> None:
-    async def talk(server: Wire) -> Fetched:
+    async def talk(server: Wire) -> FetchResult:
         async with fetcher() as asker:
             return await asker.fetch(Request(url=server.url(scheme="https")))
 

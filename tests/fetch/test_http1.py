@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from minicrawl.fetch.failures import Fault
 from minicrawl.fetch.heads import Head
-from minicrawl.fetch.http1 import AnswerReader, question
+from minicrawl.fetch.http1 import ResponseParser, question
 from minicrawl.model import FailureKind
 
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -27,7 +27,7 @@ class Read(NamedTuple):
 
 
 def read(*pieces: bytes) -> Read:
-    reader = AnswerReader(MAX_HEAD_BYTES)
+    reader = ResponseParser(MAX_HEAD_BYTES)
     body = b"".join([reader.take(piece) for piece in pieces])
     whole, leaves = reader.ended, reader.leaves_connection
     reader.hang_up()

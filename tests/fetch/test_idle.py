@@ -3,13 +3,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from minicrawl.fetch.connection import Connection
-from minicrawl.fetch.idle import Idle
-from minicrawl.fetch.rules import Place
+from minicrawl.fetch.idle import IdleConnections
+from minicrawl.fetch.rules import ConnectTarget
 from minicrawl.fetch.targets import Origin
 
 LONG_S = 1000.0
-A = Origin(False, "a.example", 80, "a.example"), Place("10.0.0.1", 80)
-B = Origin(False, "b.example", 80, "b.example"), Place("10.0.0.1", 80)
+A = Origin(False, "a.example", 80, "a.example"), ConnectTarget("10.0.0.1", 80)
+B = Origin(False, "b.example", 80, "b.example"), ConnectTarget("10.0.0.1", 80)
 
 
 def nothing(_: Connection) -> None:
@@ -37,7 +37,7 @@ def run(play: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 def test_a_connection_is_taken_on_its_own_line_and_once() -> None:
     async def play() -> None:
-        idle, one = Idle(9, LONG_S), Still()
+        idle, one = IdleConnections(9, LONG_S), Still()
         idle.put(A, one)
         assert idle.take(B) is None
         assert idle.take(A) is one
@@ -49,7 +49,7 @@ def test_a_connection_is_taken_on_its_own_line_and_once() -> None:
 
 def test_the_one_that_has_waited_least_is_taken_first() -> None:
     async def play() -> None:
-        idle, one, two = Idle(9, LONG_S), Still(), Still()
+        idle, one, two = IdleConnections(9, LONG_S), Still(), Still()
         idle.put(A, one)
         idle.put(A, two)
         assert [idle.take(A), idle.take(A)] == [two, one]
@@ -60,7 +60,7 @@ def test_the_one_that_has_waited_least_is_taken_first() -> None:
 
 def test_of_more_than_the_limit_the_one_that_has_waited_longest_goes() -> None:
     async def play() -> None:
-        idle, one, two, three = Idle(2, LONG_S), Still(), Still(), Still()
+        idle, one, two, three = IdleConnections(2, LONG_S), Still(), Still(), Still()
         for line, connection in ((A, one), (B, two), (A, three)):
             idle.put(line, connection)
         assert [still.gone.is_set() for still in (one, two, three)] == [True, False, False]
@@ -72,7 +72,7 @@ def test_of_more_than_the_limit_the_one_that_has_waited_longest_goes() -> None:
 
 def test_a_connection_that_was_lost_is_forgotten() -> None:
     async def play() -> None:
-        idle, one = Idle(9, LONG_S), Still()
+        idle, one = IdleConnections(9, LONG_S), Still()
         idle.forget(one)
         idle.put(A, one)
         idle.forget(one)
@@ -85,7 +85,7 @@ def test_a_connection_that_was_lost_is_forgotten() -> None:
 
 def test_who_has_waited_long_enough_goes_and_later_ones_after_it() -> None:
     async def play() -> None:
-        idle, one, two = Idle(9, 0.001), Still(), Still()
+        idle, one, two = IdleConnections(9, 0.001), Still(), Still()
         idle.put(A, one)
         await one.gone.wait()
         idle.put(A, two)
@@ -97,7 +97,7 @@ def test_who_has_waited_long_enough_goes_and_later_ones_after_it() -> None:
 
 def test_an_alarm_leaves_those_that_may_still_wait() -> None:
     async def play() -> None:
-        idle, one, two, three = Idle(9, 0.001), Still(), Still(), Still()
+        idle, one, two, three = IdleConnections(9, 0.001), Still(), Still(), Still()
         idle.put(A, one)
         idle.put(A, two)
         assert idle.take(A) is two
@@ -111,12 +111,12 @@ def test_an_alarm_leaves_those_that_may_still_wait() -> None:
 
 def test_closing_hangs_up_on_all() -> None:
     async def play() -> None:
-        idle, one, two = Idle(9, LONG_S), Still(), Still()
+        idle, one, two = IdleConnections(9, LONG_S), Still(), Still()
         idle.put(A, one)
         idle.put(B, two)
         idle.close()
         assert one.gone.is_set()
         assert two.gone.is_set()
-        Idle(9, LONG_S).close()
+        IdleConnections(9, LONG_S).close()
 
     run(play)

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from minicrawl.fetch.bodies import Body, read_body
-from minicrawl.fetch.pace import Breath, Pace
+from minicrawl.fetch.pace import BodyLimits, DecodeBudget
 
 PAGE = b"".join(b"%d," % number for number in range(100_000))
 CODED = gzip.compress(PAGE)
@@ -26,7 +26,7 @@ def test_bodies_that_take_their_time_leave_the_loop_a_turn_between_their_slices(
     monkeypatch.setattr("minicrawl.fetch.bodies.perf_counter", lambda: next(looks) * 0.004)
 
     async def work() -> list[int]:
-        pace = Pace(Breath(10_000_000))
+        pace = BodyLimits(DecodeBudget(10_000_000))
         reading = [
             asyncio.create_task(read_body(once(), ["gzip"], 10_000_000, True, pace))
             for _ in range(BODIES)
@@ -60,7 +60,7 @@ class Part:
         self.is_cut = True
 
 
-def grow(breath: Breath, body: Part, size: int) -> None:
+def grow(breath: DecodeBudget, body: Part, size: int) -> None:
     body.length += size
     breath.hold(body, size)
 
@@ -71,7 +71,7 @@ def in_loop(work: Callable[[], Coroutine[None, None, None]]) -> None:
 
 def test_a_breath_is_for_all_bodies_and_begins_anew_with_each_turn() -> None:
     async def work() -> None:
-        breath = Breath(10_000_000)
+        breath = DecodeBudget(10_000_000)
         for _ in range(2):
             for _ in range(4):
                 breath.spend(0.001)
@@ -86,7 +86,7 @@ def test_a_breath_is_for_all_bodies_and_begins_anew_with_each_turn() -> None:
 
 def test_who_waits_goes_on_when_others_have_not_taken_the_turn_before() -> None:
     async def work() -> None:
-        breath, told = Breath(10_000_000), list[int]()
+        breath, told = DecodeBudget(10_000_000), list[int]()
 
         async def take(number: int) -> None:
             await breath.wait()
@@ -106,7 +106,7 @@ def test_who_waits_goes_on_when_others_have_not_taken_the_turn_before() -> None:
 
 def test_beyond_the_most_the_largest_is_cut_where_it_is() -> None:
     async def work() -> None:
-        breath, small, large, other = Breath(1500), Part(), Part(), Part()
+        breath, small, large, other = DecodeBudget(1500), Part(), Part(), Part()
         for body, size in ((large, 900), (small, 100), (other, 500)):
             grow(breath, body, size)
         assert not large.is_cut
@@ -124,7 +124,7 @@ def test_beyond_the_most_the_largest_is_cut_where_it_is() -> None:
 
 def test_one_body_alone_may_be_as_large_as_its_cap() -> None:
     async def work() -> None:
-        breath, sitemap, page = Breath(1500), Part(cap=5000), Part()
+        breath, sitemap, page = DecodeBudget(1500), Part(cap=5000), Part()
         grow(breath, sitemap, 5000)
         assert not sitemap.is_cut
         grow(breath, page, 1)

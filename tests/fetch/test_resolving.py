@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.fetch.resolving import BLOCKED_PORTS, Resolver, SystemLookup, trusted_among
-from minicrawl.fetch.rules import Place, ResolveRules, parse_rule
+from minicrawl.fetch.rules import ConnectTarget, ResolveRules, parse_rule
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.urls import seed
 
@@ -42,13 +42,18 @@ class Names:
         )
 
 
-def locate(resolver: Resolver, host: str, port: int = 80) -> tuple[Place, ...] | Refused | Failed:
+def locate(
+    resolver: Resolver, host: str, port: int = 80
+) -> tuple[ConnectTarget, ...] | Refused | Failed:
     return asyncio.run(resolver.locate(host, port))
 
 
 def test_a_name_is_at_all_of_its_public_addresses_each_once() -> None:
     names = Names(a=[PUBLIC, PRIVATE, PUBLIC, OTHER_PUBLIC])
-    assert locate(names.resolver(), "a") == (Place(PUBLIC, 80), Place(OTHER_PUBLIC, 80))
+    assert locate(names.resolver(), "a") == (
+        ConnectTarget(PUBLIC, 80),
+        ConnectTarget(OTHER_PUBLIC, 80),
+    )
 
 
 def refused(detail: str) -> Refused:
@@ -67,7 +72,7 @@ def test_a_name_with_private_addresses_only_is_refused_and_told_what_lets_it_in(
 
 def test_an_address_is_judged_without_a_lookup() -> None:
     names = Names()
-    assert locate(names.resolver(), PUBLIC) == (Place(PUBLIC, 80),)
+    assert locate(names.resolver(), PUBLIC) == (ConnectTarget(PUBLIC, 80),)
     assert isinstance(locate(names.resolver(), "::1"), Refused)
     assert names.asked == []
 
@@ -93,7 +98,7 @@ def test_a_seed_that_is_a_name_is_no_more_trusted_than_any_other() -> None:
 )
 def test_a_seed_written_as_an_address_opens_that_address_at_that_port(written: str) -> None:
     resolver = Names().resolver(seeds=[written])
-    assert locate(resolver, "127.0.0.1", 8000) == (Place("127.0.0.1", 8000),)
+    assert locate(resolver, "127.0.0.1", 8000) == (ConnectTarget("127.0.0.1", 8000),)
     for host, port in (("127.0.0.1", 6379), ("127.0.0.1", 80), ("127.0.0.2", 8000), ("::1", 8000)):
         assert isinstance(locate(resolver, host, port), Refused)
 
@@ -129,7 +134,7 @@ def test_another_name_of_a_trusted_address_is_refused() -> None:
 
 
 def test_all_hosts_may_be_anywhere_if_the_user_says_so() -> None:
-    assert locate(Names(a=[PRIVATE]).resolver(private=True), "a") == (Place(PRIVATE, 80),)
+    assert locate(Names(a=[PRIVATE]).resolver(private=True), "a") == (ConnectTarget(PRIVATE, 80),)
 
 
 def test_nothing_private_is_asked_if_the_user_says_so_neither_seeds_nor_what_rules_name() -> None:
@@ -140,7 +145,7 @@ def test_nothing_private_is_asked_if_the_user_says_so_neither_seeds_nor_what_rul
     assert locate(resolver, "a") == refused(f"a is at {PRIVATE}, which is {told}")
     assert locate(resolver, "b") == refused(f"b is at 10.0.0.1, which is {told}")
     assert locate(resolver, "127.0.0.1") == refused(f"127.0.0.1 is {told}")
-    assert locate(resolver, "c") == locate(resolver, "d") == (Place(PUBLIC, 80),)
+    assert locate(resolver, "c") == locate(resolver, "d") == (ConnectTarget(PUBLIC, 80),)
 
 
 @pytest.mark.parametrize("port", sorted(BLOCKED_PORTS))
@@ -162,10 +167,10 @@ def test_of_countless_addresses_of_one_name_a_few_are_kept() -> None:
 def test_a_rule_goes_before_names_and_guard() -> None:
     names = Names(a=[PUBLIC])
     resolver = names.resolver("a:80=127.0.0.1:8080", "93.184.216.34=127.0.0.2")
-    assert locate(resolver, "a", 80) == (Place("127.0.0.1", 8080),)
-    assert locate(resolver, PUBLIC, 80) == (Place("127.0.0.2", 80),)
+    assert locate(resolver, "a", 80) == (ConnectTarget("127.0.0.1", 8080),)
+    assert locate(resolver, PUBLIC, 80) == (ConnectTarget("127.0.0.2", 80),)
     assert names.asked == []
-    assert locate(resolver, "a", 81) == (Place(PUBLIC, 81),)
+    assert locate(resolver, "a", 81) == (ConnectTarget(PUBLIC, 81),)
 
 
 @pytest.mark.parametrize("names", [Names(), Names(a=[])])
@@ -209,7 +214,7 @@ def test_who_asks_at_the_same_time_shares_one_lookup_and_none_can_cancel_it() ->
         first, second = (asyncio.create_task(resolver.locate("a", 80)) for _ in range(2))
         await asyncio.sleep(0)
         first.cancel()
-        assert await second == (Place(PUBLIC, 80),)
+        assert await second == (ConnectTarget(PUBLIC, 80),)
         assert first.cancelled()
 
     asyncio.run(ask())

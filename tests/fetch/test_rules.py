@@ -1,10 +1,10 @@
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.fetch.rules import Place, ResolveRule, ResolveRules, parse_rule
+from minicrawl.fetch.rules import ConnectTarget, ResolveRule, ResolveRules, parse_rule
 
 
-def place(host: str, port: int, *rules: str) -> Place | None:
+def place(host: str, port: int, *rules: str) -> ConnectTarget | None:
     return ResolveRules(map(parse_rule, rules)).place(host, port)
 
 
@@ -56,12 +56,12 @@ def test_a_rule_that_cannot_be_read_is_refused_with_its_text_and_the_reason(
 
 
 def test_a_rule_without_a_port_keeps_the_urls_port() -> None:
-    assert place("a.example", 8000, "a.example=127.0.0.1") == Place("127.0.0.1", 8000)
-    assert place("a.example", 8000, "a.example=127.0.0.1:9") == Place("127.0.0.1", 9)
+    assert place("a.example", 8000, "a.example=127.0.0.1") == ConnectTarget("127.0.0.1", 8000)
+    assert place("a.example", 8000, "a.example=127.0.0.1:9") == ConnectTarget("127.0.0.1", 9)
 
 
 def test_a_rule_with_a_port_is_for_that_port_only() -> None:
-    assert place("a.example", 80, "a.example:80=127.0.0.1") == Place("127.0.0.1", 80)
+    assert place("a.example", 80, "a.example:80=127.0.0.1") == ConnectTarget("127.0.0.1", 80)
     assert place("a.example", 81, "a.example:80=127.0.0.1") is None
 
 
@@ -86,12 +86,12 @@ def test_the_most_specific_rule_wins_whatever_the_order() -> None:
         "*=10.0.0.7",
     ]
     for first in range(len(rules)):
-        expected = Place(f"10.0.0.{first + 1}", 80)
+        expected = ConnectTarget(f"10.0.0.{first + 1}", 80)
         assert place("a.b.example", 80, *rules[first:]) == expected
         assert place("a.b.example", 80, *reversed(rules[first:])) == expected
 
 
 def test_of_equal_rules_the_later_one_wins() -> None:
-    assert place("a.example", 80, "a.example=10.0.0.1", "a.example=10.0.0.2") == Place(
+    assert place("a.example", 80, "a.example=10.0.0.1", "a.example=10.0.0.2") == ConnectTarget(
         "10.0.0.2", 80
     )

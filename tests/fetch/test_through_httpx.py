@@ -5,9 +5,9 @@ import httpx
 import pytest
 
 from minicrawl.config import Network, Politeness
-from minicrawl.fetch.fetcher import Fetcher
+from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.through_httpx import fault
-from minicrawl.model import Failed, FailureKind, Fetched, Page, Request
+from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
 
 
 class Breaking(httpx.AsyncByteStream):
@@ -44,9 +44,9 @@ class Canned(httpx.AsyncBaseTransport):
         self.closed = True
 
 
-def fetch(transport: Canned) -> Fetched:
-    async def ask() -> Fetched:
-        async with Fetcher(Network(), Politeness(), transport=transport) as fetcher:
+def fetch(transport: Canned) -> FetchResult:
+    async def ask() -> FetchResult:
+        async with HttpFetcher(Network(), Politeness(), transport=transport) as fetcher:
             return await fetcher.fetch(Request(url="http://me@1.2.3.4/a%7Eb#c", etag='"é"'))
 
     return asyncio.run(ask())
@@ -60,7 +60,7 @@ def test_a_transport_of_httpx_is_asked_in_place_of_our_own_and_closed() -> None:
     body = Breaking(b"abc")
     transport = Canned(page(body))
     fetched = fetch(transport)
-    assert isinstance(fetched, Page)
+    assert isinstance(fetched, Response)
     assert (fetched.body, fetched.cut) == (b"abc", FailureKind.RESET)
     (asked,) = transport.asked
     assert (asked.method, str(asked.url)) == ("GET", "http://1.2.3.4/a%7Eb")

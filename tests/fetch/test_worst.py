@@ -17,8 +17,8 @@ from minicrawl.fetch.bodies import read_body
 from minicrawl.fetch.connection import ROOM_BYTES, Connection
 from minicrawl.fetch.decoding import FACTOR, FLOOR_BYTES, Decoder
 from minicrawl.fetch.framing import ByChunks
-from minicrawl.fetch.http1 import AnswerReader
-from minicrawl.fetch.pace import Breath, Pace
+from minicrawl.fetch.http1 import ResponseParser
+from minicrawl.fetch.pace import BodyLimits, DecodeBudget
 from minicrawl.model import Failed, FailureKind
 from tests.doubling import expect_linear
 
@@ -50,7 +50,7 @@ def answer(pieces: Iterable[bytes]) -> Read:
     held = list(pieces)
 
     def work() -> None:
-        reader = AnswerReader(NO_LIMIT)
+        reader = ResponseParser(NO_LIMIT)
         for piece in held:
             reader.take(piece)
 
@@ -107,7 +107,7 @@ def body(pieces: Iterable[bytes], *codings: str) -> Read:
             yield piece
 
     async def take() -> None:
-        await read_body(come(), codings, 1 << 30, True, Pace(Breath(1 << 30)))
+        await read_body(come(), codings, 1 << 30, True, BodyLimits(DecodeBudget(1 << 30)))
 
     return lambda: asyncio.run(take())
 
@@ -265,7 +265,7 @@ def test_the_318_bytes_cost_no_more_than_a_page() -> None:
     assert len(coded) < 400
     costs_s = []
     for _ in range(_TRIES):
-        pace = Pace(Breath(10_000_000))
+        pace = BodyLimits(DecodeBudget(10_000_000))
         found = asyncio.run(read_body(_come(coded), ["gzip"] * 3, 10_000_000, True, pace))
         assert isinstance(found, Failed)
         assert found.kind is FailureKind.ENCODING

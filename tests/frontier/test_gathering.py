@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minicrawl.frontier import gathering
-from minicrawl.frontier.gathering import Gathering, gathered
+from minicrawl.frontier.gathering import GatheredImportance, gathered
 from minicrawl.model import READ_STATES
 from tests.stores import DEEP, A, B, C, HandCrawl
 
@@ -31,7 +31,7 @@ def test_it_is_the_share_of_the_pages_that_were_read(crawl: HandCrawl) -> None:
 
 def test_slices_add_up_to_the_same(crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathering, "PAGES_AT_ONCE", 3)
-    laps = Gathering(crawl.frontier)
+    laps = GatheredImportance(crawl.frontier)
     assert [laps.go_on() for _ in range(4)] == [False, True, False, True]
     assert laps.share == pytest.approx(share_of_read(crawl))
     assert gathered(crawl.frontier) == laps.share
@@ -41,7 +41,7 @@ def test_within_a_lap_the_share_is_that_of_the_last_one(
     crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gathering, "PAGES_AT_ONCE", 3)
-    laps = Gathering(crawl.frontier, 0.5)
+    laps = GatheredImportance(crawl.frontier, 0.5)
     laps.go_on()
     assert laps.share == 0.5
     before = share_of_read(crawl)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from minicrawl.frontier import known as known_module
 from minicrawl.frontier import lately as lately_module
-from minicrawl.frontier.known import Known
+from minicrawl.frontier.known import UrlIndex
 from minicrawl.frontier.lately import OriginOf
 from minicrawl.web.urls import origin
 
@@ -32,8 +32,8 @@ def kept() -> Kept:
 
 
 @pytest.fixture
-def known(kept: Kept) -> Known:
-    return Known(kept, of_kept(kept))
+def known(kept: Kept) -> UrlIndex:
+    return UrlIndex(kept, of_kept(kept))
 
 
 def of_kept(kept: Kept) -> OriginOf:
@@ -52,26 +52,28 @@ def one_hash_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(known_module, "code_of", lambda _url: 7)
 
 
-def put(known: Known, kept: Kept, *urls: str) -> None:
+def put(known: UrlIndex, kept: Kept, *urls: str) -> None:
     for url in urls:
         page = len(known)
         kept[page] = url
         known.add({url: page})
 
 
-def test_what_was_never_put_is_not_known(known: Known) -> None:
+def test_what_was_never_put_is_not_known(known: UrlIndex) -> None:
     assert known.find([A]) == {}
     assert len(known) == 0
 
 
-def test_what_was_met_lately_is_found_without_the_store(known: Known, kept: Kept) -> None:
+def test_what_was_met_lately_is_found_without_the_store(known: UrlIndex, kept: Kept) -> None:
     put(known, kept, A, B)
     assert known.find([B, A, C]) == {B: 1, A: 0}
     assert kept.asked == 0
 
 
 @pytest.mark.usefixtures("forgetful")
-def test_what_was_met_long_ago_is_looked_up_and_remembered_again(known: Known, kept: Kept) -> None:
+def test_what_was_met_long_ago_is_looked_up_and_remembered_again(
+    known: UrlIndex, kept: Kept
+) -> None:
     put(known, kept, A, B, C, *(f"{C}{number}" for number in range(4)))
     assert known.find([A, B]) == {A: 0, B: 1}
     assert kept.asked == 2
@@ -80,7 +82,7 @@ def test_what_was_met_long_ago_is_looked_up_and_remembered_again(known: Known, k
 
 
 def test_whoever_is_in_no_dictionary_any_more_is_found_without_the_store(
-    known: Known, kept: Kept, monkeypatch: pytest.MonkeyPatch
+    known: UrlIndex, kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(known_module, "LATELY", 2)
     kept[0] = C
@@ -94,7 +96,7 @@ def test_whoever_is_in_no_dictionary_any_more_is_found_without_the_store(
 
 
 @pytest.mark.usefixtures("forgetful")
-def test_who_is_met_again_and_again_is_never_looked_up(known: Known, kept: Kept) -> None:
+def test_who_is_met_again_and_again_is_never_looked_up(known: UrlIndex, kept: Kept) -> None:
     put(known, kept, A)
     for number in range(20):
         put(known, kept, f"{B}{number}")
@@ -103,21 +105,23 @@ def test_who_is_met_again_and_again_is_never_looked_up(known: Known, kept: Kept)
 
 
 @pytest.mark.usefixtures("forgetful", "one_hash_for_all")
-def test_urls_of_one_hash_are_different_pages(known: Known, kept: Kept) -> None:
+def test_urls_of_one_hash_are_different_pages(known: UrlIndex, kept: Kept) -> None:
     urls = [f"{A}{number}" for number in range(50)]
     put(known, kept, *urls)
     assert known.find([*urls, B]) == {url: page for page, url in enumerate(urls)}
 
 
 @pytest.mark.usefixtures("one_hash_for_all")
-def test_urls_of_one_hash_are_told_apart_after_they_were_loaded(known: Known, kept: Kept) -> None:
+def test_urls_of_one_hash_are_told_apart_after_they_were_loaded(
+    known: UrlIndex, kept: Kept
+) -> None:
     kept.update(enumerate((A, B)))
     known.add_all([A, B])
     assert known.find([A, B, C]) == {A: 0, B: 1}
 
 
 def test_who_was_nobody_when_he_was_asked_for_is_found_once_he_was_added(
-    known: Known, kept: Kept
+    known: UrlIndex, kept: Kept
 ) -> None:
     assert known.at_hand([A, B, C]) == ({}, {})
     put(known, kept, A)
@@ -127,13 +131,13 @@ def test_who_was_nobody_when_he_was_asked_for_is_found_once_he_was_added(
 
 
 @pytest.mark.usefixtures("forgetful", "one_hash_for_all")
-def test_who_was_nobody_is_found_long_after_he_was_added(known: Known, kept: Kept) -> None:
+def test_who_was_nobody_is_found_long_after_he_was_added(known: UrlIndex, kept: Kept) -> None:
     assert known.find([A]) == {}
     put(known, kept, A, *(f"{B}{number}" for number in range(20)))
     assert known.find([A]) == {A: 0}
 
 
-def test_the_url_of_a_page_is_told_if_it_was_met_lately(known: Known, kept: Kept) -> None:
+def test_the_url_of_a_page_is_told_if_it_was_met_lately(known: UrlIndex, kept: Kept) -> None:
     kept[0] = A
     known.add_all([A])
     assert known.url_of(0) is None
@@ -143,7 +147,7 @@ def test_the_url_of_a_page_is_told_if_it_was_met_lately(known: Known, kept: Kept
     assert known.url_of(0) == A
 
 
-def test_pages_that_are_loaded_follow_on_each_other(known: Known, kept: Kept) -> None:
+def test_pages_that_are_loaded_follow_on_each_other(known: UrlIndex, kept: Kept) -> None:
     kept.update(enumerate((A, B, C)))
     known.add_all(iter((A, B)))
     known.add_all(iter((C,)))
@@ -158,7 +162,7 @@ def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str
     kept, truth = Kept(), dict[str, int]()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(known_module, "code_of", code_of)
-        known = Known(kept, lambda _page: "")
+        known = UrlIndex(kept, lambda _page: "")
         for url in urls:
             assert known.find([url]) == ({url: truth[url]} if url in truth else {})
             if url not in truth:
@@ -170,14 +174,14 @@ def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str
 # ---------------------------------------------------------------- looked up before
 
 
-def foreseen(known: Known, kept: Kept, *urls: str) -> None:
+def foreseen(known: UrlIndex, kept: Kept, *urls: str) -> None:
     """They are met soon: what they may be has been asked for."""
     _, doubtful = known.at_hand(urls)
     known.remember({kept[page]: page for pages in doubtful.values() for page in pages})
 
 
 @pytest.mark.usefixtures("forgetful")
-def test_what_was_foreseen_is_found_without_the_store(known: Known, kept: Kept) -> None:
+def test_what_was_foreseen_is_found_without_the_store(known: UrlIndex, kept: Kept) -> None:
     urls = [f"{A}{number}" for number in range(9)]
     put(known, kept, *urls)
     assert known.at_hand(urls[1:2]) == ({}, {urls[1]: [1]})
@@ -186,13 +190,13 @@ def test_what_was_foreseen_is_found_without_the_store(known: Known, kept: Kept) 
     assert kept.asked == 0
 
 
-def test_who_is_at_hand_is_not_doubtful(known: Known, kept: Kept) -> None:
+def test_who_is_at_hand_is_not_doubtful(known: UrlIndex, kept: Kept) -> None:
     put(known, kept, A, B)
     assert known.at_hand([A, B, C]) == ({A: 0, B: 1}, {})
 
 
 @pytest.mark.usefixtures("one_hash_for_all")
-def test_who_was_foreseen_is_not_taken_for_another_of_its_hash(known: Known, kept: Kept) -> None:
+def test_who_was_foreseen_is_not_taken_for_another_of_its_hash(known: UrlIndex, kept: Kept) -> None:
     kept.update(enumerate((A, B)))
     known.add_all([A, B])
     found, doubtful = known.at_hand([C])

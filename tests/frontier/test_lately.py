@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.frontier import lately as lately_module
-from minicrawl.frontier.lately import Lately
+from minicrawl.frontier.lately import RecentUrls
 
 HERE, THERE = "http://a.example", "http://b.example"
 A, B, C, D = (f"{HERE}/of-{name}/" for name in "abcd")
 
 
-def all_here() -> Lately:
-    return Lately(lambda _page: HERE)
+def all_here() -> RecentUrls:
+    return RecentUrls(lambda _page: HERE)
 
 
 @pytest.fixture
-def lately() -> Lately:
+def lately() -> RecentUrls:
     return all_here()
 
 
@@ -33,11 +33,11 @@ def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lately_module, "PLACES", 4)
 
 
-def put(lately: Lately, *urls: str) -> None:
+def put(lately: RecentUrls, *urls: str) -> None:
     lately.put((url, page) for page, url in enumerate(urls))
 
 
-def test_nothing_is_told_of_whom_was_never_put(lately: Lately) -> None:
+def test_nothing_is_told_of_whom_was_never_put(lately: RecentUrls) -> None:
     assert lately.url_of(0) is None
     assert lately.which([0, 1], A) is None
     put(lately, A)
@@ -45,7 +45,7 @@ def test_nothing_is_told_of_whom_was_never_put(lately: Lately) -> None:
     assert lately.which([1, 2], A) is None
 
 
-def test_what_was_put_is_told(lately: Lately) -> None:
+def test_what_was_put_is_told(lately: RecentUrls) -> None:
     lately.put([(A, 0), (B, 4_000_000_000)])
     assert lately.which([0], A) == 0
     assert lately.which([7, 0, 4_000_000_000], B) == 4_000_000_000
@@ -53,20 +53,20 @@ def test_what_was_put_is_told(lately: Lately) -> None:
     assert lately.url_of(4_000_000_000) == B
 
 
-def test_a_page_has_no_url_but_its_own(lately: Lately) -> None:
+def test_a_page_has_no_url_but_its_own(lately: RecentUrls) -> None:
     put(lately, A, B)
     assert lately.which([0], B) is None
     assert lately.which([1, 0], A) == 0
 
 
 @pytest.mark.parametrize("other", [f"{A}longer", A[:-1], "", f"{THERE}/of-a/", f"{HERE}:81/of-a/"])
-def test_a_url_that_begins_as_another_one_is_not_the_other(lately: Lately, other: str) -> None:
+def test_a_url_that_begins_as_another_one_is_not_the_other(lately: RecentUrls, other: str) -> None:
     put(lately, A)
     assert lately.which([0], other) is None
 
 
 def test_a_page_whose_number_begins_as_that_of_another_is_not_the_other(
-    lately: Lately, monkeypatch: pytest.MonkeyPatch
+    lately: RecentUrls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lately_module, "PLACES", 1)
     lately.put([(A, 12)])
@@ -75,7 +75,7 @@ def test_a_page_whose_number_begins_as_that_of_another_is_not_the_other(
 
 
 def test_a_path_is_there_for_each_origin_that_has_it() -> None:
-    lately = Lately([HERE, THERE].__getitem__)
+    lately = RecentUrls([HERE, THERE].__getitem__)
     put(lately, f"{HERE}/", f"{THERE}/")
     assert lately.which([0, 1], f"{THERE}/") == 1
     assert lately.which([0, 1], f"{HERE}/") == 0
@@ -83,7 +83,7 @@ def test_a_path_is_there_for_each_origin_that_has_it() -> None:
 
 
 @pytest.mark.usefixtures("little_room")
-def test_new_bytes_take_the_place_of_the_oldest(lately: Lately) -> None:
+def test_new_bytes_take_the_place_of_the_oldest(lately: RecentUrls) -> None:
     put(lately, A, B, C, D)
     assert [lately.url_of(page) for page in range(4)] == [None, B, C, D]
     assert [lately.which([page], url) for page, url in enumerate((A, B, C, D))] == [None, 1, 2, 3]
@@ -110,7 +110,7 @@ def test_of_pages_that_share_a_place_the_last_has_it() -> None:
 @pytest.mark.usefixtures("little_room", "few_places")
 @given(st.lists(st.text(max_size=8)))
 def test_it_never_takes_one_url_for_another(urls: list[str]) -> None:
-    lately, truth = Lately(lambda _page: ""), dict[str, int]()
+    lately, truth = RecentUrls(lambda _page: ""), dict[str, int]()
     for url in urls:
         lately.put([(url, truth.setdefault(url, len(truth)))])
         for known, page in truth.items():

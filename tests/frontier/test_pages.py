@@ -16,14 +16,14 @@ from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.snapshot import inlinks as links_known
-from minicrawl.store.records import HostRow, Terms, UrlRow
+from minicrawl.store.records import HostRow, StoreTerms, UrlRow
 from tests.stores import DEEP, MOVED, A, B, C, HandCrawl
 
 SITES = [f"http://{host}.example/{path}" for host in "abc" for path in "12345"]
 
 
 def empty() -> Frontier:
-    return Frontier(Terms(), lambda _seq: Spending(()))
+    return Frontier(StoreTerms(), lambda _seq: Spending(()))
 
 
 def inlinks(crawl: HandCrawl) -> list[int]:
@@ -127,7 +127,7 @@ class TestSteps:
     def test_a_store_without_links_knows_no_links_but_those_of_redirects(
         self, tmp_path: Path
     ) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", Terms(links=False))) as crawl:
+        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(links=False))) as crawl:
             crawl.seeds([A, MOVED])
             crawl.read(A, [B, MOVED])
             crawl.moved(MOVED, B)
@@ -190,7 +190,7 @@ class TestCheckpoints:
 
     @pytest.mark.parametrize("window", WINDOWS)
     def test_every_window_is_loaded_as_it_was(self, tmp_path: Path, window: str) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", Terms(window=window, width=3))) as crawl:
+        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(window=window, width=3))) as crawl:
             crawl.seeds(SITES[:3], endowment=10)
             for turn, url in enumerate(SITES[:3] * 3):
                 crawl.read(url, [SITES[(turn + 1) % 5], SITES[(turn * 2) % 9]])
@@ -206,7 +206,7 @@ class TestCheckpoints:
 
 PLACES = st.sampled_from(SITES)
 TERMS = st.builds(
-    Terms, window=st.sampled_from(sorted(WINDOWS)), width=st.just(2.0), links=st.booleans()
+    StoreTerms, window=st.sampled_from(sorted(WINDOWS)), width=st.just(2.0), links=st.booleans()
 )
 
 
@@ -264,7 +264,7 @@ def counted_inlinks(crawl: HandCrawl) -> list[int]:
 @settings(max_examples=60)
 @given(TERMS, st.lists(EVENTS, max_size=25))
 def test_what_is_loaded_is_what_was_there_whatever_happened(
-    terms: Terms, events: list[tuple[str, str, list[str]]]
+    terms: StoreTerms, events: list[tuple[str, str, list[str]]]
 ) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,

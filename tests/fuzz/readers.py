@@ -12,10 +12,10 @@ from minicrawl.fetch.decoding import Decoder, UnknownCoding, codings
 from minicrawl.fetch.failures import Fault
 from minicrawl.fetch.framing import ByChunks
 from minicrawl.fetch.heads import body_bytes, read_head
-from minicrawl.fetch.http1 import AnswerReader
+from minicrawl.fetch.http1 import ResponseParser
 from minicrawl.web import encoding, headers, html, robots, sitemaps, thin, urls
 from minicrawl.web.headers import LONGEST_WAIT_S
-from minicrawl.web.reader import Wishes, read
+from minicrawl.web.reader import ParseOptions, read
 from minicrawl.web.robots import Rules
 
 URL = "http://a.example/d/page"
@@ -47,7 +47,7 @@ def assert_is_name(url: str, *, stripped: bool = True) -> None:
 def read_page(body: bytes, random: Random) -> None:
     said = _text(body[: random.randrange(200)], random)
     names = random.sample(("content-type", "link", "x-robots-tag"), k=random.randrange(3))
-    wishes = Wishes(
+    wishes = ParseOptions(
         max_links=MAX_LINKS, with_words=random.random() < 0.5, suspicious=random.getrandbits(1024)
     )
     reading = read(body, URL, dict.fromkeys(names, said), wishes)
@@ -135,8 +135,8 @@ def undo_codings(body: bytes, random: Random) -> None:
     codings(_text(body[:100], random))
 
 
-def _answer(pieces: list[bytes]) -> tuple[AnswerReader, bytes]:
-    reader = AnswerReader(MAX_HEAD_BYTES)
+def _answer(pieces: list[bytes]) -> tuple[ResponseParser, bytes]:
+    reader = ResponseParser(MAX_HEAD_BYTES)
     body = b"".join([reader.take(piece) for piece in pieces if not reader.ended])
     reader.hang_up()
     return reader, body

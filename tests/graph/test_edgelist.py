@@ -6,30 +6,30 @@ from hypothesis import strategies as st
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.edgelist import ID_LIMIT
-from minicrawl.graph.graphtext import Found
+from minicrawl.graph.graphtext import DetectedFormat
 from tests.graph.texts import parsed
 
 LARGEST = ID_LIMIT - 1
 
 
-def parse(*lines: bytes | str, at_once: int = 1000) -> Found:
+def parse(*lines: bytes | str, at_once: int = 1000) -> DetectedFormat:
     encoded = (line if isinstance(line, bytes) else line.encode() for line in lines)
     return parsed(b"".join(line + b"\n" for line in encoded), at_once)
 
 
-def ids_of(found: Found) -> list[int]:
+def ids_of(found: DetectedFormat) -> list[int]:
     assert found.ids is not None
     return list(found.ids)
 
 
-def links_of(found: Found) -> list[tuple[int, int]]:
+def links_of(found: DetectedFormat) -> list[tuple[int, int]]:
     """The links by the ids of the list."""
     ids, graph = ids_of(found), found.graph.graph
     ends = zip(graph.sources().tolist(), graph.targets.tolist(), strict=True)
     return [(ids[source], ids[target]) for source, target in ends]
 
 
-def weights_of(found: Found) -> list[float]:
+def weights_of(found: DetectedFormat) -> list[float]:
     assert found.graph.weights is not None
     return list(found.graph.weights)
 

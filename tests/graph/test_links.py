@@ -6,22 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.links import Gathering, Links
+from minicrawl.graph.links import LinkArrays, LinkBuilder
 
 NODES = 5
 PAIRS = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=30)
 
 
-def links(pairs: list[tuple[int, int]], weights: list[float] | None = None) -> Links:
+def links(pairs: list[tuple[int, int]], weights: list[float] | None = None) -> LinkArrays:
     sources, targets = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    return Links(sources, targets, None if weights is None else np.array(weights))
+    return LinkArrays(sources, targets, None if weights is None else np.array(weights))
 
 
 @given(PAIRS, PAIRS)
 def test_it_is_the_graph_of_all_links(
     some: list[tuple[int, int]], others: list[tuple[int, int]]
 ) -> None:
-    gathering = Gathering()
+    gathering = LinkBuilder()
     gathering.add(links(some))
     gathering.add(links(others))
     assert len(gathering) == len(some) + len(others)
@@ -37,12 +37,12 @@ def test_it_is_the_graph_of_all_links(
 
 
 def test_a_graph_may_be_empty() -> None:
-    (graph, weights), ids = Gathering().of_ids()
+    (graph, weights), ids = LinkBuilder().of_ids()
     assert (graph.nodes, graph.edges, weights, len(ids)) == (0, 0, None, 0)
 
 
 def test_weights_of_equal_links_are_summed() -> None:
-    gathering = Gathering()
+    gathering = LinkBuilder()
     gathering.add(links([(2, 0), (0, 1)], [1.5, 4]))
     gathering.add(links([(2, 0)], [1]))
     (graph, weights) = gathering.among(3)
@@ -64,7 +64,7 @@ def test_ids_are_numbered_in_their_order_dense_sparse_or_large(
 ) -> None:
     low, middle, high = ids
     pairs = [(low, high), (high, low), (middle, low), (high, high), (low, high), (low, middle)]
-    gathering = Gathering()
+    gathering = LinkBuilder()
     for first in range(0, len(pairs), at_once):
         gathering.add(
             links(pairs[first : first + at_once], [1.0] * len(pairs[first : first + at_once]))
@@ -80,8 +80,8 @@ def test_ids_are_numbered_in_their_order_dense_sparse_or_large(
 def test_many_links_are_put_in_order_piece_by_piece() -> None:
     rng = np.random.default_rng(1)
     sources, targets = rng.integers(0, 700, size=(2, 600_000))
-    gathering = Gathering()
-    gathering.add(Links(sources, targets))
+    gathering = LinkBuilder()
+    gathering.add(LinkArrays(sources, targets))
     (found, _), ids = gathering.of_ids()
     wanted = Csr.from_edges(700, sources, targets)
     assert ids.tolist() == list(range(700))

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.rows import Rows
+from minicrawl.graph.rows import RowBuilder
 
 NODES = 6
 
 
 def graph_of(nodes: int, *blocks: list[tuple[int, int]]) -> Csr:
-    rows = Rows(nodes)
+    rows = RowBuilder(nodes)
     for block in blocks:
         sources, targets = np.array(block, dtype=np.int64).reshape(-1, 2).T
         rows.add(sources, targets)

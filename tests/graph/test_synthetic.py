@@ -16,7 +16,7 @@ from scipy.stats import zipfian
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import Web, WebHabits, copying_web, poisson, power_law
+from minicrawl.graph.synthetic import SyntheticWeb, WebHabits, copying_web, poisson, power_law
 
 Generator: TypeAlias = Callable[[int, np.random.Generator], Csr]
 
@@ -137,15 +137,15 @@ def test_a_mean_that_no_page_can_have_is_refused(mean: float) -> None:
 # ---------------------------------------------------------------- the growing web
 
 
-def grown(nodes: int = 3000, **habits: float) -> Web:
+def grown(nodes: int = 3000, **habits: float) -> SyntheticWeb:
     return copying_web(nodes, np.random.default_rng(1), WebHabits(**habits))
 
 
-def is_inside(web: Web) -> NDArray[np.bool_]:
+def is_inside(web: SyntheticWeb) -> NDArray[np.bool_]:
     return np.equal(web.host[web.graph.sources()], web.host[web.graph.targets])
 
 
-def is_older(web: Web) -> NDArray[np.bool_]:
+def is_older(web: SyntheticWeb) -> NDArray[np.bool_]:
     """Of each link, whether it leads to a page older than its own."""
     return web.graph.targets < web.graph.sources()
 
@@ -242,31 +242,31 @@ def test_any_habits_make_a_web(
 
 
 @pytest.fixture(scope="module")
-def web() -> Web:
+def web() -> SyntheticWeb:
     return copying_web(200_000, np.random.default_rng(1))
 
 
-def test_three_pages_of_a_hundred_found_a_host(web: Web) -> None:
+def test_three_pages_of_a_hundred_found_a_host(web: SyntheticWeb) -> None:
     assert web.host.max() + 1 == pytest.approx(6000, abs=250)
 
 
-def test_two_links_of_three_stay_inside_their_host(web: Web) -> None:
+def test_two_links_of_three_stay_inside_their_host(web: SyntheticWeb) -> None:
     assert np.mean(is_inside(web)) == pytest.approx(0.66, abs=0.02)
 
 
 @pytest.mark.parametrize("what", ["links in", "pages of a host"])
-def test_few_have_very_many(web: Web, what: str) -> None:
+def test_few_have_very_many(web: SyntheticWeb, what: str) -> None:
     amounts = web.graph.in_degrees() if what == "links in" else np.bincount(web.host)
     assert np.median(amounts) <= 20
     assert np.sort(amounts)[-20] > 300
 
 
-def test_more_than_a_third_of_all_pages_link_to_the_first(web: Web) -> None:
+def test_more_than_a_third_of_all_pages_link_to_the_first(web: SyntheticWeb) -> None:
     assert web.graph.in_degrees()[0] / web.graph.nodes == pytest.approx(0.43, abs=0.08)
 
 
 @pytest.mark.parametrize("draw", range(3))
-def test_nearly_all_can_be_reached_from_ten_pages(web: Web, draw: int) -> None:
+def test_nearly_all_can_be_reached_from_ten_pages(web: SyntheticWeb, draw: int) -> None:
     well_linked = np.flatnonzero(web.graph.out_degrees() >= 5)
     seeds = np.random.default_rng(draw).choice(well_linked, 10, replace=False)
     assert len(reached(web.graph, seeds)) >= 0.9 * web.graph.nodes

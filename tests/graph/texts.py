@@ -2,24 +2,24 @@
 
 from collections.abc import Iterator
 
-from minicrawl.graph.graphtext import Found, parse
-from minicrawl.graph.lines import Block
+from minicrawl.graph.graphtext import DetectedFormat, parse
+from minicrawl.graph.lines import LineBlock
 
 PLACE = "graph.txt"
 
 
-def blocks(text: bytes, lines_at_once: int = 1000) -> Iterator[Block]:
+def blocks(text: bytes, lines_at_once: int = 1000) -> Iterator[LineBlock]:
     """The lines, so many in a block."""
     lines = text.splitlines(keepends=True)
     for first in range(0, len(lines), lines_at_once):
-        yield Block(b"".join(lines[first : first + lines_at_once]), first)
+        yield LineBlock(b"".join(lines[first : first + lines_at_once]), first)
 
 
-def parsed(text: bytes, lines_at_once: int = 1000) -> Found:
+def parsed(text: bytes, lines_at_once: int = 1000) -> DetectedFormat:
     return parse(blocks(text, lines_at_once), PLACE)
 
 
-def named_links(found: Found) -> dict[tuple[str, str], float | None]:
+def named_links(found: DetectedFormat) -> dict[tuple[str, str], float | None]:
     """Every link by the names of its ends, with its weight."""
     graph, weights = found.graph
     names = [name.decode() for name in found.names] if found.ids is None else found.ids.astype(str)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.links import Links
+from minicrawl.graph.links import LinkArrays
 from minicrawl.graphfiles.blocks import BlockFiles, NodeIds
 from minicrawl.graphfiles.room import Room
 
@@ -21,10 +21,10 @@ def room(block: int, stretch: int, portion: int) -> Room:
     return Room(block=block, sorted=portion, text=1, stretch=stretch, links=portion)
 
 
-def portions(pairs: list[tuple[int, int]], size: int) -> Iterator[Links]:
+def portions(pairs: list[tuple[int, int]], size: int) -> Iterator[LinkArrays]:
     for first in range(0, len(pairs), size):
         sources, targets = np.array(pairs[first : first + size], dtype=np.int64).T
-        yield Links(sources, targets)
+        yield LinkArrays(sources, targets)
 
 
 @given(PAIRS, st.integers(1, NODES), st.integers(1, NODES), st.integers(1, 9))

@@ -9,10 +9,10 @@ from matplotlib.image import imread
 
 from minicrawl.errors import UsageError
 from minicrawl.lab import figures as drawing
-from minicrawl.lab.figures import Figure, Line, Settings, draw_all
+from minicrawl.lab.figures import ExperimentSize, Figure, PlotLine, draw_all
 from minicrawl.lab.webs import Model, synthetic_web
 
-TINY = Settings(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,))
+TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,))
 
 
 def draw(out: Path) -> list[Path]:
@@ -49,7 +49,7 @@ def test_a_half_written_figure_never_replaces_a_good_one(
 
 
 def test_several_figures_stand_side_by_side_in_one_picture(tmp_path: Path) -> None:
-    line = Line(label="a line", x=[1, 2], y=[3, 4])
+    line = PlotLine(label="a line", x=[1, 2], y=[3, 4])
     figure = Figure(name="one", title="One", x_label="x", y_label="y", lines=[line])
     for picture, figures in (("one.png", [figure]), ("two.png", [figure, figure])):
         drawing.draw(tmp_path / picture, figures)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import Web
+from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.order import (
     FRACTIONS,
@@ -25,7 +25,7 @@ from tests.unmeasured import unmeasured
 Masses = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]
 
 
-def masses(web: Web, orders: list[str], draws: int, endowment: int = 0) -> Masses:
+def masses(web: SyntheticWeb, orders: list[str], draws: int, endowment: int = 0) -> Masses:
     told: list[float] = []
     crawls = Crawls(draws=draws, seed=1, endowment=endowment)
     curves = order(web, orders=orders, crawls=crawls, progress=told.append)

@@ -8,11 +8,15 @@ import pytest
 
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.webs import Model, synthetic_web
-from minicrawl.lab.windows import RATES, ChangingWeb, Point, Policy, windows
+from minicrawl.lab.windows import RATES, ChangingWeb, Point, WindowPolicy, windows
 from tests.unmeasured import unmeasured
 
-STATIC, VARIABLE_8, VARIABLE_16 = Policy("static", 8), Policy("variable", 8), Policy("variable", 16)
-IMPROVED, INTERPOLATION = Policy("improved-fixed", 8), Policy("interpolation", 8)
+STATIC, VARIABLE_8, VARIABLE_16 = (
+    WindowPolicy("static", 8),
+    WindowPolicy("variable", 8),
+    WindowPolicy("variable", 16),
+)
+IMPROVED, INTERPOLATION = WindowPolicy("improved-fixed", 8), WindowPolicy("interpolation", 8)
 EXPECTED = {
     # Mean relative error in % of all pages / of the top 10 %, for each of RATES.
     STATIC: ((8.8, 3.4), (12.8, 8.4), (15, 17), (30, 36), (49, 56)),
@@ -22,7 +26,7 @@ EXPECTED = {
     INTERPOLATION: ((6.0, 3.0), (7.6, 5.8), (9.4, 11), (18, 24), (29, 42)),
 }
 SEED = 57
-Found = dict[tuple[Policy, float], Point]
+Found = dict[tuple[WindowPolicy, float], Point]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,7 @@ def found() -> Found:
 
 
 @pytest.mark.parametrize("policy", EXPECTED, ids=str)
-def test_the_errors_are_about_those_that_are_expected(found: Found, policy: Policy) -> None:
+def test_the_errors_are_about_those_that_are_expected(found: Found, policy: WindowPolicy) -> None:
     """Draws differ by a quarter: it matters much whether one of the few hubs has changed."""
     measured = [found[policy, rate].errors for rate in RATES]
     numbers = np.array([(errors.all, errors.top10) for errors in measured])

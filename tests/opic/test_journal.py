@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from minicrawl.opic.journal import Books, Kind, Spending, Step
+from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
 from minicrawl.opic.steps import Plan
@@ -16,61 +16,61 @@ def some_books(
     pages: int = 5, spendings: dict[int, Spending] | None = None, edge: float = 0.5
 ) -> Books:
     books = Books(Ledger(small_edge=fixed_edge(edge)), (spendings or {}).__getitem__)
-    books.apply(Step(Kind.BORN, born=pages))
+    books.apply(Step(StepKind.BORN, born=pages))
     return books
 
 
 def visit(page: int, *links: int) -> Step:
-    return Step(Kind.VISIT, page, spending=Spending(links))
+    return Step(StepKind.VISIT, page, spending=Spending(links))
 
 
 def forward(page: int, target: int, amount: int = 0) -> Step:
-    return Step(Kind.FORWARD, page, spending=Spending((target,)), amount=amount)
+    return Step(StepKind.FORWARD, page, spending=Spending((target,)), amount=amount)
 
 
 def reopen(page: int) -> Step:
-    return Step(Kind.REOPEN, spending=Spending((page,)))
+    return Step(StepKind.REOPEN, spending=Spending((page,)))
 
 
 def replay(*pages: int) -> Step:
-    return Step(Kind.REPLAY, spending=Spending(pages))
+    return Step(StepKind.REPLAY, spending=Spending(pages))
 
 
 def test_the_kinds_are_numbered_as_they_are_in_stores() -> None:
-    assert [kind.name for kind in sorted(Kind)] == [
+    assert [kind.name for kind in sorted(StepKind)] == [
         *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY", "REOPEN")
     ]
-    assert min(Kind) == 0
+    assert min(StepKind) == 0
 
 
 def test_pages_are_born_before_the_step_that_bears_them_is_done() -> None:
     books = some_books(1)
-    (plan,) = books.apply(Step(Kind.VISIT, 0, 2, Spending((1, 2))))
+    (plan,) = books.apply(Step(StepKind.VISIT, 0, 2, Spending((1, 2))))
     assert plan == Plan(0, UNIT, (1, 2), UNIT // 4, (), UNIT // 2)
     assert len(books.ledger) == 3
 
 
 def test_seeds_share_their_endowment() -> None:
     books = some_books(3)
-    assert books.apply(Step(Kind.ENDOWED, spending=Spending((0, 2)), amount=10)) == []
+    assert books.apply(Step(StepKind.ENDOWED, spending=Spending((0, 2)), amount=10)) == []
     assert [books.ledger.cash(page) // UNIT for page in range(3)] == [6, 1, 6]
 
 
 @pytest.mark.parametrize("amount", [-1, 0, PARTS // 4])
 def test_new_terms_count_from_here_on(amount: int) -> None:
     books = some_books()
-    assert books.apply(Step(Kind.TERMS, amount=amount)) == []
+    assert books.apply(Step(StepKind.TERMS, amount=amount)) == []
     assert books.ledger.totals.discovery == amount
 
 
 def test_a_dead_end_hands_all_to_the_virtual_page() -> None:
-    assert some_books().apply(Step(Kind.DEAD_END, 3)) == [Plan(3, UNIT, (), 0, (), UNIT)]
+    assert some_books().apply(Step(StepKind.DEAD_END, 3)) == [Plan(3, UNIT, (), 0, (), UNIT)]
 
 
 def test_weights_and_focus_go_along_with_a_visit() -> None:
-    weighted = Step(Kind.VISIT, 0, spending=Spending((1, 2), (1, 2), (), 1))
+    weighted = Step(StepKind.VISIT, 0, spending=Spending((1, 2), (1, 2), (), 1))
     assert some_books().apply(weighted)[0].extras == [(1, UNIT // 8), (2, UNIT // 4)]
-    focused = Step(Kind.VISIT, 0, spending=Spending((1, 2), (), (PARTS, 0)))
+    focused = Step(StepKind.VISIT, 0, spending=Spending((1, 2), (), (PARTS, 0)))
     assert some_books().apply(focused)[0].extras == [(1, UNIT // 2), (2, UNIT // 4)]
 
 
@@ -127,7 +127,7 @@ def test_a_page_that_was_another_may_become_itself_again_or_a_third() -> None:
     books.apply(visit(0, 3))
     assert books.stands_for(0) == 0
     books.apply(forward(1, 0))
-    books.apply(Step(Kind.DEAD_END, 1))
+    books.apply(Step(StepKind.DEAD_END, 1))
     assert books.forwards == {}
 
 
@@ -146,7 +146,7 @@ def test_a_page_that_waits_again_is_given_what_links_give_to_it() -> None:
 def test_what_is_handed_over_is_in_no_history_and_no_atom_of_it_is_lost() -> None:
     window = Static()
     books = Books(Ledger(windows=[window]), lambda _: Spending(()))
-    books.apply(Step(Kind.BORN, born=3))
+    books.apply(Step(StepKind.BORN, born=3))
     books.apply(visit(0))
     books.apply(visit(1, 0))
     cash, waiting = books.ledger.cash(0), books.ledger.cash(2)
@@ -199,14 +199,14 @@ class Fold(RuleBasedStateMachine):
         self.steps: list[Step] = []
         self.spendings: dict[int, Spending] = {}
         self.books, self.window = self.new_books()
-        self.take(Step(Kind.BORN, born=3))
+        self.take(Step(StepKind.BORN, born=3))
 
     def new_books(self) -> tuple[Books, Interpolation]:
         window = Interpolation(8)
         return Books(Ledger(windows=[window]), lambda page: self.spendings[page]), window
 
     def take(self, step: Step) -> None:
-        if step.kind in (Kind.VISIT, Kind.DEAD_END, Kind.FORWARD):
+        if step.kind in (StepKind.VISIT, StepKind.DEAD_END, StepKind.FORWARD):
             self.spendings[step.page] = step.spending
         self.steps.append(step)
         for plan in self.books.apply(step):
@@ -227,7 +227,7 @@ class Fold(RuleBasedStateMachine):
         found = sorted({link % pages for link in links} - {self.page(page)})
         weights = () if idle is None else tuple(1 + link % 3 for link in found)
         spending = Spending(found, weights, (), idle or 0)
-        self.take(Step(Kind.VISIT, self.page(page), born, spending))
+        self.take(Step(StepKind.VISIT, self.page(page), born, spending))
 
     @rule(page=st.integers(0, 99), onto=st.integers(0, 99), is_handed_over=st.booleans())
     def forward(self, page: int, onto: int, is_handed_over: bool) -> None:
@@ -241,16 +241,16 @@ class Fold(RuleBasedStateMachine):
 
     @rule(page=st.integers(0, 99))
     def dead_end(self, page: int) -> None:
-        self.take(Step(Kind.DEAD_END, self.page(page)))
+        self.take(Step(StepKind.DEAD_END, self.page(page)))
 
     @rule(seeds=st.lists(st.integers(0, 99), min_size=1, max_size=3), units=st.integers(0, 20))
     def endow(self, seeds: list[int], units: int) -> None:
         spending = Spending(sorted(set(map(self.page, seeds))))
-        self.take(Step(Kind.ENDOWED, spending=spending, amount=units))
+        self.take(Step(StepKind.ENDOWED, spending=spending, amount=units))
 
     @rule(share=st.sampled_from([-1, 0, PARTS // 2, PARTS]))
     def pay_otherwise(self, share: int) -> None:
-        self.take(Step(Kind.TERMS, amount=share))
+        self.take(Step(StepKind.TERMS, amount=share))
 
     @precondition(lambda self: self.spendings)
     @rule(drawn=st.lists(st.integers(0, 99), min_size=1, max_size=4))

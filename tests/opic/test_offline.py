@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.opic.offline import Kind, LinkMatrix
+from minicrawl.opic.offline import LinkMatrix, LinkMatrixKind
 
 Edges = list[tuple[int, int]]
 
@@ -46,8 +46,8 @@ def test_the_walk_is_pagerank(edges: Edges) -> None:
     assert found == pytest.approx([expected[node] for node in range(6)], abs=1e-10)
 
 
-@given(edges_of_6, st.sampled_from(Kind))
-def test_lazy_comes_to_the_same_fixpoint(edges: Edges, kind: Kind) -> None:
+@given(edges_of_6, st.sampled_from(LinkMatrixKind))
+def test_lazy_comes_to_the_same_fixpoint(edges: Edges, kind: LinkMatrixKind) -> None:
     plain = matrix(6, edges, kind=kind).fixpoint()
     lazy = matrix(6, edges, kind=kind, lazy=True).fixpoint()
     assert plain.converged
@@ -74,13 +74,13 @@ def test_ones_is_the_leading_eigenvector(edges: Edges) -> None:
         links[source, target] += 1
     values, vectors = np.linalg.eig(links.T)
     leading = np.abs(vectors[:, np.argmax(values.real)].real)
-    found = matrix(6, edges, kind=Kind.ONES, small_edge=0.5).fixpoint().importance
+    found = matrix(6, edges, kind=LinkMatrixKind.ONES, small_edge=0.5).fixpoint().importance
     assert found == pytest.approx(leading / leading.sum(), abs=1e-6)
 
 
 def test_in_ones_one_more_link_is_a_whole_link_to_the_virtual_page() -> None:
     """x = x (L + 1/2): 0 -> 1 gives x1 / x0 = 1 + x0 / (x0 + x1) * 2."""
-    x0, x1 = matrix(2, [(0, 1)], kind=Kind.ONES, small_edge=None).fixpoint().importance
+    x0, x1 = matrix(2, [(0, 1)], kind=LinkMatrixKind.ONES, small_edge=None).fixpoint().importance
     assert x1 / x0 == pytest.approx(1 + 2 * x0 / (x0 + x1))
 
 
@@ -90,7 +90,7 @@ def test_both_ways_is_pagerank_of_the_undirected_graph(edges: Edges) -> None:
     graph.add_nodes_from(range(6))
     graph.add_edges_from(edges)
     expected = nx.pagerank(graph, alpha=0.85, tol=1e-13, max_iter=1000)
-    found = matrix(6, edges, kind=Kind.BOTH).fixpoint().importance
+    found = matrix(6, edges, kind=LinkMatrixKind.BOTH).fixpoint().importance
     assert found == pytest.approx([expected[node] for node in range(6)], abs=1e-10)
 
 

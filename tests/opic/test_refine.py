@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from minicrawl.opic import estimate
-from minicrawl.opic.journal import Books, Kind, Spending, Step
+from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import PARTS, fixed_edge
 from minicrawl.opic.refine import Channels, Flow, Refinement
@@ -193,13 +193,13 @@ def test_replays_in_the_ledger_come_to_the_same() -> None:
     window = Static()
     ledger = Ledger(windows=[window], small_edge=fixed_edge(EDGE))
     books = Books(ledger, spendings.__getitem__)
-    books.apply(Step(Kind.BORN, born=6))
-    books.apply(Step(Kind.FORWARD, 3, spending=spendings[3]))
+    books.apply(Step(StepKind.BORN, born=6))
+    books.apply(Step(StepKind.FORWARD, 3, spending=spendings[3]))
     for page in (0, 1, 2, 4, 5):
-        books.apply(Step(Kind.VISIT, page, spending=spendings[page]))
+        books.apply(Step(StepKind.VISIT, page, spending=spendings[page]))
     for _ in range(30_000):
         richest = int(np.argmax(np.frombuffer(ledger.key, dtype=np.int64)))
-        books.apply(Step(Kind.REPLAY, spending=Spending([richest])))
+        books.apply(Step(StepKind.REPLAY, spending=Spending([richest])))
     birth = estimate.minus_birth(window.history, ledger.cash_of_all(), ledger.recorded / (1 << 32))
     rows = {page: books.without_detours(page, spendings[page]) for page in (0, 1, 2, 4)}
     assert estimate.shares(birth) == pytest.approx(refined(flow_of(6, rows, {3: 0})), abs=1e-4)

@@ -17,7 +17,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.opic.offline import LinkMatrix
 from minicrawl.ranks.inverse import inverse_pagerank
-from minicrawl.ranks.pagerank import Method, Terms, pagerank
+from minicrawl.ranks.pagerank import Method, PageRankOptions, pagerank
 from minicrawl.ranks.walk import Dangling
 from tests.ranks.graphs import (
     DEGENERATE,
@@ -67,7 +67,7 @@ def length_2(values: NDArray[np.floating]) -> list[float]:
 
 @pytest.mark.parametrize(("method", "lazy"), WAYS)
 def test_the_example_of_four_pages_comes_to_all_its_digits(method: Method, lazy: bool) -> None:
-    terms = Terms(damping=0.8, method=method, lazy=lazy, tolerance=TIGHT)
+    terms = PageRankOptions(damping=0.8, method=method, lazy=lazy, tolerance=TIGHT)
     found = pagerank(graph_of(4, A_TO_D), terms=terms)
     assert found.values.round(6).tolist() == [0.176230, 0.176230, 0.331967, 0.315574]
     by_length = found.values / np.linalg.norm(found.values)
@@ -75,7 +75,7 @@ def test_the_example_of_four_pages_comes_to_all_its_digits(method: Method, lazy:
 
 
 def test_pages_in_a_circle_are_alike_and_collusion_pays() -> None:
-    terms = Terms(damping=0.8, tolerance=TIGHT)
+    terms = PageRankOptions(damping=0.8, tolerance=TIGHT)
     circle = [(0, 1), (1, 2), (2, 0)]
     assert length_2(pagerank(graph_of(3, circle), terms=terms).values) == [0.5774] * 3
     colluding = pagerank(graph_of(3, [*circle, (2, 1)]), terms=terms)
@@ -84,13 +84,13 @@ def test_pages_in_a_circle_are_alike_and_collusion_pays() -> None:
 
 def test_a_page_that_is_followed_backwards_is_worth_what_it_leads_to() -> None:
     """1 and 2 link to 0's pages: backwards, 0 -> 1 and 0 -> 2 is 1 -> 0 and 2 -> 0."""
-    found = inverse_pagerank(graph_of(3, [(0, 1), (0, 2)]), terms=Terms(tolerance=TIGHT))
+    found = inverse_pagerank(graph_of(3, [(0, 1), (0, 2)]), terms=PageRankOptions(tolerance=TIGHT))
     assert found.values == pytest.approx(np.array([2.7, 1, 1]) / 4.7)
 
 
 def test_backwards_links_keep_their_weights() -> None:
     graph, weights = graph_of(3, [(0, 2), (1, 2)]), np.array([3, 1], dtype=np.float32)
-    found = inverse_pagerank(graph, weights, terms=Terms(tolerance=TIGHT))
+    found = inverse_pagerank(graph, weights, terms=PageRankOptions(tolerance=TIGHT))
     assert found.values == pytest.approx(np.array([1 + 0.85 * 0.75, 1 + 0.85 * 0.25, 1]) / 3.85)
 
 
@@ -104,7 +104,7 @@ def test_it_is_the_solution_of_its_equation_within_its_bound(
     graph, teleport = graph_of(NODES, pairs), np.array(jumps, dtype=np.float64)
     given_jumps = None if dangling is Dangling.VIRTUAL else teleport
     for tolerance in (1e-2, 1e-5, TIGHT):
-        terms = Terms(dangling=dangling, method=way[0], lazy=way[1], tolerance=tolerance)
+        terms = PageRankOptions(dangling=dangling, method=way[0], lazy=way[1], tolerance=tolerance)
         found = pagerank(graph, terms=terms, teleport=given_jumps)
         off = np.abs(found.values - limit(graph, teleport, dangling)).sum()
         assert off <= found.error_bound <= tolerance
@@ -116,7 +116,7 @@ def test_it_is_the_solution_of_its_equation_within_its_bound(
 def test_links_count_by_their_weight(pairs: Pairs, numbers: list[int], method: Method) -> None:
     graph = graph_of(NODES, pairs)
     weights = np.array(numbers[: graph.edges], dtype=np.float32)
-    found = pagerank(graph, weights, terms=Terms(method=method, tolerance=TIGHT))
+    found = pagerank(graph, weights, terms=PageRankOptions(method=method, tolerance=TIGHT))
     wanted = limit(graph, np.ones(NODES), Dangling.UNIFORM, weights)
     assert found.values == pytest.approx(wanted, abs=1e-9)
 
@@ -127,7 +127,7 @@ def test_it_agrees_with_networkx(pairs: Pairs) -> None:
     oracle.add_nodes_from(range(NODES))
     oracle.add_edges_from(pairs)
     wanted = networkx.pagerank(oracle, tol=1e-13, max_iter=1000)
-    found = pagerank(graph_of(NODES, pairs), terms=Terms(tolerance=TIGHT))
+    found = pagerank(graph_of(NODES, pairs), terms=PageRankOptions(tolerance=TIGHT))
     assert found.values == pytest.approx([wanted[node] for node in range(NODES)], abs=1e-10)
 
 
@@ -136,7 +136,9 @@ def test_the_virtual_page_is_that_of_opic(
     pairs: Pairs, damping: float | None, method: Method
 ) -> None:
     graph = graph_of(NODES, pairs)
-    terms = Terms(damping=damping, dangling=Dangling.VIRTUAL, method=method, tolerance=TIGHT)
+    terms = PageRankOptions(
+        damping=damping, dangling=Dangling.VIRTUAL, method=method, tolerance=TIGHT
+    )
     edge = None if damping is None else 1 - damping
     oracle = LinkMatrix(
         nodes=NODES, sources=graph.sources(), targets=graph.targets, small_edge=edge
@@ -149,7 +151,7 @@ def test_the_virtual_page_is_that_of_opic(
 @given(some_links)
 def test_weights_that_are_all_one_say_nothing_to_the_virtual_page(pairs: Pairs) -> None:
     graph = graph_of(NODES, pairs)
-    terms = Terms(damping=None, dangling=Dangling.VIRTUAL)
+    terms = PageRankOptions(damping=None, dangling=Dangling.VIRTUAL)
     weighted = pagerank(graph, np.ones(graph.edges, dtype=np.float32), terms=terms)
     assert weighted.values == pytest.approx(pagerank(graph, terms=terms).values)
 
@@ -160,7 +162,7 @@ def test_weights_that_are_all_one_say_nothing_to_the_virtual_page(pairs: Pairs) 
 @pytest.mark.parametrize(("name", "way", "dangling"), list(product(DEGENERATE, WAYS, Dangling)))
 def test_no_graph_is_too_poor(name: str, way: tuple[Method, bool], dangling: Dangling) -> None:
     nodes, pairs = DEGENERATE[name]
-    terms = Terms(dangling=dangling, method=way[0], lazy=way[1])
+    terms = PageRankOptions(dangling=dangling, method=way[0], lazy=way[1])
     found = pagerank(graph_of(nodes, pairs), terms=terms)
     assert len(found.values) == nodes
     assert found.converged
@@ -170,7 +172,7 @@ def test_no_graph_is_too_poor(name: str, way: tuple[Method, bool], dangling: Dan
 @pytest.mark.parametrize("method", Method)
 def test_what_was_not_reached_is_not_claimed(method: Method) -> None:
     graph = random_graph(300, 1200)
-    short = pagerank(graph, terms=Terms(method=method, most_rounds=2))
+    short = pagerank(graph, terms=PageRankOptions(method=method, most_rounds=2))
     assert (short.iterations, short.converged) == (2, False)
     off = np.abs(short.values - limit(graph, np.ones(300), Dangling.UNIFORM)).sum()
     assert 0 < off <= short.error_bound
@@ -182,7 +184,7 @@ def test_no_error_is_promised_that_floats_cannot_hold(
     method: Method, precision: str, within: float
 ) -> None:
     graph = random_graph(300, 1200)
-    terms = Terms(method=method, precision=precision, tolerance=1e-15)
+    terms = PageRankOptions(method=method, precision=precision, tolerance=1e-15)
     found = pagerank(graph, terms=terms)
     assert found.values.itemsize == {"single": 4, "double": 8}[precision]
     assert not found.converged
@@ -194,13 +196,15 @@ def test_no_error_is_promised_that_floats_cannot_hold(
 @pytest.mark.parametrize("method", Method)
 def test_many_links_are_handed_on_in_blocks(method: Method) -> None:
     graph = random_graph(1000, 300_000)
-    found = pagerank(graph, terms=Terms(method=method, tolerance=TIGHT))
+    found = pagerank(graph, terms=PageRankOptions(method=method, tolerance=TIGHT))
     assert found.values == pytest.approx(limit(graph, np.ones(1000), Dangling.UNIFORM), abs=1e-12)
 
 
 @pytest.mark.parametrize("method", Method)
 def test_without_links_all_there_is_are_jumps(method: Method) -> None:
-    found = pagerank(graph_of(4, []), terms=Terms(method=method), teleport=np.array([1.0, 0, 0, 1]))
+    found = pagerank(
+        graph_of(4, []), terms=PageRankOptions(method=method), teleport=np.array([1.0, 0, 0, 1])
+    )
     assert found.converged
     assert found.values == pytest.approx([0.2875, 0.2125, 0.2125, 0.2875])
 
@@ -222,7 +226,7 @@ def test_circles_that_nothing_leaves_are_soon_at_rest(lazy: bool) -> None:
     wanted = limit(graph, jumps, Dangling.UNIFORM)
     rounds = {}
     for method in (Method.POWER, Method.GAUSS_SEIDEL):
-        terms = Terms(method=method, lazy=lazy)
+        terms = PageRankOptions(method=method, lazy=lazy)
         found = pagerank(graph, terms=terms, teleport=jumps)
         assert np.abs(found.values - wanted).sum() <= found.error_bound <= terms.tolerance
         rounds[method] = found.iterations
@@ -236,7 +240,7 @@ def test_few_links_and_few_places_to_jump_to_lead_nobody_astray(
 ) -> None:
     graph, jumps = with_circles(136, 14, 5), np.eye(136)[0]
     for method in Method:
-        terms = Terms(method=method, dangling=dangling, lazy=lazy, tolerance=1e-6)
+        terms = PageRankOptions(method=method, dangling=dangling, lazy=lazy, tolerance=1e-6)
         found = pagerank(graph, terms=terms, teleport=jumps)
         off = np.abs(found.values - limit(graph, jumps, dangling)).sum()
         assert off <= found.error_bound <= terms.tolerance
@@ -264,7 +268,7 @@ def test_progress_goes_up_to_all_of_it() -> None:
 )
 def test_terms_that_have_no_limit_are_refused(terms: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        pagerank(graph_of(2, [(0, 1)]), terms=Terms(**terms))  # type: ignore[arg-type]  # they are fields of Terms
+        pagerank(graph_of(2, [(0, 1)]), terms=PageRankOptions(**terms))  # type: ignore[arg-type]  # they are fields of Terms
 
 
 @pytest.mark.parametrize("jumps", [[0, 0], [1, -1], [np.nan, 1], [np.inf, 1]])
@@ -277,7 +281,7 @@ def test_the_virtual_page_has_no_favourites() -> None:
     with pytest.raises(UsageError, match="links to all alike"):
         pagerank(
             graph_of(2, [(0, 1)]),
-            terms=Terms(dangling=Dangling.VIRTUAL),
+            terms=PageRankOptions(dangling=Dangling.VIRTUAL),
             teleport=np.array([1.0, 0.0]),
         )
 
@@ -292,7 +296,7 @@ def test_hollins_has_its_known_ranks(shared_graph: Callable[[str], Path], method
         ends = [line.split() for line in lines][nodes:]
     assert len(ends) == links
     graph = graph_of(nodes, [(int(a) - 1, int(b) - 1) for a, b in ends])
-    values = pagerank(graph, terms=Terms(method=method, tolerance=1e-10)).values
+    values = pagerank(graph, terms=PageRankOptions(method=method, tolerance=1e-10)).values
     assert (np.argsort(-values)[:3] + 1).tolist() == [2, 37, 38]
     assert values[[1, 36, 37]] == pytest.approx([0.0198788, 0.00928762, 0.00861039], rel=1e-5)
 

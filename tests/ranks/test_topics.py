@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.ranks.pagerank import Terms, pagerank
+from minicrawl.ranks.pagerank import PageRankOptions, pagerank
 from minicrawl.ranks.topics import mixture, teleport, topic_ranks
 from minicrawl.ranks.walk import Dangling
 from tests.ranks.graphs import NODES, Pairs, a_node, graph_of, some_links
 
-TIGHT = Terms(tolerance=1e-12)
+TIGHT = PageRankOptions(tolerance=1e-12)
 some_nodes = st.lists(a_node, min_size=1, max_size=4)
 
 
@@ -41,7 +41,7 @@ def test_each_topic_is_a_rank_of_its_own() -> None:
 
 def test_the_virtual_page_knows_no_topics() -> None:
     with pytest.raises(UsageError, match="knows no topics"):
-        topic_ranks(graph_of(1, []), {"a": [0]}, terms=Terms(dangling=Dangling.VIRTUAL))
+        topic_ranks(graph_of(1, []), {"a": [0]}, terms=PageRankOptions(dangling=Dangling.VIRTUAL))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.ranks.pagerank import Terms, pagerank
+from minicrawl.ranks.pagerank import PageRankOptions, pagerank
 from minicrawl.ranks.topics import teleport
 from minicrawl.ranks.trust import SEEDS_BY, Passing, chosen_seeds, trust
 from minicrawl.ranks.walk import Dangling
@@ -58,7 +58,7 @@ def test_split_trust_is_pagerank_whose_jumps_lead_to_the_seeds(
     pairs: Pairs, seeds: list[int]
 ) -> None:
     graph = graph_of(NODES, pairs)
-    terms = Terms(dangling=Dangling.TELEPORT, tolerance=1e-12)
+    terms = PageRankOptions(dangling=Dangling.TELEPORT, tolerance=1e-12)
     wanted = pagerank(graph, terms=terms, teleport=teleport(NODES, seeds))
     assert trust(graph, seeds).values == pytest.approx(wanted.values, abs=1e-7)
     slowly = trust(graph, seeds, passes=300)

@@ -11,7 +11,7 @@ import pytest
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.audit import Audit, audit
 from minicrawl.report.fold import differences
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from tests.stores import MOVED, A, B, HandCrawl, filled_store
 
 EVERY_CHECK = ["file", "values", "ids", "births", "links", "forwards", "books", "fold", "commit"]
@@ -38,7 +38,7 @@ def test_a_whole_store_passes_every_check(tmp_path: Path, *, checkpoint: bool) -
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_every_window_passes(tmp_path: Path, window: str) -> None:
-    assert audit(filled_store(tmp_path / "crawl.db", Terms(window=window))).is_whole
+    assert audit(filled_store(tmp_path / "crawl.db", StoreTerms(window=window))).is_whole
 
 
 def test_how_much_is_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_a_store_that_was_only_begun_passes(tmp_path: Path) -> None:
 
 
 def test_without_links_the_log_cannot_be_folded(tmp_path: Path) -> None:
-    found = audit(filled_store(tmp_path / "crawl.db", Terms(links=False)))
+    found = audit(filled_store(tmp_path / "crawl.db", StoreTerms(links=False)))
     assert found.checked == [name for name in EVERY_CHECK if name != "fold"]
     assert list(found.lines())[1:] == [
         "not checked: the fold: a store without links keeps only its last steps"

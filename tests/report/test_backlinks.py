@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.model import State
-from minicrawl.opic.journal import Kind, Spending, Step
+from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.report import backlinks as report
 from minicrawl.report.backlinks import Linked, LinkedPage, backlinks, links
 from minicrawl.report.flows import flows
@@ -17,7 +17,7 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.store import backlinks as index
 from minicrawl.store.beside import beside, reading_beside
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
 
@@ -110,7 +110,7 @@ class TestRefusals:
         assert not beside(store).exists()
 
     def test_a_store_without_links(self, tmp_path: Path, ask: type) -> None:
-        path = filled_store(tmp_path / "crawl.db", Terms(links=False))
+        path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
         with pytest.raises(UsageError, match="--no-links"):
             ask(path, A)
 
@@ -158,7 +158,7 @@ def _anything(crawl: HandCrawl, dice: Random, names: list[str]) -> None:
         case 1:
             crawl.ended(page, State.NOT_FOUND)
         case 2 if crawl.frontier.state[crawl.page(page)] in (State.FETCHED, State.MOVED):
-            crawl._do(Step(Kind.REOPEN, spending=Spending([crawl.page(page)])))
+            crawl._do(Step(StepKind.REOPEN, spending=Spending([crawl.page(page)])))
         case _:
             crawl.read(page, dice.sample(names, dice.randrange(6)))
 

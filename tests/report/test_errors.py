@@ -7,15 +7,15 @@ import pytest
 from minicrawl.config.table import TABLE
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import FailureKind, Refusal, State
-from minicrawl.report.errors import WORDS, Errors, FailedPage, FailingHost, Question, errors
+from minicrawl.report.errors import WORDS, ErrorQuery, ErrorReport, FailedPage, FailingHost, errors
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from tests.stores import DEEP, GONE, NOON, A, B, C, HandCrawl
 
 
-def found(path: Path, *kinds: State, host: str | None = None, count: int = 0) -> Errors:
+def found(path: Path, *kinds: State, host: str | None = None, count: int = 0) -> ErrorReport:
     with snapshot(path) as seen:
-        return errors(seen, Question(kinds=frozenset(kinds), host=host, count=count))
+        return errors(seen, ErrorQuery(kinds=frozenset(kinds), host=host, count=count))
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ class TestPages:
 def test_a_store_without_failures_has_none(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         pass
-    assert found(crawl.path) == Errors(kinds=[], hosts=[], pages=[])
+    assert found(crawl.path) == ErrorReport(kinds=[], hosts=[], pages=[])
 
 
 def test_a_request_for_a_page_that_is_not_there_is_damage(store: Path) -> None:

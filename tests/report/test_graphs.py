@@ -16,7 +16,7 @@ from minicrawl.report.ranks import Choice
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store import ranks
 from minicrawl.store.ranks import RankRow
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl, filled_store
 
 ALL = Choice()
@@ -197,6 +197,6 @@ class TestBoth:
     def test_a_store_without_links_is_refused(
         self, tmp_path: Path, kind: Callable[..., object]
     ) -> None:
-        path = filled_store(tmp_path / "crawl.db", Terms(links=False))
+        path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
         with snapshot(path) as seen, pytest.raises(UsageError, match="--no-links"):
             kind(seen, ALL)

@@ -12,7 +12,7 @@ from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.ranks import Choice, iso, rank_of, richest, rows, top
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl, filled_store
 
 
@@ -131,7 +131,7 @@ class TestRows:
 
     @pytest.mark.parametrize("window", WINDOWS)
     def test_every_window_has_a_history(self, tmp_path: Path, window: str) -> None:
-        path = filled_store(tmp_path / "crawl.db", Terms(window=window))
+        path = filled_store(tmp_path / "crawl.db", StoreTerms(window=window))
         with snapshot(path) as seen:
             assert {row.url: row.history for row in rows(seen, Choice())}[A] == 6.0
 

@@ -7,8 +7,8 @@ from minicrawl.errors import UsageError
 from minicrawl.model import FailureKind, Refusal, State
 from minicrawl.report.reasons import Explanation, Fetch, explain
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.waiting import Place
-from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, Terms
+from minicrawl.report.waiting import QueuePosition
+from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, StoreTerms
 from minicrawl.web.robots import Rules
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
@@ -49,7 +49,7 @@ def test_a_page_is_told_as_it_was_written_where_its_url_had_marks(tmp_path: Path
 
 
 def test_a_page_of_a_store_that_keeps_marks_is_found_by_them(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db", Terms(strip_marks=False))) as crawl:
+    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(strip_marks=False))) as crawl:
         crawl.seeds([f"{A}?gclid=1"])
     assert explained(crawl.path, f"{A}?gclid=1").url == f"{A}?gclid=1"
 
@@ -96,9 +96,9 @@ def test_a_page_that_waits_says_how_many_wait_before_it(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A, B, C, DEEP])
     first, last = explained(crawl.path, A), explained(crawl.path, DEEP)
-    assert first.place == Place(1, 4, 1, 2)
+    assert first.place == QueuePosition(1, 4, 1, 2)
     assert first.reasons[0] == "it is the richest of all pages that wait"
-    assert last.place == Place(4, 4, 2, 2)
+    assert last.place == QueuePosition(4, 4, 2, 2)
     assert last.reasons == [
         "it waits behind 3 richer pages, 1 of them on its host",
         "the robots.txt of its host was not asked for yet",

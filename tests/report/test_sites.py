@@ -9,7 +9,7 @@ from minicrawl.opic.money import UNIT
 from minicrawl.report.flows import flows
 from minicrawl.report.sites import top_sites
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
 
 NEWS, BLOG, SHOP = "http://www.news.org/", "http://blog.news.org/", "http://shop.com/"
@@ -28,13 +28,13 @@ def parts(path: Path) -> dict[tuple[int, int], float]:
 
 class TestFlows:
     def test_links_that_are_alike_share_all_but_the_small_edge(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", Terms(small_edge=0.2))) as crawl:
+        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
             crawl.seeds([A])
             crawl.read(A, [B, C])
         assert parts(crawl.path) == pytest.approx({(0, 1): 0.4, (0, 2): 0.4})
 
     def test_weights_divide_what_the_small_edge_leaves(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", Terms(small_edge=0.2))) as crawl:
+        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
             crawl.seeds([A])
             crawl.read(A, [B, C], weights=[3, 1])
         assert parts(crawl.path) == pytest.approx({(0, 1): 0.6, (0, 2): 0.2})
@@ -78,7 +78,7 @@ class TestFlows:
     def test_focus_gives_more_as_far_as_the_small_edge_can_pay(
         self, tmp_path: Path, focus: tuple[int, int], expected: tuple[float, float]
     ) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", Terms(small_edge=0.6))) as crawl:
+        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.6))) as crawl:
             crawl.seeds([A])
             crawl.read(A, [B, C], focus=focus)
             given = [key / UNIT - 1 for key in crawl.frontier.ledger.key[1:]]
@@ -86,7 +86,7 @@ class TestFlows:
         assert parts(crawl.path) == pytest.approx({(0, 1): expected[0], (0, 2): expected[1]})
 
     def test_links_of_all_kinds_come_together(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", Terms(small_edge=0.2))) as crawl:
+        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
             crawl.seeds([A, B, C])
             crawl.read(A, [B, C])
             crawl.read(B, [A, C], weights=[1, 3])
@@ -106,7 +106,7 @@ class TestFlows:
 
 class TestSites:
     def test_what_a_site_says_of_itself_does_not_count(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", Terms(window="static"))) as crawl:
+        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(window="static"))) as crawl:
             crawl.seeds([NEWS], endowment=10)
             crawl.read(NEWS, [BLOG, SHOP])
             crawl.read(SHOP, [BLOG])

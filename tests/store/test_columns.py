@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl.store import columns, tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Terms
+from minicrawl.store.records import StoreTerms
 from tests.stores import A, B, HandCrawl, filled_store
 
 MANY = 50_000  # more than two blocks
@@ -70,6 +70,6 @@ def test_a_number_that_cannot_be_is_refused(tmp_path: Path, value: str) -> None:
 
 
 def test_measures_are_those_of_pages_whose_window_keeps_them(tmp_path: Path) -> None:
-    path = filled_store(tmp_path / "crawl.db", Terms(window="variable", width=3))
+    path = filled_store(tmp_path / "crawl.db", StoreTerms(window="variable", width=3))
     with reading(path) as connection:
         assert list(tables.measures(connection)) == [0, 1, 2]

@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl.errors import NoRoom, StoreError
 from minicrawl.store import trouble
-from minicrawl.store.trouble import told
+from minicrawl.store.trouble import translating_sqlite_errors
 
 IOERR_SHMSIZE = sqlite3.SQLITE_IOERR_SHMSIZE
 
@@ -21,7 +21,7 @@ def complaint(code: int) -> sqlite3.Error:
 
 
 def kind_of(error: sqlite3.Error, path: Path) -> type[BaseException]:
-    with pytest.raises(StoreError) as raised, told(path, "all is safe"):
+    with pytest.raises(StoreError) as raised, translating_sqlite_errors(path, "all is safe"):
         raise error
     said = "the disk is full (disk I/O error)" if raised.type is NoRoom else "disk I/O error"
     assert str(raised.value) == f"{path}: {said}; all is safe"

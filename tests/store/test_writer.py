@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
-from minicrawl.opic.journal import Kind, Step
+from minicrawl.opic.journal import Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Batch, HostRow, RefinementRow, StepRow, Terms, UrlRow
+from minicrawl.store.records import Batch, HostRow, RefinementRow, StepRow, StoreTerms, UrlRow
 from minicrawl.store.writer import Store
 from tests.stores import HandCrawl, filled_store
 
 ONE_PAGE = Batch(
     hosts=[HostRow(0, "http://a.example")],
     urls=[UrlRow(0, 0, "/", 0)],
-    steps=[StepRow(1, 0, Step(Kind.BORN, born=1))],
+    steps=[StepRow(1, 0, Step(StepKind.BORN, born=1))],
     counters={"fetched": 7},
 )
 
@@ -137,7 +137,7 @@ def test_a_store_knows_whether_its_last_writer_came_to_its_end(tmp_path: Path) -
 
 
 def test_a_new_store_takes_the_terms_and_keeps_them(tmp_path: Path) -> None:
-    terms = Terms(small_edge=0.2, window="variable", width=4.0, links=False)
+    terms = StoreTerms(small_edge=0.2, window="variable", width=4.0, links=False)
     with closing(Store.open(tmp_path / "crawl.db")) as store:
         assert tables.terms(store.connection) is None
         store.agree(terms)
@@ -148,17 +148,17 @@ def test_a_new_store_takes_the_terms_and_keeps_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (Terms(window="static"), "was begun with window interpolation, not static"),
-        (Terms(small_edge=0.3), "was begun with small_edge 0.15, not 0.3"),
-        (Terms(width=4), "was begun with width 8.0, not 4"),
-        (Terms(links=False), "was begun with links True, not False"),
+        (StoreTerms(window="static"), "was begun with window interpolation, not static"),
+        (StoreTerms(small_edge=0.3), "was begun with small_edge 0.15, not 0.3"),
+        (StoreTerms(width=4), "was begun with width 8.0, not 4"),
+        (StoreTerms(links=False), "was begun with links True, not False"),
     ],
 )
 def test_other_terms_than_it_was_begun_with_are_refused(
-    tmp_path: Path, other: Terms, message: str
+    tmp_path: Path, other: StoreTerms, message: str
 ) -> None:
     with closing(Store.open(tmp_path / "crawl.db")) as store:
-        store.agree(Terms())
+        store.agree(StoreTerms())
         with pytest.raises(UsageError, match=message):
             store.agree(other)
 
@@ -190,10 +190,10 @@ def test_a_store_becomes_a_copy_of_another(tmp_path: Path) -> None:
 def test_links_that_are_forgotten_leave_seeds_forwards_and_the_last_step(
     tmp_path: Path,
 ) -> None:
-    path = filled_store(tmp_path / "crawl.db", Terms(links=False))
+    path = filled_store(tmp_path / "crawl.db", StoreTerms(links=False))
     with reading(path) as connection:
         left = [(row.seq, row.step.kind) for row in tables.steps_after(connection, 0)]
-    assert left == [(2, Kind.ENDOWED), (5, Kind.FORWARD), (6, Kind.DEAD_END)]
+    assert left == [(2, StepKind.ENDOWED), (5, StepKind.FORWARD), (6, StepKind.DEAD_END)]
 
 
 def test_a_store_is_locked_by_whatever_name(tmp_path: Path) -> None:
@@ -216,11 +216,11 @@ def test_after_compacting_the_log_beside_the_file_is_empty(tmp_path: Path) -> No
 
 def test_a_store_that_does_not_say_how_it_was_begun_is_damaged(tmp_path: Path) -> None:
     with closing(Store.open(tmp_path / "crawl.db")) as store:
-        store.agree(Terms())
+        store.agree(StoreTerms())
         store.commit(ONE_PAGE)
         store.connection.execute("DELETE FROM meta WHERE name = 'terms'")
         with pytest.raises(StoreError, match="damaged: it does not say how it was begun"):
-            store.agree(Terms())
+            store.agree(StoreTerms())
 
 
 def test_a_mirror_counts_the_pages_that_repeat_another_host(tmp_path: Path) -> None:

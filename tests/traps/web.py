@@ -20,7 +20,7 @@ from functools import cache
 from random import Random
 from typing import Final, NamedTuple
 
-from minicrawl.demo.sheet import MISSING, Answer, document, moved, text
+from minicrawl.demo.sheet import MISSING, DemoResponse, document, moved, text
 
 FARM_HOSTS: Final = 100_000
 MIRRORS: Final = [f"mirror{number}.example" for number in range(3)]
@@ -100,7 +100,9 @@ class TrapWeb:
         self._mirrored = dict.fromkeys(MIRRORS, f"www.site{_MIRRORED}.example")
         self.seeds = [Healthy(site, 0).url for site in range(_SEEDS)]
 
-    def answer(self, host: str, target: str, _headers: Mapping[str, str], _visits: int) -> Answer:
+    def answer(
+        self, host: str, target: str, _headers: Mapping[str, str], _visits: int
+    ) -> DemoResponse:
         if target == "/robots.txt":
             return text("")
         page = self._places.get((self._mirrored.get(host, host), target))
@@ -115,7 +117,7 @@ class TrapWeb:
         kind = None if url in self.healthy else _kind_of(host, f"/{target}")
         return kind or "healthy"
 
-    def _healthy_page(self, page: Healthy) -> Answer:
+    def _healthy_page(self, page: Healthy) -> DemoResponse:
         site, place = page
         rng = Random(f"{site} {place}")
         size = self._sizes[site]
@@ -140,7 +142,7 @@ def _kind_of(host: str, target: str) -> str | None:
 # ---------------------------------------------------------------- traps
 
 
-def _calendar(_: str, target: str) -> Answer:
+def _calendar(_: str, target: str) -> DemoResponse:
     _, _, year, month, *day = [*target.split("/"), "", ""][: 4 + target.count("/") - 3]
     number = 12 * int(year) + int(month)
     after, before = divmod(number, 12), divmod(number - 2, 12)
@@ -150,7 +152,7 @@ def _calendar(_: str, target: str) -> Answer:
     return _page(f"Calendar {year} {month} {''.join(day)}", "Nothing is on that day.", ways)
 
 
-def _shop(_: str, target: str) -> Answer:
+def _shop(_: str, target: str) -> DemoResponse:
     """Who comes gets an id, and another one with each page."""
     item = target.rpartition("/")[2]
     number = int(item) if item.isdecimal() else 0
@@ -160,17 +162,17 @@ def _shop(_: str, target: str) -> Answer:
     return _page(f"Shop: {_name(number)}", _prose(Random(number)), ways)
 
 
-def _castle(_: str, target: str) -> Answer:
+def _castle(_: str, target: str) -> DemoResponse:
     ways = [f"{target}/{way}" for way in ("east", "west", "upstairs")]
     return _page(target.rpartition("/")[2], "It looks like the room before.", ways)
 
 
-def _slip(_: str, target: str) -> Answer:
+def _slip(_: str, target: str) -> DemoResponse:
     rng = Random(target)
     return _page(f"Docs {_prose(rng, 3)}", _prose(rng), ["guide/", "guide/part/", "/docs/"])
 
 
-def _filters(_: str, target: str) -> Answer:
+def _filters(_: str, target: str) -> DemoResponse:
     """Each link counts the visit anew, and puts the filters into another order."""
     parts = target.partition("?")[2].split("&")
     chosen = sorted(part for part in parts if not part.startswith("visit"))
@@ -186,13 +188,13 @@ def _filters(_: str, target: str) -> Answer:
     return _page(f"Goods: {_prose(goods, 2)}", _prose(goods), [*plain, *visits])
 
 
-def _never_missing(_: str, target: str) -> Answer:
+def _never_missing(_: str, target: str) -> DemoResponse:
     rng = Random(target)
     ways = [f"/gone/{_prose(rng, 2).replace(' ', '-')}" for _ in range(5)]
     return _page("Oh!", "What you look for is not here. Perhaps one of these?", ways)
 
 
-def _doors(_: str, target: str) -> Answer:
+def _doors(_: str, target: str) -> DemoResponse:
     number, _, hop = target.rpartition("/")
     if hop.isdecimal():
         return moved(302, f"{number}/{int(hop) + 1}")
@@ -201,19 +203,19 @@ def _doors(_: str, target: str) -> Answer:
     return _page("Doors", _prose(Random(target)), [*ways, f"/doors?page={page + 1}"])
 
 
-def _farm(host: str, target: str) -> Answer:
+def _farm(host: str, target: str) -> DemoResponse:
     rng = Random(host + target)
     ways = [f"http://h{rng.randrange(FARM_HOSTS)}.farm.example/" for _ in range(30)]
     return _page(_prose(rng, 4), _prose(rng), [*ways, f"/offer-{rng.randrange(1000)}"])
 
 
-def _babble(_: str, target: str) -> Answer:
+def _babble(_: str, target: str) -> DemoResponse:
     rng = Random(target)
     ways = [f"/{_name(rng.randrange(10**6))}/{_name(rng.randrange(10**6))}" for _ in range(10)]
     return _page(_prose(rng, 4), _prose(rng), ways)
 
 
-def _missing(_host: str, _target: str) -> Answer:
+def _missing(_host: str, _target: str) -> DemoResponse:
     return MISSING
 
 
@@ -250,7 +252,7 @@ def _prose(rng: Random, words: int = 60) -> str:
     return " ".join(_name(rng.randrange(8000)) for _ in range(words))
 
 
-def _page(title: str, prose: str, ways: list[str]) -> Answer:
+def _page(title: str, prose: str, ways: list[str]) -> DemoResponse:
     links = "\n".join(f'<li><a href="{way}">on</a></li>' for way in ways)
     body = f"<!doctype html><title>{title}</title><h1>{title}</h1><p>{prose}</p><ul>{links}</ul>"
     return document("text/html; charset=utf-8", body.encode())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from minicrawl.web.headers import RobotsTag
-from minicrawl.web.html import Markup, Refresh, meta_refresh, scan
+from minicrawl.web.html import Markup, MetaRefresh, meta_refresh, scan
 from minicrawl.web.tags import attributes, decoded
 
 
@@ -339,14 +339,14 @@ def test_meta_refresh_is_read_as_the_vectors_say(shared_vector: Callable[[str], 
 @pytest.mark.parametrize(
     ("content", "refresh"),
     [
-        ("5", Refresh(5, "")),
-        ("0;URL='a b'c", Refresh(0, "a b")),
-        ("00007, x", Refresh(7, "x")),
-        ("9" * 5000 + ";x", Refresh(999_999_999, "x")),
+        ("5", MetaRefresh(5, "")),
+        ("0;URL='a b'c", MetaRefresh(0, "a b")),
+        ("00007, x", MetaRefresh(7, "x")),
+        ("9" * 5000 + ";x", MetaRefresh(999_999_999, "x")),
         ("", None),
     ],
 )
-def test_a_refresh_is_a_delay_and_a_target(content: str, refresh: Refresh | None) -> None:
+def test_a_refresh_is_a_delay_and_a_target(content: str, refresh: MetaRefresh | None) -> None:
     assert meta_refresh(content) == refresh
 
 

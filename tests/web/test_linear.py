@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from minicrawl.web import encoding, headers, html, robots, sitemaps, tags, thin, urls
-from minicrawl.web.reader import Wishes, read
+from minicrawl.web.reader import ParseOptions, read
 from minicrawl.web.robots import Rules
 from tests.doubling import expect_linear
 
@@ -55,7 +55,7 @@ def scan_xhtml(text: str) -> object:
 
 
 def read_page(text: str) -> object:
-    return read(as_bytes(text), URL, {}, Wishes(with_words=True, suspicious=(1 << 1024) - 1))
+    return read(as_bytes(text), URL, {}, ParseOptions(with_words=True, suspicious=(1 << 1024) - 1))
 
 
 def read_headers(text: str) -> object:

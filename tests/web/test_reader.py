@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.model import Reading
-from minicrawl.web.reader import Wishes, read
+from minicrawl.model import ParsedPage
+from minicrawl.web.reader import ParseOptions, read
 from minicrawl.web.urls import MOST_CHARS
 
 URL = "https://e.org/dir/page"
@@ -51,15 +51,15 @@ def test_words_come_with_the_first_link_to_a_target() -> None:
     page = (
         b"<a href=/a#1>one</a><a href=/a#2>two</a><a href=mailto:x>three</a><a href=page>four</a>"
     )
-    reading = read(page, URL, {}, Wishes(with_words=True))
+    reading = read(page, URL, {}, ParseOptions(with_words=True))
     assert (reading.links, reading.words) == (("https://e.org/a",), ("one two three four",))
 
 
 def test_only_so_many_links_are_read() -> None:
     page = "".join(f"<a href={number}>" for number in range(9)).encode()
     some, all_of_them = (
-        read(page, URL, {}, Wishes(max_links=5)),
-        read(page, URL, {}, Wishes(max_links=9)),
+        read(page, URL, {}, ParseOptions(max_links=5)),
+        read(page, URL, {}, ParseOptions(max_links=9)),
     )
     assert (len(some.links), some.cut) == (5, "cut at 5 links (--max-links)")
     assert (len(all_of_them.links), all_of_them.cut) == (9, "")
@@ -71,7 +71,7 @@ def test_where_marks_went_the_url_is_known_as_it_was_written(with_words: bool) -
         b"<link rel=canonical href='/c?gclid=1'><meta http-equiv=refresh content='0;/r?gclid=2'>"
         b"<a href='/a?id=1&utm_id=3#top'><a href='/a?id=1&utm_id=4'><a href=/b?id=1>"
     )
-    reading = read(page, URL, {}, Wishes(with_words=with_words))
+    reading = read(page, URL, {}, ParseOptions(with_words=with_words))
     assert reading.links == ("https://e.org/a?id=1", "https://e.org/b?id=1")
     assert (reading.canonical, reading.refresh) == ("https://e.org/c", "https://e.org/r")
     assert reading.originals == (
@@ -84,7 +84,7 @@ def test_where_marks_went_the_url_is_known_as_it_was_written(with_words: bool) -
 @pytest.mark.parametrize("with_words", [False, True])
 def test_marks_stay_where_the_user_wants_them(with_words: bool) -> None:
     page = b"<link rel=canonical href='/c?gclid=1'><a href='/a?utm_id=3'><a href='/a'>"
-    reading = read(page, URL, {}, Wishes(with_words=with_words, strip_marks=False))
+    reading = read(page, URL, {}, ParseOptions(with_words=with_words, strip_marks=False))
     assert reading.links == ("https://e.org/a?utm_id=3", "https://e.org/a")
     assert (reading.canonical, reading.originals) == ("https://e.org/c?gclid=1", ())
 
@@ -118,7 +118,7 @@ def test_noindex_may_stand_in_the_page_or_in_its_headers() -> None:
 
 def test_the_agent_has_the_name_that_it_is_given() -> None:
     page = b"<meta name=mybot content=noindex>"
-    assert read(page, URL, {}, Wishes(agent="MyBot")).noindex
+    assert read(page, URL, {}, ParseOptions(agent="MyBot")).noindex
     assert not read(page, URL, {}).noindex
 
 
@@ -169,7 +169,7 @@ def test_xhtml_is_read_as_xhtml_where_the_server_says_so() -> None:
 def test_a_reading_can_be_sent_to_another_process() -> None:
     reading = read(b"<title>T</title><a href=x>", URL, {})
     links = ("https://e.org/dir/x",)
-    assert reading == Reading(title="T", links=links, content=reading.content, is_thin=True)
+    assert reading == ParsedPage(title="T", links=links, content=reading.content, is_thin=True)
     assert pickle.loads(pickle.dumps(reading)) == reading
 
 
@@ -196,7 +196,7 @@ HEADERS = st.dictionaries(
 def test_whatever_the_bytes_there_is_a_reading(
     body: bytes, headers: dict[str, str], with_words: bool
 ) -> None:
-    reading = read(body, URL, headers, Wishes(with_words=with_words))
+    reading = read(body, URL, headers, ParseOptions(with_words=with_words))
     urls = reading.links
     assert len(urls) == len(set(urls))
     assert len(reading.words) == (len(urls) if with_words else 0)
@@ -208,7 +208,7 @@ def test_whatever_the_bytes_there_is_a_reading(
 def test_short_references_to_long_urls_do_not_swell_without_end(with_words: bool) -> None:
     base = f"http://a.example/{'x' * 1900}/"
     body = f"<base href={base}>" + "".join(f"<a href={n}>w</a>" for n in range(6000))
-    reading = read(body.encode(), "http://a.example/", {}, Wishes(with_words=with_words))
+    reading = read(body.encode(), "http://a.example/", {}, ParseOptions(with_words=with_words))
     assert sum(map(len, reading.links)) <= MOST_CHARS
     assert len(reading.links) > 3000
     assert len(reading.words) == (len(reading.links) if with_words else 0)

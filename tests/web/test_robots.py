@@ -16,10 +16,10 @@ from minicrawl.web.robots import (
     ANSWER_HOLDS_S,
     FORBID_ALL,
     SILENCE_HOLDS_S,
+    RobotsDecision,
     Rules,
-    Verdict,
+    decision_for,
     parse,
-    verdict,
 )
 from minicrawl.web.urls import canonical
 
@@ -514,7 +514,9 @@ def test_no_bytes_are_an_error(body: bytes) -> None:
 
 
 def test_an_answer_holds_for_a_day() -> None:
-    assert verdict(rules("Disallow: /x")) == Verdict(rules("Disallow: /x"), ANSWER_HOLDS_S)
+    assert decision_for(rules("Disallow: /x")) == RobotsDecision(
+        rules("Disallow: /x"), ANSWER_HOLDS_S
+    )
 
 
 def test_an_answer_that_says_nothing_allows_all() -> None:
@@ -531,25 +533,25 @@ KINDS_OF_NO_FILE = {FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind
 
 @pytest.mark.parametrize("kind", sorted(KINDS_OF_NO_FILE))
 def test_a_file_that_is_not_there_allows_all_for_a_day(kind: FailureKind) -> None:
-    assert verdict(Failed(kind=kind), FORBID_ALL) == Verdict(ALLOW_ALL, ANSWER_HOLDS_S)
+    assert decision_for(Failed(kind=kind), FORBID_ALL) == RobotsDecision(ALLOW_ALL, ANSWER_HOLDS_S)
 
 
 @pytest.mark.parametrize("kind", sorted(set(FailureKind) - KINDS_OF_NO_FILE))
 def test_a_host_that_cannot_say_forbids_all_for_an_hour(kind: FailureKind) -> None:
-    found = verdict(Failed(kind=kind))
-    assert found == Verdict(FORBID_ALL, SILENCE_HOLDS_S)
+    found = decision_for(Failed(kind=kind))
+    assert found == RobotsDecision(FORBID_ALL, SILENCE_HOLDS_S)
     assert found.is_silence
 
 
 @pytest.mark.parametrize("reason", Refusal)
 def test_a_redirect_to_where_we_do_not_go_forbids_all(reason: Refusal) -> None:
-    assert verdict(Refused(reason=reason)) == Verdict(FORBID_ALL, SILENCE_HOLDS_S)
+    assert decision_for(Refused(reason=reason)) == RobotsDecision(FORBID_ALL, SILENCE_HOLDS_S)
 
 
 def test_what_was_known_outlives_a_host_that_cannot_say() -> None:
     known = rules("Disallow: /x")
     silence = Failed(kind=FailureKind.SERVER_ERROR)
-    assert verdict(silence, known) == Verdict(known, SILENCE_HOLDS_S)
+    assert decision_for(silence, known) == RobotsDecision(known, SILENCE_HOLDS_S)
 
 
 # ---------------------------------------------------------------- conformance

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from minicrawl.config import Settings
 from minicrawl.web import sitemaps
 from minicrawl.web.encoding import decode
-from minicrawl.web.reader import Wishes, read
+from minicrawl.web.reader import ParseOptions, read
 from minicrawl.web.robots import Rules, parse
 from minicrawl.web.sitemaps import MAX_URLS
 
 URL = "http://a.example/d/"
-WITH_WORDS = Wishes(with_words=True)
+WITH_WORDS = ParseOptions(with_words=True)
 MB = 1_000_000
 MAX_ROBOTS_BYTES = Settings().limits.max_robots_bytes
 LONGEST_S = 2.0 if sys.gettrace() is None else 10.0
@@ -77,7 +77,7 @@ ALL_CJK = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
 @settings(max_examples=60, deadline=None)
 def test_no_mixture_of_markup_takes_more_than_its_share(mixture: str, with_words: bool) -> None:
     body = filled(mixture, MB // 2)
-    do_within(LONGEST_S / 5, lambda: read(body, URL, {}, Wishes(with_words=with_words)))
+    do_within(LONGEST_S / 5, lambda: read(body, URL, {}, ParseOptions(with_words=with_words)))
 
 
 @pytest.mark.parametrize(

@@ -98,13 +98,13 @@ def _in_blocks(
     **options: Any,
 ) -> None:
     from minicrawl.analysis.blocks import (
-        Limits,
+        MemoryLimits,
         file_in_blocks,
         pagerank_in_blocks,
         store_in_blocks,
     )
 
-    limits = Limits(memory=memory, blocks=blocks, temp=temp)
+    limits = MemoryLimits(memory=memory, blocks=blocks, temp=temp)
 
     @source_options
     def run(

@@ -31,7 +31,7 @@ from minicrawl.ranks.scores import Scores
 def pagerank(
     named: NamedGraph,
     tell: Tell,
-    terms: ranks.Terms,
+    terms: ranks.PageRankOptions,
     topic: Path | None,
     by_topic: Path | None,
     mix: str | None,
@@ -52,13 +52,13 @@ def pagerank(
 @click.command("inverse-pagerank")
 @ranking
 @terms_options
-def inverse_pagerank(named: NamedGraph, tell: Tell, terms: ranks.Terms) -> Scores:
+def inverse_pagerank(named: NamedGraph, tell: Tell, terms: ranks.PageRankOptions) -> Scores:
     """Rank by PageRank of the links followed backwards: what leads to much."""
     return inverse.inverse_pagerank(named.graph, named.weights, terms=terms, tell=tell)
 
 
 def _of_topics(
-    named: NamedGraph, tell: Tell, terms: ranks.Terms, file: Path, mix: str | None
+    named: NamedGraph, tell: Tell, terms: ranks.PageRankOptions, file: Path, mix: str | None
 ) -> Scores | dict[str, Scores]:
     parts = None if mix is None else _parts(mix)
     nodes = {

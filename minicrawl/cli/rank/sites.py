@@ -13,7 +13,7 @@ from minicrawl.cli.sources import source_options
 from minicrawl.cli.stores import count_option, json_option
 from minicrawl.errors import UsageError
 from minicrawl.ranks.guards import Guards
-from minicrawl.ranks.pagerank import Terms, pagerank
+from minicrawl.ranks.pagerank import PageRankOptions, pagerank
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 
 
@@ -36,7 +36,7 @@ from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 def sites(
     source: Source,
     guards: Guards,
-    terms: Terms,
+    terms: PageRankOptions,
     counted: str,
     name: str | None,
     n: int,

@@ -10,7 +10,7 @@ import click
 from minicrawl.cli.numbers import Number
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks.pagerank import DAMPING, PRECISIONS, TOLERANCE, Method, Terms
+from minicrawl.ranks.pagerank import DAMPING, PRECISIONS, TOLERANCE, Method, PageRankOptions
 from minicrawl.ranks.walk import Dangling
 
 Command = Callable[..., Any]
@@ -89,7 +89,7 @@ def terms_options(command: Command) -> Command:
         precision: str,
         **rest: Any,
     ) -> Any:
-        terms = Terms(
+        terms = PageRankOptions(
             damping=None if one_more_link else damping,
             dangling=Dangling(dangling),
             method=None if method is None else Method(method),

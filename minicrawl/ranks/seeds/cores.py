@@ -35,7 +35,7 @@ FEWEST_PAGES = 2  # a hub and an authority
 ALL_LINKS = 100  # percent
 
 
-class Kind(StrEnum):
+class CoreKind(StrEnum):
     """When a core is complete."""
 
     SIZE = "size"
@@ -44,10 +44,10 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class CoreRule:
     """When a core is complete, in numbers. A rule of density takes no more than `most_hubs`."""
 
-    kind: Kind = Kind.MAXIMAL
+    kind: CoreKind = CoreKind.MAXIMAL
     size: int = 20
     at_once: int = 1
     density: float = ALL_LINKS
@@ -65,7 +65,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Ranked:
+class RankedGraph:
     """A graph, followed either way, and what its pages are worth as hubs and as authorities."""
 
     graph: Csr
@@ -101,7 +101,7 @@ class Core:
         return ALL_LINKS * self.links / (len(self.hubs) * len(self.authorities))
 
 
-def grown(ranked: Ranked, rule: Rule) -> Core:
+def grown(ranked: RankedGraph, rule: CoreRule) -> Core:
     """The core around the best authority of a graph that has links."""
     core = _Growing(ranked)
     while not _is_complete(core, rule) and _go_round(core, rule):
@@ -114,14 +114,14 @@ def grown(ranked: Ranked, rule: Rule) -> Core:
     )
 
 
-def _is_complete(core: "_Growing", rule: Rule) -> bool:
+def _is_complete(core: "_Growing", rule: CoreRule) -> bool:
     hubs, authorities = len(core.hubs.members), len(core.authorities.members)
-    if rule.kind is Kind.SIZE:
+    if rule.kind is CoreKind.SIZE:
         return hubs + authorities >= rule.size
     return hubs >= rule.most_hubs
 
 
-def _go_round(core: "_Growing", rule: Rule) -> bool:
+def _go_round(core: "_Growing", rule: CoreRule) -> bool:
     """Both sides have a turn; whether it may go on."""
     has_grown = False
     for side in (core.hubs, core.authorities):
@@ -183,7 +183,7 @@ class _Side:
 class _Growing:
     """A core on its way."""
 
-    def __init__(self, ranked: Ranked) -> None:
+    def __init__(self, ranked: RankedGraph) -> None:
         self.hubs = _Side(ranked.graph, ranked.hubs)
         self.authorities = _Side(ranked.backwards, ranked.authorities)
         self.links = 0
@@ -206,23 +206,23 @@ class _Growing:
         return _Answer.JOINED
 
 
-def _admit_several(core: _Growing, side: _Side, rule: Rule) -> _Answer:
+def _admit_several(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
     first, *_ = [core.admit(side) for _ in range(rule.at_once)]
     return first
 
 
-def _admit_the_best(core: _Growing, side: _Side, rule: Rule) -> _Answer:
+def _admit_the_best(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
     return core.admit(side, rule.density)
 
 
-def _admit_the_best_that_fits(core: _Growing, side: _Side, rule: Rule) -> _Answer:
+def _admit_the_best_that_fits(core: _Growing, side: _Side, rule: CoreRule) -> _Answer:
     while (answer := core.admit(side, rule.density)) is _Answer.REFUSED:
         pass
     return answer
 
 
-_TURNS: dict[Kind, Callable[[_Growing, _Side, Rule], _Answer]] = {
-    Kind.SIZE: _admit_several,
-    Kind.DENSITY: _admit_the_best,
-    Kind.MAXIMAL: _admit_the_best_that_fits,
+_TURNS: dict[CoreKind, Callable[[_Growing, _Side, CoreRule], _Answer]] = {
+    CoreKind.SIZE: _admit_several,
+    CoreKind.DENSITY: _admit_the_best,
+    CoreKind.MAXIMAL: _admit_the_best_that_fits,
 }

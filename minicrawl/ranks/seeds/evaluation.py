@@ -21,7 +21,7 @@ from minicrawl.ranks.seeds.cores import Core
 Tell = Callable[[float], None]
 
 
-class Read(NamedTuple):
+class DepthCoverage(NamedTuple):
     """What crawls read on one depth."""
 
     pages: float = 0.0
@@ -32,8 +32,8 @@ class Read(NamedTuple):
 class Depth(NamedTuple):
     """One depth of a crawl from the seeds, and of crawls from as many random pages."""
 
-    seeds: Read
-    random: Read
+    seeds: DepthCoverage
+    random: DepthCoverage
 
 
 def between_cores(
@@ -94,8 +94,8 @@ def _crawl(graph: Csr, importance: Floats, seeds: Nodes) -> list[_Sum]:
     return list(map(_Sum, pages.tolist(), worth.tolist()))
 
 
-def _mean(sums: Sequence[_Sum]) -> Read:
+def _mean(sums: Sequence[_Sum]) -> DepthCoverage:
     pages = sum(one.pages for one in sums)
     if not pages:
-        return Read()
-    return Read(pages / len(sums), sum(one.importance for one in sums) / pages)
+        return DepthCoverage()
+    return DepthCoverage(pages / len(sums), sum(one.importance for one in sums) / pages)

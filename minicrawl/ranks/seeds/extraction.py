@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.parts import with_links, with_pages
 from minicrawl.ranks.hits import textbook
-from minicrawl.ranks.seeds.cores import Core, Ranked, Rule, grown
+from minicrawl.ranks.seeds.cores import Core, CoreRule, RankedGraph, grown
 
 ROUNDS = 60
 """Of HITS before each core."""
@@ -25,7 +25,7 @@ def extracted(
     graph: Csr,
     hosts: NDArray[np.integer],
     count: int,
-    rule: Rule = Rule(),  # noqa: B008 - a frozen value
+    rule: CoreRule = CoreRule(),  # noqa: B008 - a frozen value
     *,
     rounds: int = ROUNDS,
     tell: Callable[[float], None] = lambda _share: None,
@@ -43,7 +43,7 @@ def between_hosts(graph: Csr, hosts: NDArray[np.integer]) -> Csr:
     return with_links(graph, hosts[graph.sources()] != hosts[graph.targets])
 
 
-def _all_cores(graph: Csr, rule: Rule, rounds: int) -> Iterator[Core]:
+def _all_cores(graph: Csr, rule: CoreRule, rounds: int) -> Iterator[Core]:
     left = _Left(graph=graph, backwards=graph.reversed(), pages=np.arange(graph.nodes))
     while (left := left.linked()).graph.edges:
         core = grown(left.ranked(rounds), rule)
@@ -68,9 +68,9 @@ class _Left:
         is_kept[[*core.hubs, *core.authorities]] = False
         return self._with(is_kept)
 
-    def ranked(self, rounds: int) -> Ranked:
+    def ranked(self, rounds: int) -> RankedGraph:
         found = textbook(self.graph, rounds=rounds)
-        return Ranked(
+        return RankedGraph(
             graph=self.graph,
             backwards=self.backwards,
             hubs=found.hubs.values,

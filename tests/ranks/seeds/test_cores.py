@@ -9,20 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.ranks.seeds.cores import Core, Kind, Ranked, Rule, grown
+from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule, RankedGraph, grown
 from tests.graph.test_csr import Link, graph_of
 
-DENSE = Rule(kind=Kind.DENSITY)
-MAXIMAL = Rule(kind=Kind.MAXIMAL)
+DENSE = CoreRule(kind=CoreKind.DENSITY)
+MAXIMAL = CoreRule(kind=CoreKind.MAXIMAL)
 
 
-def of_size(size: int, at_once: int = 1) -> Rule:
-    return Rule(kind=Kind.SIZE, size=size, at_once=at_once)
+def of_size(size: int, at_once: int = 1) -> CoreRule:
+    return CoreRule(kind=CoreKind.SIZE, size=size, at_once=at_once)
 
 
-def ranked(links: Sequence[Link], hubs: Sequence[float], authorities: Sequence[float]) -> Ranked:
+def ranked(
+    links: Sequence[Link], hubs: Sequence[float], authorities: Sequence[float]
+) -> RankedGraph:
     graph = graph_of(len(hubs), list(links))
-    return Ranked(
+    return RankedGraph(
         graph=graph,
         backwards=graph.reversed(),
         hubs=np.array(hubs, dtype=float),
@@ -126,16 +128,16 @@ def test_one_who_was_passed_over_is_not_asked_again() -> None:
     # Hub 1 brings (2 × 2) to 75 %; it would fit once 5 and 6 are in, and is gone by then.
     links = [(0, 3), (0, 4), (0, 5), (0, 6), (1, 3), (1, 5), (1, 6), (2, 3), (2, 4), (2, 5), (2, 6)]
     web = ranked(links, hubs=[9, 8, 7, 0, 0, 0, 0], authorities=[0, 0, 0, 9, 8, 7, 6])
-    rule = Rule(kind=Kind.MAXIMAL, density=80)
+    rule = CoreRule(kind=CoreKind.MAXIMAL, density=80)
     assert members(grown(web, rule)) == ([0, 2], [3, 4, 5, 6])
-    assert grown(web, Rule(kind=Kind.MAXIMAL, density=75)).hubs == (0, 1, 2)
+    assert grown(web, CoreRule(kind=CoreKind.MAXIMAL, density=75)).hubs == (0, 1, 2)
 
 
 def test_a_density_that_is_just_reached_is_enough() -> None:
     links = [(0, 2), (0, 3), (1, 2)]
     web = ranked(links, hubs=[2, 1, 0, 0], authorities=[0, 0, 2, 1])
-    assert members(grown(web, Rule(kind=Kind.DENSITY, density=75))) == ([0, 1], [2, 3])
-    assert members(grown(web, Rule(kind=Kind.DENSITY, density=75.01))) == ([0], [2, 3])
+    assert members(grown(web, CoreRule(kind=CoreKind.DENSITY, density=75))) == ([0, 1], [2, 3])
+    assert members(grown(web, CoreRule(kind=CoreKind.DENSITY, density=75.01))) == ([0], [2, 3])
 
 
 def test_density_is_the_share_of_the_links_that_could_be() -> None:
@@ -145,9 +147,9 @@ def test_density_is_the_share_of_the_links_that_could_be() -> None:
 
 
 @pytest.mark.parametrize("rule", [DENSE, MAXIMAL])
-def test_a_core_takes_no_more_hubs_than_it_may(rule: Rule) -> None:
+def test_a_core_takes_no_more_hubs_than_it_may(rule: CoreRule) -> None:
     web = ranked([(hub, 5) for hub in range(5)], hubs=[1] * 5 + [0], authorities=[0] * 5 + [1])
-    assert grown(web, Rule(kind=rule.kind, most_hubs=3)).hubs == (0, 1, 2)
+    assert grown(web, CoreRule(kind=rule.kind, most_hubs=3)).hubs == (0, 1, 2)
     assert grown(web, rule).hubs == (0, 1, 2, 3, 4)
 
 
@@ -165,7 +167,7 @@ def test_a_core_takes_no_more_hubs_than_it_may(rule: Rule) -> None:
 def test_a_rule_that_no_core_could_keep_is_refused(wrong: dict[str, Any]) -> None:
     (value,) = wrong.values()
     with pytest.raises(UsageError, match=f"not {value}"):
-        Rule(**wrong)
+        CoreRule(**wrong)
 
 
 # ---------------------------------------------------------------- the best of a core
@@ -194,7 +196,7 @@ class Case(NamedTuple):
     hubs: list[float]
     authorities: list[float]
 
-    def ranked(self) -> Ranked:
+    def ranked(self) -> RankedGraph:
         return ranked(*self)
 
 
@@ -211,8 +213,8 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 rules = st.builds(
-    Rule,
-    kind=st.sampled_from(Kind),
+    CoreRule,
+    kind=st.sampled_from(CoreKind),
     size=st.integers(2, 20),
     at_once=st.integers(1, 3),
     density=st.sampled_from([20.0, 50.0, 66.7, 75.0, 100.0]),
@@ -223,7 +225,7 @@ rules = st.builds(
 class BySets:
     """The rules as they are written, on sets, without any thought of speed."""
 
-    def __init__(self, case: Case, rule: Rule) -> None:
+    def __init__(self, case: Case, rule: CoreRule) -> None:
         self.links = set(case.links)
         self.scores = {"hub": case.hubs, "authority": case.authorities}
         best = max(range(len(case.hubs)), key=lambda page: (case.authorities[page], -page))
@@ -249,7 +251,7 @@ class BySets:
             return "nobody"
         page = max(candidates, key=lambda page: (self.scores[side][page], -page))
         self.members[side].append(page)
-        if self.rule.kind is Kind.SIZE or not self.violates():
+        if self.rule.kind is CoreKind.SIZE or not self.violates():
             return "joined"
         self.members[side].remove(page)
         self.refused[side].add(page)
@@ -257,12 +259,12 @@ class BySets:
 
     def turn(self, side: str) -> str:
         match self.rule.kind:
-            case Kind.SIZE:
+            case CoreKind.SIZE:
                 first, *_ = (self.try_one(side) for _ in range(self.rule.at_once))
                 return first
-            case Kind.DENSITY:
+            case CoreKind.DENSITY:
                 return self.try_one(side)
-            case Kind.MAXIMAL:
+            case CoreKind.MAXIMAL:
                 while (answer := self.try_one(side)) == "refused":
                     pass
                 return answer
@@ -270,7 +272,7 @@ class BySets:
     def grow(self) -> tuple[list[int], list[int]]:
         hubs, authorities = self.members["hub"], self.members["authority"]
         while True:
-            is_of_size = self.rule.kind is Kind.SIZE
+            is_of_size = self.rule.kind is CoreKind.SIZE
             if is_of_size and len(hubs) + len(authorities) >= self.rule.size:
                 return hubs, authorities
             if not is_of_size and len(hubs) >= self.rule.most_hubs:
@@ -285,26 +287,26 @@ class BySets:
 
 
 @given(cases(), rules)
-def test_it_agrees_with_the_rules_as_they_are_written(case: Case, rule: Rule) -> None:
+def test_it_agrees_with_the_rules_as_they_are_written(case: Case, rule: CoreRule) -> None:
     assert members(grown(case.ranked(), rule)) == BySets(case, rule).grow()
 
 
 @given(cases(), rules)
-def test_links_are_counted_as_pages_join(case: Case, rule: Rule) -> None:
+def test_links_are_counted_as_pages_join(case: Case, rule: CoreRule) -> None:
     core = grown(case.ranked(), rule)
     found = {(v, w) for v, w in case.links if v in core.hubs and w in core.authorities}
     assert core.links == len(found)
 
 
-@given(cases(), st.floats(1, 100), st.sampled_from([Kind.DENSITY, Kind.MAXIMAL]))
-def test_no_core_is_less_dense_than_asked(case: Case, density: float, kind: Kind) -> None:
-    assert grown(case.ranked(), Rule(kind=kind, density=density)).density >= density - 1e-9
+@given(cases(), st.floats(1, 100), st.sampled_from([CoreKind.DENSITY, CoreKind.MAXIMAL]))
+def test_no_core_is_less_dense_than_asked(case: Case, density: float, kind: CoreKind) -> None:
+    assert grown(case.ranked(), CoreRule(kind=kind, density=density)).density >= density - 1e-9
 
 
 @given(cases(), st.floats(1, 100))
 def test_passing_over_goes_on_where_taking_back_ends(case: Case, density: float) -> None:
-    dense = grown(case.ranked(), Rule(kind=Kind.DENSITY, density=density))
-    maximal = grown(case.ranked(), Rule(kind=Kind.MAXIMAL, density=density))
+    dense = grown(case.ranked(), CoreRule(kind=CoreKind.DENSITY, density=density))
+    maximal = grown(case.ranked(), CoreRule(kind=CoreKind.MAXIMAL, density=density))
     assert dense.hubs == maximal.hubs[: len(dense.hubs)]
     assert dense.authorities == maximal.authorities[: len(dense.authorities)]
 

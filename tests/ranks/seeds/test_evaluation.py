@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from minicrawl.ranks.seeds.cores import Core
 from minicrawl.ranks.seeds.evaluation import (
     Depth,
-    Read,
+    DepthCoverage,
     between_cores,
     compared,
     mean_distance,
@@ -90,7 +90,7 @@ def dice() -> np.random.Generator:
 def test_a_crawl_reads_a_page_on_the_depth_of_its_distance() -> None:
     depths = compared(graph_of(4, STAR), WORTH, [0], dice(), draws=1)
     assert [depth.seeds for depth in depths] == [
-        Read(1, 0.1),
+        DepthCoverage(1, 0.1),
         (2, pytest.approx(0.25)),
         (1, pytest.approx(0.4)),
     ]
@@ -113,11 +113,11 @@ def test_the_deeper_crawl_is_told_to_its_end() -> None:
     chain = graph_of(6, CHAIN)
     depths = compared(chain, np.full(6, 1 / 6), [5], dice(), draws=20)
     assert depths[0].seeds == pytest.approx((1, 1 / 6))
-    assert [depth.seeds for depth in depths[1:]] == [Read()] * (len(depths) - 1)
+    assert [depth.seeds for depth in depths[1:]] == [DepthCoverage()] * (len(depths) - 1)
     assert len(depths) == 6
     depths = compared(chain, np.full(6, 1 / 6), [0], dice(), draws=1)
     assert len(depths) == 6
-    assert depths[5].random == Read()
+    assert depths[5].random == DepthCoverage()
 
 
 def test_pages_on_a_depth_are_the_mean_of_crawls_that_read_any_or_none() -> None:

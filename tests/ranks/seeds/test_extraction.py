@@ -8,11 +8,11 @@ from numpy.random import Generator
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import copying_web
-from minicrawl.ranks.seeds.cores import Core, Kind, Rule
+from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule
 from minicrawl.ranks.seeds.extraction import between_hosts, extracted
 from tests.graph.test_csr import Link, graph_of, links_of, nodes_and_links
 
-MAXIMAL = Rule(kind=Kind.MAXIMAL)
+MAXIMAL = CoreRule(kind=CoreKind.MAXIMAL)
 
 
 def alone(graph: Csr) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -91,12 +91,12 @@ def test_progress_grows_to_all() -> None:
     assert told == pytest.approx([1 / 3, 2 / 3, 1])
 
 
-@given(nodes_and_links(), st.sampled_from(Kind))
+@given(nodes_and_links(), st.sampled_from(CoreKind))
 def test_no_page_is_in_two_cores_and_no_link_between_hosts_is_left(
-    case: tuple[int, list[Link]], kind: Kind
+    case: tuple[int, list[Link]], kind: CoreKind
 ) -> None:
     graph = graph_of(*case)
-    cores = extracted(graph, alone(graph), 99, Rule(kind=kind))
+    cores = extracted(graph, alone(graph), 99, CoreRule(kind=kind))
     taken = [{*core.hubs, *core.authorities} for core in cores]
     assert sum(map(len, taken)) == len(set().union(*taken))
     for source, target in case[1]:

@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graphfiles.reading import read
-from minicrawl.ranks.seeds.cores import Core, Kind, Rule
+from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule
 from minicrawl.ranks.seeds.evaluation import between_cores, compared
 from minicrawl.ranks.seeds.extraction import between_hosts, extracted
 
@@ -20,35 +20,35 @@ def web(request: pytest.FixtureRequest, shared_graph: Callable[[str], Path]) -> 
     return read(shared_graph(request.param))
 
 
-def cores_of(web: NamedGraph, count: int, rule: Rule) -> list[Core]:
+def cores_of(web: NamedGraph, count: int, rule: CoreRule) -> list[Core]:
     return extracted(web.graph, web.names.hosts().of_node, count, rule)
 
 
 # Found by sets and scipy, without any of this code.
 SHAPES = {
-    (HOLLINS, Kind.DENSITY): [(15, 10), (1, 2), (28, 1), (6, 4), (3, 4)],
-    (HOLLINS, Kind.MAXIMAL): [(15, 10), (1, 3), (28, 1), (6, 4), (3, 6)],
-    (CALIFORNIA, Kind.DENSITY): [(2, 2), (10, 10), (1, 2), (1, 2), (1, 2)],
-    (CALIFORNIA, Kind.MAXIMAL): [(7, 4), (11, 13), (11, 3), (6, 2), (4, 4)],
+    (HOLLINS, CoreKind.DENSITY): [(15, 10), (1, 2), (28, 1), (6, 4), (3, 4)],
+    (HOLLINS, CoreKind.MAXIMAL): [(15, 10), (1, 3), (28, 1), (6, 4), (3, 6)],
+    (CALIFORNIA, CoreKind.DENSITY): [(2, 2), (10, 10), (1, 2), (1, 2), (1, 2)],
+    (CALIFORNIA, CoreKind.MAXIMAL): [(7, 4), (11, 13), (11, 3), (6, 2), (4, 4)],
 }
 
 
 @pytest.mark.parametrize(("name", "kind"), SHAPES)
 def test_the_first_cores_are_those_of_another_hand(
-    name: str, kind: Kind, shared_graph: Callable[[str], Path]
+    name: str, kind: CoreKind, shared_graph: Callable[[str], Path]
 ) -> None:
-    cores = cores_of(read(shared_graph(name)), 5, Rule(kind=kind))
+    cores = cores_of(read(shared_graph(name)), 5, CoreRule(kind=kind))
     assert [(len(core.hubs), len(core.authorities)) for core in cores] == SHAPES[name, kind]
 
 
-@pytest.mark.parametrize("kind", [Kind.DENSITY, Kind.MAXIMAL])
+@pytest.mark.parametrize("kind", [CoreKind.DENSITY, CoreKind.MAXIMAL])
 @pytest.mark.parametrize("density", [60.0, 100.0])
 def test_every_core_has_the_links_that_it_counts_and_is_as_dense_as_asked(
-    web: NamedGraph, kind: Kind, density: float
+    web: NamedGraph, kind: CoreKind, density: float
 ) -> None:
     graph = between_hosts(web.graph, web.names.hosts().of_node)
     links = set(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
-    for core in cores_of(web, 20, Rule(kind=kind, density=density)):
+    for core in cores_of(web, 20, CoreRule(kind=kind, density=density)):
         found = {(hub, page) for hub in core.hubs for page in core.authorities} & links
         assert core.links == len(found)
         assert core.density >= density
@@ -57,7 +57,7 @@ def test_every_core_has_the_links_that_it_counts_and_is_as_dense_as_asked(
 @pytest.mark.parametrize("size", [5, 50])
 def test_a_core_of_a_size_has_it_or_nobody_is_left_to_join(web: NamedGraph, size: int) -> None:
     graph = between_hosts(web.graph, web.names.hosts().of_node)
-    first, *_ = cores_of(web, 10, Rule(kind=Kind.SIZE, size=size))
+    first, *_ = cores_of(web, 10, CoreRule(kind=CoreKind.SIZE, size=size))
     links = list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
     hubs = {hub for hub, page in links if page in first.authorities}
     authorities = {page for hub, page in links if hub in first.hubs}
@@ -66,7 +66,7 @@ def test_a_core_of_a_size_has_it_or_nobody_is_left_to_join(web: NamedGraph, size
 
 
 def test_seeds_read_more_of_a_web_than_random_pages_do(web: NamedGraph) -> None:
-    cores = cores_of(web, 10, Rule())
+    cores = cores_of(web, 10, CoreRule())
     seeds, rng = [core.best_hub for core in cores], np.random.default_rng(1)
     even = np.full(web.graph.nodes, 1 / web.graph.nodes)
     depths = compared(web.graph, even, seeds, rng, draws=20)
