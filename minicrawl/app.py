@@ -15,20 +15,20 @@ from minicrawl.config import Loaded, Settings
 from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
 from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listens
-from minicrawl.crawl.gate import ScopeGate
-from minicrawl.crawl.keeper import Recorder
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
-from minicrawl.crawl.preview import DryRun, Preview
+from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_seldom
 from minicrawl.crawl.progress import Progress, ProgressMeter
-from minicrawl.crawl.resuming import keep, resumed
-from minicrawl.crawl.seeding import gate_for, plant
-from minicrawl.crawl.visiting import WorkerConfig
-from minicrawl.crawl.workers import going_out, workers_of
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.preview import DryRun, Preview
+from minicrawl.crawl.start.resume import keep, resumed
+from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.start.seeds import gate_for, plant
+from minicrawl.crawl.workers.pool import going_out, workers_of
+from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
-from minicrawl.fetch.resolving import trusted_among
-from minicrawl.fetch.tls import check_authorities
+from minicrawl.fetch.connection.tls import check_authorities
+from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.ports import WebAccess
@@ -136,9 +136,9 @@ class Crawl:
         store = self.settings.storing.store
         if self._fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
-        async with _opened(self._agree, store, seeds, self._tell) as keeper:
-            keeper.counters[tables.COMMAND] = self._command
-            return await self._crawl(keeper)
+        async with _opened(self._agree, store, seeds, self._tell) as recorder:
+            recorder.counters[tables.COMMAND] = self._command
+            return await self._crawl(recorder)
 
     async def preview(self, count: int) -> Preview:
         """The first so many pages; asks for robots.txt alone, and writes to a copy of the store."""
@@ -149,17 +149,17 @@ class Crawl:
             if store.exists() and not self._fresh:
                 _copy(store, copy)
             async with (
-                _opened(self._agree, copy, seeds) as keeper,
-                _network(self.settings, keeper) as (gate, outside),
+                _opened(self._agree, copy, seeds) as recorder,
+                _network(self.settings, recorder) as (gate, web_access),
             ):
-                rehearsal = DryRun(self.settings, keeper, outside, gate, SystemClock())
+                rehearsal = DryRun(self.settings, recorder, web_access, gate, SystemClock())
                 return await rehearsal.preview(count)
 
-    async def _crawl(self, keeper: Recorder) -> Reason:
+    async def _crawl(self, recorder: Recorder) -> Reason:
         clock = SystemClock()
-        self._gauge = ProgressMeter(keeper, clock)
-        async with _network(self.settings, keeper) as (gate, outside):
-            crawler = Crawler(self.settings, keeper, outside, gate, clock, self._tell)
+        self._gauge = ProgressMeter(recorder, clock)
+        async with _network(self.settings, recorder) as (gate, web_access):
+            crawler = Crawler(self.settings, recorder, web_access, gate, clock, self._tell)
             self._crawler = crawler
             if self._is_stopped:
                 crawler.stop()
@@ -295,24 +295,27 @@ async def _opened(
     """The store with the seeds in it; made if it is not there."""
     with closing(Store.open(path)) as store, translating_sqlite_errors(path, SAFE):
         settings = agree(store)
-        with closing(glance(path)) as connection, closing(keeper_of(store, connection)) as keeper:
-            await plant(keeper, seeds, settings.order.endowment, tell)
-            if not len(keeper.frontier):
+        with (
+            closing(glance(path)) as connection,
+            closing(recorder_of(store, connection)) as recorder,
+        ):
+            await plant(recorder, seeds, settings.order.endowment, tell)
+            if not len(recorder.frontier):
                 raise UsageError(NO_SEED)
-            yield keeper
+            yield recorder
         store.compact()
 
 
-def keeper_of(store: Store, connection: tables.Connection) -> Recorder:
+def recorder_of(store: Store, connection: tables.Connection) -> Recorder:
     """All that the store knows, if that makes sense."""
     with reporting_damage(store.path):
         terms = tables.terms(store.connection) or StoreTerms()
-        keeper = Recorder(store, connection, partial(Frontier.load, store.connection, terms))
-        prove(keeper.frontier, store.connection)
+        recorder = Recorder(store, connection, partial(Frontier.load, store.connection, terms))
+        prove(recorder.frontier, store.connection)
         if store.was_cut_off:
-            for contradiction in contradictions(keeper.frontier, store.connection):
+            for contradiction in contradictions(recorder.frontier, store.connection):
                 raise ValueError(contradiction)
-        return keeper
+        return recorder
 
 
 def _terms(settings: Settings) -> StoreTerms:
@@ -330,9 +333,9 @@ def _terms(settings: Settings) -> StoreTerms:
 
 @asynccontextmanager
 async def _network(
-    settings: Settings, keeper: Recorder
+    settings: Settings, recorder: Recorder
 ) -> AsyncIterator[tuple[ScopeGate, WebAccess]]:
     """What may be asked for, and who asks. The user vouches for seeds that are addresses."""
-    charge = WorkerConfig.of(settings, trusted_among(keeper.seeds()))
-    async with going_out(charge, workers_of(settings.network)) as outside:
-        yield gate_for(keeper, settings.scope), outside
+    charge = WorkerConfig.of(settings, trusted_among(recorder.seeds()))
+    async with going_out(charge, workers_of(settings.network)) as web_access:
+        yield gate_for(recorder, settings.scope), web_access

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from minicrawl.model import Failed, FetchResult, ParsedPage, Refused, Request, Response
-from minicrawl.web.robots import Rules
-from minicrawl.web.sitemaps import Sitemap
+from minicrawl.web.robots.rules import Rules
+from minicrawl.web.sitemaps.sitemap import Sitemap
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -51,7 +51,7 @@ class Slots:
     def matches_of(self, codes: Iterable[int]) -> list[list[int]]:
         """The same for each of these codes."""
         if self._some_wait:
-            self.let_in()
+            self.insert_pending()
         shards = self._shards
         found: list[list[int]] = []
         for code in codes:
@@ -70,17 +70,17 @@ class Slots:
     def put(self, code: int, number: int) -> None:
         """One more number under this code."""
         if self._some_wait:
-            self.let_in()
+            self.insert_pending()
         self._shards[code >> _SHARD_SHIFT].put(code & _KEPT, number)
 
     def drop(self, code: int, number: int) -> None:
         """The number no longer stands under this code, if it did."""
         if self._some_wait:
-            self.let_in()
+            self.insert_pending()
         self._shards[code >> _SHARD_SHIFT].drop(code & _KEPT, number)
 
     def put_all(self, codes: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> None:
-        """Many at once, block after block: they wait for `let_in`, or until one is asked for."""
+        """Many at once, block after block: they wait for `insert_pending` or the first question."""
         shards = (codes >> np.uint64(_SHARD_SHIFT)).astype(np.uint8)
         entries = codes << np.uint64(_HALF) | numbers + np.uint64(1)
         entries = entries[np.argsort(shards, kind="stable")]
@@ -89,12 +89,12 @@ class Slots:
             shard.wait(entries[start:end])
         self._some_wait = True
 
-    def let_in(self) -> None:
+    def insert_pending(self) -> None:
         """Those who wait find their places: a second for a hundred million of them."""
         if not self._some_wait:
             return
         for shard in self._shards:
-            shard.let_in()
+            shard.insert_pending()
         self._some_wait = False
 
 
@@ -133,9 +133,9 @@ class DenseRows:
         rows = np.arange(first, len(self._pages), dtype=np.uint32)
         self._slots.put_all(pages.astype(np.uint64) * np.uint64(_SPREAD), rows)
 
-    def be_ready(self) -> None:
+    def finish_loading(self) -> None:
         """All have been added: what must be done once is done now, not while a crawl waits."""
-        self._slots.let_in()
+        self._slots.insert_pending()
 
 
 class _Shard:
@@ -162,7 +162,7 @@ class _Shard:
         self.used += 1
         # The last slot stays free: there every search ends.
         if self.used > self.most or free == len(slots) - 2:
-            self.let_in()
+            self.insert_pending()
 
     def drop(self, code: int, number: int) -> None:
         slots, entry = self.slots, code << _HALF | number + 1
@@ -190,7 +190,7 @@ class _Shard:
     def wait(self, entries: NDArray[np.uint64]) -> None:
         self.late.frombytes(entries.tobytes())
 
-    def let_in(self) -> None:
+    def insert_pending(self) -> None:
         """Everybody gets a slot in a larger room."""
         inside = np.frombuffer(self.slots, dtype=np.uint64)
         late = np.array(self.late, dtype=np.uint64)

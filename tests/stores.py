@@ -5,7 +5,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from minicrawl.frontier.gathering import gathered
+from minicrawl.frontier.gathered_importance import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind

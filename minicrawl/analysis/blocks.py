@@ -16,19 +16,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.analysis.source import Tell, Urls, check_links
-from minicrawl.crawl.memory import keep_large_arrays_apart, resident
+from minicrawl.crawl.process_memory import keep_large_arrays_apart, resident
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
-from minicrawl.graph.graphtext import LinkStream
-from minicrawl.graph.ids import Ids
 from minicrawl.graph.links import LinkArrays
 from minicrawl.graph.named import Names
+from minicrawl.graph.text.formats import LinkStream
+from minicrawl.graph.text.ids import Ids
 from minicrawl.graphfiles.blocks import BlockFiles, NodeIds
 from minicrawl.graphfiles.names import Texts
 from minicrawl.graphfiles.reading import PIPE, blocks, quiet
 from minicrawl.graphfiles.room import LEAST_FREE, MEGA, Room, free_for, room_in
-from minicrawl.ranks.blocks import Best, best, pagerank
 from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.walks.blocks import Best, best, pagerank
 from minicrawl.report.flows import flows
 from minicrawl.report.snapshot import Snapshot
 
@@ -78,7 +78,7 @@ def pagerank_in_blocks(
     shown: int = 100,
     tell: Tell = quiet,
 ) -> BlockRanks:
-    """PageRank as `ranks.blocks` defines it, and the `shown` best nodes."""
+    """PageRank as `ranks.walks.blocks` defines it, and the `shown` best nodes."""
     keep_large_arrays_apart()
     with _folder(limits.temp) as folder:
         free = _free(limits, _RESERVE)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.export.drafts import drafting
-from minicrawl.frontier.gathering import gathered
+from minicrawl.frontier.gathered_importance import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import NamedGraph

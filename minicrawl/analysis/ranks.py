@@ -8,12 +8,12 @@ from minicrawl.analysis.source import Tell
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.degree import degree
 from minicrawl.ranks.harmonic import hyperball
-from minicrawl.ranks.hits import hits
-from minicrawl.ranks.inverse import inverse_pagerank
-from minicrawl.ranks.pagerank import pagerank
+from minicrawl.ranks.hits.hits import hits
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
-from minicrawl.ranks.trust import chosen_seeds, trust
+from minicrawl.ranks.walks.inverse import inverse_pagerank
+from minicrawl.ranks.walks.pagerank import pagerank
+from minicrawl.ranks.walks.trust import chosen_seeds, trust
 
 TRUSTED = 20
 """So many seeds are chosen for trust where none are named."""

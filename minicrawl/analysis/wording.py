@@ -13,8 +13,8 @@ from minicrawl.analysis.source import Source
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks.adjacency import Vector
-from minicrawl.ranks.guards import kept
+from minicrawl.ranks.hits.adjacency import Vector
+from minicrawl.ranks.hits.guards import kept
 from minicrawl.report.flows import Flows, flows
 from minicrawl.report.snapshot import Snapshot
 

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 
 import click
 
-from minicrawl.cli.lazy import DeferredCommand, LazyGroup
+from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
 from minicrawl.errors import MinicrawlError
 from minicrawl.export.cells import visible
 from minicrawl.version import __version__
@@ -34,25 +34,34 @@ INTERRUPTED = 130
 
 # name -> where the command is and the line that `minicrawl --help` shows for it.
 COMMANDS = {
-    "crawl": ("minicrawl.cli.crawl:crawl", "Crawl the web, the pages that matter first."),
+    "crawl": ("minicrawl.cli.crawl.command:crawl", "Crawl the web, the pages that matter first."),
     "config": ("minicrawl.cli.config:config", "Show the settings and where they come from."),
     "lab": ("minicrawl.cli.lab:lab", "Run the experiments that show how the algorithm behaves."),
-    "refine": ("minicrawl.cli.refine:refine", "Replay until the ranks have converged."),
+    "refine": ("minicrawl.cli.rank.refine:refine", "Replay until the ranks have converged."),
     "rank": ("minicrawl.cli.rank:rank", "Rank pages by the links of the whole graph."),
-    "seed-set": ("minicrawl.cli.seed_set:seed_set", "Print seeds, one from each community."),
+    "seed-set": (
+        "minicrawl.cli.seed_set.command:seed_set",
+        "Print seeds, one from each community.",
+    ),
     "graph": ("minicrawl.cli.graph:graph", "Look at the link graph, or make a store of a file."),
-    "top": ("minicrawl.cli.top:top", "Show the pages that matter most."),
-    "export": ("minicrawl.cli.export:export", "Write the pages with their ranks to a file."),
-    "compare": ("minicrawl.cli.compare:compare", "Show how far two ranks agree."),
-    "stability": ("minicrawl.cli.stability:stability", "Show how a rank bears a loss of pages."),
-    "agree": ("minicrawl.cli.agree:agree", "Show how far a rank agrees with people's grades."),
-    "status": ("minicrawl.cli.status:status", "Show how far the crawl has come."),
-    "check": ("minicrawl.cli.check:check", "Prove that the store is whole."),
-    "explain": ("minicrawl.cli.explain:explain", "Explain why a page is where it is."),
-    "backlinks": ("minicrawl.cli.links:backlinks", "Show who links to a page."),
-    "links": ("minicrawl.cli.links:links", "Show where a page links to."),
-    "errors": ("minicrawl.cli.errors:errors", "Show what failed, and why."),
-    "frontier": ("minicrawl.cli.frontier:frontier", "Show what would be read next."),
+    "top": ("minicrawl.cli.reports.top:top", "Show the pages that matter most."),
+    "export": (
+        "minicrawl.cli.reports.export:export",
+        "Write the pages with their ranks to a file.",
+    ),
+    "compare": ("minicrawl.cli.rank.compare:compare", "Show how far two ranks agree."),
+    "stability": (
+        "minicrawl.cli.rank.stability:stability",
+        "Show how a rank bears a loss of pages.",
+    ),
+    "agree": ("minicrawl.cli.rank.agree:agree", "Show how far a rank agrees with people's grades."),
+    "status": ("minicrawl.cli.reports.status:status", "Show how far the crawl has come."),
+    "check": ("minicrawl.cli.reports.check:check", "Prove that the store is whole."),
+    "explain": ("minicrawl.cli.reports.explain:explain", "Explain why a page is where it is."),
+    "backlinks": ("minicrawl.cli.reports.links:backlinks", "Show who links to a page."),
+    "links": ("minicrawl.cli.reports.links:links", "Show where a page links to."),
+    "errors": ("minicrawl.cli.reports.errors:errors", "Show what failed, and why."),
+    "frontier": ("minicrawl.cli.reports.frontier:frontier", "Show what would be read next."),
 }
 
 

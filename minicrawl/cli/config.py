@@ -2,8 +2,8 @@
 
 import click
 
-from minicrawl.cli.options import CommandWithSettings, loaded_options
-from minicrawl.cli.tables import show_json
+from minicrawl.cli.common.options import CommandWithSettings, loaded_options
+from minicrawl.cli.common.tables import show_json
 from minicrawl.config import Loaded
 from minicrawl.config.writing import as_document, as_toml
 

@@ -19,22 +19,22 @@ from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
 from minicrawl.config import Settings
-from minicrawl.crawl.depths import DepthTracker
-from minicrawl.crawl.endings import Retry, WasRead, decide_outcome, describe_outcome
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Listener, Noted, Reason, Settled
-from minicrawl.crawl.fairness import FairLock
-from minicrawl.crawl.gate import ScopeGate
-from minicrawl.crawl.guests import SideRequests
-from minicrawl.crawl.keeper import COMMIT_EVERY_S, Recorder
-from minicrawl.crawl.leasing import Lease, LeaseScheduler
-from minicrawl.crawl.manners import HostOnboarding
-from minicrawl.crawl.places import RequestSlot, RequestSlots
-from minicrawl.crawl.politeness import Rank, hosts_of, resolve_targets
-from minicrawl.crawl.reopening import LAST_AT, reopen
-from minicrawl.crawl.replays import ReplayScheduler
-from minicrawl.crawl.settling import Settler, Waiting
-from minicrawl.crawl.traps import Aside, TrapDetector
-from minicrawl.frontier.known import NO_PAGES, PagesByUrl
+from minicrawl.crawl.hosts.fairness import FairLock
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.politeness import Rank, hosts_of, resolve_targets
+from minicrawl.crawl.hosts.request_slots import RequestSlot, RequestSlots
+from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.crawl.schedule.depth import DepthTracker
+from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
+from minicrawl.crawl.schedule.replay import ReplayScheduler
+from minicrawl.crawl.settle.outcome import Retry, WasRead, decide_outcome, describe_outcome
+from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
+from minicrawl.crawl.settle.settler import Settler, Waiting
+from minicrawl.crawl.start.reopen import LAST_AT, reopen
+from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.traps.detector import Aside, TrapDetector
+from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.model import (
     Failed,
     FailureKind,
@@ -84,27 +84,27 @@ class Crawler:
     def __init__(
         self,
         settings: Settings,
-        keeper: Recorder,
-        outside: WebAccess,
+        recorder: Recorder,
+        web_access: WebAccess,
         gate: ScopeGate,
         clock: Clock,
         tell: Listener,
     ) -> None:
-        frontier, limit = keeper.frontier, settings.scope.max_depth
-        self._settings, self._keeper, self._outside = settings, keeper, outside
+        frontier, limit = recorder.frontier, settings.scope.max_depth
+        self._settings, self._recorder, self._web_access = settings, recorder, web_access
         self._frontier, self._gate, self._clock, self._tell = frontier, gate, clock, tell
         self._depths = None if limit is None else DepthTracker(frontier, limit)
-        self._leasing = LeaseScheduler(settings, keeper, clock)
+        self._leasing = LeaseScheduler(settings, recorder, clock)
         self.hosts = hosts_of(settings, frontier.origins, self._leasing.resume)
         self._targets = resolve_targets(settings)
         self._news = asyncio.Event()
-        guests = SideRequests(self.hosts, clock, self._news.set)
-        self._places = RequestSlots(settings.politeness, self._resume, lambda: guests.idle)
-        self._manners = HostOnboarding(settings, keeper, outside, gate, guests)
+        side_requests = SideRequests(self.hosts, clock, self._news.set)
+        self._places = RequestSlots(settings.politeness, self._resume, lambda: side_requests.idle)
+        self._onboarding = HostOnboarding(settings, recorder, web_access, gate, side_requests)
         self._replays = ReplayScheduler(frontier, settings.order.replay)
         waiting = Waiting(self._leasing.queue, self._leasing.order, self._depths, self._replays.saw)
-        self._traps = TrapDetector(settings.traps, keeper, gate)
-        self._settler = Settler(settings, keeper, waiting, gate, self._traps)
+        self._traps = TrapDetector(settings.traps, recorder, gate)
+        self._settler = Settler(settings, recorder, waiting, gate, self._traps)
         self._stopping = False
         self._tries: dict[int, int] = {}
         self._spelled: dict[int, str] = {}
@@ -113,35 +113,35 @@ class Crawler:
         self._learners: set[asyncio.Task[Any]] = set()
         self._pages_under_way = 0
         self._much_to_do = FairLock()
-        self._take_up()
+        self._restore()
 
     def _resume(self, host: int) -> None:
         """A host may be asked if its clock allows."""
         self.hosts.resume_when_ready(host, self._clock.now())
 
-    def _take_up(self) -> None:
+    def _restore(self) -> None:
         """What earlier runs left: who waits, or does so again, and what was read."""
         today = self._clock.today()
-        for line in reopen(self._keeper, self._gate, self._settings, today):
+        for line in reopen(self._recorder, self._gate, self._settings, today):
             self._tell(Noted(text=line))
-        self._keeper.agree_on_terms(self._settings.order.discovery)
-        self._leasing.take_up()
-        for pages, contents in self._keeper.contents():
+        self._recorder.agree_on_terms(self._settings.order.discovery)
+        self._leasing.restore()
+        for pages, contents in self._recorder.contents():
             self._settler.know_contents(pages, contents)
-            pages_by_host = list(self._keeper.by_host(pages))
-            self._traps.take_up(pages_by_host)
+            pages_by_host = list(self._recorder.by_host(pages))
+            self._traps.restore(pages_by_host)
             for host, count in pages_by_host:
                 self.hosts[host].pages += count
-        self._settler.be_ready()
+        self._settler.finish_loading()
 
     # ------------------------------------------------------------ from the first to the last
 
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or somebody stops it."""
-        keeping = asyncio.create_task(self._keeper.keep(self._hear_of_room))
+        keeping = asyncio.create_task(self._recorder.keep(self._hear_of_room))
         try:
             reason = await self._crawl_while(keeping)
-            self._keeper.finish()
+            self._recorder.finish()
             await keeping
         except BaseExceptionGroup as group:
             raise _first(group) from group
@@ -173,13 +173,13 @@ class Crawler:
         reason = None
         while reason is None:
             now = self._clock.now()
-            self._keeper.count("running_s", now - last)
-            self._keeper.counters[LAST_AT] = self._clock.today()
+            self._recorder.count("running_s", now - last)
+            self._recorder.counters[LAST_AT] = self._clock.today()
             last = now
             self._news.clear()
             self.hosts.wake(now)
-            if self._keeper.takes_more and not self._is_over(now - began):
-                self._let_in(self._traps.due(self._keeper.counted("requests")))
+            if self._recorder.takes_more and not self._is_over(now - began):
+                self._let_in(self._traps.due(self._recorder.counted("requests")))
                 self._launch(turns)
             reason = self._reason_to_end(now - began)
             if reason is None:
@@ -206,7 +206,7 @@ class Crawler:
     @property
     def _under_way(self) -> int:
         """Turns, but for those that hold no request."""
-        return len(self._turns) - self._manners.guests.idle
+        return len(self._turns) - self._onboarding.side_requests.idle
 
     @property
     def _is_full(self) -> bool:
@@ -232,7 +232,7 @@ class Crawler:
     def _reason_to_end(self, running_s: float) -> Reason | None:
         if self._is_over(running_s):
             return Reason.STOPPED if self._stopping else Reason.BUDGET
-        if self._under_way or self._news.is_set() or not self._keeper.takes_more:
+        if self._under_way or self._news.is_set() or not self._recorder.takes_more:
             return None
         if self._is_spent():
             return Reason.BUDGET
@@ -244,11 +244,11 @@ class Crawler:
 
     def _is_spent(self) -> bool:
         """Whether what is under way may use up the budget."""
-        budget, fetched = self._settings.budget, self._keeper.counted("fetched")
+        budget, fetched = self._settings.budget, self._recorder.counted("fetched")
         if budget.pages is not None and fetched + self._pages_under_way >= budget.pages:
             return True
         limit = budget.body_bytes
-        return limit is not None and self._keeper.counted("wire_bytes") >= limit
+        return limit is not None and self._recorder.counted("wire_bytes") >= limit
 
     def _wants_more(self) -> bool:
         aside = len(self._depths) if self._depths is not None else 0
@@ -260,7 +260,7 @@ class Crawler:
             return True
         aside = self._depths.give_up() if self._depths is not None else []
         for page in aside:
-            self._close(page, State.DEPTH, self._keeper.url_of(page))
+            self._close(page, State.DEPTH, self._recorder.url_of(page))
             self._news.set()
         return bool(aside)
 
@@ -273,7 +273,7 @@ class Crawler:
 
     async def _wait(self, began: float) -> None:
         """Until there is news, or a host's time comes, or ours is over."""
-        takes_more = self._keeper.takes_more
+        takes_more = self._recorder.takes_more
         if takes_more:
             self._replays.run(self._settler)
         await asyncio.sleep(0)  # news that is there already lets nobody else have a turn
@@ -288,7 +288,7 @@ class Crawler:
                 await self._news.wait()
 
     async def _let_end(self, grace_s: float | None) -> None:
-        self._manners.guests.leave()
+        self._onboarding.side_requests.leave()
         for turn in tuple(self._learners):  # what they ask for is for pages that nobody wants now
             turn.cancel()
         if self._turns:
@@ -335,12 +335,12 @@ class Crawler:
 
     def _rank(self, lease: Lease) -> Rank:
         """Richer pages are first at their address, and of equal ones those of hosts we know."""
-        return -self._leasing.order.keys[lease.page], not self._manners.are_known(lease.host)
+        return -self._leasing.order.keys[lease.page], not self._onboarding.are_known(lease.host)
 
     def _turn_of(self, lease: Lease, now: float, cost_s: float) -> Coroutine[None, None, None]:
         host = lease.host
         place = self._places.take(now, is_silent=not self.hosts.answers(host))
-        if not self._manners.are_known(host):
+        if not self._onboarding.are_known(host):
             self._leasing.give_back(lease)
             self._learning.add(host)
             return self._learn(host, place, self._rank(lease))
@@ -368,9 +368,9 @@ class Crawler:
         if self._depths is not None and self._depths.is_too_deep(lease.page):
             return State.UNREAD
         state = self.hosts.trouble(lease.host, now)
-        if state is None and self._manners.are_known(lease.host):
+        if state is None and self._onboarding.are_known(lease.host):
             url = self._spelled.get(lease.page, lease.url)
-            return None if self._manners.allow(lease.host, url) else State.ROBOTS
+            return None if self._onboarding.allow(lease.host, url) else State.ROBOTS
         return state
 
     def _settle_unasked(self, lease: Lease, aside: Aside, now: float, began: float) -> None:
@@ -400,7 +400,7 @@ class Crawler:
             self._settler.fold(page, original)
         if detail:
             today = self._clock.today()
-            self._keeper.record(FetchRow(page, today, NOT_ASKED, None, 0, 0.0, detail))
+            self._recorder.record(FetchRow(page, today, NOT_ASKED, None, 0, 0.0, detail))
         self._tell(Settled(url=lease.url, state=state, detail=detail))
 
     def _close(self, page: int, state: State, url: str) -> None:
@@ -416,10 +416,10 @@ class Crawler:
         assert turn is not None
         self._learners.add(turn)
         try:
-            if not await self._locate(host) or self._manners.are_known(host):
+            if not await self._locate(host) or self._onboarding.are_known(host):
                 return
             if self.hosts.has_room(host, self._clock.now(), lambda: rank):
-                await self._manners.learn(host, self._tell, self._introduce)
+                await self._onboarding.learn(host, self._tell, self._introduce)
         finally:
             self._learners.discard(turn)
             self._places.leave(place)
@@ -428,7 +428,7 @@ class Crawler:
 
     async def _locate(self, host: int) -> bool:
         """Hosts at one address share what they may have, unless the user has put them there."""
-        if not await self._manners.locate(host):
+        if not await self._onboarding.locate(host):
             return False
         address = self.hosts[host].address
         if address is not None and address not in self._targets:
@@ -440,10 +440,10 @@ class Crawler:
         cost_s = 0.0
         for start in range(0, len(pages), LINKS_AT_ONCE):
             block = pages[start : start + LINKS_AT_ONCE]
-            await self._keeper.caught_up()
-            foreseen = await self._keeper.foresee(block)
+            await self._recorder.caught_up()
+            looked_up = await self._recorder.look_up_urls(block)
             began = perf_counter()
-            self._settler.introduce(block, depth, originals, foreseen)
+            self._settler.introduce(block, depth, originals, looked_up)
             cost_s += perf_counter() - began
             await asyncio.sleep(0)
         return cost_s
@@ -478,7 +478,7 @@ class Crawler:
         name = self.hosts[host].pace.name
         self.hosts.begin_reading(host)
         try:
-            with self._manners.guests.reading():
+            with self._onboarding.side_requests.reading():
                 async with self._much_to_do.held_for(name):
                     done = await work()
         finally:
@@ -519,16 +519,16 @@ class Crawler:
         """The pages that it links to; of very many some are found while others have their turn."""
         urls = reading.links
         if len(urls) <= LINKS_AT_ONCE or reading.refresh is not None:
-            return FoundLinks(await self._keeper.foresee(urls))
+            return FoundLinks(await self._recorder.look_up_urls(urls))
         found: dict[str, int] = {}
         introduced: list[int] = []
         depth, cost_s = self._frontier.depth[page] + 1, 0.0
         for start in range(0, len(urls), LINKS_AT_ONCE):
             block = urls[start : start + LINKS_AT_ONCE]
-            await self._keeper.caught_up()
-            foreseen = await self._keeper.foresee(block)
+            await self._recorder.caught_up()
+            looked_up = await self._recorder.look_up_urls(block)
             began = perf_counter()
-            meeting = self._settler.introduce(block, depth, reading.originals, foreseen)
+            meeting = self._settler.introduce(block, depth, reading.originals, looked_up)
             cost_s += perf_counter() - began
             found.update(zip(block, meeting.pages, strict=True))
             introduced += [row.id for row in meeting.urls]
@@ -550,19 +550,19 @@ class Crawler:
         try:
             async with asyncio.timeout(None) as patience:
                 place.give_up = lambda: patience.reschedule(_AT_ONCE)
-                visit = await self._outside.visit(self._request(lease))
+                visit = await self._web_access.visit(self._request(lease))
         except TimeoutError:
             self.hosts[host].pace.answers = False
             return Visit(_GAVE_PLACE)
         self.hosts.heard(host, visit.fetched)
-        if not self._manners.strike(host, visit.fetched):
+        if not self._onboarding.strike(host, visit.fetched):
             self.hosts.heal(host)
         return visit
 
     def _request(self, lease: Lease) -> Request:
         """For a page that was read before, with what lets the server say that it is the same."""
         was_read = State(self._frontier.state[lease.page]).was_read
-        known = self._keeper.document(lease.page) if lease.again and was_read else None
+        known = self._recorder.document(lease.page) if lease.again and was_read else None
         has_links = self._settings.storing.links
         return Request(
             url=lease.url,
@@ -586,7 +586,7 @@ class Crawler:
             strip_marks=self._settings.storing.strip_marks,
         )
         if isinstance(how, WasRead):
-            how = replace(how, foreseen=links.found, introduced=links.introduced)
+            how = replace(how, looked_up=links.found, introduced=links.introduced)
         end = self._settler.settle(lease.page, lease.url, how, self._clock.today())
         row = self._record(
             lease.page, fetched, describe_outcome(fetched, self._settings.network, reading, end)
@@ -612,10 +612,10 @@ class Crawler:
         wire_bytes = fetched.wire_bytes if isinstance(fetched, Response) else 0
         now, elapsed_s = self._clock.today(), fetched.elapsed_s
         row = FetchRow(page, now, name, status, wire_bytes, elapsed_s, detail)
-        self._keeper.record(row)
-        self._keeper.count("requests")
-        self._keeper.count("wire_bytes", wire_bytes)
-        self._keeper.count("fetched", isinstance(fetched, Response | Unchanged))
+        self._recorder.record(row)
+        self._recorder.count("requests")
+        self._recorder.count("wire_bytes", wire_bytes)
+        self._recorder.count("fetched", isinstance(fetched, Response | Unchanged))
         return row
 
 

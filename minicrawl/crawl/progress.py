@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minicrawl.crawl.keeper import Recorder
-from minicrawl.frontier.gathering import GatheredImportance
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.frontier.gathered_importance import GatheredImportance
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock
@@ -34,33 +34,33 @@ class Progress:
 class ProgressMeter:
     """Reads a running crawl; adds up pages seldom enough to cost next to nothing."""
 
-    def __init__(self, keeper: Recorder, clock: Clock) -> None:
-        self._keeper = keeper
+    def __init__(self, recorder: Recorder, clock: Clock) -> None:
+        self._recorder = recorder
         self._clock = clock
-        self._gathering = GatheredImportance(keeper.frontier, keeper.counted(tables.GATHERED))
+        self._gathering = GatheredImportance(recorder.frontier, recorder.counted(tables.GATHERED))
         self._due = 0.0
 
     def read(self) -> Progress:
         """The crawl as it is now."""
-        keeper, ledger = self._keeper, self._keeper.frontier.ledger
-        counts = keeper.frontier.counts
+        recorder, ledger = self._recorder, self._recorder.frontier.ledger
+        counts = recorder.frontier.counts
         return Progress(
-            known=len(keeper.frontier),
+            known=len(recorder.frontier),
             unread=ledger.unread,
-            fetched=int(keeper.counted("fetched")),
-            requests=int(keeper.counted("requests")),
+            fetched=int(recorder.counted("fetched")),
+            requests=int(recorder.counted("requests")),
             failed=sum(counts[state] for state in State if state.is_failure),
-            wire_bytes=int(keeper.counted("wire_bytes")),
-            hosts=len(keeper.frontier.origins),
-            running_s=keeper.counted("running_s"),
+            wire_bytes=int(recorder.counted("wire_bytes")),
+            hosts=len(recorder.frontier.origins),
+            running_s=recorder.counted("running_s"),
             turns_of_cash=ledger.recorded / max(ledger.minted, UNIT),
             importance_gathered=self._importance_gathered(),
         )
 
     def _importance_gathered(self) -> float:
         now = self._clock.now()
-        if now >= self._due and len(self._keeper.frontier):
+        if now >= self._due and len(self._recorder.frontier):
             if self._gathering.go_on():
-                self._keeper.counters[tables.GATHERED] = self._gathering.share
+                self._recorder.counters[tables.GATHERED] = self._gathering.share
             self._due = now + (self._clock.now() - now) / _COST_SHARE
         return self._gathering.share

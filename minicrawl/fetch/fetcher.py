@@ -13,16 +13,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from minicrawl.config import Network, Politeness
-from minicrawl.fetch.answers import read_answer
-from minicrawl.fetch.client import HttpClient
-from minicrawl.fetch.decoding import ACCEPTED
+from minicrawl.fetch.body.decoding import ACCEPTED
+from minicrawl.fetch.body.limits import BodyLimits, DecodeBudget
+from minicrawl.fetch.connection.client import HttpClient
+from minicrawl.fetch.connection.tls import default_tls
 from minicrawl.fetch.failures import EXPECTED, Fault, failure
-from minicrawl.fetch.pace import BodyLimits, DecodeBudget
-from minicrawl.fetch.resolving import HostAndPort, Lookup, Resolver, SystemLookup
-from minicrawl.fetch.rules import ConnectTarget, ResolveRules, parse_rule
-from minicrawl.fetch.targets import Target, target
-from minicrawl.fetch.tls import default_tls
+from minicrawl.fetch.outcomes import read_answer
 from minicrawl.fetch.transport import ResponseStream, Transport, TransportRequest
+from minicrawl.fetch.where.resolve_rules import ConnectTarget, ResolveRules, parse_rule
+from minicrawl.fetch.where.resolver import HostAndPort, Lookup, Resolver, SystemLookup
+from minicrawl.fetch.where.targets import Target, target
 from minicrawl.model import Failed, FailureKind, FetchResult, Refusal, Refused, Request, Want
 from minicrawl.version import __version__
 
@@ -57,7 +57,7 @@ class HttpFetcher:
     ) -> None:
         self._timeout_s, self._max_codings = network.timeout_s, network.max_codings
         self._headers = _own_headers(politeness)
-        self._breath = DecodeBudget(network.max_bodies_bytes)
+        self._decode_budget = DecodeBudget(network.max_bodies_bytes)
         self._system_lookup = SystemLookup(politeness.concurrency)
         self._resolver = Resolver(
             lookup or self._system_lookup,
@@ -104,7 +104,7 @@ class HttpFetcher:
             if isinstance(answer, Refused | Failed):
                 return answer
             try:
-                pace = BodyLimits(self._breath, until)
+                pace = BodyLimits(self._decode_budget, until)
                 return await read_answer(request, answer, pace, self._max_codings)
             finally:
                 await answer.aclose()
@@ -166,7 +166,7 @@ def _own_headers(politeness: Politeness) -> list[tuple[bytes, bytes]]:
 
 
 def _through_httpx(transport: "httpx.AsyncBaseTransport") -> Transport:
-    from minicrawl.fetch.through_httpx import HttpxTransport
+    from minicrawl.fetch.httpx_transport import HttpxTransport
 
     return HttpxTransport(transport)
 

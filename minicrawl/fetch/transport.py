@@ -1,6 +1,6 @@
 """What carries a question to its server: the seam between asking and the ways to ask.
 
-Production asks by `minicrawl.fetch.client`; `minicrawl.fetch.through_httpx` lets any transport
+Production asks by `fetch.connection.client`; `fetch.httpx_transport` lets any transport
 of httpx take its place.
 
 Law: what a transport raises is among `minicrawl.fetch.failures.EXPECTED`, or a mistake of ours.
@@ -10,8 +10,8 @@ from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from minicrawl.fetch.rules import ConnectTarget
-from minicrawl.fetch.targets import Target
+from minicrawl.fetch.where.resolve_rules import ConnectTarget
+from minicrawl.fetch.where.targets import Target
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Changes
-from minicrawl.frontier.known import NO_PAGES, PagesByUrl, UrlIndex, UrlsOf
-from minicrawl.frontier.rows import Anew, Born, Columns, Turned, columns_between
-from minicrawl.frontier.spent import LastSpendingSteps, nobody_was
+from minicrawl.frontier.checkpoint import Anew, Born, Columns, Turned, columns_between
+from minicrawl.frontier.spending import LastSpendingSteps, nobody_was
+from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl, UrlIndex, UrlsOf
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
@@ -109,10 +109,10 @@ class Frontier:
         self._known.remember(found)
         return found
 
-    def meet(self, urls: Sequence[str], depth: int, foreseen: PagesByUrl = NO_PAGES) -> Meeting:
+    def meet(self, urls: Sequence[str], depth: int, looked_up: PagesByUrl = NO_PAGES) -> Meeting:
         """Find the pages of these canonical URLs; each unknown one gets the next id."""
         meeting = Meeting()
-        known = {**foreseen, **self._known.find(url for url in urls if url not in foreseen)}
+        known = {**looked_up, **self._known.find(url for url in urls if url not in looked_up)}
         new: dict[str, int] = {}
         for url in urls:
             page = known.get(url)
@@ -337,7 +337,7 @@ class Frontier:
         for hosts, paths in tables.homes(connection):
             self.host_of.extend(hosts)
             self._known.add_all(map(add, map(origins.__getitem__, hosts), paths))
-        self._known.be_ready()
+        self._known.finish_loading()
         for (depths,) in columns.urls(connection, "depth"):
             self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
 

@@ -1,4 +1,4 @@
-"""The links of a graph on disk by blocks of destinations, for `ranks.blocks`.
+"""The links of a graph on disk by blocks of destinations, for `ranks.walks.blocks`.
 
 Law: links are in the order of their blocks, within these of their sources, each link once; memory
 holds a few numbers for each piece, and none for a node or a link.
@@ -19,7 +19,7 @@ from minicrawl.graph.links import Ids, LinkArrays
 from minicrawl.graphfiles.columns import DiskColumn
 from minicrawl.graphfiles.room import Room
 from minicrawl.graphfiles.sorting import Sorter
-from minicrawl.ranks.blocks import Piece
+from minicrawl.ranks.walks.blocks import Piece
 
 
 class NodeIds:
@@ -61,7 +61,7 @@ class NodeIds:
 
 
 class BlockFiles:
-    """The `Files` of `ranks.blocks`, in a folder."""
+    """The `Files` of `ranks.walks.blocks`, in a folder."""
 
     def __init__(self, nodes: int, room: Room, folder: Path) -> None:
         self.nodes, self.block = nodes, min(room.block, nodes)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import BinaryIO, Final, cast
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph import graphtext
-from minicrawl.graph.ids import Ids
-from minicrawl.graph.lines import LineBlock
 from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.text import formats
+from minicrawl.graph.text.ids import Ids
+from minicrawl.graph.text.lines import LineBlock
 from minicrawl.graphfiles.names import Texts
 
 PIPE: Final = "-"
@@ -30,7 +30,7 @@ def quiet(_share: float) -> None:
 
 def read(path: Path, tell: Callable[[float], None] = quiet) -> NamedGraph:
     """The graph in the file."""
-    (graph, weights), ids, names = graphtext.parse(blocks(path, tell), str(path))
+    (graph, weights), ids, names = formats.parse(blocks(path, tell), str(path))
     return NamedGraph(graph, Texts(names) if ids is None else Ids(ids), weights)
 
 

@@ -251,7 +251,7 @@ class _Readings:
             self._history.frombytes(history[read].tobytes())
             self._read.frombytes(times[read].tobytes())
             self._count += len(history)
-        self._rows.be_ready()
+        self._rows.finish_loading()
 
     def _restore_births(self, unread: NDArray[np.intp], times: Numbers) -> None:
         born = times[unread]

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.adjacency import Vector
+from minicrawl.ranks.hits.adjacency import Vector
+from minicrawl.ranks.hits.singular import shares
 from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.singular import shares
 
 Registers = NDArray[np.uint8]
 Ids = NDArray[np.int64]

@@ -16,7 +16,7 @@ from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.waiting import QueuePosition, place
 from minicrawl.store import questions, tables
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
-from minicrawl.web.robots import Rules
+from minicrawl.web.robots.rules import Rules
 
 _GIVERS_SHOWN = 10
 _FETCHES_SHOWN = 5

@@ -165,8 +165,8 @@ def test_blocks_that_are_too_large_for_the_memory_are_refused(
 CHILD = """
 import sys
 from pathlib import Path
-from minicrawl.analysis.blocks import Limits, file_in_blocks, pagerank_in_blocks
-limits = Limits(memory=int(sys.argv[2]))
+from minicrawl.analysis.blocks import MemoryLimits, file_in_blocks, pagerank_in_blocks
+limits = MemoryLimits(memory=int(sys.argv[2]))
 found = pagerank_in_blocks(file_in_blocks(Path(sys.argv[1])), limits, tolerance=0.1)
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(found.blocks, found.edges, int(peak.split()[1]) * 1024)

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from minicrawl.analysis import importing, source
 from minicrawl.analysis.importing import Imported, import_graph
-from minicrawl.crawl.refining import refine
+from minicrawl.crawl.refinement import refine
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph, NodeHosts
 from minicrawl.model import State

@@ -34,15 +34,15 @@ import numpy as np
 
 from minicrawl.app import SystemClock
 from minicrawl.config import Settings
-from minicrawl.crawl.endings import WasRead
-from minicrawl.crawl.gate import ScopeGate
-from minicrawl.crawl.keeper import COMMIT_EVERY_S, Recorder
-from minicrawl.crawl.leasing import Lease, LeaseScheduler
-from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
-from minicrawl.crawl.replays import ReplayScheduler
-from minicrawl.crawl.seeding import plant
-from minicrawl.crawl.settling import Settler, Waiting
-from minicrawl.crawl.traps import TrapDetector
+from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_seldom
+from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
+from minicrawl.crawl.schedule.replay import ReplayScheduler
+from minicrawl.crawl.settle.outcome import WasRead
+from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
+from minicrawl.crawl.settle.settler import Settler, Waiting
+from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.start.seeds import plant
+from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.journal import StepKind
@@ -95,21 +95,21 @@ COLUMNS = (
 class Bench:
     """A crawl whose pages need no network."""
 
-    def __init__(self, keeper: Recorder, web: EndlessWeb | None = None) -> None:
+    def __init__(self, recorder: Recorder, web: EndlessWeb | None = None) -> None:
         settings, clock = Settings.of(delay=0, address_delay=0), SystemClock()
-        self._keeper, self._clock, self._web = keeper, clock, web
-        self._leasing = LeaseScheduler(settings, keeper, clock)
-        replays = ReplayScheduler(keeper.frontier, settings.order.replay)
+        self._recorder, self._clock, self._web = recorder, clock, web
+        self._leasing = LeaseScheduler(settings, recorder, clock)
+        replays = ReplayScheduler(recorder.frontier, settings.order.replay)
         waiting = Waiting(self._leasing.queue, self._leasing.order, None, replays.saw)
         self._gate = ScopeGate(settings.scope, ())
-        traps = TrapDetector(settings.traps, keeper, self._gate)
-        self._settler = Settler(settings, keeper, waiting, self._gate, traps)
+        traps = TrapDetector(settings.traps, recorder, self._gate)
+        self._settler = Settler(settings, recorder, waiting, self._gate, traps)
         self._under_way: deque[Lease] = deque()
         self._ending: set[asyncio.Task[None]] = set()
-        self._leasing.take_up()
-        for pages, contents in keeper.contents():
+        self._leasing.restore()
+        for pages, contents in recorder.contents():
             self._settler.know_contents(pages, contents)
-        self._settler.be_ready()
+        self._settler.finish_loading()
         self.settled_s = array("f")
         self.turns, self.turned_s = 0, 0.0
 
@@ -157,11 +157,11 @@ class Bench:
             text=page + 1,
             gist=page + 1,
         )
-        foreseen = await self._keeper.foresee(links)
+        looked_up = await self._recorder.look_up_urls(links)
         now = time.perf_counter()
-        self._keeper.record(FetchRow(lease.page, now, "page", 200, 30_000, 0.1, ""))
-        self._keeper.count("fetched")
-        self._settler.settle(lease.page, lease.url, WasRead(ANSWER, reading, foreseen), now)
+        self._recorder.record(FetchRow(lease.page, now, "page", 200, 30_000, 0.1, ""))
+        self._recorder.count("fetched")
+        self._settler.settle(lease.page, lease.url, WasRead(ANSWER, reading, looked_up), now)
         self._leasing.end(lease)
         self._leasing.resume(lease.host)
 
@@ -185,34 +185,36 @@ class Busy(Awaitable[None]):
             yield wanted
 
 
-async def grow(keeper: Recorder, path: Path, stops: list[int], before: int) -> AsyncIterator[Stage]:
+async def grow(
+    recorder: Recorder, path: Path, stops: list[int], before: int
+) -> AsyncIterator[Stage]:
     """Crawl, and look around at each of the stops; `before` is what the process held so far."""
     web = EndlessWeb(HOSTS + stops[-1] // PAGES_A_HOST)
-    if len(keeper.frontier):
-        origins = keeper.frontier.origins
-        web.go_on(origins, np.bincount(keeper.frontier.host_of, minlength=len(origins)))
+    if len(recorder.frontier):
+        origins = recorder.frontier.origins
+        web.go_on(origins, np.bincount(recorder.frontier.host_of, minlength=len(origins)))
     else:
-        await plant(keeper, map(Name, web.seeds(SEEDS)), 1000)
-    bench, pulse = Bench(keeper, web), Pulse()
-    keeping, beating = asyncio.create_task(keeper.keep()), asyncio.create_task(pulse.beat())
-    stops = [stop for stop in stops if stop > len(keeper.frontier)]
+        await plant(recorder, map(Name, web.seeds(SEEDS)), 1000)
+    bench, pulse = Bench(recorder, web), Pulse()
+    keeping, beating = asyncio.create_task(recorder.keep()), asyncio.create_task(pulse.beat())
+    stops = [stop for stop in stops if stop > len(recorder.frontier)]
     if not stops:
-        raise click.UsageError(f"{path} knows {len(keeper.frontier):,} URLs: ask for more --urls")
+        raise click.UsageError(f"{path} knows {len(recorder.frontier):,} URLs: ask for more --urls")
     for stop in stops:
         bench.settled_s, bench.turns, bench.turned_s, pulse.latest_s = array("f"), 0, 0.0, 0.0
         began = time.perf_counter()
-        while len(keeper.frontier) < stop:
-            if keeper.takes_more:
+        while len(recorder.frontier) < stop:
+            if recorder.takes_more:
                 await bench.turn()
             else:
                 await asyncio.sleep(COMMIT_EVERY_S)
             if keeping.done():
                 keeping.result()
-        known, times = len(keeper.frontier), sorted(bench.settled_s)
+        known, times = len(recorder.frontier), sorted(bench.settled_s)
         now, peak = memory()
         yield Stage(
             known,
-            int(keeper.counted("fetched")),
+            int(recorder.counted("fetched")),
             (now - before) / known,
             (peak - before) / known,
             disk(path) / known,
@@ -268,8 +270,8 @@ async def opened(path: Path) -> AsyncIterator[Recorder]:
         store.agree(StoreTerms())
         with closing(glance(path)) as reader:
             load = partial(Frontier.load, store.connection, StoreTerms())
-            with closing(Recorder(store, reader, load)) as keeper:
-                yield keeper
+            with closing(Recorder(store, reader, load)) as recorder:
+                yield recorder
 
 
 # ---------------------------------------------------------------- going on
@@ -280,13 +282,13 @@ async def go_on(path: Path) -> None:
     keep_large_arrays_apart()
     look_for_cycles_seldom()
     before, began = memory()[0], time.perf_counter()
-    async with opened(path) as keeper:
-        Bench(keeper).lease()
+    async with opened(path) as recorder:
+        Bench(recorder).lease()
         took = time.perf_counter() - began
         now, peak = memory()
-        known = len(keeper.frontier)
+        known = len(recorder.frontier)
         click.echo(f"{took} {(now - before) / known} {(peak - before) / known}")
-        await keeper.commit(checkpoint=True)
+        await recorder.commit(checkpoint=True)
 
 
 def resumed(path: Path) -> tuple[float, float, float]:
@@ -309,8 +311,8 @@ async def measure(path: Path, stops: list[int]) -> list[str]:
     look_for_cycles_seldom()
     before, kept = memory()[0], path.with_name(f"{path.name}-stages")
     with kept.open("a", encoding="utf-8") as stages:
-        async with opened(path) as keeper:
-            async for stage in grow(keeper, path, stops, before):
+        async with opened(path) as recorder:
+            async for stage in grow(recorder, path, stops, before):
                 click.echo(told(stage), stages)
                 stages.flush()
                 click.echo(told(stage), err=True)

@@ -32,18 +32,18 @@ import click
 from minicrawl.app import SystemClock
 from minicrawl.config import Settings
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.gate import ScopeGate
-from minicrawl.crawl.keeper import Recorder
-from minicrawl.crawl.leasing import Lease, LeaseScheduler
+from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.memory import keep_large_arrays_apart, look_for_cycles_seldom
-from minicrawl.crawl.politeness import HostTable
-from minicrawl.crawl.reading import PageParser
-from minicrawl.crawl.seeding import plant
+from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_seldom
+from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.start.seeds import plant
+from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.model import Failed, FailureKind, Request, Response
 from minicrawl.ports import Timed, Visit
-from minicrawl.web.reader import ParseOptions
-from minicrawl.web.robots import ALLOW_ALL, Rules
+from minicrawl.web.html.page import ParseOptions
+from minicrawl.web.robots.rules import ALLOW_ALL, Rules
 from minicrawl.web.urls import Name
 from tests.bench.endless import EndlessWeb
 from tests.bench.frontier import opened
@@ -121,14 +121,14 @@ async def crawling(
     settings: Settings, path: Path, hosts: int, latency_s: float = 0.0
 ) -> AsyncIterator[tuple[Recorder, Nearby]]:
     """A crawl that is under way; each host has a seed."""
-    async with opened(path) as keeper:
+    async with opened(path) as recorder:
         web = EndlessWeb(hosts)
-        await plant(keeper, map(Name, web.seeds(hosts)), hosts)
+        await plant(recorder, map(Name, web.seeds(hosts)), hosts)
         outside, gate = Nearby(web, latency_s), ScopeGate(settings.scope, ())
-        crawler = Crawler(settings, keeper, outside, gate, SystemClock(), nobody_listens)
+        crawler = Crawler(settings, recorder, outside, gate, SystemClock(), nobody_listens)
         running = asyncio.create_task(crawler.run())
         try:
-            yield keeper, outside
+            yield recorder, outside
         finally:
             crawler.stop()
             await running
@@ -164,13 +164,13 @@ class Pace(NamedTuple):
 async def paces(path: Path, hosts: int) -> AsyncGenerator[Pace, None]:
     """Those of a crawl, time after time; what is done between them is not in them."""
     settings = Settings.of(delay=0, address_delay=0, scope="any")
-    async with crawling(settings, path, hosts) as (keeper, outside):
+    async with crawling(settings, path, hosts) as (recorder, outside):
         while True:
-            fetched, own_s, began = keeper.counted("fetched"), outside.own_s, time.perf_counter()
-            while (pages := keeper.counted("fetched") - fetched) < WINDOW:
+            fetched, own_s, began = recorder.counted("fetched"), outside.own_s, time.perf_counter()
+            while (pages := recorder.counted("fetched") - fetched) < WINDOW:
                 await asyncio.sleep(0)
             took_s = time.perf_counter() - began - (outside.own_s - own_s)
-            yield Pace(len(keeper.frontier), pages / took_s)
+            yield Pace(len(recorder.frontier), pages / took_s)
 
 
 def _crawl(path: Path, hosts: int, spans: Spans, told: Connection) -> None:
@@ -256,12 +256,12 @@ async def busy(path: Path) -> str:
 
 async def scheduling(path: Path, hosts: int) -> str:
     """Leases, delays and wakes by a clock that is turned on; nothing is settled."""
-    async with opened(path) as keeper:
-        await plant(keeper, map(Name, EndlessWeb(hosts).seeds(hosts)), 0)
+    async with opened(path) as recorder:
+        await plant(recorder, map(Name, EndlessWeb(hosts).seeds(hosts)), 0)
         settings = Settings.of(delay=hosts / A_SECOND / 2)
-        leasing = LeaseScheduler(settings, keeper, SystemClock())
+        leasing = LeaseScheduler(settings, recorder, SystemClock())
         clocks = HostTable(settings.politeness, leasing.resume)
-        leasing.take_up()
+        leasing.restore()
         under_way: deque[Lease] = deque()
         times = []
         for number in range(hosts + FETCHES):

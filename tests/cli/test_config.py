@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli.options import CONFIG_VARIABLE
+from minicrawl.cli.common.options import CONFIG_VARIABLE
 from minicrawl.config import load
 from minicrawl.config.table import TABLE
 

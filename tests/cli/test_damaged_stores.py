@@ -8,7 +8,7 @@ import click
 import pytest
 
 from minicrawl.cli import main, root
-from minicrawl.cli.lazy import DeferredCommand
+from minicrawl.cli.common.lazy import DeferredCommand
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.report.snapshot import Snapshot

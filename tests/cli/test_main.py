@@ -11,7 +11,7 @@ import pytest
 
 from minicrawl import __version__
 from minicrawl.cli import COMMANDS, main, root
-from minicrawl.cli.lazy import DeferredCommand, LazyGroup
+from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
 from minicrawl.errors import MinicrawlError, UsageError
 from tests.stores import A, filled_store
 

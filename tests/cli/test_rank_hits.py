@@ -290,7 +290,7 @@ class TestCommunities:
     def test_what_has_not_converged_is_named(
         self, example: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("minicrawl.ranks.communities._MOST_STEPS", 1)
+        monkeypatch.setattr("minicrawl.ranks.hits.communities._MOST_STEPS", 1)
         assert main(["rank", "communities", "--count=1", f"--graph={example}"]) == 0
         assert "; not converged: 1+" in capsys.readouterr().out
 

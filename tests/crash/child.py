@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl import app
-from minicrawl.cli import crawl, main, session
-from minicrawl.crawl import keeper, loop
+from minicrawl.cli import main
+from minicrawl.cli.crawl import command, session
+from minicrawl.crawl import loop
+from minicrawl.crawl.settle import recorder
 from minicrawl.store import writer
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import Store
 
-WHAT_A_CRAWL_IMPORTS = (app, crawl, session, loop)
+WHAT_A_CRAWL_IMPORTS = (app, command, session, loop)
 """So that it is there when the process is forked, and starts in no time."""
 _INSTRUCTIONS = 100
 _MOST_DESCRIPTORS = 1 << 10
@@ -80,10 +82,10 @@ def run(plan: Plan) -> None:
 
 
 def _shrink(plan: Plan) -> None:
-    keeper.COMMIT_EVERY_S = 0.01
-    keeper.STEPS_A_BATCH = 50
-    keeper.CHANGES_A_CHECKPOINT = 400
-    keeper.TRY_AGAIN_S = plan.again_s
+    recorder.COMMIT_EVERY_S = 0.01
+    recorder.STEPS_A_BATCH = 50
+    recorder.CHANGES_A_CHECKPOINT = 400
+    recorder.TRY_AGAIN_S = plan.again_s
 
 
 def _log_commits(path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from minicrawl.app import keeper_of
+from minicrawl.app import recorder_of
 from minicrawl.errors import MinicrawlError
 from minicrawl.report.audit import audit
 from minicrawl.store.reader import glance, reading
@@ -130,7 +130,7 @@ def _is_refused(path: Path) -> bool:
     """By a crawl that goes on."""
     try:
         with closing(Store.open(path)) as store, closing(glance(path)) as reader:
-            keeper_of(store, reader).close()
+            recorder_of(store, reader).close()
     except MinicrawlError:
         return True
     return False

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Asked, Event, Reason, Settled
-from minicrawl.crawl.keeper import Recorder
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.reading import PageParser
-from minicrawl.crawl.seeding import gate_for, plant
-from minicrawl.crawl.visiting import Visitor, WorkerConfig
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.seeds import gate_for, plant
+from minicrawl.crawl.workers.parser import PageParser
+from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import (
     Failed,
@@ -255,7 +255,7 @@ def _load(connection: tables.Connection, *memory: Any) -> Frontier:
 
 @contextmanager
 def keeping(path: Path, terms: StoreTerms | None = None) -> Iterator[Recorder]:
-    """A keeper of a store as `app` makes it."""
+    """A recorder of a store as `app` makes it."""
     with ExitStack() as leaving:
         store = Store.open(path)
         leaving.callback(store.close)
@@ -264,9 +264,9 @@ def keeping(path: Path, terms: StoreTerms | None = None) -> Iterator[Recorder]:
         store.agree(terms or StoreTerms())
         connection = glance(path)
         leaving.callback(connection.close)
-        keeper = Recorder(store, connection, partial(_load, store.connection))
-        leaving.callback(keeper.close)
-        yield keeper
+        recorder = Recorder(store, connection, partial(_load, store.connection))
+        leaving.callback(recorder.close)
+        yield recorder
 
 
 def books_balance(frontier: Frontier) -> bool:
@@ -284,7 +284,7 @@ class Run:
     reason: Reason
     events: list[Event]
     path: Path
-    keeper: Recorder
+    recorder: Recorder
 
     @property
     def asked(self) -> list[str]:
@@ -322,7 +322,7 @@ class Scene:
     """What a test may look at while the crawl runs."""
 
     crawler: Crawler
-    keeper: Recorder
+    recorder: Recorder
     web: FakeWeb
     clock: FakeClock
 
@@ -350,9 +350,9 @@ async def crawling(
         strip_marks=storing.strip_marks,
     )
     events: list[Event] = []
-    with keeping(path, terms) as keeper:
-        await plant(keeper, map(Name, seeds), order.endowment)
-        clock, gate = FakeClock(later_s), gate_for(keeper, chosen.scope)
+    with keeping(path, terms) as recorder:
+        await plant(recorder, map(Name, seeds), order.endowment)
+        clock, gate = FakeClock(later_s), gate_for(recorder, chosen.scope)
 
         def tell(event: Event) -> None:
             events.append(event)
@@ -362,8 +362,8 @@ async def crawling(
         # In a loop whose time jumps another process would always be too late.
         charge = WorkerConfig.of(chosen)
         reader = PageParser(charge.wishes, charge.max_reading_s, small=sys.maxsize)
-        crawler = Crawler(chosen, keeper, Visitor(web, reader), gate, clock, tell)
-        scene = Scene(crawler, keeper, web, clock)
+        crawler = Crawler(chosen, recorder, Visitor(web, reader), gate, clock, tell)
+        scene = Scene(crawler, recorder, web, clock)
         beside = during and asyncio.ensure_future(during(scene))
         try:
             reason = await crawler.run()
@@ -374,12 +374,12 @@ async def crawling(
                 await asyncio.wait((beside,))
         if beside and not beside.cancelled():
             beside.result()
-        assert books_balance(keeper.frontier)
+        assert books_balance(recorder.frontier)
         loaded = frontier_of(path)
-        assert loaded.ledger.totals == keeper.frontier.ledger.totals
-        assert loaded.ledger.key == keeper.frontier.ledger.key
-        assert loaded.state == keeper.frontier.state
-    return Run(reason, events, path, keeper)
+        assert loaded.ledger.totals == recorder.frontier.ledger.totals
+        assert loaded.ledger.key == recorder.frontier.ledger.key
+        assert loaded.state == recorder.frontier.state
+    return Run(reason, events, path, recorder)
 
 
 def crawl(

@@ -14,7 +14,7 @@ from minicrawl.config import Focus
 from minicrawl.config.table import STRATEGIES, WINDOWS
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
 from minicrawl.crawl.loop import CLOSED_AT_ONCE, GRACE_S
-from minicrawl.crawl.reading import PageParser
+from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
     Failed,
@@ -35,7 +35,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import Store
-from minicrawl.web.sitemaps import Sitemap
+from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.fakes import (
     NOON,
     Answer,
@@ -172,7 +172,7 @@ def test_the_next_page_is_the_richest_of_all_whose_host_may_be_asked(
     asked: list[int] = []
 
     async def search(scene: Scene) -> None:
-        frontier, hosts = scene.keeper.frontier, scene.crawler.hosts
+        frontier, hosts = scene.recorder.frontier, scene.crawler.hosts
         begin = hosts.begin
 
         def compare(host: int, now: float) -> None:
@@ -192,9 +192,9 @@ def test_the_next_page_is_the_richest_of_all_whose_host_may_be_asked(
 
     def hear(scene: Scene, event: Event) -> None:
         if isinstance(event, Asked):
-            page = scene.keeper.frontier.find(event.url)
+            page = scene.recorder.frontier.find(event.url)
             assert page is not None
-            assert chosen.pop(scene.keeper.frontier.host_of[page]) == page
+            assert chosen.pop(scene.recorder.frontier.host_of[page]) == page
             asked.append(page)
 
     web = FakeWeb(web_of(links), takes_s=0.3)

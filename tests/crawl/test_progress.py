@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from minicrawl.crawl.events import Event
 from minicrawl.crawl.progress import Progress, ProgressMeter
-from minicrawl.crawl.seeding import plant
+from minicrawl.crawl.start.seeds import plant
 from minicrawl.model import FailureKind, Response
 from minicrawl.web.urls import Name
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, in_time, keeping, web_of
@@ -23,7 +23,7 @@ def test_the_gauge_says_how_far_a_crawl_has_come(tmp_path: Path) -> None:
     read: list[Progress] = []
 
     def hear(scene: Scene, _: Event) -> None:
-        read.append(ProgressMeter(scene.keeper, scene.clock).read())
+        read.append(ProgressMeter(scene.recorder, scene.clock).read())
 
     crawl(web, tmp_path / "crawl.db", f"{A}/", hear=hear)
     first, last = read[0], read[-1]
@@ -56,19 +56,19 @@ def test_adding_up_all_pages_is_done_seldom(
             return self.now()
 
     async def work() -> None:
-        with keeping(tmp_path / "crawl.db") as keeper:
+        with keeping(tmp_path / "crawl.db") as recorder:
             clock, sums = SlowClock(), list[float]()
-            add_up = keeper.frontier.importance_of
+            add_up = recorder.frontier.importance_of
 
             def count(start: int, stop: int) -> NDArray[np.float64]:
                 sums.append(clock.seconds)
                 return add_up(start, stop)
 
-            monkeypatch.setattr(keeper.frontier, "importance_of", count)
-            gauge = ProgressMeter(keeper, clock)
+            monkeypatch.setattr(recorder.frontier, "importance_of", count)
+            gauge = ProgressMeter(recorder, clock)
             assert gauge.read().importance_gathered == 0
             assert sums == []
-            await plant(keeper, [Name(f"{A}/")], 0)
+            await plant(recorder, [Name(f"{A}/")], 0)
             while clock.seconds < 1000:
                 gauge.read()
             assert 5 <= len(sums) <= 12

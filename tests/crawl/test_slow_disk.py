@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.crawl import keeper
 from minicrawl.crawl.events import Event, Reason, Settled
-from minicrawl.crawl.keeper import Recorder
+from minicrawl.crawl.settle import recorder
+from minicrawl.crawl.settle.recorder import Recorder
 from tests.crawl.fakes import FakeWeb, Scene, crawl, web_of
+from tests.crawl.settle.test_recorder import steps_in
 from tests.crawl.test_full_disk import AT_ONCE, LINKS, SEED
-from tests.crawl.test_keeper import steps_in
 
 MOST = 12
 A_COMMIT_S = 30.0
@@ -29,9 +29,9 @@ def test_a_crawl_is_no_faster_than_its_disk(
 
     def hear(scene: Scene, event: Event) -> None:
         if isinstance(event, Settled):
-            waited.append(scene.keeper.frontier.last_seq - steps_in(path))
+            waited.append(scene.recorder.frontier.last_seq - steps_in(path))
 
-    monkeypatch.setattr(keeper, "MOST_STEPS", MOST)
+    monkeypatch.setattr(recorder, "MOST_STEPS", MOST)
     monkeypatch.setattr(Recorder, "commit", slow)
     web = FakeWeb(web_of(LINKS), takes_s=0.1)
     run = crawl(web, path, SEED, hear=hear, concurrency=AT_ONCE)

@@ -462,7 +462,7 @@ def test_a_private_address_is_refused_unasked() -> None:
 def test_a_name_is_looked_up_once_so_what_was_judged_is_what_is_connected_to(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("minicrawl.fetch.resolving._KEPT_S", -1.0)
+    monkeypatch.setattr("minicrawl.fetch.where.resolver._KEPT_S", -1.0)
     addresses = [["127.0.0.1"]]
 
     async def rebinding(_: str) -> Iterable[str]:

@@ -185,7 +185,7 @@ class TestCheckpoints:
             crawl.seeds([A, B])
             crawl.commit()
             loaded = crawl.loaded()
-            monkeypatch.delattr("minicrawl.slots._Shard.let_in")
+            monkeypatch.delattr("minicrawl.slots._Shard.insert_pending")
             assert (loaded.find(B), loaded.find(C)) == (1, None)
 
     @pytest.mark.parametrize("window", WINDOWS)

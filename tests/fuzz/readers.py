@@ -8,15 +8,18 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from random import Random
 
-from minicrawl.fetch.decoding import Decoder, UnknownCoding, codings
+from minicrawl.fetch.body.decoding import Decoder, UnknownCoding, codings
+from minicrawl.fetch.connection.framing import ByChunks
+from minicrawl.fetch.connection.heads import body_bytes, read_head
+from minicrawl.fetch.connection.http1 import ResponseParser
 from minicrawl.fetch.failures import Fault
-from minicrawl.fetch.framing import ByChunks
-from minicrawl.fetch.heads import body_bytes, read_head
-from minicrawl.fetch.http1 import ResponseParser
-from minicrawl.web import encoding, headers, html, robots, sitemaps, thin, urls
+from minicrawl.web import headers, urls
 from minicrawl.web.headers import LONGEST_WAIT_S
-from minicrawl.web.reader import ParseOptions, read
-from minicrawl.web.robots import Rules
+from minicrawl.web.html import encoding, markup, thin
+from minicrawl.web.html.page import ParseOptions, read
+from minicrawl.web.robots import rules
+from minicrawl.web.robots.rules import Rules
+from minicrawl.web.sitemaps import sitemap
 
 URL = "http://a.example/d/page"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,7 +56,7 @@ def read_page(body: bytes, random: Random) -> None:
     reading = read(body, URL, dict.fromkeys(names, said), wishes)
     assert len(set(reading.links)) == len(reading.links) <= MAX_LINKS
     assert len(reading.words) == (len(reading.links) if wishes.with_words else 0)
-    assert len(reading.title) <= html.TITLE_LENGTH
+    assert len(reading.title) <= markup.TITLE_LENGTH
     assert URL not in (*reading.links, reading.canonical, reading.refresh)
     for url in filter(None, (*reading.links, reading.canonical, reading.refresh)):
         assert_is_name(url)
@@ -61,13 +64,13 @@ def read_page(body: bytes, random: Random) -> None:
 
 def scan(body: bytes, random: Random) -> None:
     text = _text(body, random)
-    markup = html.scan(text, max_links=MAX_LINKS, xhtml=random.random() < 0.5)
-    assert len(markup.links) <= MAX_LINKS
-    assert thin.is_thin(text, markup.title) in (True, False)
+    page = markup.scan(text, max_links=MAX_LINKS, xhtml=random.random() < 0.5)
+    assert len(page.links) <= MAX_LINKS
+    assert thin.is_thin(text, page.title) in (True, False)
 
 
 def parse_robots(body: bytes, random: Random) -> None:
-    asked = robots.parse(body, "minicrawl", cut=random.random() < 0.5)
+    asked = rules.parse(body, "minicrawl", cut=random.random() < 0.5)
     assert Rules.from_text(asked.text()) == asked
     path = _text(body[-random.randrange(1, 300) :], random)
     url = urls.canonical(f"/{path}", URL)
@@ -80,9 +83,9 @@ def parse_robots(body: bytes, random: Random) -> None:
 
 def parse_sitemap(body: bytes, random: Random) -> None:
     stripped = random.random() < 0.5
-    found = sitemaps.parse(body, URL, strip_marks=stripped)
-    assert len(found.pages) + len(found.sitemaps) <= sitemaps.MAX_URLS
-    assert sum(map(len, found.pages + found.sitemaps)) <= sitemaps.MAX_CHARS
+    found = sitemap.parse(body, URL, strip_marks=stripped)
+    assert len(found.pages) + len(found.sitemaps) <= sitemap.MAX_URLS
+    assert sum(map(len, found.pages + found.sitemaps)) <= sitemap.MAX_CHARS
     for url in (*found.pages[:20], *found.sitemaps[:20]):
         assert_is_name(url, stripped=stripped)
 
@@ -97,7 +100,7 @@ def read_headers(body: bytes, random: Random) -> None:
     assert wait_s is None or 0 <= wait_s <= LONGEST_WAIT_S
     assert headers.robots_tag(value, "minicrawl").noindex in (True, False)
     assert isinstance(headers.link_canonical(value), str | None)
-    html.meta_refresh(value)
+    markup.meta_refresh(value)
 
 
 def decode(body: bytes, random: Random) -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from minicrawl.graph.graphtext import DetectedFormat, parse
-from minicrawl.graph.lines import LineBlock
+from minicrawl.graph.text.formats import DetectedFormat, parse
+from minicrawl.graph.text.lines import LineBlock
 
 PLACE = "graph.txt"
 

@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 from minicrawl.app import Crawl
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason
-from minicrawl.crawl.refining import refine
+from minicrawl.crawl.refinement import refine
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import Snapshot, snapshot

@@ -9,9 +9,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from minicrawl.web import encoding, headers, html, robots, sitemaps, tags, thin, urls
-from minicrawl.web.reader import ParseOptions, read
-from minicrawl.web.robots import Rules
+from minicrawl.web import headers, urls
+from minicrawl.web.html import encoding, markup, tags, thin
+from minicrawl.web.html.page import ParseOptions, read
+from minicrawl.web.robots import rules
+from minicrawl.web.robots.rules import Rules
+from minicrawl.web.sitemaps import sitemap
 from tests.doubling import expect_linear
 
 URL = "http://a.example/d/page"
@@ -47,11 +50,11 @@ def many_links(text: str) -> object:
 
 
 def scan(text: str) -> object:
-    return html.scan(text, max_links=1 << 20, with_words=True)
+    return markup.scan(text, max_links=1 << 20, with_words=True)
 
 
 def scan_xhtml(text: str) -> object:
-    return html.scan(text, xhtml=True)
+    return markup.scan(text, xhtml=True)
 
 
 def read_page(text: str) -> object:
@@ -64,16 +67,16 @@ def read_headers(text: str) -> object:
 
 
 def parse_robots(text: str) -> object:
-    asked = robots.parse(as_bytes(text), "minicrawl")
+    asked = rules.parse(as_bytes(text), "minicrawl")
     return Rules.from_text(asked.text()), asked.allows(URL)
 
 
 def parse_sitemap(text: str) -> object:
-    return sitemaps.parse(as_bytes(text), URL)
+    return sitemap.parse(as_bytes(text), URL)
 
 
 def parse_packed_sitemap(text: str) -> object:
-    return sitemaps.parse(gzip.compress(as_bytes(text), 1), URL)
+    return sitemap.parse(gzip.compress(as_bytes(text), 1), URL)
 
 
 MARKUP: list[Input] = [
@@ -216,7 +219,11 @@ WORST: dict[str, tuple[Reader, int, list[Input]]] = {
     "href": (tags.href, 60_000, [*HEADER, *(("", it) for it in ("href", "a=href ", "href href"))]),
     "references": (tags.unescaped, 60_000, MARKUP[20:31]),
     "values": (tags.decoded, 60_000, MARKUP[20:31]),
-    "refresh": (html.meta_refresh, 60_000, [*HEADER, ("1;", "url="), ("1;url=", " "), ("", "1;")]),
+    "refresh": (
+        markup.meta_refresh,
+        60_000,
+        [*HEADER, ("1;", "url="), ("1;url=", " "), ("", "1;")],
+    ),
     "type": (headers.media_type, 60_000, HEADER),
     "is html": (lambda text: headers.is_html("", as_bytes(text)), 60_000, MARKUP),
     "wait": (lambda text: headers.retry_after_s(text, NOW), 60_000, HEADER),

@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.config import Settings
-from minicrawl.web import sitemaps
-from minicrawl.web.encoding import decode
-from minicrawl.web.reader import ParseOptions, read
-from minicrawl.web.robots import Rules, parse
-from minicrawl.web.sitemaps import MAX_URLS
+from minicrawl.web.html.encoding import decode
+from minicrawl.web.html.page import ParseOptions, read
+from minicrawl.web.robots.rules import Rules, parse
+from minicrawl.web.sitemaps import sitemap
+from minicrawl.web.sitemaps.sitemap import MAX_URLS
 
 URL = "http://a.example/d/"
 WITH_WORDS = ParseOptions(with_words=True)
@@ -221,10 +221,10 @@ LAUGHS = b'<!DOCTYPE a [<!ENTITY a "a">' + ENTITIES + b"]><urlset><loc>http://e/
     ],
 )
 def test_the_worst_sitemaps_are_read_in_time(body: bytes) -> None:
-    do_within(LONGEST_S, lambda: sitemaps.parse(body, URL))
+    do_within(LONGEST_S, lambda: sitemap.parse(body, URL))
 
 
 def test_of_a_sitemap_with_too_many_urls_the_first_fifty_thousand_count() -> None:
     body = b"".join(b"<url><loc>http://a.example/%d</loc></url>" % n for n in range(60_000))
-    found = sitemaps.parse(b"<urlset>" + body, URL)
+    found = sitemap.parse(b"<urlset>" + body, URL)
     assert found.pages == tuple(f"http://a.example/{n}" for n in range(MAX_URLS))

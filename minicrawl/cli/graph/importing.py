@@ -9,9 +9,9 @@ import click
 
 from minicrawl.analysis.importing import Imported, import_graph, refuse_to_overwrite
 from minicrawl.analysis.source import opened
-from minicrawl.cli.progress import progress
-from minicrawl.cli.stores import json_option, store_option_for
-from minicrawl.cli.tables import show_facts, show_json
+from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.stores import json_option, store_option_for
+from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.graphfiles.reading import PIPE
 
 

@@ -6,9 +6,9 @@ import click
 import numpy as np
 
 from minicrawl.analysis.source import Source
-from minicrawl.cli.sources import source_options
-from minicrawl.cli.stores import json_option
-from minicrawl.cli.tables import show_facts, show_json
+from minicrawl.cli.common.sources import source_options
+from minicrawl.cli.common.stores import json_option
+from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.graph.outline import Outline, outline
 
 _SEED = 1

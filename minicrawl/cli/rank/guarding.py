@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from minicrawl.ranks.guards import Guards
+from minicrawl.ranks.hits.guards import Guards
 
 Command = Callable[..., Any]
 

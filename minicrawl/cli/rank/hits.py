@@ -11,14 +11,14 @@ import numpy as np
 from minicrawl.analysis.roots import having, listed
 from minicrawl.analysis.source import Source, Tell
 from minicrawl.analysis.wording import worded
-from minicrawl.cli.numbers import Number
+from minicrawl.cli.common.numbers import Number
 from minicrawl.cli.rank.running import ranking
 from minicrawl.export.cells import visible
 from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks import hits as ranks
-from minicrawl.ranks.base_set import LINKING, ROOTS, base_set
+from minicrawl.ranks.hits import hits as ranks
+from minicrawl.ranks.hits.base_set import LINKING, ROOTS, base_set
+from minicrawl.ranks.hits.stable import randomised, subspace
 from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.stable_hits import randomised, subspace
 
 _SEED = 1
 _SHOWN_UNKNOWN = 10

@@ -13,8 +13,8 @@ from click.core import ParameterSource
 
 from minicrawl.analysis.keeping import keep
 from minicrawl.analysis.source import Source
+from minicrawl.cli.common.sources import source_options
 from minicrawl.cli.rank.running import Shown, rank_name, show_all
-from minicrawl.cli.sources import source_options
 from minicrawl.config.quantities import size
 from minicrawl.graph.csr import MOST_NODES
 from minicrawl.report.snapshot import Snapshot

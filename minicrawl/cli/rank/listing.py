@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from minicrawl.cli.stores import json_option, store_option
-from minicrawl.cli.tables import show_json, show_list
+from minicrawl.cli.common.stores import json_option, store_option
+from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.report.kept import Kept, kept
 from minicrawl.report.ranks import iso
 from minicrawl.store.reader import reading

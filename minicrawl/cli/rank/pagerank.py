@@ -11,9 +11,9 @@ from minicrawl.cli.rank.running import ranking
 from minicrawl.cli.rank.walking import NAMES_FILE, lines_of, nodes_of, terms_options
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks import inverse, topics
-from minicrawl.ranks import pagerank as ranks
 from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.walks import inverse, topics
+from minicrawl.ranks.walks import pagerank as ranks
 
 
 @click.command()

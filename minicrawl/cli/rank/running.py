@@ -14,12 +14,12 @@ import click
 
 from minicrawl.analysis.keeping import checked_name, keep
 from minicrawl.analysis.source import Source
+from minicrawl.cli.common.sources import source_options
+from minicrawl.cli.common.stores import count_option, json_option, percent
+from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.cli.rank.guarding import guard_options
-from minicrawl.cli.sources import source_options
-from minicrawl.cli.stores import count_option, json_option, percent
-from minicrawl.cli.tables import show_json, show_list
 from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks.guards import Guards
+from minicrawl.ranks.hits.guards import Guards
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.ranks import richest
 

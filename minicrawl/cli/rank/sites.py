@@ -6,15 +6,15 @@ import click
 
 from minicrawl.analysis.keeping import keep
 from minicrawl.analysis.source import Source
+from minicrawl.cli.common.sources import source_options
+from minicrawl.cli.common.stores import count_option, json_option
 from minicrawl.cli.rank.guarding import guard_options
 from minicrawl.cli.rank.running import as_option, rank_name, show_ranks
 from minicrawl.cli.rank.walking import terms_options
-from minicrawl.cli.sources import source_options
-from minicrawl.cli.stores import count_option, json_option
 from minicrawl.errors import UsageError
-from minicrawl.ranks.guards import Guards
-from minicrawl.ranks.pagerank import PageRankOptions, pagerank
+from minicrawl.ranks.hits.guards import Guards
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
+from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
 
 
 @click.command()

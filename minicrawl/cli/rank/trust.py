@@ -6,14 +6,14 @@ import click
 
 from minicrawl.analysis.ranks import TRUSTED
 from minicrawl.analysis.source import Tell
-from minicrawl.cli.numbers import Number
+from minicrawl.cli.common.numbers import Number
 from minicrawl.cli.rank.running import ranking
 from minicrawl.cli.rank.walking import NAMES_FILE, damping_option, lines_of, nodes_of
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks import trust as ranks
-from minicrawl.ranks.pagerank import TOLERANCE
 from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.walks import trust as ranks
+from minicrawl.ranks.walks.pagerank import TOLERANCE
 
 
 @click.command()

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from minicrawl.cli.numbers import Number
+from minicrawl.cli.common.numbers import Number
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks.pagerank import DAMPING, PRECISIONS, TOLERANCE, Method, PageRankOptions
-from minicrawl.ranks.walk import Dangling
+from minicrawl.ranks.walks.pagerank import DAMPING, PRECISIONS, TOLERANCE, Method, PageRankOptions
+from minicrawl.ranks.walks.walk import Dangling
 
 Command = Callable[..., Any]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.parts import with_links, with_pages
-from minicrawl.ranks.hits import textbook
+from minicrawl.ranks.hits.hits import textbook
 from minicrawl.ranks.seeds.cores import Core, CoreRule, RankedGraph, grown
 
 ROUNDS = 60

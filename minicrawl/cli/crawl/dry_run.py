@@ -1,0 +1,60 @@
+"""How a crawl would begin, on stdout."""
+
+from collections.abc import Collection
+
+import click
+
+from minicrawl.cli.common.stores import units
+from minicrawl.cli.common.tables import show_facts, show_list
+from minicrawl.config import Scope
+from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
+from minicrawl.web.urls import origin
+
+HOST_HEADINGS = ("delay", "host", "robots.txt")
+PAGE_HEADINGS = ("turn", "cash", "what happens", "url")
+
+
+def show_preview(found: Preview, scope: Scope) -> None:
+    """The scope, the hosts of the first pages with their robots.txt, the first pages."""
+    show_facts(
+        [
+            ("scope", scope.scope),
+            *(("allow", pattern) for pattern in scope.allow),
+            *(("deny", pattern) for pattern in scope.deny),
+            ("known", f"{found.known:,} pages, {found.seeds:,} of them seeds"),
+        ]
+    )
+    click.echo()
+    show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
+    click.echo()
+    silent = {host.origin for host in found.hosts if not _has_answered(host)}
+    turns = (
+        (f"{turn:,}", units(page.cash), _what_happens(page, silent), page.url)
+        for turn, page in enumerate(found.pages, 1)
+    )
+    show_list(PAGE_HEADINGS, turns, texts=1)
+    click.echo("\nrobots.txt was asked for and nothing else; nothing was written")
+
+
+def _host_line(host: FirstHost) -> tuple[str, ...]:
+    return f"{host.delay_s:g} s", host.origin, _robots(host)
+
+
+def _what_happens(page: FirstPage, silent: Collection[str]) -> str:
+    if page.refusal is not None:
+        return page.refusal.label
+    return "wait" if origin(page.url) in silent else "fetch"
+
+
+def _has_answered(host: FirstHost) -> bool:
+    return host.rules is not None or host.trouble is not None
+
+
+def _robots(host: FirstHost) -> str:
+    if host.trouble is not None:
+        return f"cannot be had: {host.trouble.label}"
+    if host.rules is None:
+        return "no answer, it would be asked for again"
+    if not host.rules.forbidden:
+        return "forbids nothing"
+    return f"{len(host.rules.forbidden):,} Disallow, {len(host.rules.allowed):,} Allow"

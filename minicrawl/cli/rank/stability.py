@@ -1,0 +1,91 @@
+"""`minicrawl stability`: how a rank changes when pages are taken away."""
+
+from collections.abc import Iterator, Sequence
+
+import click
+import numpy as np
+
+from minicrawl.analysis import stability as analysis
+from minicrawl.analysis.source import Source
+from minicrawl.cli.common.measures import correlation, say, share, sizes_option
+from minicrawl.cli.common.numbers import Number
+from minicrawl.cli.common.sources import source_options
+from minicrawl.cli.common.stores import json_option
+from minicrawl.cli.common.tables import show_json, show_table
+
+HEADINGS = ("", "mean", "least")
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--drop",
+    metavar="SHARE",
+    type=Number(min=0, min_open=True, max=1, max_open=True),
+    default=0.3,
+    show_default=True,
+    help="The share of the pages that is taken away, with their links.",
+)
+@click.option(
+    "--times",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="How often, each time from the whole graph.",
+)
+@click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Which pages go is drawn from this.",
+)
+@sizes_option("10,100")
+@json_option
+@source_options
+def stability(
+    source: Source,
+    name: str,
+    drop: float,
+    times: int,
+    seed: int,
+    ks: Sequence[int],
+    as_json: bool,
+) -> None:
+    """Show how the rank NAME changes when a share of the pages is taken away at random.
+
+    It is computed with its usual options, on all pages and on what is left of them, and compared
+    among the pages that stay.
+    """
+    loss, dice = analysis.Loss(drop, times), np.random.default_rng(seed)
+    found = analysis.stability(source, name, loss, ks, dice)
+    if as_json:
+        show_json({"rank": name, "drop": drop, "times": times, "seed": seed} | _document(found))
+        return
+    caption = (
+        f"{name} of {found.nodes:,} nodes, {found.edges:,} links; "
+        f"{found.stay:,} stay, {times:,} times"
+    )
+    show_table("Among the pages that stay", HEADINGS, _lines(found), caption)
+    say(found.remarks)
+
+
+def _document(found: analysis.Stability) -> dict[str, object]:
+    return {
+        "nodes": found.nodes,
+        "edges": found.edges,
+        "stay": found.stay,
+        "kendall_tau": found.kendall._asdict(),
+        "spearman": found.spearman._asdict(),
+        "overlap": {k: spread._asdict() for k, spread in found.overlap.items()},
+        "remarks": found.remarks,
+    }
+
+
+def _lines(found: analysis.Stability) -> Iterator[tuple[str, ...]]:
+    yield "Kendall's tau-b", *map(correlation, found.kendall)
+    yield "Spearman", *map(correlation, found.spearman)
+    for k, spread in found.overlap.items():
+        yield f"of the best {k:,}", *map(share, spread)

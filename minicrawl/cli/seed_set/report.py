@@ -1,0 +1,214 @@
+"""What is told of seeds: which, of what cores, what became of them, how good they are.
+
+Law: stdout has the seeds alone, or one JSON document; tables and remarks go to stderr.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+
+from minicrawl.analysis.seedset import SeedSet, Sown, Trial
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.common.tables import show_list, show_table
+from minicrawl.export.cells import visible
+from minicrawl.graph.distances import UNREACHED
+from minicrawl.graph.named import NamedGraph
+from minicrawl.lab.figures import Figure, PlotLine
+from minicrawl.lab.figures import draw as draw_figures
+from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule
+from minicrawl.ranks.seeds.evaluation import Depth, DepthCoverage, mean_distance
+from minicrawl.ranks.seeds.succession import Heir
+
+CORE_HEADINGS = ("core", "hubs×authorities", "density", "seed")
+DEPTH_HEADINGS = ("depth", "pages", "mean PageRank", "random pages", "mean PageRank")
+_EXAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All there is to tell."""
+
+    asked: int
+    rule: CoreRule
+    found: SeedSet
+    sown: Sown
+    trial: Trial | None
+
+
+def show(report: Report) -> None:
+    """For people, and for the command that reads the seeds."""
+    found, sown = report.found, report.sown
+    cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
+    lines = (_core_line(number, *core) for number, core in enumerate(cores, start=1))
+    show_list(CORE_HEADINGS, lines, texts=1, err=True)
+    for remark in _remarks(report):
+        click.echo(f"{PROGRAM}: {visible(remark)}", err=True)
+    if report.trial is not None:
+        _show_trial(report.trial, len(sown.seeds))
+    for name in sown.named.names.of(sown.seeds):
+        click.echo(visible(name))
+
+
+def document(report: Report) -> dict[str, object]:
+    """For programs."""
+    found, sown = report.found, report.sown
+    cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
+    return {
+        "nodes": found.named.graph.nodes,
+        "edges": found.named.graph.edges,
+        "asked": report.asked,
+        "core": report.rule.kind.value,
+        "seeds": sown.named.names.of(sown.seeds),
+        "cores": [_core_document(core, seed, found.named) for core, seed in cores],
+        "heirs": _heirs_document(sown) if sown.heirs else None,
+        "evaluation": report.trial and _trial_document(report.trial),
+    }
+
+
+def draw(picture: Path, trial: Trial) -> None:
+    """What crawls read on each depth, as a PNG."""
+    draw_figures(
+        picture,
+        [
+            _figure("Mean PageRank", trial.depths, lambda read: read.importance),
+            _figure("Pages", trial.depths, lambda read: read.pages or None),
+        ],
+    )
+
+
+# ---------------------------------------------------------------- cores
+
+
+def _core_line(number: int, core: Core, seed: str) -> tuple[str, ...]:
+    shape = f"({len(core.hubs):,}×{len(core.authorities):,})"
+    return f"{number:,}", shape, f"{core.density:.4g} %", seed
+
+
+def _core_document(core: Core, seed: str, named: NamedGraph) -> dict[str, object]:
+    return {
+        "seed": seed,
+        "hubs": len(core.hubs),
+        "authorities": len(core.authorities),
+        "links": core.links,
+        "density": core.density,
+        "first_hubs": named.names.of(core.hubs[:_EXAMPLES]),
+        "first_authorities": named.names.of(core.authorities[:_EXAMPLES]),
+    }
+
+
+# ---------------------------------------------------------------- what is missing
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    cores, rule = report.found.cores, report.rule
+    if len(cores) < report.asked:
+        yield f"{len(cores):,} of {report.asked:,} seeds: no links are left for another core"
+    small = sum(core.size < rule.size for core in cores) if rule.kind is CoreKind.SIZE else 0
+    if small:
+        yield f"{small:,} of {len(cores):,} cores have no {rule.size:,} pages: nobody else may join"
+    for heir, name in _named_heirs(report.sown):
+        if name is None:
+            yield f"{heir.seed} has vanished"
+        elif heir.shared_links is not None:
+            yield f"{heir.seed} has vanished: {name} shares {_counted(heir.shared_links, 'link')}"
+
+
+def _named_heirs(sown: Sown) -> Iterator[tuple[Heir, str | None]]:
+    """What became of each seed, and the name of the page that it is now."""
+    nodes = [heir.node for heir in sown.heirs if heir.node is not None]
+    names = iter(sown.named.names.of(nodes))
+    return ((heir, None if heir.node is None else next(names)) for heir in sown.heirs)
+
+
+def _heirs_document(sown: Sown) -> list[dict[str, object]]:
+    return [
+        {"seed": heir.seed, "now": name, "shared_links": heir.shared_links}
+        for heir, name in _named_heirs(sown)
+    ]
+
+
+# ---------------------------------------------------------------- how good they are
+
+
+def _show_trial(trial: Trial, seeds: int) -> None:
+    show_table(
+        f"breadth-first crawls from {_counted(seeds, 'seed')} and from as many random pages",
+        DEPTH_HEADINGS,
+        (_depth_line(number, depth) for number, depth in enumerate(trial.depths)),
+        _caption(trial),
+        err=True,
+    )
+
+
+def _depth_line(number: int, depth: Depth) -> tuple[str, ...]:
+    return f"{number:,}", *_read_cells(depth.seeds), *_read_cells(depth.random)
+
+
+def _read_cells(read: DepthCoverage) -> tuple[str, str]:
+    worth = "-" if read.importance is None else f"{100 * read.importance:.3g} %"
+    return f"{read.pages:,.{0 if read.pages.is_integer() else 1}f}", worth
+
+
+def _caption(trial: Trial) -> str:
+    connected = int(np.count_nonzero(trial.between_cores > 0))
+    pairs = len(trial.between_cores) * (len(trial.between_cores) - 1)
+    return (
+        f"from core to core: {_links(mean_distance(trial.between_cores))}, "
+        f"{connected:,} of {pairs:,} ways lead there; "
+        f"from page to page: {_links(trial.extent.mean_distance)}"
+        f"{'' if trial.extent.is_exact else ', measured from some pages'}"
+    )
+
+
+def _links(mean: float | None) -> str:
+    return "no way" if mean is None else f"{mean:.4g} links on average"
+
+
+def _trial_document(trial: Trial) -> dict[str, object]:
+    return {
+        "core_distances": [
+            [None if links == UNREACHED else links for links in row]
+            for row in trial.between_cores.tolist()
+        ],
+        "mean_core_distance": mean_distance(trial.between_cores),
+        "mean_distance": trial.extent.mean_distance,
+        "mean_distance_is_exact": trial.extent.is_exact,
+        "depths": [
+            {
+                "depth": number,
+                "pages": depth.seeds.pages,
+                "mean_pagerank": depth.seeds.importance,
+                "random_pages": depth.random.pages,
+                "random_mean_pagerank": depth.random.importance,
+            }
+            for number, depth in enumerate(trial.depths)
+        ],
+    }
+
+
+def _figure(
+    name: str, depths: Sequence[Depth], value: Callable[[DepthCoverage], float | None]
+) -> Figure:
+    return Figure(
+        name=name.lower().replace(" ", "-"),
+        title=f"{name} on each depth of a breadth-first crawl",
+        x_label="links from the nearest seed",
+        y_label=name,
+        lines=[
+            _line("from the seeds", [value(depth.seeds) for depth in depths]),
+            _line("from random pages", [value(depth.random) for depth in depths]),
+        ],
+        log_y=True,
+    )
+
+
+def _line(label: str, values: Sequence[float | None]) -> PlotLine:
+    known = {depth: value for depth, value in enumerate(values) if value is not None}
+    return PlotLine(label=label, x=list(known), y=list(known.values()))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

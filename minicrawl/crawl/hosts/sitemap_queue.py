@@ -1,0 +1,183 @@
+"""Sitemaps: those that robots.txt names are read before the pages of the host.
+
+Laws: a sitemap passes the gates that a page passes: the robots.txt of its own host, scope, allow,
+deny and depth. It may list pages of its own host and of hosts whose robots.txt names it
+(sitemaps.org, cross submission); what a sitemap of a named index lists counts as named. A page that
+it lists is one link deeper than the shallowest page of its host, or than that of the host whose
+robots.txt led to it. Each is read once, and not all of too many.
+
+by   the host whose robots.txt led to a sitemap
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from minicrawl.config import Settings
+from minicrawl.crawl.events import Listener, Noted
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.model import Failed, FetchResult, Moved, Originals, Response, State
+from minicrawl.ports import Visit
+from minicrawl.web.robots.rules import Rules
+from minicrawl.web.sitemaps import sitemap
+from minicrawl.web.sitemaps.sitemap import Sitemap
+from minicrawl.web.urls import canonical, origin
+from minicrawl.web.urls import host as name_of
+
+Introduce = Callable[[tuple[str, ...], int, Originals], Awaitable[float]]
+"""Pages become known at this depth; the answer is what that cost."""
+
+
+class Asker(Protocol):
+    """Asks hosts in their own time, and knows what they forbid."""
+
+    async def visit(self, url: str, max_bytes: int) -> Visit:
+        """What came of asking for a sitemap, and whoever reads it."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Nobody is asked meanwhile."""
+
+    async def rules_for(self, url: str, tell: Listener) -> Rules | None:
+        """What its host asks of us; None if it cannot say now."""
+
+    def known_rules(self, host: int) -> Rules | None:
+        """The same, if it was asked before."""
+
+    def judge(self, url: str, answer: FetchResult) -> None:
+        """What the answer says of its host."""
+
+    def charge(self, url: str, cost_s: float) -> None:
+        """The host has cost so much."""
+
+
+class _Named:
+    """Those that one host led to."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.has_more = False
+        self.waiting: deque[str] = deque()
+        self.depths: dict[str, int] = {}  # of the pages that are listed of an origin
+        self._seen: set[str] = set()
+
+    def add(self, urls: Iterable[str | None]) -> None:
+        for url in urls:
+            if not url or url in self._seen:
+                continue
+            if len(self._seen) < self.most:
+                self._seen.add(url)
+                self.waiting.append(url)
+            else:
+                self.has_more = True
+
+
+class SitemapQueue:
+    """The sitemaps that wait, by the hosts that led to them."""
+
+    def __init__(
+        self, settings: Settings, recorder: Recorder, gate: ScopeGate, asker: Asker
+    ) -> None:
+        self._most = settings.limits.max_sitemaps
+        self._max_bytes = min(sitemap.MAX_BYTES, settings.network.max_bodies_bytes)
+        self._max_depth = settings.scope.max_depth
+        self._frontier = recorder.frontier
+        self._gate, self._asker = gate, asker
+        self._named: dict[int, _Named] = {}
+
+    def __contains__(self, host: int) -> bool:
+        return host in self._named
+
+    def add(self, by: int, urls: Iterable[str]) -> None:
+        """The robots.txt of a host names these."""
+        named = _Named(self._most)
+        named.add(canonical(url, f"{self._frontier.origins[by]}/") for url in urls)
+        if named.waiting:
+            self._named[by] = named
+
+    async def read_next(self, by: int, tell: Listener, introduce: Introduce) -> None:
+        """The next one that the host led to."""
+        named = self._named[by]
+        url = named.waiting.popleft()
+        refusal = await self._refusal(by, url, tell)
+        if refusal is None:
+            await self._read(by, named, url, tell, introduce)
+        else:
+            tell(Noted(text=f"{url} is not read: refused by {refusal.label}"))
+        if not named.waiting:
+            del self._named[by]
+            if named.has_more:
+                most = f"{named.most:,} sitemaps (--max-sitemaps)"
+                tell(Noted(text=f"{self._frontier.origins[by]} has more than {most}"))
+
+    async def _refusal(self, by: int, url: str, tell: Listener) -> State | None:
+        """Why this one is not asked for."""
+        state = self._gate.refusal_of_file(url, self._depth_of(by, origin(url)))
+        if state is not None:
+            return state
+        rules = await self._asker.rules_for(url, tell)
+        return None if rules is not None and rules.allows(url) else State.ROBOTS
+
+    async def _read(
+        self, by: int, named: _Named, url: str, tell: Listener, introduce: Introduce
+    ) -> None:
+        visit = await self._asker.visit(url, self._max_bytes)
+        answer = visit.fetched
+        self._asker.judge(url, answer)
+        if isinstance(answer, Moved):
+            named.add((canonical(answer.target, url),))
+        if visit.read is None or not isinstance(answer, Response):
+            return
+        with self._asker.reading():
+            listed, cost_s = await visit.read()
+        self._asker.charge(url, answer.cost_s + cost_s)
+        if not isinstance(listed, Sitemap):
+            listed = Sitemap(limit=listed.detail if isinstance(listed, Failed) else "")
+        if limit := _limit(answer, listed):
+            tell(Noted(text=f"{url}: {limit}"))
+        named.add(listed.sitemaps)
+        for host, pages in self._by_host(listed.pages).items():
+            if self._may_list(by, url, host):
+                depth = self._depth(by, named, host)
+                cost_s = await introduce(tuple(pages), depth, listed.originals)
+                self._asker.charge(url, cost_s)
+
+    def _by_host(self, pages: Iterable[str]) -> dict[str, list[str]]:
+        """The pages by their origins."""
+        found: dict[str, list[str]] = {}
+        for page in pages:
+            found.setdefault(origin(page), []).append(page)
+        return found
+
+    def _may_list(self, by: int, sitemap: str, of_origin: str) -> bool:
+        """Whether it may list pages of this origin."""
+        names = {name_of(sitemap), name_of(f"{self._frontier.origins[by]}/")}
+        if name_of(f"{of_origin}/") in names:
+            return True
+        host = self._frontier.host_of_origin(of_origin)
+        rules = None if host is None else self._asker.known_rules(host)
+        return rules is not None and sitemap in (
+            canonical(url, f"{of_origin}/") for url in rules.sitemaps
+        )
+
+    def _depth(self, by: int, named: _Named, of_origin: str) -> int:
+        """The same in all sitemaps, be there shallower pages because of the first one."""
+        if of_origin not in named.depths:
+            named.depths[of_origin] = self._depth_of(by, of_origin)
+        return named.depths[of_origin]
+
+    def _depth_of(self, by: int, of_origin: str) -> int:
+        host = self._frontier.host_of_origin(of_origin)
+        shallowest = None if host is None else self._frontier.shallowest(host)
+        if shallowest is None:
+            shallowest = self._frontier.shallowest(by) or 0
+        return shallowest + 1
+
+
+def _limit(answer: Response, listed: Sitemap) -> str:
+    if answer.cut is not None:
+        return f"{answer.wire_bytes:,} bytes of a sitemap came, no more ({answer.cut})"
+    return listed.limit

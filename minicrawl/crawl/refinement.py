@@ -1,0 +1,177 @@
+"""Ranks refined in the store: the replays of `opic.refine`, kept where they can go on.
+
+Laws: the store is as it was until the ranks have converged, and then it is restated in one
+transaction, to the atom; replays that were broken off go on where they were saved, to the same
+bits. A copy gets its name when it is done, so that whatever bears that name is whole.
+"""
+
+import math
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.frontier.gathered_importance import gathered
+from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.proof import prove
+from minicrawl.opic.refine import Channels, Flow, Refinement
+from minicrawl.store import columns, questions, tables
+from minicrawl.store.blobs import unpack
+from minicrawl.store.place import place_of
+from minicrawl.store.reader import reading
+from minicrawl.store.records import Batch, RefinementRow
+from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
+from minicrawl.store.writer import SAFE, Store
+
+UNTIL = 1e-6
+LEAST_UNTIL = 1e-12
+"""Nearer than this, what floats round off could hide what is left."""
+SAVE_EVERY_S = 10.0
+TOP = 10
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refined:
+    """What came of it."""
+
+    pages: int
+    links: int
+    rounds: int
+    error_bound: float
+    """Of the shares, summed over all pages."""
+    moved: float
+    """How far the shares are from what they were, summed over all pages: 2 at most."""
+    top_kept: int
+    """How many of the first ten were among the first ten."""
+    store: Path
+
+
+def refine(
+    path: Path,
+    *,
+    until: float = UNTIL,
+    to: Path | None = None,
+    tell: Callable[[float], None] = lambda _share: None,
+    now: Callable[[], float] = monotonic,
+) -> Refined:
+    """Replay until the error is no more than `until`, in the store or in a copy of it."""
+    _refuse_what_cannot_be(path, until, to)
+    if to is None:
+        with (
+            closing(Store.open(path)) as store,
+            translating_sqlite_errors(path, SAFE),
+            reporting_damage(path),
+        ):
+            return _refine(store, path, until, tell, now)
+    place = place_of(to)
+    unfinished = place.with_name(f"{place.name}.part")
+    with (
+        closing(Store.open(unfinished)) as store,
+        translating_sqlite_errors(path, SAFE),
+        reporting_damage(path),
+    ):
+        _become_a_copy(store, path)
+        refined = _refine(store, to, until, tell, now)
+    unfinished.rename(place)
+    unfinished.with_name(f"{unfinished.name}-lock").unlink()
+    return refined
+
+
+def _refuse_what_cannot_be(path: Path, until: float, to: Path | None) -> None:
+    if not LEAST_UNTIL <= until < 1:
+        raise UsageError(f"--until {until:g}: must be a number from {LEAST_UNTIL:g} to below 1")
+    with reading(path) as connection, reporting_damage(path):
+        terms = tables.terms(connection)
+        if terms is None or not questions.hosts_known(connection):
+            raise UsageError(f"{path} knows no page yet: `minicrawl crawl` goes first")
+    if not terms.links:
+        raise UsageError(f"{path} was crawled with --no-links: there is nothing to replay")
+    if to is not None and to.exists():
+        raise UsageError(f"{to} exists: --to writes a new store and overwrites none")
+
+
+def _become_a_copy(store: Store, path: Path) -> None:
+    """But for a copy that was broken off while the original has not gone on."""
+    with reading(path) as original:
+        if tables.last_step(store.connection) != tables.last_step(original):
+            store.become(original)
+
+
+def _refine(
+    store: Store,
+    name: Path,
+    until: float,
+    tell: Callable[[float], None],
+    now: Callable[[], float],
+) -> Refined:
+    frontier = _load(store.connection)
+    flow = _flow(frontier, store.connection)
+    refinement = _begun(flow, tables.refinement(store.connection), frontier.last_seq)
+    saved_at = now()
+    for error in refinement.until(until):
+        tell(max(0.0, math.log(error) / math.log(until)))
+        if now() - saved_at >= SAVE_EVERY_S:
+            store.keep_refinement(_row(refinement, frontier.last_seq))
+            saved_at = now()
+    before, after = frontier.importance(), refinement.importance
+    store.restate(frontier.restate(after))
+    counters = tables.counters(store.connection) | {tables.GATHERED: gathered(frontier)}
+    store.commit(Batch(counters=counters))
+    return Refined(
+        pages=flow.pages,
+        links=flow.links,
+        rounds=refinement.rounds,
+        error_bound=refinement.error,
+        moved=float(np.abs(after - before).sum()),
+        top_kept=len(_top(before) & _top(after)),
+        store=name,
+    )
+
+
+def _load(connection: tables.Connection) -> Frontier:
+    terms = tables.terms(connection)
+    assert terms is not None  # it was refused otherwise
+    frontier = Frontier.load(connection, terms, partial(tables.spending, connection))
+    prove(frontier, connection)
+    return frontier
+
+
+def _flow(frontier: Frontier, connection: tables.Connection) -> Flow:
+    """Where the cash of each page goes now: one pass over the log, in its order."""
+    books = frontier.books
+    saved = columns.whole(columns.frontier(connection, "spent"), "spent")
+    spent = frontier.spent.of_all(len(frontier), saved).tolist()
+    channels = Channels(frontier.ledger.small_edge)
+    for seq, _, page, blob in questions.all_spendings(connection):
+        if spent[page] != seq:
+            continue
+        if page in books.forwards:
+            channels.forward(page, books.stands_for(page))
+        else:
+            channels.spend(page, books.without_detours(page, unpack(blob)))
+    return channels.flow(len(frontier))
+
+
+def _begun(flow: Flow, row: RefinementRow | None, last_seq: int) -> Refinement:
+    """From the beginning, if nothing was saved or the crawl has gone on since."""
+    if row is None or row.seq != last_seq:
+        return Refinement(flow)
+    history, cash = (np.frombuffer(vector).copy() for vector in (row.history, row.cash))
+    return Refinement(flow, rounds=row.rounds, history=history, cash=cash)
+
+
+def _row(refinement: Refinement, last_seq: int) -> RefinementRow:
+    history, cash = refinement.history.tobytes(), refinement.cash.tobytes()
+    return RefinementRow(last_seq, refinement.rounds, history, cash)
+
+
+def _top(importance: Floats) -> set[int]:
+    return set(np.argsort(-importance, kind="stable")[:TOP].tolist())

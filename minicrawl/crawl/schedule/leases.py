@@ -1,0 +1,105 @@
+"""Leases: whose turn it is, among the pages whose hosts may be asked.
+
+Laws: the next page is the richest one whose host may be asked now; pages never read and pages read
+before never compete, but share the fetches as the user wants; a lease is given back or ends.
+
+lease   a page whose turn it is, and its host for as long
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from minicrawl.config import Settings
+from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.crawl.schedule.refresh import RefreshScheduler
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.model import State
+from minicrawl.opic.by_host import ByHost
+from minicrawl.ports import Clock
+
+
+class Lease(NamedTuple):
+    """A page whose turn it is."""
+
+    page: int
+    host: int
+    url: str
+    again: bool  # it was read before
+
+
+class LeaseScheduler:
+    """Two pools: the pages that wait to be read, and those that were."""
+
+    def __init__(self, settings: Settings, recorder: Recorder, clock: Clock) -> None:
+        frontier = recorder.frontier
+        self._recorder, self._frontier, self._clock = recorder, frontier, clock
+        self._share_again = settings.order.refresh
+        self._granted = self._granted_again = 0
+        self.order = ORDERS[settings.order.strategy](frontier.ledger)
+        self.queue = ByHost(self.order.keys, frontier.ledger.flags, frontier.host_of)
+        self.refresh = RefreshScheduler(frontier.host_of, endless=settings.budget.continuous)
+
+    def restore(self) -> None:
+        """Who waits at the beginning."""
+        self.order.grow(range(len(self._frontier)))
+        self.queue.wait(self._frontier.in_state(State.UNREAD))
+        if self._share_again:
+            for document in self._recorder.documents():
+                self.refresh.saw(document)
+
+    def resume(self, host: int) -> None:
+        """The host may be asked again."""
+        self.queue.resume(host)
+        self.refresh.stir()
+
+    def next(self) -> Lease | None:
+        """A page of the pool whose share is due, else of the other."""
+        if self._granted_again < self._share_again * (self._granted + 1):
+            return self._again() or self._new()
+        return self._new() or (self._again() if self._share_again else None)
+
+    def grant(self, lease: Lease) -> None:
+        """The page is asked for: that counts towards the share of its pool."""
+        self._granted += 1
+        self._granted_again += lease.again
+
+    def give_back(self, lease: Lease) -> None:
+        """The page has not had its turn: it waits again."""
+        if lease.again:
+            self.refresh.give_back(lease.page)
+        else:
+            self.queue.release(lease.page)
+
+    def end(self, lease: Lease) -> None:
+        """The page had its turn, and is watched from now on if pages are read again."""
+        if not self._share_again:
+            return
+        document = self._recorder.document(lease.page)
+        if document is not None:
+            self.refresh.saw(document, just_now=True)
+        if lease.again:
+            self.refresh.release(lease.page)
+
+    def has_more(self, aside: int) -> bool:
+        """Whether anybody waits but those who wait aside."""
+        return self._frontier.ledger.unread > aside or self.refresh.has_more()
+
+    def _new(self) -> Lease | None:
+        page = self.queue.take()
+        return None if page is None else self._lease(page, again=False)
+
+    def _again(self) -> Lease | None:
+        host_of = self._frontier.host_of
+        page = self.refresh.take(
+            lambda page: self.queue.is_ready(host_of[page]),
+            self._frontier.ledger.cash_of_all,
+            self._clock.today(),
+        )
+        if page is None:
+            return None
+        self.queue.pause(host_of[page])
+        return self._lease(page, again=True)
+
+    def _lease(self, page: int, *, again: bool) -> Lease:
+        return Lease(page, self._frontier.host_of[page], self._recorder.url_of(page), again)

@@ -1,0 +1,146 @@
+"""How a crawl would begin: its first turns, and what their hosts ask of us.
+
+Law: no page is asked for, robots.txt alone; whoever calls gives a store that may be written to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from minicrawl.config import Settings
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.politeness import hosts_of
+from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.model import Originals, State
+from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.money import UNIT
+from minicrawl.ports import Clock, WebAccess
+from minicrawl.web.robots.rules import Rules
+
+_LOOKS_EVERY_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPage:
+    """A page that is among the first to have its turn; with a `refusal` it is not asked for."""
+
+    url: str
+    cash: float  # in units
+    refusal: State | None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstHost:
+    """The host of such a page, as its robots.txt has it."""
+
+    origin: str
+    delay_s: float
+    rules: Rules | None  # None where it gave no answer
+    trouble: State | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How a crawl would begin."""
+
+    seeds: int
+    known: int
+    hosts: list[FirstHost]
+    pages: list[FirstPage]
+
+
+class DryRun:
+    """Goes through the first turns of a crawl, and asks for no page."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        recorder: Recorder,
+        web_access: WebAccess,
+        gate: ScopeGate,
+        clock: Clock,
+    ) -> None:
+        self._frontier, self._recorder, self._gate = recorder.frontier, recorder, gate
+        self._order = ORDERS[settings.order.strategy](recorder.frontier.ledger)
+        self._hosts = hosts_of(settings, recorder.frontier.origins, lambda _host: None)
+        self._clock = clock
+        for pages, _ in recorder.contents():
+            for host, count in recorder.by_host(pages):
+                self._hosts[host].pages += count
+        only_robots = replace(settings, scope=replace(settings.scope, sitemaps=False))
+        side_requests = SideRequests(self._hosts, self._clock)
+        self._onboarding = HostOnboarding(only_robots, recorder, web_access, gate, side_requests)
+        self._room = asyncio.Semaphore(settings.politeness.per_address)
+
+    async def preview(self, count: int) -> Preview:
+        pages = list(islice(self._turns(), count))
+        asked = [page for page in pages if self._gate_refuses(page) is None]
+        hosts = list(dict.fromkeys(self._frontier.host_of[page] for page in asked))
+        waking = asyncio.create_task(self._wake())
+        await asyncio.gather(*map(self._learn, hosts))
+        waking.cancel()
+        return Preview(
+            len(self._recorder.planted()),
+            len(self._frontier),
+            list(map(self._first_host, hosts)),
+            list(map(self._first_page, pages)),
+        )
+
+    def _turns(self) -> Iterator[int]:
+        """Every host has a turn before any has its second, as if all had the same delay."""
+        frontier = self._frontier
+        self._order.grow(range(len(frontier)))
+        queue = ByHost(self._order.keys, frontier.ledger.flags, frontier.host_of)
+        queue.born(np.flatnonzero(frontier.states() == State.UNREAD).tolist())
+        paused: list[int] = []
+        while (page := queue.take()) is not None or paused:
+            if page is None:
+                while paused:
+                    queue.resume(paused.pop())
+            else:
+                paused.append(frontier.host_of[page])
+                yield page
+
+    async def _learn(self, host: int) -> None:
+        async with self._room:
+            if await self._onboarding.locate(host):
+                await self._onboarding.learn(host, lambda _event: None, _no_sitemaps)
+
+    async def _wake(self) -> None:
+        """Whoever waits for a host that has answered already."""
+        while True:
+            self._hosts.wake(self._clock.now())
+            await asyncio.sleep(_LOOKS_EVERY_S)
+
+    def _gate_refuses(self, page: int) -> State | None:
+        pages = self._hosts[self._frontier.host_of[page]].pages
+        return self._gate.refusal(self._recorder.url_of(page), self._frontier.depth[page], pages)
+
+    def _first_host(self, host: int) -> FirstHost:
+        return FirstHost(
+            self._frontier.origins[host],
+            self._hosts.delay_s(host),
+            self._hosts[host].rules,
+            self._hosts.trouble(host, self._clock.now()),
+        )
+
+    def _first_page(self, page: int) -> FirstPage:
+        url, host = self._recorder.url_of(page), self._frontier.host_of[page]
+        refusal = self._gate_refuses(page) or self._hosts.trouble(host, self._clock.now())
+        rules = self._hosts[host].rules
+        if refusal is None and rules is not None and not rules.allows(url):
+            refusal = State.ROBOTS
+        return FirstPage(url, self._frontier.ledger.cash(page) / UNIT, refusal)
+
+
+async def _no_sitemaps(_pages: tuple[str, ...], _depth: int, _originals: Originals) -> float:
+    """None is read."""
+    return 0.0

@@ -1,0 +1,257 @@
+"""From host to addresses, through a guard: no connection goes where it may not go.
+
+place     an address and a port: where a connection goes
+trusted   a host and a port that the user wrote as an address, or as localhost: it may be private
+
+Laws: what is connected to is what was judged, because a name is resolved once and the answer
+is kept. An address may be connected to if it is public; unless the user forbids it, if a rule leads
+to it or its host and port are trusted; or if the user allows all. A port that browsers block is
+never asked for. Hosts come as URLs spell them, but IPv6 without brackets.
+"""
+
+import asyncio
+import re
+import socket
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from contextlib import suppress
+from functools import partial
+from ipaddress import ip_address
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from typing import Any, NamedTuple
+
+from minicrawl.fetch.where.addresses import is_public
+from minicrawl.fetch.where.resolve_rules import ConnectTarget, ResolveRules
+from minicrawl.fetch.where.targets import target
+from minicrawl.model import Failed, FailureKind, Refusal, Refused
+
+Lookup = Callable[[str], Awaitable[Iterable[str]]]
+"""From a name to its addresses; raises OSError where there are none."""
+
+_KEPT_S = 300.0
+_FAILURE_KEPT_S = 30.0
+_MOST_HOSTS = 20_000
+_MOST_ADDRESSES = 32
+"""Of one name; no client tries more."""
+_LOCALHOST = "localhost"
+_MAY_BE_TRUSTED = re.compile(r"https?://(?:\[|[0-9.]+[:/]|(?:[^/:]*\.)?localhost\.?[:/])")
+"""What most seeds are not, at a glance."""
+
+BLOCKED_PORTS = frozenset(
+    (
+        *(0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95),
+        *(101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179),
+        *(389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601),
+        *(636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000),
+        *(6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
+    )
+)
+"""Of mail, files, names and the like: https://fetch.spec.whatwg.org/#port-blocking."""
+
+HostAndPort = tuple[str, int]
+
+
+class _Addresses(NamedTuple):
+    """Of one host; `public` are those of them that anybody's link may lead to."""
+
+    all: tuple[str, ...]
+    public: tuple[str, ...]
+
+
+_Answer = _Addresses | Failed
+
+
+def trusted_among(urls: Iterable[str]) -> frozenset[HostAndPort]:
+    """What the user vouches for by writing it down: addresses and localhost, each with its port.
+
+    A name says nothing of where it is: whoever has the name may lead it inside.
+    """
+    likely = filter(_MAY_BE_TRUSTED.match, urls)
+    origins = (asked.origin for url in likely if (asked := target(url)))
+    return frozenset(
+        (origin.host, origin.port)
+        for origin in origins
+        if _is_address(origin.host) or _is_localhost(origin.host)
+    )
+
+
+class SystemLookup:
+    """The system's resolver, in threads of its own: a lookup that hangs holds one.
+
+    With as many threads as there are requests under way it holds up nobody else. A process that
+    ends does not wait for them: nothing ends a lookup, and some take minutes.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._most = threads
+        self._threads = 0
+        self._idle = Semaphore(0)  # threads that have nothing to do
+        self._wanted = SimpleQueue[_Wanted | None]()
+
+    async def __call__(self, host: str) -> Iterable[str]:
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[list[str]] = loop.create_future()
+        self._wanted.put(_Wanted(host, loop, found))
+        if not self._idle.acquire(blocking=False) and self._threads < self._most:
+            self._threads += 1
+            Thread(target=self._work, name=f"lookup-{self._threads}", daemon=True).start()
+        return await found
+
+    def close(self) -> None:
+        """Nobody waits for what is under way."""
+        for _ in range(self._threads):
+            self._wanted.put(None)
+
+    def _work(self) -> None:
+        """Look up what is wanted, one name after the other."""
+        while (wanted := self._wanted.get()) is not None:
+            wanted.look_up()
+            self._idle.release()
+
+
+class _Wanted(NamedTuple):
+    """A name, and who waits for its addresses in which loop."""
+
+    host: str
+    loop: asyncio.AbstractEventLoop
+    found: asyncio.Future[list[str]]
+
+    def look_up(self) -> None:
+        if self.found.cancelled():
+            return
+        try:
+            tell = partial(self._tell, self.found.set_result, _look_up(self.host))
+        except Exception as error:
+            tell = partial(self._tell, self.found.set_exception, error)
+        with suppress(RuntimeError):  # the loop has been closed: nobody waits
+            self.loop.call_soon_threadsafe(tell)
+
+    def _tell(self, hear: Callable[[Any], None], what: object) -> None:
+        if not self.found.done():
+            hear(what)
+
+
+def _look_up(host: str) -> list[str]:
+    # Bytes, because a str would be judged once more by a codec older than today's names.
+    found = socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM)
+    return [str(sockaddr[0]) for *_, sockaddr in found]
+
+
+class Resolver:
+    """Answers where a host may be connected to.
+
+    `allow_private` is None where rules and trusted hosts may be private and nothing else.
+    """
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        *,
+        rules: ResolveRules,
+        trusted_hosts: Collection[HostAndPort] = (),
+        allow_private: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._lookup = lookup
+        self._rules = rules
+        self._trusted = frozenset(trusted_hosts)
+        self._allow_private = allow_private
+        self._clock = clock
+        self._answers: OrderedDict[str, tuple[float, _Answer]] = OrderedDict()
+        self._under_way: dict[str, asyncio.Task[_Answer]] = {}
+
+    async def locate(self, host: str, port: int) -> tuple[ConnectTarget, ...] | Refused | Failed:
+        """All places to try for a host; or why there are none."""
+        if port in BLOCKED_PORTS:
+            return _refused(f"port {port} is not one of the web: browsers block it")
+        if place := self._rules.place(host, port):
+            return self._ruled(host, place)
+        answer = self._kept(host) or await self._asked(host)
+        if isinstance(answer, Failed):
+            return answer
+        addresses = answer.all if self._may_be_private(host, port) else answer.public
+        if not addresses:
+            return self._private(host, answer.all[0])
+        return tuple(ConnectTarget(address, port) for address in addresses)
+
+    def close(self) -> None:
+        for task in self._under_way.values():
+            task.cancel()
+
+    def _ruled(self, host: str, place: ConnectTarget) -> tuple[ConnectTarget, ...] | Refused:
+        if self._allow_private is False and not is_public(ip_address(place.address)):
+            return self._private(host, place.address)
+        return (place,)
+
+    def _may_be_private(self, host: str, port: int) -> bool:
+        if self._allow_private is None:
+            return (host, port) in self._trusted
+        return self._allow_private
+
+    def _private(self, host: str, address: str) -> Refused:
+        where = f"{host} is" if host == address else f"{host} is at {address}, which is"
+        if self._allow_private is False:
+            return _refused(f"{where} not public (--no-allow-private)")
+        name, written = (f"[{it}]" if ":" in it else it for it in (host, address))
+        if host == address:
+            return _refused(f"{where} not public: --allow-private")
+        return _refused(f"{where} not public: --allow-private, or --resolve {name}={written}")
+
+    def _kept(self, host: str) -> _Answer | None:
+        until, answer = self._answers.get(host, (0.0, None))
+        if answer is None or until < self._clock():
+            return None
+        self._answers.move_to_end(host)
+        return answer
+
+    async def _asked(self, host: str) -> _Answer:
+        """One lookup for all who wait; who stops waiting does not stop it for the others."""
+        task = self._under_way.get(host)
+        if task is None:
+            task = self._under_way[host] = asyncio.create_task(self._ask(host))
+            task.add_done_callback(lambda _: self._under_way.pop(host))
+        return await asyncio.shield(task)
+
+    async def _ask(self, host: str) -> _Answer:
+        try:
+            addresses = [host] if _is_address(host) else await self._lookup(host)
+        except OSError as error:
+            answer: _Answer = Failed(kind=FailureKind.DNS, detail=f"{host}: {error}")
+        else:
+            answer = _sorted_out(host, addresses)
+        self._keep(host, answer)
+        return answer
+
+    def _keep(self, host: str, answer: _Answer) -> None:
+        kept_s = _FAILURE_KEPT_S if isinstance(answer, Failed) else _KEPT_S
+        self._answers[host] = (self._clock() + kept_s, answer)
+        self._answers.move_to_end(host)
+        if len(self._answers) > _MOST_HOSTS:
+            self._answers.popitem(last=False)
+
+
+def _sorted_out(host: str, addresses: Iterable[str]) -> _Answer:
+    found = tuple(dict.fromkeys(addresses))
+    if not found:
+        return Failed(kind=FailureKind.DNS, detail=f"{host}: no address")
+    public = [address for address in found if is_public(ip_address(address))]
+    return _Addresses(found[:_MOST_ADDRESSES], tuple(public[:_MOST_ADDRESSES]))
+
+
+def _refused(detail: str) -> Refused:
+    return Refused(reason=Refusal.ADDRESS, detail=detail)
+
+
+def _is_localhost(host: str) -> bool:
+    name = host.rstrip(".")
+    return name == _LOCALHOST or name.endswith(f".{_LOCALHOST}")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,128 @@
+"""TrustRank: trust goes from seeds that somebody looked at along the links (Gyöngyi et al., 2004).
+
+d        the seeds: each has the same, nobody else any.
+split    a page shares c of its trust among its links: PageRank whose jumps lead to the seeds.
+maximum  each link gets c of the page's trust in full, and a page has the best that it gets:
+         t_j = max(d_j, c max t_i), which is c^k at k links from the nearest seed.
+sum      each link gets c of it in full, and a page has the sum, but no more than a seed:
+         t_j = min(1, d_j + c Σ t_i).
+
+Passes: without a number, until nothing changes; 1 is what seeds give to the pages they link to.
+After a number of passes, and of trust that is summed, the bound is 2: nothing is proven. Trust of
+`maximum` and `sum` only grows and is bounded; what `maximum` stays at is the limit itself.
+
+Seeds are chosen by their rank: the best by inverse PageRank, by PageRank or as hubs.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.csr import Csr
+from minicrawl.ranks.hits.adjacency import Adjacency, Weights
+from minicrawl.ranks.hits.hits import hits
+from minicrawl.ranks.hits.singular import FURTHEST
+from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.walks.inverse import inverse_pagerank
+from minicrawl.ranks.walks.pagerank import DAMPING, TOLERANCE, PageRankOptions, Tell, pagerank
+from minicrawl.ranks.walks.topics import teleport
+from minicrawl.ranks.walks.walk import Dangling, walk_of
+
+Trust = NDArray[np.float64]
+
+_MOST_PASSES = 1000
+_ROUNDING = 1e-12
+
+
+class Passing(StrEnum):
+    """How a page passes on trust."""
+
+    SPLIT = "split"
+    MAXIMUM = "maximum"
+    SUM = "sum"
+
+
+SEEDS_BY: dict[str, Callable[[Csr, Weights | None], Scores]] = {
+    "inverse": inverse_pagerank,
+    "pagerank": pagerank,
+    "hubs": lambda graph, weights: hits(graph, weights).hubs,
+}
+
+
+def chosen_seeds(graph: Csr, weights: Weights | None, by: str, count: int) -> list[int]:
+    """The best nodes of a rank; of equal ones the first."""
+    scores = SEEDS_BY[by](graph, weights).values
+    best: list[int] = np.argsort(-scores, kind="stable")[:count].tolist()
+    return best
+
+
+def trust(  # noqa: PLR0913 (each is an option of its own)
+    graph: Csr,
+    seeds: Sequence[int],
+    weights: Weights | None = None,
+    *,
+    passing: Passing = Passing.SPLIT,
+    damping: float = DAMPING,
+    passes: int | None = None,
+    tolerance: float = TOLERANCE,
+    tell: Tell = lambda _share: None,
+) -> Scores:
+    """How much trust each page has of all trust."""
+    if not seeds:
+        raise UsageError("trust begins at seeds: name one at least")
+    if not 0 <= damping < 1:
+        raise UsageError(f"damping is 0 or more and below 1, not {damping}")
+    beginning = teleport(graph.nodes, seeds)
+    if passing is Passing.SPLIT and passes is None:
+        terms = PageRankOptions(damping=damping, dangling=Dangling.TELEPORT, tolerance=tolerance)
+        return pagerank(graph, weights, terms=terms, teleport=beginning, tell=tell)
+    passed_on = _passing_on(graph, weights, passing, damping, beginning)
+    most = _MOST_PASSES if passes is None else passes
+    found, done, is_still = _after(beginning, passed_on, most, tell)
+    bound = _ROUNDING if is_still and passing is Passing.MAXIMUM else FURTHEST
+    return Scores(
+        values=found / found.sum(),
+        iterations=done,
+        error_bound=bound,
+        converged=bound <= tolerance,
+    )
+
+
+def _passing_on(
+    graph: Csr, weights: Weights | None, passing: Passing, damping: float, beginning: Trust
+) -> Callable[[Trust], Trust]:
+    """From the trust of all pages to that after one more pass."""
+    match passing:
+        case Passing.SPLIT:
+            walk = walk_of(graph, weights, damping, Dangling.TELEPORT, np.float64)
+            return lambda t: beginning + walk.links.pushed(t * walk.per_weight)
+        case Passing.MAXIMUM:
+            return lambda t: np.maximum(beginning, _best_given(graph, damping * t))
+        case Passing.SUM:
+            links = Adjacency(graph)
+            return lambda t: np.minimum(1.0, beginning + damping * links.pushed(t))
+        case other:
+            assert_never(other)
+
+
+def _best_given(graph: Csr, trust: Trust) -> Trust:
+    best = np.zeros(graph.nodes)
+    np.maximum.at(best, graph.targets, trust[graph.sources()])
+    return best
+
+
+def _after(
+    beginning: Trust, passed_on: Callable[[Trust], Trust], passes: int, tell: Tell
+) -> tuple[Trust, int, bool]:
+    """Trust after so many passes, or when it stays as it is; the passes; whether it stays."""
+    trust = beginning
+    for done in range(1, passes + 1):
+        before, trust = trust, passed_on(trust)
+        tell(done / passes)
+        if np.array_equal(trust, before):
+            return trust, done, True
+    return trust, passes, False

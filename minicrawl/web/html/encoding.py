@@ -1,0 +1,189 @@
+"""Encodings: from the bytes of a page to its text.
+
+Law: every page has a text, whatever its bytes and whatever is said of them. Who is believed:
+a byte order mark, then the transport, then the page itself in its first 1024 bytes, each by the
+labels of the WHATWG Encoding Standard; where nobody speaks, the bytes: UTF-8 if they are valid
+as UTF-8. If not, the page may still speak later, as browsers allow; else it is windows-1252.
+"""
+
+import codecs
+import re
+
+from minicrawl.web.html.tags import ATTRIBUTES, attributes
+
+FALLBACK = "windows-1252"
+_UTF_8 = "utf-8"
+
+# ---------------------------------------------------------------- labels
+
+# Labels by encoding. The encodings of the standard that decode to nothing ("replacement") are not
+# here: a page that claims one of them is read by its bytes, as its markup is ASCII.
+_LABELS = """
+utf-8: unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8
+ibm866: 866 cp866 csibm866
+iso-8859-2: csisolatin2 iso-ir-101 iso8859-2 iso88592 iso_8859-2 iso_8859-2:1987 l2 latin2
+iso-8859-3: csisolatin3 iso-ir-109 iso8859-3 iso88593 iso_8859-3 iso_8859-3:1988 l3 latin3
+iso-8859-4: csisolatin4 iso-ir-110 iso8859-4 iso88594 iso_8859-4 iso_8859-4:1988 l4 latin4
+iso-8859-5: csisolatincyrillic cyrillic iso-ir-144 iso8859-5 iso88595 iso_8859-5 iso_8859-5:1988
+iso-8859-6: arabic asmo-708 csiso88596e csiso88596i csisolatinarabic ecma-114 iso-8859-6-e
+iso-8859-6: iso-8859-6-i iso-ir-127 iso8859-6 iso88596 iso_8859-6 iso_8859-6:1987
+iso-8859-7: csisolatingreek ecma-118 elot_928 greek greek8 iso-ir-126 iso8859-7 iso88597
+iso-8859-7: iso_8859-7 iso_8859-7:1987 sun_eu_greek
+iso-8859-8: csiso88598e csisolatinhebrew hebrew iso-8859-8-e iso-ir-138 iso8859-8 iso88598
+iso-8859-8: iso_8859-8 iso_8859-8:1988 visual
+iso-8859-8-i: csiso88598i logical
+iso-8859-10: csisolatin6 iso-ir-157 iso8859-10 iso885910 l6 latin6
+iso-8859-13: iso8859-13 iso885913
+iso-8859-14: iso8859-14 iso885914
+iso-8859-15: csisolatin9 iso8859-15 iso885915 iso_8859-15 l9
+iso-8859-16:
+koi8-r: cskoi8r koi koi8 koi8_r
+koi8-u: koi8-ru
+macintosh: csmacintosh mac x-mac-roman
+windows-874: dos-874 iso-8859-11 iso8859-11 iso885911 tis-620
+windows-1250: cp1250 x-cp1250
+windows-1251: cp1251 x-cp1251
+windows-1252: ansi_x3.4-1968 ascii cp1252 cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100
+windows-1252: iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 l1 latin1 us-ascii x-cp1252
+windows-1253: cp1253 x-cp1253
+windows-1254: cp1254 csisolatin5 iso-8859-9 iso-ir-148 iso8859-9 iso88599 iso_8859-9
+windows-1254: iso_8859-9:1989 l5 latin5 x-cp1254
+windows-1255: cp1255 x-cp1255
+windows-1256: cp1256 x-cp1256
+windows-1257: cp1257 x-cp1257
+windows-1258: cp1258 x-cp1258
+x-mac-cyrillic: x-mac-ukrainian
+gbk: chinese csgb2312 csiso58gb231280 gb2312 gb_2312 gb_2312-80 iso-ir-58 x-gbk
+gb18030:
+big5: big5-hkscs cn-big5 csbig5 x-x-big5
+euc-jp: cseucpkdfmtjapanese x-euc-jp
+iso-2022-jp: csiso2022jp
+shift_jis: csshiftjis ms932 ms_kanji shift-jis sjis windows-31j x-sjis
+euc-kr: cseuckr csksc56011987 iso-ir-149 korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601
+euc-kr: windows-949
+utf-16be: unicodefffe
+utf-16le: csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16
+x-user-defined:
+"""
+
+# Where the interpreter has another name for an encoding, or a fuller codec.
+_CODECS = {
+    "iso-8859-8-i": "iso-8859-8",
+    "macintosh": "mac-roman",
+    "windows-874": "cp874",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+    "x-user-defined": FALLBACK,
+}
+
+
+def _encodings() -> dict[str, str]:
+    encodings: dict[str, str] = {}
+    for line in _LABELS.split("\n")[1:-1]:
+        encoding, _, labels = line.partition(":")
+        encodings |= dict.fromkeys([encoding, *labels.split()], encoding)
+    return encodings
+
+
+_ENCODINGS = _encodings()
+
+
+def by_label(label: str | None) -> str | None:
+    """The encoding of a label, by its name in the standard; None if it is no label."""
+    return _ENCODINGS.get(label.strip("\t\n\f\r ").lower()) if label else None
+
+
+# ---------------------------------------------------------------- what the page says
+
+_PRESCAN_BYTES = 1024  # by the standard
+_LATE_BYTES = 1 << 16
+
+_SPACES = r"[\t\n\f\r ]*+"
+_TAG = re.compile(
+    r"<(?:!--(?:-?>|(?s:.*?)(?:-->|\Z))"
+    rf"|meta(?=[\t\n\f\r /])({ATTRIBUTES})>"
+    rf"|/?[a-z][^\t\n\f\r >]*+{ATTRIBUTES}(?:>|\Z)"
+    r"|[!?/][^>]*+)",
+    re.IGNORECASE | re.ASCII,
+)
+_CHARSET = re.compile(
+    rf"""charset{_SPACES}={_SPACES}(?:"([^"]*)"|'([^']*)'|(?!["'])([^\t\n\f\r ;]*+)|)""",
+    re.IGNORECASE | re.ASCII,
+)
+_XML_ENCODING = re.compile(
+    rf"""encoding{_SPACES}={_SPACES}(?:"([^"]*+)"|'([^']*+)')""",
+)
+_XML = "<?xml"
+
+
+def sniff(body: bytes, limit: int = _PRESCAN_BYTES) -> str | None:
+    """What a page says of its encoding in its first bytes."""
+    head = body[:limit].decode("latin-1")
+    if head.startswith("<\0?\0x\0"):
+        return "utf-16le"
+    if head.startswith("\0<\0?\0x"):
+        return "utf-16be"
+    for tag in _TAG.finditer(head):
+        if tag[1] and (encoding := _by_meta(attributes(tag[1]))):
+            return encoding
+    return _by_xml(head)
+
+
+def _by_xml(head: str) -> str | None:
+    if not head.startswith(_XML):
+        return None
+    declared = _XML_ENCODING.search(head, len(_XML), max(head.find(">"), 0))
+    return _in_ascii(declared[declared.lastindex or 0]) if declared else None
+
+
+def _by_meta(said: dict[str, str]) -> str | None:
+    if "charset" in said:
+        return _in_ascii(said["charset"])
+    if said.get("http-equiv", "").lower() != "content-type":
+        return None
+    charset = _CHARSET.search(said.get("content", ""))
+    return _in_ascii(charset[charset.lastindex]) if charset and charset.lastindex else None
+
+
+def _in_ascii(label: str) -> str | None:
+    """As the label could be read, the page is in no encoding of two bytes to a letter."""
+    encoding = by_label(label)
+    if encoding in {"utf-16le", "utf-16be"}:
+        return _UTF_8
+    return FALLBACK if encoding == "x-user-defined" else encoding
+
+
+# ---------------------------------------------------------------- from bytes to text
+
+_MARKS = (
+    (codecs.BOM_UTF8, _UTF_8),
+    (codecs.BOM_UTF16_BE, "utf-16be"),
+    (codecs.BOM_UTF16_LE, "utf-16le"),
+)
+
+
+def decode(body: bytes, content_type_charset: str | None) -> tuple[str, str]:
+    """The text of a page, and its encoding by the standard's name; bad bytes become U+FFFD."""
+    for mark, encoding in _MARKS:
+        if body.startswith(mark):
+            return _text(body[len(mark) :], encoding), encoding
+    said = by_label(content_type_charset) or sniff(body)
+    if said:
+        return _text(body, said), said
+    try:
+        return body.decode(_UTF_8), _UTF_8
+    except UnicodeDecodeError:
+        said = sniff(body, _LATE_BYTES) or FALLBACK
+        return _text(body, said), said
+
+
+def _text(body: bytes, encoding: str) -> str:
+    return body.decode(codec(encoding), errors="replace")
+
+
+def codec(encoding: str) -> str:
+    """What the interpreter calls an encoding that goes by its name in the standard."""
+    return _CODECS.get(encoding, encoding)

@@ -1,0 +1,242 @@
+"""HTML: what the tags of a page say, nothing resolved yet.
+
+Law: a link is there once, in the order of the page, and of all that may be said once the first
+word counts. Only robots are asked as often as they are spoken to.
+
+written    as it stands in the page, its character references not decoded
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from minicrawl.web.headers import HTML_TYPES, NO_WISHES, RobotsTag, media_type, robots_tag
+from minicrawl.web.html.tags import S, attributes, decoded, href, unescaped
+from minicrawl.web.html.tokens import HREF, HTML, XHTML
+from minicrawl.web.html.words import words
+
+TITLE_LENGTH = 300
+"""Characters of a title that are kept."""
+
+AT_ONCE_S = 1
+"""A refresh that waits longer lets people read the page: its target is a link like others."""
+
+_TITLE_READ = 20_000  # characters of markup in which they are looked for
+_LONGEST_HREF = 8192  # characters; what is longer is no URL that we would keep
+
+
+class MetaRefresh(NamedTuple):
+    """A meta refresh: after so many seconds to this URL; the empty one is the page itself."""
+
+    delay_s: int
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Markup:
+    """What the tags of a page say, nothing resolved yet.
+
+    `links` are hrefs as written, without what follows "#", each once and in the order of the
+    page, with their words; those marked nofollow are not among them.
+    """
+
+    title: str = ""
+    base: str | None = None
+    links: dict[str, str] = field(default_factory=dict)
+    canonical: str | None = None
+    refresh: str | None = None  # the target of one that leaves at once
+    robots: RobotsTag = NO_WISHES
+    has_more_links: bool = False
+
+
+def scan(
+    text: str,
+    *,
+    agent: str = "minicrawl",
+    max_links: int = 10_000,
+    with_words: bool = False,
+    xhtml: bool = False,
+) -> Markup:
+    """Read all of `text`; `agent` is the name that a page may use to speak to us alone."""
+    page = _Page(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), agent, max_links, with_words)
+    links = page.links
+    for token in (XHTML if xhtml else HTML).finditer(page.text):
+        href = token[HREF]
+        if href is None:
+            page.read(token)
+        elif href not in links or "&" in href:
+            page.add_link(href, token)
+    return page.markup()
+
+
+class _Page:
+    """What has been found so far."""
+
+    def __init__(self, text: str, agent: str, max_links: int, with_words: bool) -> None:
+        self.text = text
+        self.agent = agent.lower()
+        self.max_links = max_links
+        self.with_words = with_words
+        self.title = ""
+        self.base: str | None = None
+        self.links: dict[str, str] = {}
+        self.canonical: str | None = None
+        self.refresh: str | None = None
+        self.robots = NO_WISHES
+        self.has_more_links = False
+        self.open: set[str] = set()
+
+    def markup(self) -> Markup:
+        return Markup(
+            title=self.title,
+            base=self.base,
+            links=self.links,
+            canonical=self.canonical,
+            refresh=self.refresh,
+            robots=self.robots,
+            has_more_links=self.has_more_links,
+        )
+
+    def read(self, token: re.Match[str]) -> None:
+        """Any token but a plain anchor."""
+        if name := token["name"]:
+            _READERS[name.lower()](self, token)
+        elif token["raw"]:
+            self._read_raw(token)
+
+    def read_anchor(self, tag: re.Match[str]) -> None:
+        said = tag["said"]
+        written = href(said)
+        if written is not None and not (
+            "nofollow" in said.lower() and _is_nofollow(attributes(said))
+        ):
+            self.add_link(written, tag)
+
+    def add_link(self, written: str, anchor: re.Match[str] | None = None) -> None:
+        """Its character references are still to be decoded."""
+        if len(written) > _LONGEST_HREF:
+            return
+        href = decoded(written) if "&" in written else written
+        if "#" in href:
+            href = href[: href.index("#") + 1]
+        if href in self.links:
+            return
+        if len(self.links) < self.max_links:
+            self.links[href] = self._words(anchor) if anchor and self.with_words else ""
+        else:
+            self.has_more_links = True
+
+    def _words(self, anchor: re.Match[str]) -> str:
+        start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
+        return words(self.text, start - len("<"), anchor.end())
+
+    def _read_raw(self, tag: re.Match[str]) -> None:
+        name = tag["raw"].lower()
+        if name == "iframe":
+            self._read_source(tag["raw_said"])
+        elif name == "title" and not self.title and "svg" not in self.open:
+            said = unescaped(tag["content"][:_TITLE_READ]).split()
+            self.title = " ".join(said)[:TITLE_LENGTH].rstrip()
+
+    def read_frame(self, tag: re.Match[str]) -> None:
+        self._read_source(tag["said"])
+
+    def _read_source(self, said: str) -> None:
+        if source := attributes(said).get("src"):
+            self.add_link(source)
+
+    def read_link(self, tag: re.Match[str]) -> None:
+        if not _MAY_LEAD.search(tag["said"]):
+            return
+        said = attributes(tag["said"])
+        target = said.get("href")
+        if target is None:
+            return
+        relations = _tokens(said.get("rel", ""))
+        if "canonical" in relations and self.canonical is None:
+            self.canonical = decoded(target)
+        if "nofollow" not in relations and _leads_to_page(said, relations):
+            self.add_link(target)
+
+    def read_base(self, tag: re.Match[str]) -> None:
+        target = href(tag["said"])
+        if target is not None and self.base is None:
+            self.base = decoded(target)
+
+    def read_meta(self, tag: re.Match[str]) -> None:
+        lower = tag["said"].lower()
+        if "robots" in lower or self.agent in lower or "refresh" in lower:
+            self._read_wish(attributes(tag["said"]))
+
+    def _read_wish(self, said: dict[str, str]) -> None:
+        content = decoded(said.get("content", ""))
+        if said.get("name", "").lower() in {"robots", self.agent}:
+            self.robots = self.robots.and_also(robots_tag(content, self.agent))
+        elif said.get("http-equiv", "").lower() == "refresh":
+            self._read_refresh(meta_refresh(content))
+
+    def _read_refresh(self, refresh: MetaRefresh | None) -> None:
+        if refresh is None or not refresh.url:
+            return
+        # In <noscript> it sends away only those who cannot run scripts.
+        if refresh.delay_s > AT_ONCE_S or "noscript" in self.open:
+            self.add_link(refresh.url.replace("&", "&amp;"))
+        elif self.refresh is None:
+            self.refresh = refresh.url
+
+
+_READERS: dict[str, Callable[[_Page, re.Match[str]], None]] = {
+    "a": _Page.read_anchor,
+    "area": _Page.read_anchor,
+    "base": _Page.read_base,
+    "frame": _Page.read_frame,
+    "link": _Page.read_link,
+    "meta": _Page.read_meta,
+    "noscript": lambda page, _: page.open.add("noscript"),
+    "/noscript": lambda page, _: page.open.discard("noscript"),
+    "svg": lambda page, _: page.open.add("svg"),
+    "/svg": lambda page, _: page.open.discard("svg"),
+}
+
+# Most of these tags load a style or name an icon.
+_MAY_LEAD = re.compile("canonical|next|prev|alternate|&", re.IGNORECASE)
+
+
+def _is_nofollow(said: dict[str, str]) -> bool:
+    """Only `nofollow` asks not to follow; `ugc` and `sponsored` say who wrote a link, and why."""
+    return "nofollow" in _tokens(said.get("rel", ""))
+
+
+def _tokens(value: str) -> set[str]:
+    return set(decoded(value).lower().split())
+
+
+def _leads_to_page(said: dict[str, str], relations: set[str]) -> bool:
+    if not relations.isdisjoint({"next", "prev"}):
+        return True
+    if "alternate" not in relations or "stylesheet" in relations:
+        return False
+    essence, _ = media_type(said.get("type"))
+    return not essence or essence in HTML_TYPES  # others are feeds
+
+
+# ---------------------------------------------------------------- meta refresh
+
+_REFRESH = re.compile(
+    rf"{S}*+(?=[0-9.])([0-9]*+)[0-9.]*+(?:\Z|(?=[;,\t\n\f\r ]){S}*+[;,]?+{S}*+"
+    rf"""(?:url{S}*+={S}*+)?+(?:"([^"]*+)|'([^']*+)|(.*+)))""",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+_DELAY_DIGITS = 9
+_NOT_IN_URLS = str.maketrans("", "", "\t\n\r")
+
+
+def meta_refresh(content: str) -> MetaRefresh | None:
+    """Where a page goes by itself, by the steps of the HTML standard; None where it stays."""
+    said = _REFRESH.match(content)
+    if said is None:
+        return None
+    delay_s = int(said[1].lstrip("0")[:_DELAY_DIGITS] or 0)
+    url = said[2] or said[3] or said[4] or ""
+    return MetaRefresh(delay_s, url.translate(_NOT_IN_URLS).strip(" "))

@@ -1,0 +1,108 @@
+"""Thin pages: those that say next to nothing, such as errors, placeholders and empty lists.
+
+They are alike on many hosts, and none of them is a copy of another.
+
+Laws: a page is thin if it has few characters of text, or a heading like those of pages that servers
+make by themselves; nothing is read once there is enough, and the time is proportional to the
+length, whatever it is.
+
+text      what stands outside tags, comments, scripts, styles and the title; a tag ends at the
+          first ">"; a run of blanks is one character
+heading   the title, or the beginning of the text where there is none
+"""
+
+import re
+
+from minicrawl.web.html.tags import STOP, unescaped
+
+ENOUGH = 200
+"""Characters of text that are not few."""
+
+
+def _raw(name: str) -> str:
+    return rf"{name}{STOP}(?:[^<]++|<(?!/{name}))*+"
+
+
+# What has no end is taken to the end of the page, and no quantifier gives back what it took.
+_TEXT = re.compile(
+    r"(?:\s++|<(?:(?:[abdefghijklmnopqruvwxyz/?]|s(?![ct])|t(?![ie]))[^>]*+>"  # most tags
+    r"|!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
+    rf"|{_raw('script')}|{_raw('style')}|{_raw('template')}|{_raw('title')}"
+    r"|[a-z!/?][^>]*+(?:>|\Z)|))*+([^<]{0,1000}+)",
+    re.IGNORECASE | re.ASCII,
+)
+# No script or style goes on for long without one of these signs, and no entity.
+_PROSE = re.compile(r">\s*+([^<>{};=\s][^<>{};=]{11,400}+)<")
+_SMALL = 2000  # characters of a page of which all may be needed
+_PROSE_READ = 16_000
+_PROSE_ENOUGH = ENOUGH * 3 // 2  # runs of blanks are counted as they are
+_AT_FIRST, _MORE = 1000, 4  # characters in which there may be enough, and times as many
+_BODY = "<body"
+
+# A status counts only where it may be one: "404 Not Found", but not "500 recipes".
+_WORDS_OF_STATUS = (
+    r"(?:page |file )?not found|forbidden|unauthori[sz]ed|bad (?:request|gateway)|access denied"
+    r"|gateway time-?out|internal server error|service (?:temporarily )?unavailable|server error"
+    r"|too many requests|method not allowed|request time-?out|gone|error|payment required"
+)
+_WHOLE = (
+    rf"{_WORDS_OF_STATUS}|error [45][0-9][0-9]|[45][0-9][0-9]|(?:site |page )?under construction"
+    r"|(?:site |page )?under maintenance|maintenance(?: mode)?|coming soon|account suspended"
+    r"|just a moment|one moment,? please|please wait|loading|attention required|redirecting"
+    r"|checking your browser|untitled(?: document| page)?|default page|test page|it works"
+    r"|object moved|document (?:has )?moved|domain default page|parked domain|domain parking"
+    r"|access to this page has been denied|sorry, you have been blocked|page unavailable"
+)
+_HEADING = re.compile(
+    rf"(?:{_WHOLE})[.!…]*+(?:\Z| ?[|·«»–—-])"
+    rf"|(?:http )?(?:error )?[45][0-9][0-9](?: -| –|:)? (?:{_WORDS_OF_STATUS})"
+    r"|index of /|directory listing (?:for|of) /|welcome to (?:nginx|openresty|centos|caddy)"
+    r"|apache2? (?:[a-z]+ )?default page|iis windows|buy this domain"
+    r"|(?:[a-z]+ )?(?:apache |nginx )?(?:http )?(?:server )?test page"
+    r"|(?:the |this )?domain (?:name )?(?:\S+ )?(?:is|may be|has) (?:parked|for sale|expired)"
+    r"|(?:the |this )?(?:site|website|page) is (?:under construction|coming soon|parked|for sale)"
+    r"|[^\s.]++(?:\.[^\s.]++)++ (?:is|may be) (?:parked|for sale)"
+)
+_LONGEST_HEADING = 100
+
+
+def is_thin(text: str, title: str) -> bool:
+    """Whether a page of this text, which has this title, says next to nothing."""
+    if title and _is_heading_of_error(title):
+        return True
+    start = max(text.find(_BODY), 0)
+    if _has_prose(text, start):
+        return False
+    beginning = _beginning(text, start)
+    return len(beginning) < ENOUGH or (not title and _is_heading_of_error(beginning))
+
+
+def _is_heading_of_error(heading: str) -> bool:
+    return _HEADING.match(heading[:_LONGEST_HEADING].lower()) is not None
+
+
+def _has_prose(text: str, start: int) -> bool:
+    """Whether there is text enough in the middle: most pages need no closer look."""
+    if len(text) - start < _SMALL:
+        return False
+    found, middle = 0, (start + len(text)) // 2
+    for piece in _PROSE.finditer(text, middle, middle + _PROSE_READ):
+        found += len(piece[1])
+        if found >= _PROSE_ENOUGH:
+            return True
+    return False
+
+
+def _beginning(text: str, start: int) -> str:
+    """Enough of the text, or all there is. What a page has before its body is no text."""
+    read = _AT_FIRST
+    while len(words := _words(_TEXT.findall(text, start, start + read))) < ENOUGH:
+        if start + read >= len(text):
+            break
+        read *= _MORE
+    return words
+
+
+def _words(pieces: list[str]) -> str:
+    text = "\n".join(pieces)
+    return " ".join((unescaped(text) if "&" in text else text).split())

@@ -1,0 +1,143 @@
+"""Events as lines: one line each, for people and for programs, and nothing else in it."""
+
+import json
+from contextlib import suppress
+from errno import ENOSPC
+from io import FileIO
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli.crawl.logs import FORMS, MOST_WAITING, Log, as_json, as_text, log_file
+from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled, Warned
+from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.model import State
+
+URL = "https://a.example/"
+FULL = Path("/dev/full")
+SETTLED = Settled(url=URL, state=State.NOT_FOUND, detail="gone", elapsed_s=0.25)
+NEWS: list[tuple[Event, str, dict[str, object]]] = [
+    (
+        SETTLED,
+        f"not-found      0.250 s  {URL}  gone",
+        {"event": "settled", "url": URL, "state": "not-found", "seconds": 0.25, "detail": "gone"},
+    ),
+    (
+        Delayed(url=URL, detail="failed:reset"),
+        f"delayed                 {URL}  failed:reset",
+        {"event": "delayed", "url": URL, "detail": "failed:reset"},
+    ),
+    (
+        Noted(text="so it is"),
+        "note                    so it is",
+        {"event": "noted", "text": "so it is"},
+    ),
+    (
+        Warned(text="no room"),
+        "warning                 no room",
+        {"event": "warned", "text": "no room"},
+    ),
+    (
+        Ended(reason=Reason.STOPPED),
+        "ended                   stopped",
+        {"event": "ended", "reason": "stopped"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "text", "_document"), NEWS)
+def test_text_says_when_what_how_long_and_where(
+    event: Event, text: str, _document: dict[str, object]
+) -> None:
+    assert as_text(event, 0.5) == f"1970-01-01T00:00:00Z  {text}"
+
+
+@pytest.mark.parametrize(("event", "_text", "document"), NEWS)
+def test_json_says_the_same(event: Event, _text: str, document: dict[str, object]) -> None:
+    line = as_json(event, 1.23456)
+    assert line is not None
+    assert json.loads(line) == {"at": 1.235} | document
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_request_that_starts_is_no_news(form: str) -> None:
+    assert FORMS[form](Asked(url=URL, cash=1.0), 0.0) is None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_a_server_wrote_stays_on_one_line_and_steers_nothing(form: str) -> None:
+    bad = "\x1b[2J\n\x7f\u202e\u2028"
+    for event in (
+        Settled(url=URL, state=State.MOVED, detail=bad),
+        Delayed(url=URL, detail=bad),
+        Noted(text=bad),
+    ):
+        line = FORMS[form](event, 0.0)
+        assert line is not None
+        assert line.isprintable()
+
+
+def test_every_writer_gets_every_line_with_the_time_of_the_event() -> None:
+    one: list[str] = []
+    two: list[str] = []
+    log = Log("text", one.append, two.append, today=lambda: 60.0)
+    log.hear(Asked(url=URL, cash=1.0))
+    log.hear(SETTLED)
+    assert one == two == [as_text(SETTLED, 60.0)]
+
+
+class Full(FileIO):
+    """A file whose disk a test fills."""
+
+
+class TestFile:
+    def test_lines_go_behind_what_is_there_and_are_there_at_once(self, tmp_path: Path) -> None:
+        file = tmp_path / "crawl.log"
+        file.write_text("earlier\n", encoding="utf-8")
+        with log_file(file) as write:
+            write("é")
+            assert file.read_text(encoding="utf-8") == "earlier\né\n"
+
+    def test_a_file_that_cannot_be_opened_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(UsageError, match="Is a directory"), log_file(tmp_path):
+            pass
+
+    def test_lines_wait_for_room_on_a_full_disk(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        room = [3, None, None]  # bytes that are taken, or an error
+
+        def take(self: FileIO, line: bytearray) -> int:
+            if not room:
+                return write_all(self, line)
+            if (taken := room.pop(0)) is None:
+                raise OSError(ENOSPC, "No space left on device")
+            return write_all(self, line[:taken])
+
+        write_all = FileIO.write
+        file = tmp_path / "crawl.log"
+        monkeypatch.setattr(Full, "write", take)
+        monkeypatch.setattr(Path, "open", lambda path, *_, **__: Full(path, "ab"))
+        with log_file(file) as write:
+            write("first")
+            assert file.stat().st_size == len("fir")
+            write("second")
+            assert file.stat().st_size == len("fir")
+            write("third")
+        monkeypatch.undo()
+        assert file.read_bytes() == b"first\nsecond\nthird\n"
+
+    @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+    def test_lines_that_find_no_room_to_the_end_are_missed(self) -> None:
+        with (
+            pytest.raises(MinicrawlError, match="/dev/full: No space left"),
+            log_file(FULL) as write,
+        ):
+            write("one")
+
+    @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
+    def test_only_so_many_lines_wait(self) -> None:
+        with suppress(MinicrawlError), log_file(FULL) as write:
+            write("x" * (MOST_WAITING - 1))
+            with pytest.raises(MinicrawlError, match="No space left"):
+                write("y")

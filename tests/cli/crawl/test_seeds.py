@@ -1,0 +1,102 @@
+"""Seeds: what counts as one, how bad lines are told, and that a list is a stream."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import count, islice
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli.crawl.seeds import read_seeds, seeds_of
+from minicrawl.errors import UsageError
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def leaving() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def written(folder: Path, text: str | bytes, name: str = "seeds.txt") -> str:
+    file = folder / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(file)
+
+
+class TestLists:
+    def test_comments_and_blank_lines_are_passed_over(self) -> None:
+        lines = ["# a comment\n", "\n", "  https://a.example/  # the first\n", "b.example\r\n"]
+        told: list[tuple[int, str]] = []
+        found = list(read_seeds(lines, lambda *line: told.append(line)))
+        assert found == ["https://a.example/", "https://b.example/"]
+        assert not told
+
+    def test_what_a_url_is_called_in_the_end_is_for_the_crawl_to_say(self) -> None:
+        found = read_seeds(["a.example/?utm_id=3#top\n"], lambda *_: None)
+        assert list(found) == ["https://a.example/?utm_id=3"]
+
+    def test_a_line_that_is_no_url_is_told_with_its_number_and_the_others_count(self) -> None:
+        lines = ["a b\n", "https://a.example/\n", "mailto:c@d.example\n"]
+        told: list[tuple[int, str]] = []
+        assert list(read_seeds(lines, lambda *line: told.append(line))) == ["https://a.example/"]
+        assert told == [(1, "a b"), (3, "mailto:c@d.example")]
+
+    def test_a_list_without_end_is_read_as_a_stream(self) -> None:
+        lines = (f"https://a.example/{number}\n" for number in count())
+        found = read_seeds(lines, lambda *_: None)
+        assert list(islice(found, 2)) == ["https://a.example/0", "https://a.example/1"]
+
+
+class TestArguments:
+    def test_urls_and_several_files_together(self, tmp_path: Path, leaving: ExitStack) -> None:
+        one = written(tmp_path, "a.example\n", "one.txt")
+        two = written(tmp_path, "\ufeffb.example\n", "two.txt")
+        found = list(seeds_of((one, "http://c.example/", two), leaving))
+        assert found == ["http://c.example/", "https://a.example/", "https://b.example/"]
+
+    def test_without_arguments_there_are_no_seeds(self, leaving: ExitStack) -> None:
+        assert list(seeds_of((), leaving)) == []
+
+    def test_bytes_that_are_no_text_spoil_their_own_line_alone(
+        self, tmp_path: Path, leaving: ExitStack, capsys: Captured
+    ) -> None:
+        file = written(tmp_path, b"a.example\n\xff\x00 \x1b[2J\nb.example\n")
+        assert list(seeds_of((file,), leaving)) == ["https://a.example/", "https://b.example/"]
+        assert capsys.readouterr().err == f"minicrawl: {file}:2: \\udcff\\x00 \\x1b[2J is no URL\n"
+
+    def test_ten_bad_lines_are_shown_and_the_others_counted(
+        self, tmp_path: Path, leaving: ExitStack, capsys: Captured
+    ) -> None:
+        file = written(tmp_path, "no url\n" * 1012 + "a.example\n" + "x" * 999 + " y")
+        assert list(seeds_of((file,), leaving)) == ["https://a.example/"]
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 11
+        assert lines[9] == f"minicrawl: {file}:10: no url is no URL"
+        assert lines[10] == f"minicrawl: {file}: so are 1,003 more lines"
+
+    def test_a_long_line_is_cut_where_it_is_shown(
+        self, tmp_path: Path, leaving: ExitStack, capsys: Captured
+    ) -> None:
+        file = written(tmp_path, "x " * 9999 + "\na.example")
+        assert list(seeds_of((file,), leaving)) == ["https://a.example/"]
+        assert len(capsys.readouterr().err) < len(file) + 100
+
+    @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "no url\n"])
+    def test_lists_without_a_url_are_refused_by_name(
+        self, tmp_path: Path, leaving: ExitStack, text: str
+    ) -> None:
+        files = written(tmp_path, text, "one.txt"), written(tmp_path, text, "two.txt")
+        with pytest.raises(UsageError, match=r"one\.txt, .*two\.txt: no URL to start from"):
+            list(seeds_of(files, leaving))
+        assert list(seeds_of((*files, "http://a.example/"), leaving)) == ["http://a.example/"]
+
+    def test_every_file_is_opened_before_the_first_is_read(
+        self, tmp_path: Path, leaving: ExitStack
+    ) -> None:
+        file = written(tmp_path, "a.example\n")
+        with pytest.raises(UsageError, match=r"^b\.example: No such file .*begins with https://$"):
+            seeds_of((file, "b.example"), leaving)
+        with pytest.raises(UsageError, match=r"Is a directory$"):
+            seeds_of((file, str(tmp_path)), leaving)

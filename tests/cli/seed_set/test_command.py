@@ -1,0 +1,287 @@
+"""`minicrawl seed-set`: seeds on stdout, what is told of them on stderr, and what is refused."""
+
+import builtins
+import json
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.cli.crawl.seeds import read_seeds
+from tests.stores import HandCrawl
+
+Captured = pytest.CaptureFixture[str]
+
+
+def url(name: str) -> str:
+    return f"http://{name}.org/"
+
+
+def web(*links: str) -> str:
+    """Lines of a graph file; `a>b` is a link."""
+    ends = (link.split(">") for link in links)
+    return "".join(f"{url(source)}\t{url(target)}\n" for source, target in ends)
+
+
+# Hubs h1, h2, h3 of authorities a1, a2; hubs k1, k2 of b1, b2; one link from core to core.
+LARGE = [f"{hub}>{authority}" for hub in ("h1", "h2", "h3") for authority in ("a1", "a2")]
+SMALL = [f"{hub}>{authority}" for hub in ("k1", "k2") for authority in ("b1", "b2")]
+WEB = web(*LARGE, *SMALL, "a1>k1")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "web.tsv").write_text(WEB)
+    return tmp_path
+
+
+def printed(capsys: Captured, *arguments: str) -> tuple[list[str], list[str]]:
+    assert main(["seed-set", "--graph", "web.tsv", *arguments]) == 0
+    out, err = capsys.readouterr()
+    return out.splitlines(), err.splitlines()
+
+
+def document(capsys: Captured, *arguments: str) -> Any:
+    out, err = printed(capsys, *arguments, "--json")
+    assert err == []
+    assert len(out) == 1
+    return json.loads(out[0])
+
+
+def refusal(capsys: Captured, *arguments: str) -> str:
+    assert main(["seed-set", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("minicrawl: ")
+    assert err.count("\n") == 1
+    return err
+
+
+class TestSeeds:
+    def test_they_are_all_there_is_on_stdout(self, capsys: Captured) -> None:
+        out, err = printed(capsys, "--count", "2")
+        assert out == [url("h1"), url("k1")]
+        assert err == [
+            "core  hubs×authorities  density  seed",
+            "   1             (3×2)    100 %  http://h1.org/",
+            "   2             (2×2)    100 %  http://k1.org/",
+        ]
+
+    def test_a_crawl_reads_them_as_its_seeds(self, capsys: Captured) -> None:
+        out, _ = printed(capsys, "--count", "2")
+        assert list(read_seeds(out, lambda *_: pytest.fail("no URL"))) == out
+
+    def test_the_best_authority_is_one_when_it_is_asked_for(self, capsys: Captured) -> None:
+        out, _ = printed(capsys, "--count", "2", "--take", "authority")
+        assert out == [url("a1"), url("b1")]
+
+    def test_if_there_are_fewer_this_is_told(self, capsys: Captured) -> None:
+        out, err = printed(capsys)
+        assert len(out) == 2
+        assert err[-1] == "minicrawl: 2 of 10 seeds: no links are left for another core"
+
+    def test_a_store_gives_them_as_well(self, folder: Path, capsys: Captured) -> None:
+        with closing(HandCrawl(folder / "crawl.db")) as crawl:
+            crawl.seeds([url("h1"), url("h2")])
+            crawl.read(url("h1"), [url("a1"), url("a2"), url("h1") + "inside"])
+            crawl.read(url("h2"), [url("a1")])
+        assert main(["seed-set", "--store", "crawl.db", "--count", "1"]) == 0
+        out, err = capsys.readouterr()
+        assert out == f"{url('h1')}\n"
+        assert "(1×2)" in err
+
+
+class TestCores:
+    @pytest.mark.parametrize(
+        ("options", "shapes"),
+        [
+            (["--core", "size", "--size", "3"], [(1, 2), (1, 2)]),
+            (["--core", "size", "--size", "3", "--at-once", "2"], [(2, 2), (2, 2)]),
+            (["--core", "density"], [(3, 2), (2, 2)]),
+        ],
+    )
+    def test_they_grow_by_the_rule(
+        self, options: list[str], shapes: list[tuple[int, int]], capsys: Captured
+    ) -> None:
+        found = document(capsys, *options)
+        assert [(core["hubs"], core["authorities"]) for core in found["cores"]][:2] == shapes
+
+    def test_less_dense_ones_are_larger(self, folder: Path, capsys: Captured) -> None:
+        (folder / "web.tsv").write_text(WEB + web("h4>a1"))  # one link of eight is missing
+        (core,) = document(capsys, "--count", "1", "--density", "87.5")["cores"]
+        assert (core["hubs"], core["authorities"], core["density"]) == (4, 2, 87.5)
+        (core,) = document(capsys, "--count", "1", "--density", "88")["cores"]
+        assert (core["hubs"], core["authorities"], core["density"]) == (3, 2, 100)
+
+    def test_those_that_are_smaller_than_asked_are_counted(self, capsys: Captured) -> None:
+        _, err = printed(capsys, "--core", "size", "--size", "50", "--count", "1")
+        assert err[-1] == "minicrawl: 1 of 1 cores have no 50 pages: nobody else may join"
+
+    def test_programs_learn_all_about_them(self, capsys: Captured) -> None:
+        found = document(capsys, "--count", "1")
+        assert found == {
+            "nodes": 9,
+            "edges": 11,
+            "asked": 1,
+            "core": "maximal",
+            "seeds": [url("h1")],
+            "cores": [
+                {
+                    "seed": url("h1"),
+                    "hubs": 3,
+                    "authorities": 2,
+                    "links": 6,
+                    "density": 100.0,
+                    "first_hubs": [url("h1"), url("h2"), url("h3")],
+                    "first_authorities": [url("a1"), url("a2")],
+                }
+            ],
+            "heirs": None,
+            "evaluation": None,
+        }
+
+
+class TestNewerGraph:
+    @pytest.fixture(autouse=True)
+    def newer(self, folder: Path) -> None:
+        moved = url("h1") + "moved\t"
+        links = [moved + url("a1"), moved + url("a2")]
+        (folder / "new.tsv").write_text(web("k1>b1", "h2>a1") + "".join(f"{x}\n" for x in links))
+
+    def test_seeds_that_vanished_are_named(self, capsys: Captured) -> None:
+        out, err = printed(capsys, "--count", "2", "--new", "new.tsv")
+        assert out == [url("k1")]
+        assert err[-1] == "minicrawl: http://h1.org/ has vanished"
+
+    def test_the_most_similar_page_stands_in(self, capsys: Captured) -> None:
+        out, err = printed(capsys, "--count", "2", "--new", "new.tsv", "--similar")
+        assert out == [url("h1") + "moved", url("k1")]
+        assert err[-1] == (
+            "minicrawl: http://h1.org/ has vanished: http://h1.org/moved shares 2 links"
+        )
+
+    def test_programs_learn_what_became_of_each(self, capsys: Captured) -> None:
+        found = document(capsys, "--count", "2", "--new", "new.tsv", "--similar")
+        assert found["seeds"] == [url("h1") + "moved", url("k1")]
+        assert found["heirs"] == [
+            {"seed": url("h1"), "now": url("h1") + "moved", "shared_links": 2},
+            {"seed": url("k1"), "now": url("k1"), "shared_links": None},
+        ]
+
+    def test_they_are_tried_in_it(self, capsys: Captured) -> None:
+        found = document(capsys, "--count", "2", "--new", "new.tsv", "--evaluate")
+        assert [(one["depth"], one["pages"]) for one in found["evaluation"]["depths"]] == [
+            (0, 1.0),
+            (1, 1.0),
+        ]
+
+    def test_a_graph_that_has_none_of_them_is_refused(self, folder: Path, capsys: Captured) -> None:
+        (folder / "other.tsv").write_text(web("x>y"))
+        found = refusal(capsys, "--graph", "web.tsv", "--new", "other.tsv")
+        assert "none of the 2 seeds is in the newer graph" in found
+
+
+class TestEvaluation:
+    def test_people_get_a_table_beside_the_seeds(self, capsys: Captured) -> None:
+        out, err = printed(capsys, "--count", "2", "--evaluate")
+        assert out == [url("h1"), url("k1")]
+        first = err.index("breadth-first crawls from 2 seeds and from as many random pages")
+        headings = " ".join(err[first + 1].split())
+        assert headings == "depth pages mean PageRank random pages mean PageRank"
+        assert [line.split()[:2] for line in err[first + 2 : first + 4]] == [["0", "2"], ["1", "4"]]
+        caption = " ".join(err[first + 4 :])
+        assert "from core to core: 1 links on average, 1 of 2 ways lead there" in caption
+
+    def test_programs_get_its_numbers(self, capsys: Captured) -> None:
+        found = document(capsys, "--count", "2", "--evaluate", "--draws", "3")["evaluation"]
+        assert found["core_distances"] == [[0, 1], [None, 0]]
+        assert found["mean_core_distance"] == 1.0
+        assert found["mean_distance"] == pytest.approx((11 * 1 + 5 * 2 + 6 * 3) / 22)
+        assert found["mean_distance_is_exact"]
+        assert [(one["depth"], one["pages"]) for one in found["depths"]][:2] == [(0, 2.0), (1, 4.0)]
+        assert found["depths"][0]["random_pages"] == 2.0
+        assert found["depths"][1]["mean_pagerank"] > found["depths"][0]["mean_pagerank"]
+
+    def test_the_same_seed_of_the_dice_gives_the_same_numbers(self, capsys: Captured) -> None:
+        one, same, other = (
+            document(capsys, "--evaluate", "--seed", seed) for seed in ("5", "5", "6")
+        )
+        assert one == same
+        assert one["evaluation"]["depths"] != other["evaluation"]["depths"]
+
+    def test_a_large_graph_is_measured_from_some_pages_and_this_is_told(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("minicrawl.analysis.seedset.MOST_WORK", 0)
+        _, err = printed(capsys, "--evaluate")
+        assert "measured from some pages" in " ".join(err).replace("  ", " ")
+
+    def test_where_no_way_leads_from_core_to_core_this_is_told(
+        self, folder: Path, capsys: Captured
+    ) -> None:
+        (folder / "web.tsv").write_text(web(*LARGE))
+        _, err = printed(capsys, "--evaluate")
+        assert "from core to core: no way, 0 of 0 ways" in " ".join(err)
+
+    def test_a_figure_is_drawn(self, folder: Path, capsys: Captured) -> None:
+        printed(capsys, "--evaluate", "--figure", "crawls.png")
+        assert (folder / "crawls.png").read_bytes().startswith(b"\x89PNG")
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (["--size", "5"], "--core size"),
+            (["--at-once", "5"], "--core size"),
+            (["--core", "size", "--density", "50"], "--core maximal"),
+            (["--draws", "5"], "--evaluate"),
+            (["--seed", "5"], "--evaluate"),
+            (["--figure", "x.png"], "--evaluate"),
+            (["--similar"], "--new"),
+            (["--density", "0"], "--density"),
+            (["--density", "nan"], "--density"),
+            (["--density", "101"], "--density"),
+            (["--count", "0"], "--count"),
+            (["--evaluate", "--figure", "absent/x.png"], "no folder"),
+        ],
+    )
+    def test_options_that_cannot_be_used(
+        self, options: list[str], said: str, capsys: Captured
+    ) -> None:
+        assert said in refusal(capsys, "--graph", "web.tsv", *options)
+
+    def test_a_graph_whose_links_stay_inside_hosts(self, folder: Path, capsys: Captured) -> None:
+        (folder / "site.tsv").write_text(f"{url('a')}\t{url('a')}b\n{url('a')}\t{url('a')}c\n")
+        assert "none of the 2 links leads from one host to another" in refusal(
+            capsys, "--graph", "site.tsv"
+        )
+
+    def test_a_store_whose_pages_have_no_links(self, folder: Path, capsys: Captured) -> None:
+        with closing(HandCrawl(folder / "crawl.db")) as crawl:
+            crawl.seeds([url("a")])
+            crawl.read(url("a"))
+        assert "has no links" in refusal(capsys, "--store", "crawl.db")
+
+    def test_a_newer_graph_that_is_no_graph(self, folder: Path, capsys: Captured) -> None:
+        (folder / "bad.tsv").write_text("1 2\nx\n")
+        assert "bad.tsv, line 2" in refusal(capsys, "--graph", "web.tsv", "--new", "bad.tsv")
+
+    def test_a_figure_without_matplotlib(
+        self, folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import_anything: Callable[..., Any] = builtins.__import__
+
+        def import_but_matplotlib(name: str, *rest: object) -> Any:
+            if name.startswith("matplotlib"):
+                raise ImportError(name)
+            return import_anything(name, *rest)
+
+        monkeypatch.setattr(builtins, "__import__", import_but_matplotlib)
+        found = refusal(capsys, "--graph", "web.tsv", "--evaluate", "--figure", "x.png")
+        assert "minicrawl[lab]" in found
+        assert not (folder / "x.png").exists()

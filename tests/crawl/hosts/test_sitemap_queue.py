@@ -1,0 +1,191 @@
+"""Sitemaps pass the gates that pages pass, and may speak for some hosts only."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.crawl.events import Noted
+from minicrawl.model import FailureKind, Response, State
+from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, text, web_of
+
+A, B, C = "http://a.example", "http://b.example", "http://c.example"
+FORBIDDING = text("User-agent: *\nDisallow: /")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+def naming(*urls: str) -> Answer:
+    """A robots.txt."""
+    return text("\n".join(f"Sitemap: {url}" for url in urls))
+
+
+def listing(*urls: str) -> Answer:
+    """A sitemap."""
+    return text("<urlset>" + "".join(f"<url><loc>{url}</loc></url>" for url in urls) + "</urlset>")
+
+
+def run_of(
+    answers: dict[str, Answer], path: Path, seeds: Iterable[str] = (f"{A}/",), **settings: Any
+) -> tuple[FakeWeb, Run]:
+    web = FakeWeb(
+        web_of({f"{A}/": []}) | answers, elsewhere=lambda request: html(title=request.url)
+    )
+    for origin in (A, B, C):
+        web.answers.setdefault(f"{origin}/robots.txt", text(""))
+    return web, crawl(web, path, *seeds, sitemaps=True, **settings)
+
+
+def asked(web: FakeWeb) -> set[str]:
+    return {visit.url for visit in web.visits}
+
+
+def depth_of(run: Run, url: str) -> int:
+    return run.recorder.frontier.depth[list(run.states).index(url)]
+
+
+# ---------------------------------------------------------------- the gates
+
+
+def test_the_robots_txt_of_its_own_host_decides(path: Path) -> None:
+    answers = {f"{A}/robots.txt": naming(f"{B}/s.xml"), f"{B}/robots.txt": FORBIDDING}
+    web, run = run_of(answers, path)
+    assert f"{B}/robots.txt" in asked(web)
+    assert f"{B}/s.xml" not in asked(web)
+    assert Noted(text=f"{B}/s.xml is not read: refused by robots") in run.events
+
+
+def test_a_host_that_cannot_say_what_it_forbids_is_not_asked_for_a_sitemap(path: Path) -> None:
+    down = failed(FailureKind.SERVER_ERROR)
+    web, _ = run_of({f"{A}/robots.txt": naming(f"{B}/s.xml"), f"{B}/robots.txt": down}, path)
+    assert f"{B}/s.xml" not in asked(web)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"scope": "host"}, "scope"),
+        ({"deny": ("b.example",)}, "scope"),
+        ({"allow": ("a.example",)}, "scope"),
+        ({"max_depth": 0}, "depth"),
+    ],
+)
+def test_scope_and_depth_hold_for_sitemaps(settings: dict[str, Any], told: str, path: Path) -> None:
+    web, run = run_of({f"{A}/robots.txt": naming(f"{B}/s.xml")}, path, **settings)
+    assert not any(url.startswith(B) for url in asked(web))
+    assert Noted(text=f"{B}/s.xml is not read: refused by {told}") in run.events
+
+
+def test_an_ending_that_no_page_has_does_not_matter(path: Path) -> None:
+    answers = {f"{A}/robots.txt": naming("/s.xml.gz"), f"{A}/s.xml.gz": listing(f"{A}/1")}
+    _, run = run_of(answers, path, scope="host")
+    assert run.states[f"{A}/1"] is State.FETCHED
+
+
+def test_without_robots_nobody_is_asked_what_it_forbids(path: Path) -> None:
+    web, _ = run_of({f"{A}/robots.txt": naming(f"{B}/s.xml")}, path, robots=False)
+    assert asked(web) == {f"{A}/"}
+
+
+# ---------------------------------------------------------------- whose pages it may list
+
+
+def test_pages_of_a_stranger_are_not_taken(path: Path) -> None:
+    answers = {f"{A}/robots.txt": naming("/s.xml"), f"{A}/s.xml": listing(f"{A}/1", f"{B}/1")}
+    _, run = run_of(answers, path)
+    assert set(run.states) == {f"{A}/", f"{A}/1"}
+
+
+def test_another_port_of_the_same_host_is_no_stranger(path: Path) -> None:
+    other = "https://a.example:8443/1"
+    answers = {f"{A}/robots.txt": naming("/s.xml"), f"{A}/s.xml": listing(other)}
+    _, run = run_of(answers, path)
+    assert other in run.states
+
+
+def test_a_host_may_have_its_pages_listed_elsewhere_if_its_robots_txt_names_the_sitemap(
+    path: Path,
+) -> None:
+    shared = f"{C}/shared.xml"
+    answers: dict[str, Answer] = {
+        f"{A}/robots.txt": naming(shared),
+        f"{B}/robots.txt": naming(shared),
+        f"{A}/": html(f"{B}/"),
+        shared: listing(f"{A}/1", f"{B}/1", f"{C}/1", "http://d.example/1"),
+    }
+    _, run = run_of(answers, path)
+    assert set(run.states) == {f"{A}/", f"{B}/", f"{A}/1", f"{B}/1", f"{C}/1"}
+
+
+def test_what_an_index_names_counts_as_named(path: Path) -> None:
+    index = text(f"<sitemapindex><sitemap><loc>{C}/part.xml</loc></sitemap></sitemapindex>")
+    answers = {
+        f"{A}/robots.txt": naming("/index.xml"),
+        f"{A}/index.xml": index,
+        f"{C}/part.xml": listing(f"{A}/1", f"{B}/1"),
+    }
+    _, run = run_of(answers, path)
+    assert set(run.states) == {f"{A}/", f"{A}/1"}
+
+
+# ---------------------------------------------------------------- how far its pages are
+
+
+def test_a_listed_page_is_one_link_deeper_than_the_shallowest_of_its_host(path: Path) -> None:
+    answers: dict[str, Answer] = {
+        f"{A}/": html(f"{B}/deep"),
+        f"{B}/robots.txt": naming("/s.xml"),
+        f"{B}/s.xml": listing(f"{B}/1"),
+    }
+    _, run = run_of(answers, path)
+    assert depth_of(run, f"{B}/deep") == 1
+    assert depth_of(run, f"{B}/1") == 2
+
+
+def test_a_host_reached_by_sitemap_alone_is_one_link_deeper_than_who_named_it(path: Path) -> None:
+    answers = {
+        f"{A}/robots.txt": naming(f"{C}/1.xml", f"{C}/2.xml"),
+        f"{C}/1.xml": listing(f"{C}/a"),
+        f"{C}/2.xml": listing(f"{C}/b"),
+    }
+    _, run = run_of(answers, path)
+    assert (depth_of(run, f"{C}/a"), depth_of(run, f"{C}/b")) == (1, 1)
+
+
+def test_no_chain_of_sitemaps_leads_past_the_depth(path: Path) -> None:
+    hosts = [f"http://h{n}.example" for n in range(6)]
+    answers: dict[str, Answer] = {}
+    for host, following in pairwise(hosts):
+        answers[f"{host}/robots.txt"] = naming("/s.xml", f"{following}/t.xml")
+        answers[f"{host}/s.xml"] = listing(f"{following}/found")
+        answers[f"{host}/t.xml"] = listing(f"{host}/found")
+    web, run = run_of(answers, path, seeds=[f"{hosts[0]}/"], max_depth=1)
+    pages = {url for url in asked(web) if not url.endswith((".txt", ".xml"))}
+    assert pages == {f"{hosts[0]}/", f"{hosts[1]}/found"}
+    assert run.states[f"{hosts[1]}/found"] is State.FETCHED
+
+
+# ---------------------------------------------------------------- what is too much
+
+
+def test_what_is_cut_is_said(path: Path) -> None:
+    cut = listing(f"{A}/1")
+    assert isinstance(cut, Response)
+    answers: dict[str, Answer] = {
+        f"{A}/robots.txt": naming("/s.xml"),
+        f"{A}/s.xml": cut._replace(cut=FailureKind.TOO_LARGE),
+    }
+    _, run = run_of(answers, path)
+    assert any(isinstance(e, Noted) and "of a sitemap came" in e.text for e in run.events)
+
+
+def test_there_may_be_too_many(path: Path) -> None:
+    answers = {f"{A}/robots.txt": naming(*(f"/{n}.xml" for n in range(5)))}
+    web, run = run_of(answers, path, max_sitemaps=3)
+    assert len([url for url in asked(web) if url.endswith(".xml")]) == 3
+    assert Noted(text=f"{A} has more than 3 sitemaps (--max-sitemaps)") in run.events

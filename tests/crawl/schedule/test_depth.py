@@ -1,0 +1,130 @@
+from pathlib import Path
+
+import pytest
+
+from minicrawl.crawl.schedule.depth import DepthTracker
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import State
+from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.store.records import StepRow, StoreTerms
+from tests.crawl.fakes import crawl, frontier_of, html, moved, web_of
+
+A = "http://a.example"
+SEED, FAR, FARTHER, LAST = range(4)
+
+
+class Known:
+    """A frontier by hand; page n is born with depth `depths[n]`."""
+
+    def __init__(self, *depths: int) -> None:
+        self._spendings: dict[int, Spending] = {}
+        self.frontier = Frontier(StoreTerms(), self._spendings.__getitem__)
+        for page, depth in enumerate(depths):
+            self.frontier.meet([f"{A}/{page}"], depth)
+        self._take(Step(StepKind.BORN, born=len(depths)), State.UNREAD)
+
+    def read(self, page: int, *links: int) -> None:
+        self._take(Step(StepKind.VISIT, page, spending=Spending(links)), State.FETCHED)
+
+    def stands_for(self, page: int, other: int, state: State) -> None:
+        self._take(Step(StepKind.FORWARD, page, spending=Spending((other,))), state)
+
+    def _take(self, step: Step, state: State) -> None:
+        seq = self.frontier.last_seq + 1
+        self._spendings[seq] = step.spending
+        self.frontier.apply(StepRow(seq, state, step))
+
+
+def test_a_page_within_the_limit_need_not_wait() -> None:
+    depths = DepthTracker(Known(0, 2, 3).frontier, 2)
+    assert not depths.is_too_deep(SEED)
+    assert not depths.is_too_deep(1)
+    assert depths.is_too_deep(2)
+
+
+def test_who_waits_aside_is_released_by_a_shorter_way() -> None:
+    known = Known(0, 3)
+    depths = DepthTracker(known.frontier, 2)
+    assert depths.is_too_deep(FAR)
+    known.read(SEED, FAR)
+    assert depths.shorten(SEED, [FAR]) == [FAR]
+    assert known.frontier.depth[FAR] == 1
+    assert depths.shorten(SEED, [FAR]) == []
+    assert depths.give_up() == []
+
+
+def test_a_way_that_is_not_short_enough_releases_nobody_but_counts() -> None:
+    known = Known(0, 9, 1, 2)
+    depths = DepthTracker(known.frontier, 2)
+    assert depths.is_too_deep(FAR)
+    known.read(3, FAR)
+    assert depths.shorten(3, [FAR]) == []
+    assert known.frontier.depth[FAR] == 3
+
+
+def test_a_shorter_way_to_a_page_that_was_read_shortens_the_ways_behind_it() -> None:
+    known = Known(0, 2, 3, 4)
+    known.read(FAR, FARTHER)
+    known.read(FARTHER, LAST)
+    depths = DepthTracker(known.frontier, 3)
+    assert depths.is_too_deep(LAST)
+    known.read(SEED, FAR)
+    assert depths.shorten(SEED, [FAR]) == [LAST]
+    assert list(known.frontier.depth) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("state", [State.MOVED, State.CANONICAL, State.ALIAS])
+def test_a_page_that_is_another_one_is_no_link_away_from_it(state: State) -> None:
+    known = Known(1, 5)
+    depths = DepthTracker(known.frontier, 1)
+    assert depths.is_too_deep(FAR)
+    known.stands_for(SEED, FAR, state)
+    assert depths.shorten(SEED, [FAR]) == [FAR]
+    assert known.frontier.depth[FAR] == 1
+
+
+def test_whoever_still_waits_when_all_is_read_is_too_deep_for_good() -> None:
+    depths = DepthTracker(Known(0, 9, 9).frontier, 2)
+    for page in (FARTHER, FAR):
+        assert depths.is_too_deep(page)
+    assert depths.give_up() == [FAR, FARTHER]
+    assert depths.give_up() == []
+
+
+def test_circles_end() -> None:
+    known = Known(0, 5, 5)
+    known.read(FAR, FARTHER)
+    known.read(FARTHER, FAR)
+    depths = DepthTracker(known.frontier, 5)
+    known.read(SEED, FAR)
+    depths.shorten(SEED, [FAR])
+    assert list(known.frontier.depth) == [0, 1, 2]
+
+
+def test_depths_beyond_all_counting_stay_where_they_are() -> None:
+    known = Known(255, 255)
+    depths = DepthTracker(known.frontier, 1)
+    known.read(SEED, FAR)
+    assert depths.shorten(SEED, [FAR]) == []
+    assert known.frontier.depth[FAR] == 255
+
+
+def test_what_earlier_runs_found_out_is_found_out_again() -> None:
+    known = Known(0, 9, 9)
+    known.read(SEED, FAR)
+    known.read(FAR, FARTHER)
+    assert not DepthTracker(known.frontier, 2).is_too_deep(FARTHER)
+
+
+def test_a_run_that_goes_on_knows_the_short_ways_too(tmp_path: Path) -> None:
+    web = web_of({f"{A}/{n}": [f"/{n + 1}"] for n in range(1, 6)}) | {
+        f"{A}/0": html("/1", "/short", title="0"),
+        f"{A}/short": moved("/3"),
+    }
+    path, limit = tmp_path / "crawl.db", 3
+    for pages in range(1, 9):
+        crawl(web, path, f"{A}/0", max_depth=limit, pages=pages)
+    run = crawl(web, path, f"{A}/0", max_depth=limit)
+    assert run.states[f"{A}/5"] is State.FETCHED
+    assert run.states[f"{A}/6"] is State.DEPTH
+    assert len(frontier_of(path)) == 8

@@ -1,0 +1,48 @@
+import pytest
+
+from minicrawl import config
+from minicrawl.config.table import STRATEGIES
+from minicrawl.crawl.schedule.orders import ORDERS, ByAge, ByCash, ByLot
+from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.steps import visit
+
+
+def test_every_strategy_of_the_settings_has_an_order() -> None:
+    assert set(ORDERS) == set(STRATEGIES)
+    assert config.Order().strategy in ORDERS
+
+
+def test_greedy_knows_what_links_gave() -> None:
+    ledger = Ledger()
+    ledger.mint(3)
+    order = ByCash(ledger)
+    order.grow(range(3))
+    ledger.post(visit(ledger, 0, [2]))
+    assert order.keys[2] > order.keys[1]
+
+
+def test_by_age_the_page_found_first_comes_first() -> None:
+    order = ByAge(Ledger())
+    order.grow(range(2))
+    order.grow(range(2, 4))
+    assert list(order.keys) == sorted(order.keys, reverse=True)
+    assert len(set(order.keys)) == 4
+
+
+def test_lots_are_the_same_in_every_run_however_pages_came() -> None:
+    at_once, one_by_one = ByLot(Ledger()), ByLot(Ledger())
+    at_once.grow(range(100))
+    for page in range(100):
+        one_by_one.grow(range(page, page + 1))
+    assert at_once.keys == one_by_one.keys
+    assert len(set(at_once.keys)) == 100
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_page_has_a_key(strategy: str) -> None:
+    ledger = Ledger()
+    order = ORDERS[strategy](ledger)
+    for pages in (range(5), range(5, 6)):
+        ledger.mint(len(pages))
+        order.grow(pages)
+    assert len(order.keys) == 6

@@ -1,0 +1,155 @@
+import numpy as np
+import pytest
+
+from minicrawl.crawl.schedule.refresh import FEWEST, MOST_OF_A_HOST, RefreshScheduler, chance
+from minicrawl.store.records import DocumentRow
+
+DAY_S = 86_400.0
+TODAY = 1000 * DAY_S
+
+
+def document(page: int, *, first: float = 0, last: float = 0, changes: int = 0) -> DocumentRow:
+    """Days ago."""
+    return DocumentRow(
+        page=page,
+        title="",
+        status=200,
+        etag=None,
+        last_modified=None,
+        content=0,
+        noindex=False,
+        first_at=TODAY - first * DAY_S,
+        last_at=TODAY - last * DAY_S,
+        checks=0,
+        changes=changes,
+    )
+
+
+class Pages:
+    """Pages that were read, and what they hold."""
+
+    def __init__(self, *documents: DocumentRow, endless: bool = False, hosts: int = 1000) -> None:
+        self.refresh = RefreshScheduler([page % hosts for page in range(1000)], endless=endless)
+        for one in documents:
+            self.refresh.saw(one)
+        self.cash = np.ones(1000)
+        self.busy: set[int] = set()
+
+    def take(self) -> int | None:
+        return self.refresh.take(lambda page: page not in self.busy, lambda: self.cash, TODAY)
+
+    def take_all(self) -> list[int]:
+        taken = []
+        while (page := self.take()) is not None:
+            taken.append(page)
+            self.refresh.release(page)
+        return taken
+
+
+# ---------------------------------------------------------------- chance
+
+
+def chance_of(first_at: float, last_at: float, changes: int, today: float) -> float:
+    seen = np.array([first_at]), np.array([last_at]), np.array([changes], dtype=np.uint32)
+    return float(chance(*seen, today)[0])
+
+
+def test_a_page_that_was_just_read_has_not_changed() -> None:
+    assert chance_of(0, TODAY, 3, TODAY) == 0
+    assert chance_of(0, TODAY + 60, 3, TODAY) < 0.0001
+
+
+def test_a_page_that_was_read_by_a_clock_that_was_ahead_is_soon_read_again() -> None:
+    year = 365 * DAY_S
+    assert chance_of(TODAY + year, TODAY + year, 0, TODAY) > 0.9
+    assert chance_of(TODAY + year, TODAY, 0, TODAY) == 0
+    assert 0 < chance_of(TODAY + year, TODAY - DAY_S, 0, TODAY) < 0.1
+
+
+def test_a_page_of_which_nothing_is_known_changes_once_in_a_fortnight() -> None:
+    assert chance_of(0, 0, 0, 14 * DAY_S) == pytest.approx(1 - np.exp(-1))
+
+
+def test_a_page_that_changed_often_has_probably_changed_again() -> None:
+    still, lively = (chance_of(0, 70 * DAY_S, changes, 77 * DAY_S) for changes in (0, 20))
+    assert still == pytest.approx(1 - np.exp(-0.5 / 11))
+    assert lively == pytest.approx(1 - np.exp(-20.5 / 11))
+
+
+def test_the_chance_grows_with_the_time_since_it_was_read() -> None:
+    chances = [chance_of(0, 0, 1, days * DAY_S) for days in range(0, 100, 10)]
+    assert chances == sorted(chances)
+    assert 0.9 < chances[-1] < 1
+
+
+# ---------------------------------------------------------------- order
+
+
+def test_the_order_is_cash_times_chance() -> None:
+    pages = Pages(document(0, first=9, last=9), document(1, first=3, last=3), document(2))
+    pages.cash[:3] = (1, 100, 10_000)
+    assert pages.take_all() == [1, 0, 2]
+
+
+def test_a_page_whose_host_may_not_be_asked_is_passed_over_and_keeps_its_place() -> None:
+    pages = Pages(*(document(page, first=1, last=1) for page in range(3)))
+    pages.cash[:3] = (3, 2, 1)
+    pages.busy = {0}
+    assert pages.take() == 1
+    pages.busy = set()
+    assert pages.take() == 0
+    assert pages.take() == 2
+    assert pages.take() is None
+
+
+def test_of_many_pages_all_have_their_turn_the_best_first() -> None:
+    many = 5 * FEWEST
+    pages = Pages(*(document(page, first=1, last=1) for page in range(many)))
+    pages.cash[:many] = np.arange(many)
+    assert pages.take_all() == list(reversed(range(many)))
+
+
+def test_pages_of_one_host_do_not_stand_in_the_way_of_others() -> None:
+    pages = Pages(*(document(page, first=1, last=1) for page in range(1000)), hosts=2)
+    pages.cash[::2] = 9
+    pages.busy = set(range(0, 1000, 2))
+    assert [pages.take() for _ in range(MOST_OF_A_HOST)] == [1, 3, 5, 7]
+
+
+def test_a_page_that_is_forgotten_has_no_turn() -> None:
+    pages = Pages(document(0, first=1, last=1), endless=True)
+    assert pages.take() == 0
+    pages.refresh.forget(0)
+    assert not pages.refresh.has_more()
+    assert pages.take() is None
+    pages.refresh.saw(document(0, first=1, last=1))
+    assert pages.take() == 0
+
+
+def test_a_page_that_was_given_back_is_the_next_one() -> None:
+    pages = Pages(*(document(page, first=1, last=1) for page in range(2)))
+    assert pages.take() == 0
+    pages.refresh.give_back(0)
+    assert pages.take_all() == [0, 1]
+
+
+# ---------------------------------------------------------------- turns
+
+
+def test_a_page_has_one_turn_in_a_run() -> None:
+    pages = Pages(document(0, first=1, last=1))
+    assert pages.take_all() == [0]
+    pages.refresh.saw(document(0))
+    assert pages.take_all() == []
+
+
+def test_in_an_endless_run_turns_come_again() -> None:
+    pages = Pages(document(0, first=1, last=1), endless=True)
+    for _ in range(3):
+        assert pages.take() == 0
+        assert pages.take() is None
+        pages.refresh.release(0)
+
+
+def test_where_nothing_was_read_nothing_is_read_again() -> None:
+    assert Pages().take() is None

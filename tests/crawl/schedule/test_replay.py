@@ -1,0 +1,79 @@
+from typing import cast
+
+from minicrawl.crawl.schedule.replay import AT_ONCE, GROWN, ReplayScheduler
+from minicrawl.crawl.settle.settler import Settler
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import State
+from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.money import UNIT
+from minicrawl.opic.steps import Plan
+from minicrawl.store.records import StepRow, StoreTerms
+
+A = "http://a.example"
+
+
+class Books:
+    """So many pages, all read, each of which holds so many units; pages link to page 0."""
+
+    def __init__(self, *units: int, a_fetch: int = 1) -> None:
+        self.frontier = Frontier(StoreTerms(), lambda _: Spending((0,)))
+        self.replays = ReplayScheduler(self.frontier, a_fetch)
+        self._take(Step(StepKind.BORN, born=len(units)))
+        for page in range(len(units)):
+            self._take(Step(StepKind.VISIT, page, spending=Spending((0,) if page else ())))
+        for page, amount in enumerate(units):
+            self._take(Step(StepKind.ENDOWED, spending=Spending((page,)), amount=amount))
+        self.replays.saw([Plan(0, 0, range(len(units)), 0, (), 0)])
+        self.replayed: list[int] = []
+
+    def _take(self, step: Step) -> list[Plan]:
+        return self.frontier.apply(StepRow(self.frontier.last_seq + 1, State.FETCHED, step))
+
+    def replay(self, pages: list[int]) -> None:
+        """In place of the settler."""
+        self.replayed += pages
+        self.replays.saw(self._take(Step(StepKind.REPLAY, spending=Spending(pages))))
+
+    def run(self) -> list[int]:
+        before = len(self.replayed)
+        self.replays.run(cast("Settler", self))
+        return self.replayed[before:]
+
+
+def test_nothing_is_replayed_before_something_was_fetched() -> None:
+    assert Books(100).run() == []
+
+
+def test_a_fetch_allows_so_many_replays_of_the_pages_that_hold_most() -> None:
+    books = Books(0, 10, 40, 30, 20, a_fetch=2)
+    books.replays.fetched()
+    assert books.run() == [2, 3]
+    assert books.run() == []
+    books.replays.fetched()
+    assert sorted(books.run()) == [0, 4]
+
+
+def test_pages_that_hold_little_are_left_alone_until_they_hold_more() -> None:
+    books = Books(0, GROWN // UNIT - 3)
+    for _ in range(5):
+        books.replays.fetched()
+    assert books.run() == []
+    books._take(Step(StepKind.ENDOWED, spending=Spending((1,)), amount=10))
+    books.replays.saw([Plan(0, 0, [1], 0, (), 0)])
+    assert books.run() == [1]
+
+
+def test_what_was_not_used_may_be_used_later_but_not_all_at_once() -> None:
+    books = Books(*([0] + [100] * (2 * AT_ONCE)))
+    for _ in range(2 * AT_ONCE):
+        books.replays.fetched()
+    assert len(books.run()) == AT_ONCE
+    assert len(books.run()) == AT_ONCE
+    assert books.run() == []
+
+
+def test_cash_is_neither_minted_nor_burnt() -> None:
+    books = Books(0, 50, 60)
+    books.replays.fetched()
+    books.run()
+    assert books.frontier.ledger.missing() == 0

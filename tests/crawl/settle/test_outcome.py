@@ -1,0 +1,261 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from minicrawl.config import Network
+from minicrawl.crawl.settle.outcome import (
+    RETRY_POLICIES,
+    GivenUp,
+    NotModified,
+    Redirects,
+    Retry,
+    TurnEnd,
+    WasRead,
+    decide_outcome,
+    describe_outcome,
+    in_words,
+    strike_of,
+)
+from minicrawl.model import (
+    Failed,
+    FailureKind,
+    FetchResult,
+    Moved,
+    ParsedPage,
+    Refusal,
+    Refused,
+    Response,
+    State,
+    Unchanged,
+)
+
+URL = "http://a.example/page"
+PAGE = Response(status=200, headers={}, body=b"words")
+
+
+def ends(
+    fetched: FetchResult, reading: ParsedPage | None = None, tries: int = 1, max_tries: int = 5
+) -> object:
+    return decide_outcome(URL, fetched, reading, tries, max_tries=max_tries)
+
+
+def test_a_page_is_read() -> None:
+    assert ends(PAGE, ParsedPage(title="A")) == WasRead(PAGE, ParsedPage(title="A"))
+
+
+def test_a_page_with_a_canonical_form_is_read_too() -> None:
+    """Its links become known, and whether it stands for another is not for it alone to say."""
+    reading = ParsedPage(canonical="http://a.example/other")
+    assert ends(PAGE, reading) == WasRead(PAGE, reading)
+
+
+def test_a_page_that_leaves_at_once_is_a_redirect() -> None:
+    originals = (("http://b.example/", "http://b.example/?gclid=1"),)
+    refresh, canonical = "http://b.example/", "http://a.example/other"
+    reading = ParsedPage(refresh=refresh, canonical=canonical, originals=originals)
+    assert ends(PAGE, reading) == Redirects("http://b.example/", originals)
+
+
+def test_a_page_that_nobody_read_is_a_mistake_of_ours() -> None:
+    with pytest.raises(ValueError, match=r"a\.example/page came but was not read"):
+        ends(PAGE)
+
+
+@pytest.mark.parametrize(
+    ("written", "target"),
+    [
+        ("http://b.example", "http://b.example/"),
+        ("/other#part", "http://a.example/other"),
+        ("?page=2", "http://a.example/page?page=2"),
+    ],
+)
+def test_a_redirect_leads_to_its_target_as_it_is_called(written: str, target: str) -> None:
+    assert ends(Moved(status=302, target=written)) == Redirects(target)
+
+
+def test_a_redirect_to_a_url_with_marks_is_known_as_it_was_written() -> None:
+    moved = Moved(status=302, target="/other?gclid=1")
+    url = "http://a.example/other"
+    assert ends(moved) == Redirects(url, ((url, f"{url}?gclid=1"),))
+    assert decide_outcome(URL, moved, None, 1, strip_marks=False) == Redirects(f"{url}?gclid=1")
+
+
+@pytest.mark.parametrize("written", ["mailto:a@b.example", "http://", "ftp://a/"])
+def test_a_redirect_to_no_page_is_dead(written: str) -> None:
+    found = ends(Moved(status=302, target=written))
+    assert found == GivenUp(State.BAD_REDIRECT, "that is no page")
+
+
+def test_a_server_that_insists_on_marks_is_asked_by_them_a_few_times() -> None:
+    moved = Moved(status=302, target="/page;jsessionid=1")
+    assert ends(moved, tries=1) == ends(moved, tries=2) == Retry(f"{URL};jsessionid=1")
+    assert ends(moved, tries=3) == GivenUp(State.BAD_REDIRECT, "that is the page itself")
+
+
+@pytest.mark.parametrize("written", [URL, "#top"])
+def test_a_redirect_to_itself_is_dead(written: str) -> None:
+    found = ends(Moved(status=302, target=written))
+    assert found == GivenUp(State.BAD_REDIRECT, "that is the page itself")
+
+
+def test_a_page_that_is_unchanged_is_the_same() -> None:
+    assert ends(Unchanged()) == NotModified()
+
+
+@pytest.mark.parametrize("reason", Refusal)
+def test_a_refusal_is_final(reason: Refusal) -> None:
+    assert ends(Refused(reason=reason)) == GivenUp(State[reason.name])
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_a_failure_is_final_when_its_tries_are_used_up(kind: FailureKind) -> None:
+    tries = RETRY_POLICIES[kind].tries
+    found = [ends(Failed(kind=kind), tries=done) for done in range(1, tries + 1)]
+    why = f"tried {tries} times" if tries > 1 else ""
+    assert found == [*[Retry()] * (tries - 1), GivenUp(State[kind.name], why)]
+
+
+def test_no_more_is_tried_than_the_user_allows() -> None:
+    failed = Failed(kind=FailureKind.CONNECT)
+    assert ends(failed, tries=1, max_tries=2) == Retry()
+    end = GivenUp(State.CONNECT, "tried 2 of 3 times (--max-tries)")
+    assert ends(failed, tries=2, max_tries=2) == end
+    assert ends(Failed(kind=FailureKind.TLS), max_tries=1) == GivenUp(State.TLS)
+
+
+def test_what_is_not_there_is_not_asked_for_twice_and_is_not_the_hosts_fault() -> None:
+    for kind in (FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.PROTOCOL):
+        assert RETRY_POLICIES[kind] == (1, False)
+
+
+def test_what_may_pass_is_tried_again_and_counts_against_the_host() -> None:
+    for kind in (
+        FailureKind.DNS,
+        FailureKind.CONNECT,
+        FailureKind.TIMEOUT,
+        FailureKind.RESET,
+        FailureKind.THROTTLED,
+        FailureKind.SERVER_ERROR,
+    ):
+        assert RETRY_POLICIES[kind].tries > 1
+        assert RETRY_POLICIES[kind].strike
+
+
+# ---------------------------------------------------------------- strikes
+
+TODAY = datetime(2024, 5, 1, 12, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    "fetched",
+    [
+        PAGE,
+        Moved(status=301, target="/"),
+        Unchanged(),
+        Refused(reason=Refusal.TYPE),
+        Failed(kind=FailureKind.NOT_FOUND),
+    ],
+)
+def test_a_host_that_answers_is_not_struck(fetched: FetchResult) -> None:
+    assert strike_of(fetched, TODAY) is None
+
+
+def test_a_host_whose_page_the_deadline_cut_is_struck_though_the_page_is_read() -> None:
+    late = PAGE._replace(cut=FailureKind.TIMEOUT)
+    assert strike_of(late, TODAY) == (FailureKind.TIMEOUT, None)
+    assert strike_of(PAGE._replace(cut=FailureKind.RESET), TODAY) is None
+
+
+@pytest.mark.parametrize(
+    ("header", "wait_s"),
+    [
+        (None, None),
+        ("120", 120),
+        ("Wed, 01 May 2024 12:05:00 GMT", 300),
+        ("Wed, 01 May 2024 11:00:00 GMT", 0),
+        ("soon", None),
+    ],
+)
+def test_a_strike_says_how_long_the_host_wants_to_be_left_alone(
+    header: str | None, wait_s: float | None
+) -> None:
+    for kind in (FailureKind.THROTTLED, FailureKind.SERVER_ERROR):
+        assert strike_of(Failed(kind=kind, retry_after=header), TODAY) == (kind, wait_s)
+
+
+# ---------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize(
+    ("fetched", "words"),
+    [
+        (PAGE, ("page", 200, "")),
+        (
+            Response(status=203, headers={}, body=b"", cut=FailureKind.RESET),
+            ("page", 203, "cut: reset"),
+        ),
+        (Moved(status=301, target="/there"), ("moved", 301, "/there")),
+        (Unchanged(), ("unchanged", 304, "")),
+        (
+            Refused(reason=Refusal.TYPE, detail="image/png", status=200),
+            ("refused:type", 200, "image/png"),
+        ),
+        (
+            Failed(kind=FailureKind.SERVER_ERROR, status=503),
+            ("failed:server-error", 503, ""),
+        ),
+    ],
+)
+def test_a_fetch_in_three_words(fetched: FetchResult, words: tuple[str, int | None, str]) -> None:
+    assert describe_outcome(fetched, Network()) == words
+
+
+@pytest.mark.parametrize(
+    ("fetched", "words"),
+    [
+        (Refused(reason=Refusal.ADDRESS, detail="10.0.0.1"), "address: 10.0.0.1"),
+        (Failed(kind=FailureKind.TLS, detail="it has expired"), "tls: it has expired"),
+        (Failed(kind=FailureKind.SERVER_ERROR, status=503), "server-error: 503"),
+        (Failed(kind=FailureKind.LOST), "lost"),
+    ],
+)
+def test_what_was_wrong_is_said_in_one_line(fetched: FetchResult, words: str) -> None:
+    assert in_words(fetched) == words
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (FailureKind.TOO_LARGE, "cut at 10,000,000 bytes (--max-body)"),
+        (FailureKind.CROWDED, "cut as all bodies were over 15,000,000 bytes (--max-bodies)"),
+        (FailureKind.TIMEOUT, "cut after 30 s (--timeout)"),
+        (FailureKind.RESET, "cut: reset"),
+    ],
+)
+def test_whatever_was_cut_is_named(kind: FailureKind, words: str) -> None:
+    some_links = ParsedPage(cut="cut at links")
+    page = Response(status=200, headers={}, body=b"", cut=kind)
+    assert describe_outcome(page, Network(), ParsedPage()) == ("page", 200, words)
+    assert describe_outcome(page, Network(), some_links) == ("page", 200, f"{words}; cut at links")
+    assert describe_outcome(PAGE, Network(), some_links) == ("page", 200, "cut at links")
+
+
+def test_what_the_answer_does_not_say_is_said_by_the_end() -> None:
+    moved, dead = Moved(status=301, target="/there"), TurnEnd(State.BAD_REDIRECT, "too far")
+    assert describe_outcome(moved, Network(), None, dead) == (
+        "failed:bad-redirect",
+        301,
+        "/there; too far",
+    )
+    assert describe_outcome(moved, Network(), None, TurnEnd(State.MOVED)) == (
+        "moved",
+        301,
+        "/there",
+    )
+    tried = TurnEnd(State.RESET, "tried 3 times")
+    failed = Failed(kind=FailureKind.RESET)
+    assert describe_outcome(failed, Network(), None, tried) == (
+        "failed:reset",
+        None,
+        "tried 3 times",
+    )

@@ -1,0 +1,368 @@
+"""Turns are ended one by one, without a crawl around them."""
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from minicrawl.config import Scope, Settings
+from minicrawl.crawl.schedule.depth import DepthTracker
+from minicrawl.crawl.schedule.orders import ByCash
+from minicrawl.crawl.settle.outcome import GivenUp, NotModified, Outcome, Redirects, Retry, WasRead
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle.settler import Settler, Waiting
+from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.traps.detector import TrapDetector
+from minicrawl.model import FailureKind, ParsedPage, Response, State
+from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.money import UNIT
+from minicrawl.opic.steps import Plan
+from tests.crawl.fakes import NOON, in_time, keeping
+
+A, B = "http://a.example", "http://b.example"
+LONGEST_CHAIN = 3
+
+
+class Desk:
+    """A settler and all that it settles; pages are called by their paths on host A."""
+
+    def __init__(self, recorder: Recorder, scope: Scope | None = None) -> None:
+        self.recorder, self.frontier = recorder, recorder.frontier
+        order = ByCash(self.frontier.ledger)
+        self.queue = ByHost(order.keys, self.frontier.ledger.flags, self.frontier.host_of)
+        self.seen: list[Plan] = []
+        depths = (
+            None
+            if scope is None or scope.max_depth is None
+            else DepthTracker(self.frontier, scope.max_depth)
+        )
+        waiting = Waiting(self.queue, order, depths, self.seen.extend)
+        gate = ScopeGate(scope or Scope(), [f"{A}/"])
+        traps = TrapDetector(Settings().traps, recorder, gate)
+        settings = Settings.of(max_redirects=LONGEST_CHAIN)
+        self.settler = Settler(settings, recorder, waiting, gate, traps)
+        self.said = ""
+
+    def page(self, name: str) -> int:
+        """Its number; it becomes known if it was not."""
+        url = name if name.startswith("http") else A + name
+        found = self.frontier.find(url)
+        return self.settler.introduce([url], 0).pages[0] if found is None else found
+
+    def settle(self, name: str, how: Outcome, today: float = NOON) -> State | None:
+        page = self.page(name)
+        end = self.settler.settle(page, self.recorder.url_of(page), how, today)
+        assert self.frontier.ledger.missing() == 0
+        if end is None:
+            return None
+        assert self.frontier.state[page] == end.state
+        self.said = end.why
+        return end.state
+
+    def read(
+        self,
+        name: str,
+        *links: str,
+        words: str = "",
+        canonical: str = "",
+        cut: FailureKind | None = None,
+        content: int | None = None,
+        is_thin: bool = False,
+    ) -> State | None:
+        """`words` make its content, unless it is given."""
+        answer = Response(status=200, headers={"etag": "e"}, body=b"", cut=cut)
+        reading = ParsedPage(
+            title=name,
+            links=tuple(link if link.startswith("http") else A + link for link in links),
+            canonical=A + canonical if canonical else None,
+            content=zlib.crc32((words or name).encode()) if content is None else content,
+            is_thin=is_thin,
+        )
+        return self.settle(name, WasRead(answer, reading))
+
+    def links(self, name: str) -> list[int]:
+        return list(self.frontier.spending_of(self.page(name)).links)
+
+    def states(self) -> str:
+        return " ".join(State(state).label for state in self.frontier.state)
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Iterator[Recorder]:
+    with keeping(tmp_path / "crawl.db") as recorder:
+        yield recorder
+
+
+@pytest.fixture
+def desk(recorder: Recorder) -> Desk:
+    return Desk(recorder)
+
+
+# ---------------------------------------------------------------- pages that were read
+
+
+def test_a_page_that_was_read_shares_its_cash_and_its_links_wait(desk: Desk) -> None:
+    assert desk.read("/", "/1", "/2") is State.FETCHED
+    one, two = desk.links("/")
+    assert desk.frontier.ledger.key[one] == desk.frontier.ledger.key[two] > UNIT
+    assert desk.queue.take() == one
+    assert [plan.page for plan in desk.seen] == [desk.page("/")]
+    document = desk.recorder.document(desk.page("/"))
+    assert document is not None
+    assert (document.title, document.etag, document.checks, document.changes) == ("/", "e", 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("cut", "etag"), [(FailureKind.TOO_LARGE, "e"), (FailureKind.TIMEOUT, None)]
+)
+def test_of_a_page_that_broke_off_nobody_asks_whether_it_is_unchanged(
+    cut: FailureKind, etag: str | None, desk: Desk
+) -> None:
+    assert desk.read("/", cut=cut) is State.FETCHED
+    document = desk.recorder.document(desk.page("/"))
+    assert document is not None
+    assert document.etag == etag
+
+
+def test_a_page_that_is_read_again_says_whether_it_changed(desk: Desk) -> None:
+    for words in ("first", "first", "second"):
+        desk.read("/", words=words)
+    document = desk.recorder.document(desk.page("/"))
+    assert document is not None
+    assert (document.checks, document.changes) == (2, 1)
+
+
+def test_links_are_one_step_farther_than_their_page(desk: Desk) -> None:
+    desk.read("/", "/1")
+    desk.read("/1", "/2")
+    assert list(desk.frontier.depth) == [0, 1, 2]
+
+
+def test_a_shorter_way_lets_pages_wait_again(recorder: Recorder) -> None:
+    desk = Desk(recorder, Scope(max_depth=1))
+    desk.read("/", "/1")
+    desk.read("/1", "/2")
+    depths = desk.settler._depths
+    assert depths is not None
+    two = desk.page("/2")
+    while (page := desk.queue.take()) is not None:
+        assert page == two
+        assert depths.is_too_deep(page)
+    desk.queue.resume(0)
+    assert desk.queue.take() is None
+    desk.read("/", "/1", "/2")
+    desk.queue.resume(0)
+    assert desk.queue.take() == two
+
+
+# ---------------------------------------------------------------- pages that hand all on
+
+
+def test_a_dead_page_hands_all_to_the_virtual_page(desk: Desk) -> None:
+    page = desk.page("/")
+    cash = desk.frontier.ledger.cash(page)
+    assert desk.settle("/", GivenUp(State.NOT_FOUND)) is State.NOT_FOUND
+    assert [(plan.cash, plan.virtual) for plan in desk.seen] == [(cash, cash)]
+
+
+def test_a_redirect_hands_all_to_its_target_which_waits(desk: Desk) -> None:
+    desk.settle("/", Redirects(f"{B}/"))
+    target = desk.page(f"{B}/")
+    assert desk.states() == "moved unread"
+    assert desk.frontier.ledger.key[target] == 2 * UNIT
+    assert desk.queue.take() == target
+    assert desk.frontier.depth[target] == 0
+
+
+def test_a_page_waits_on_while_its_turn_is_not_over(desk: Desk) -> None:
+    assert desk.settle("/", Retry()) is None
+    assert desk.states() == "unread"
+
+
+def test_what_links_give_to_a_redirect_goes_to_its_target(desk: Desk) -> None:
+    desk.settle("/old", Redirects(f"{A}/new"))
+    desk.read("/", "/old")
+    assert desk.frontier.ledger.key[desk.page("/new")] > 2 * UNIT
+
+
+# ---------------------------------------------------------------- circles and chains
+
+
+def test_redirects_in_a_circle_end_with_the_last(desk: Desk) -> None:
+    for number in range(3):
+        desk.settle(f"/{number}", Redirects(f"{A}/{(number + 1) % 3}"))
+    assert desk.states() == "moved moved bad-redirect"
+    assert desk.said == "that leads back here"
+
+
+def test_a_chain_that_is_too_long_ends_and_nobody_asks_how_it_goes_on(desk: Desk) -> None:
+    for number in range(LONGEST_CHAIN + 1):
+        desk.settle(f"/{number}", Redirects(f"{A}/{number + 1}"))
+    assert desk.states() == " ".join(["moved"] * LONGEST_CHAIN + ["bad-redirect"])
+    assert desk.said == "more than 3 redirects in a row (--max-redirects)"
+
+
+def test_a_chain_that_begins_anew_behind_a_page_is_another_chain(desk: Desk) -> None:
+    for number in range(LONGEST_CHAIN):
+        desk.settle(f"/{number}", Redirects(f"{A}/{number + 1}"))
+    desk.read(f"/{LONGEST_CHAIN}", "/next")
+    assert desk.settle("/next", Redirects(f"{A}/1")) is State.MOVED
+
+
+def test_canonical_pages_in_a_circle_are_themselves_in_the_end(desk: Desk) -> None:
+    assert desk.read("/a", "/1", canonical="/b") is State.CANONICAL
+    assert desk.read("/b", "/2", canonical="/a") is State.FETCHED
+    assert desk.links("/b") == [desk.page("/2")]
+
+
+@pytest.mark.parametrize("last", ["moved", "canonical", "alias"])
+def test_a_page_that_changes_where_it_stands_may_come_back_to_itself(desk: Desk, last: str) -> None:
+    """A stood for B, C stands for A; now A stands for C: a circle, not a crash."""
+    desk.read("/a", canonical="/b")
+    desk.read("/c", canonical="/a", words="c")
+    match last:
+        case "moved":
+            assert desk.settle("/a", Redirects(f"{A}/c")) is State.BAD_REDIRECT
+        case "canonical":
+            assert desk.read("/a", canonical="/c") is State.FETCHED
+        case _:
+            assert desk.read("/a", words="c") is State.FETCHED
+    assert desk.frontier.books.stands_for(desk.page("/c")) == desk.page("/a")
+
+
+# ---------------------------------------------------------------- canonical pages
+
+
+def test_a_canonical_page_gives_to_its_form_and_its_links_become_known(desk: Desk) -> None:
+    assert desk.read("/print", "/1", canonical="/page") is State.CANONICAL
+    assert desk.links("/print") == [desk.page("/page")]
+    assert desk.states() == "canonical unread unread"
+    assert desk.recorder.document(desk.page("/print")) is not None
+
+
+def test_a_canonical_form_out_of_scope_counts_for_nothing(recorder: Recorder) -> None:
+    desk = Desk(recorder, Scope(deny=("/page",)))
+    assert desk.read("/print", "/1", canonical="/page") is State.FETCHED
+    assert desk.frontier.find(f"{A}/page") is None
+
+
+# ---------------------------------------------------------------- pages with the same content
+
+
+def test_the_later_of_two_pages_with_the_same_content_is_its_alias(desk: Desk) -> None:
+    assert desk.read("/1", words="same") is State.FETCHED
+    assert desk.read("/2", "/3", words="same") is State.ALIAS
+    assert desk.links("/2") == [desk.page("/1")]
+    assert desk.states() == "fetched alias unread"
+
+
+def test_a_page_is_no_alias_of_what_another_was(desk: Desk) -> None:
+    desk.read("/1", words="same")
+    desk.read("/1", words="other")
+    assert desk.read("/2", words="same") is State.FETCHED
+
+
+@pytest.mark.parametrize("ending", [GivenUp(State.NOT_FOUND), Redirects(f"{B}/")])
+def test_a_page_is_no_alias_of_one_that_is_gone(desk: Desk, ending: Outcome) -> None:
+    desk.read("/1", words="same")
+    desk.settle("/1", ending)
+    assert desk.read("/2", words="same") is State.FETCHED
+
+
+def test_a_page_that_changes_for_ever_takes_no_more_memory(desk: Desk) -> None:
+    for words in "abcdefgh":
+        desk.read("/", words=words)
+    assert len(desk.settler.contents) == 1
+
+
+def test_who_was_led_to_is_forgotten_once_the_chain_ends(desk: Desk) -> None:
+    for name in ("/1", "/2"):
+        desk.settle(f"{name}/old", Redirects(A + name))
+    assert desk.settler.hops == {desk.page("/1"): 1, desk.page("/2"): 1}
+    desk.read("/1")
+    desk.settle("/2", GivenUp(State.RESET))
+    assert desk.settler.hops == {}
+
+
+def test_an_alias_that_changes_is_itself(desk: Desk) -> None:
+    desk.read("/1", words="same")
+    desk.read("/2", words="same")
+    assert desk.read("/2", words="other") is State.FETCHED
+    assert desk.frontier.books.stands_for(desk.page("/2")) == desk.page("/2")
+
+
+def test_contents_of_earlier_runs_count(desk: Desk) -> None:
+    desk.read("/1", words="same")
+    desk.read("/2", words="same")
+    in_time(desk.recorder.commit())
+    later = Desk(desk.recorder)
+    for pages, contents in desk.recorder.contents():
+        later.settler.know_contents(pages, contents)
+    assert later.read("/1", words="same") is State.FETCHED
+    assert later.read("/3", words="same") is State.ALIAS
+    assert desk.frontier.books.stands_for(desk.page("/3")) == desk.page("/1")
+
+
+@pytest.mark.parametrize("in_a_later_run", [False, True])
+def test_a_page_that_waits_again_is_known_for_what_it_was(
+    desk: Desk, recorder: Recorder, *, in_a_later_run: bool
+) -> None:
+    desk.read("/", words="first")
+    desk.settle("/", GivenUp(State.TIMEOUT))
+    desk.settler.reopen([desk.page("/")])
+    if in_a_later_run:
+        in_time(recorder.commit())
+        desk = Desk(recorder)
+        for pages, contents in recorder.contents():
+            desk.settler.know_contents(pages, contents)
+    assert desk.read("/", words="second") is State.FETCHED
+    document = recorder.document(desk.page("/"))
+    assert document is not None
+    assert (document.checks, document.changes) == (1, 1)
+
+
+def test_pages_that_repeat_another_host_are_counted_once_each(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirrored: list[tuple[int, int]] = []
+    monkeypatch.setattr(desk.recorder, "mirror", lambda *hosts: mirrored.append(hosts))
+    desk.read("/1", words="same")
+    desk.read("/2", words="same")
+    for _ in range(3):
+        desk.read(f"{B}/1", words="same")
+    assert mirrored == [(1, 0)]
+
+
+# ---------------------------------------------------------------- pages that did not change
+
+
+def test_a_page_that_did_not_change_spends_again_where_it_did(desk: Desk) -> None:
+    desk.read("/", "/1")
+    recorded = desk.frontier.ledger.recorded
+    desk.frontier.ledger.endow([desk.page("/")], 5)
+    assert desk.settle("/", NotModified(), NOON + 60) is State.FETCHED
+    assert desk.frontier.ledger.recorded >= recorded + 5 * UNIT
+    document = desk.recorder.document(desk.page("/"))
+    assert document is not None
+    assert (document.checks, document.changes, document.last_at) == (1, 0, NOON + 60)
+
+
+def test_a_page_that_is_another_one_stays_so_while_it_does_not_change(desk: Desk) -> None:
+    desk.read("/a", canonical="/b")
+    assert desk.settle("/a", NotModified()) is State.CANONICAL
+    desk.read("/1", words="same")
+    desk.read("/2", words="same")
+    assert desk.settle("/2", NotModified()) is State.ALIAS
+
+
+# ---------------------------------------------------------------- pages by nobody's link
+
+
+def test_pages_may_become_known_by_nobodys_link(desk: Desk) -> None:
+    desk.page("/")
+    urls = [f"{A}/1", f"{A}/", f"{A}/1", f"{B}/"]
+    assert [row.id for row in desk.settler.introduce(urls, 1).urls] == [1, 2]
+    assert desk.settler.introduce(urls, 1).urls == []
+    assert list(desk.frontier.depth) == [0, 1, 1]
+    assert desk.recorder.counted("born") == 3

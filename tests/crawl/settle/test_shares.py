@@ -1,0 +1,127 @@
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from minicrawl.config import Focus, Order
+from minicrawl.crawl.settle.shares import CashShares
+from minicrawl.opic.journal import Spending
+from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.money import PARTS, UNIT, fixed_edge
+from minicrawl.opic.steps import weighted_visit
+
+PAGE = "http://www.a.example/page"
+INSIDE, OUTSIDE = "http://blog.a.example/", "http://b.example/"
+DYNAMIC = "http://www.a.example/page?id=7"
+
+
+def spending(url: str, *links: str, words: Sequence[str] = (), **order: Any) -> Spending:
+    """Pages 1, 2, ... are the links'; page 0 is the page's."""
+    return CashShares(Order(**order)).spending(url, range(1, len(links) + 1), links, words)
+
+
+def paid(found: Spending, small_edge: float = 0.0) -> list[float]:
+    """What each link gets of a page that holds one unit; the rest stays with the virtual page."""
+    ledger = Ledger(small_edge=fixed_edge(small_edge))
+    ledger.mint(1 + max(found.links))
+    weights = found.weights or [1] * len(found.links)
+    plan = weighted_visit(ledger, 0, found.links, weights, found.focus, found.idle)
+    atoms = dict(plan.extras)
+    return [round(atoms.get(link, 0) / UNIT, 3) for link in found.links]
+
+
+def test_by_default_all_links_are_alike() -> None:
+    assert spending(DYNAMIC, INSIDE, OUTSIDE) == Spending([1, 2])
+
+
+def test_a_page_without_links_spends_on_nobody() -> None:
+    assert spending(PAGE, weight_internal=0.5, focus=(Focus(pattern="."),)) == Spending([])
+
+
+def test_links_come_out_in_ascending_order_each_with_its_weight() -> None:
+    links = [OUTSIDE, INSIDE, "http://c.example/"]
+    found = CashShares(Order(weight_internal=0.5)).spending(PAGE, [9, 2, 5], links)
+    assert found == Spending([2, 5, 9], [PARTS // 2, PARTS, PARTS])
+
+
+# ---------------------------------------------------------------- weights
+
+
+def test_a_link_inside_the_site_weighs_less() -> None:
+    assert paid(spending(PAGE, INSIDE, OUTSIDE, weight_internal=0.25)) == [0.2, 0.8]
+
+
+def test_links_inside_may_weigh_nothing() -> None:
+    assert paid(spending(PAGE, INSIDE, OUTSIDE, weight_internal=0)) == [0, 1]
+
+
+def test_where_all_links_are_inside_they_share_all_the_same() -> None:
+    for weight in (0, 0.2):
+        assert paid(spending(PAGE, INSIDE, PAGE, weight_internal=weight)) == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("weight", "each"), [(0.5, 0.25), (0.2, 0.1), (0.01, 0.005), (0, 0), (1, 0.5)]
+)
+def test_links_of_a_page_with_a_query_get_a_part_and_the_virtual_page_the_rest(
+    weight: float, each: float
+) -> None:
+    assert paid(spending(DYNAMIC, OUTSIDE, INSIDE, weight_dynamic=weight)) == [each, each]
+
+
+def test_links_to_pages_with_a_query_are_links_like_others() -> None:
+    assert spending(PAGE, DYNAMIC, OUTSIDE, weight_dynamic=0.1) == Spending([1, 2])
+
+
+def test_both_weights_count_together() -> None:
+    found = spending(DYNAMIC, INSIDE, OUTSIDE, weight_internal=0.25, weight_dynamic=0.5)
+    assert paid(found) == [0.1, 0.4]
+
+
+# ---------------------------------------------------------------- focus
+
+
+def test_a_link_whose_url_is_in_focus_gets_its_part_once_more() -> None:
+    found = spending(PAGE, INSIDE, OUTSIDE, focus=(Focus(pattern=r"b\.ex"),))
+    assert found.focus == [0, PARTS]
+    assert paid(found, small_edge=0.4) == [0.3, 0.6]
+
+
+def test_strengths_of_several_rules_add_up() -> None:
+    rules = (Focus(pattern="b", strength=0.5), Focus(pattern="example", strength=2))
+    assert spending(PAGE, INSIDE, OUTSIDE, focus=rules).focus == [
+        round(2.5 * PARTS),
+        round(2.5 * PARTS),
+    ]
+    assert spending(PAGE, "http://c.org/", OUTSIDE, focus=rules).focus == [0, round(2.5 * PARTS)]
+
+
+def test_where_no_link_is_in_focus_nothing_is_kept_of_it() -> None:
+    assert spending(PAGE, INSIDE, focus=(Focus(pattern="nowhere"),)) == Spending([1])
+
+
+@pytest.mark.parametrize(
+    ("url", "media_type"),
+    [
+        ("http://a.example/feed.xml", "text/xml"),
+        ("http://a.example/feed.xml?page=2", "text/xml"),
+        ("http://a.example/paper.PDF", "application/pdf"),
+        ("http://a.example/a.html", "text/html"),
+    ],
+)
+def test_a_type_in_focus_is_what_the_name_promises(url: str, media_type: str) -> None:
+    for wanted in (media_type, media_type.upper()):
+        assert spending(PAGE, url, focus_type=(Focus(pattern=wanted),)).focus == [PARTS]
+    assert not spending(PAGE, url, focus_type=(Focus(pattern="image/png"),)).focus
+
+
+def test_words_in_focus_are_looked_for_in_and_around_the_link() -> None:
+    rule = (Focus(pattern="Web Archive"),)
+    words = ["the archive of the WEB", "a web", ""]
+    found = spending(PAGE, OUTSIDE, INSIDE, PAGE, words=words, focus_words=rule)
+    assert found.focus == [PARTS, 0, 0]
+
+
+def test_focus_is_paid_out_of_what_a_dynamic_page_keeps() -> None:
+    found = spending(DYNAMIC, OUTSIDE, weight_dynamic=0.5, focus=(Focus(pattern="b"),))
+    assert paid(found) == [1]

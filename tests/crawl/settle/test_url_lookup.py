@@ -1,0 +1,221 @@
+"""What the store is asked beside the crawl: together, and nobody waits for another's trouble."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from threading import Event, current_thread, main_thread
+from typing import Any
+
+import pytest
+
+from minicrawl.crawl import events
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle.url_lookup import UrlLookup
+from minicrawl.frontier import recent_urls, url_index
+from minicrawl.frontier.recent_urls import RecentUrls
+from minicrawl.store import tables
+from tests.crawl.fakes import FakeWeb, Scene, crawl, in_time, keeping, web_of
+from tests.crawl.settle.test_recorder import A, B, bear
+
+URLS = [f"{A}/{number}" for number in range(9)]
+A_WHILE_S = 10.0
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with some pages."""
+    path = tmp_path / "crawl.db"
+    with keeping(path) as recorder:
+        bear(recorder, *URLS)
+        in_time(recorder.commit())
+    return path
+
+
+class SlowStore:
+    """Answers whoever asks from another thread only when it is let."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[int]] = []
+        self.may_answer = Event()
+        self.fails = False
+        self._paths = tables.paths
+
+    def paths(self, connection: tables.Connection, pages: Sequence[int]) -> list[Any]:
+        if current_thread() is not main_thread():
+            self.asked.append(list(pages))
+            assert self.may_answer.wait(A_WHILE_S), "nobody let it answer"
+            if self.fails:
+                raise sqlite3.OperationalError("disk I/O error")
+        return self._paths(connection, pages)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> SlowStore:
+    slow = SlowStore()
+    monkeypatch.setattr(tables, "paths", slow.paths)
+    return slow
+
+
+@pytest.fixture
+def foresight(path: Path) -> Iterator[UrlLookup]:
+    with closing(UrlLookup(path)) as foresight:
+        yield foresight
+
+
+def asked_while_busy(
+    foresight: UrlLookup, slow: SlowStore, *pages: int
+) -> Coroutine[Any, Any, list[Any]]:
+    """The first question is under way while the others come."""
+
+    async def work() -> list[Any]:
+        tasks = [asyncio.create_task(foresight.homes([0]))]
+        while not slow.asked:
+            await asyncio.sleep(0)
+        tasks += [asyncio.create_task(foresight.homes([page])) for page in pages]
+        await asyncio.sleep(0)
+        slow.may_answer.set()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    return work()
+
+
+# ---------------------------------------------------------------- the questions
+
+
+def test_pages_have_their_hosts_and_paths(foresight: UrlLookup) -> None:
+    assert in_time(foresight.homes([3, 1])) == {1: (0, "/1"), 3: (0, "/3")}
+
+
+def test_pages_that_the_store_does_not_have_are_left_out(foresight: UrlLookup) -> None:
+    assert in_time(foresight.homes([1, 99])) == {1: (0, "/1")}
+
+
+def test_what_is_asked_for_meanwhile_is_asked_together(
+    foresight: UrlLookup, slow: SlowStore
+) -> None:
+    first, *others = in_time(asked_while_busy(foresight, slow, 5, 2, 5, 7))
+    assert slow.asked == [[0], [2, 5, 7]]
+    assert first == {0: (0, "/0")}
+    assert others == 4 * [{page: (0, f"/{page}") for page in (2, 5, 7)}]
+
+
+def test_who_gives_up_does_not_take_the_answer_from_others(
+    foresight: UrlLookup, slow: SlowStore
+) -> None:
+    async def work() -> dict[int, tuple[int, str]]:
+        impatient, patient = (asyncio.create_task(foresight.homes([page])) for page in (1, 2))
+        while not slow.asked:
+            await asyncio.sleep(0)
+        impatient.cancel()
+        await asyncio.wait((impatient,))
+        slow.may_answer.set()
+        return await patient
+
+    assert in_time(work()) == {page: (0, f"/{page}") for page in (1, 2)}
+
+
+def test_a_store_that_fails_says_so_to_all_and_is_asked_again(
+    foresight: UrlLookup, slow: SlowStore
+) -> None:
+    slow.fails = True
+    failed = in_time(asked_while_busy(foresight, slow, 1, 2))
+    assert [type(error) for error in failed] == 3 * [sqlite3.OperationalError]
+    slow.fails = False
+    assert in_time(foresight.homes([3])) == {3: (0, "/3")}
+
+
+# ---------------------------------------------------------------- a crawl
+
+
+def test_what_was_foreseen_is_met_without_a_question(
+    path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[Recorder], None]
+) -> None:
+    """Even if so much is met meanwhile that nothing of it is at hand any more."""
+    with keeping(path) as recorder:
+        looked_up = in_time(recorder.look_up_urls([*URLS, f"{B}/new"]))
+        forget(recorder)
+        monkeypatch.setattr(tables, "paths", _nobody_asks)
+        meeting = recorder.meet([*URLS, f"{B}/new"], 0, looked_up=looked_up)
+    assert meeting.pages == list(range(10))
+    assert [row.path for row in meeting.urls] == ["/new"]
+
+
+def test_where_all_is_at_hand_nobody_asks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with keeping(path) as recorder:
+        in_time(recorder.look_up_urls(URLS))
+        monkeypatch.setattr(UrlLookup, "homes", _nobody_asks)
+        in_time(recorder.look_up_urls([*URLS, f"{B}/new"]))
+
+
+def test_a_page_that_is_on_its_way_to_the_store_is_met_all_the_same(
+    path: Path, forget: Callable[[Recorder], None]
+) -> None:
+    with keeping(path) as recorder:
+        bear(recorder, f"{B}/new")
+        forget(recorder)
+        in_time(recorder.look_up_urls([f"{B}/new"]))
+        assert recorder.meet([f"{B}/new"], 0).pages == [9]
+
+
+@pytest.fixture
+def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[Recorder], None]:
+    """No URL is at hand any more."""
+
+    def forget(recorder: Recorder) -> None:
+        all_known = recorder.frontier._known
+        monkeypatch.setattr(all_known, "_young", {})
+        monkeypatch.setattr(all_known, "_old", {})
+        monkeypatch.setattr(all_known, "_lately", RecentUrls(all_known._lately._origin_of))
+
+    return forget
+
+
+def test_a_slow_look_up_delays_a_page_and_nobody_else(tmp_path: Path, slow: SlowStore) -> None:
+    links = {
+        f"{A}/": [f"{A}/1", f"{A}/2", f"{B}/"],
+        f"{A}/1": [f"{A}/2"],
+        f"{A}/2": [],
+        f"{B}/": [],
+    }
+    path, seed = tmp_path / "crawl.db", f"{A}/"
+    assert crawl(web_of(links), path, seed, pages=1).settled.keys() == {seed}
+    assert not slow.asked
+
+    def hear(_: Scene, event: events.Event) -> None:
+        if isinstance(event, events.Settled) and event.url == f"{B}/":
+            slow.may_answer.set()
+
+    run = crawl(FakeWeb(web_of(links)), path, seed, hear=hear)
+    assert slow.asked == [[2]]
+    assert {*run.settled} == links.keys() - {seed}
+    assert run.asked.index(f"{A}/1") < run.asked.index(f"{B}/")
+    assert [*run.settled].index(f"{A}/1") > [*run.settled].index(f"{B}/")
+
+
+def test_the_loop_asks_for_nothing_that_was_foreseen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for the seed, and even if hardly any URL stays at hand until it is met."""
+    monkeypatch.setattr(url_index, "RECENT", 1)
+    monkeypatch.setattr(recent_urls, "ROOM", 1)
+    urls = [f"{A}/", *URLS]
+    links = {url: [other for other in urls if other != url] for url in urls}
+    path = tmp_path / "crawl.db"
+    crawl(web_of(links), path, urls[0], pages=1)
+    in_the_loop = list[bool]()
+
+    def paths(connection: tables.Connection, pages: Sequence[int]) -> list[tuple[int, int, str]]:
+        in_the_loop.append(current_thread() is main_thread())
+        return looked_up(connection, pages)
+
+    looked_up = tables.paths
+    monkeypatch.setattr(tables, "paths", paths)
+    assert {*crawl(web_of(links), path, urls[0]).settled} == {*URLS}
+    seed, *others = in_the_loop
+    assert (seed, {*others}) == (True, {False})
+
+
+def _nobody_asks(*_: object) -> None:
+    raise AssertionError("the store was asked")

@@ -1,0 +1,174 @@
+"""What was put aside waits again when its reason is gone, and not before."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.crawl.events import Noted
+from minicrawl.model import FailureKind, Refusal, Refused, State
+from tests.crawl.fakes import (
+    FakeWeb,
+    Run,
+    crawl,
+    failed,
+    html,
+    in_time,
+    in_turn,
+    keeping,
+    text,
+    web_of,
+)
+
+A, B = "http://a.example", "http://b.example"
+HOUR_S = 3600.0
+DAY_S = 24 * HOUR_S
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+def a_chain() -> FakeWeb:
+    """Three pages on one host, the last of which leads to another host."""
+    links = {
+        f"{A}/0": [f"{A}/1"],
+        f"{A}/1": [f"{A}/2", "http://c.example/cat.jpg"],
+        f"{A}/2": [f"{B}/"],
+    }
+    return FakeWeb(web_of(links))
+
+
+def notes(run: Run) -> list[str]:
+    return [event.text for event in run.events if isinstance(event, Noted)]
+
+
+def test_a_wider_scope_lets_pages_in_that_were_out_of_it(path: Path) -> None:
+    web = a_chain()
+    first = crawl(web, path, f"{A}/0", scope="host")
+    assert first.states[f"{B}/"] is State.SCOPE
+    second = crawl(web, path, scope="any")
+    assert second.asked == [f"{B}/"]
+    assert second.states["http://c.example/cat.jpg"] is State.TYPE
+    assert notes(second) == ["scope any (was host): 1 page waits again"]
+
+
+@pytest.mark.parametrize("settings", [{"scope": "host"}, {"max_depth": 1}, {"per_host_pages": 2}])
+def test_what_the_user_still_does_not_want_stays_aside(
+    path: Path, settings: dict[str, Any]
+) -> None:
+    web = a_chain()
+    crawl(web, path, f"{A}/0", **settings)
+    assert crawl(web, path, **settings).asked == []
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide"),
+    [({"max_depth": 1}, {"max_depth": 2}), ({"per_host_pages": 2}, {"per_host_pages": 3})],
+)
+def test_a_limit_that_is_raised_goes_on_where_it_was(
+    path: Path, narrow: dict[str, Any], wide: dict[str, Any]
+) -> None:
+    web = a_chain()
+    crawl(web, path, f"{A}/0", deny=["b.example"], **narrow)
+    assert crawl(web, path, deny=["b.example"], **wide).asked == [f"{A}/2"]
+
+
+@pytest.mark.parametrize(("later_s", "asked"), [(HOUR_S, []), (1.1 * DAY_S, [f"{A}/0"])])
+def test_what_robots_forbade_is_looked_at_again_when_the_answer_has_expired(
+    path: Path, later_s: float, asked: list[str]
+) -> None:
+    forbidding, allowing = text("User-agent: *\nDisallow: /"), text("")
+    web = FakeWeb({f"{A}/robots.txt": in_turn(forbidding, allowing), f"{A}/0": html()})
+    assert crawl(web, path, f"{A}/0").states[f"{A}/0"] is State.ROBOTS
+    assert crawl(web, path, later_s=later_s).asked == asked
+
+
+def test_a_scope_that_is_widened_a_little_leaves_the_rest_aside(path: Path) -> None:
+    web = FakeWeb(web_of({f"{A}/0": [f"{A}/1", f"{B}/"]}))
+    crawl(web, path, f"{A}/0", allow=["/0"])
+    assert crawl(web, path, allow=["/[01]"]).asked == [f"{A}/1"]
+
+
+def test_whoever_ignores_robots_may_ask_for_what_it_forbade(path: Path) -> None:
+    web = FakeWeb({f"{A}/robots.txt": text("User-agent: *\nDisallow: /"), f"{A}/0": html()})
+    crawl(web, path, f"{A}/0")
+    assert crawl(web, path, robots=False).asked == [f"{A}/0"]
+
+
+@pytest.mark.parametrize(("later_s", "asked"), [(HOUR_S / 2, []), (2 * HOUR_S, [f"{A}/0"])])
+def test_what_failed_in_passing_is_tried_again_after_a_while(
+    path: Path, later_s: float, asked: list[str]
+) -> None:
+    web = FakeWeb({f"{A}/0": failed(FailureKind.TIMEOUT)})
+    crawl(web, path, f"{A}/0")
+    web.answers[f"{A}/0"] = html()
+    assert crawl(web, path, later_s=later_s).asked == asked
+
+
+def test_what_is_gone_stays_gone(path: Path) -> None:
+    web = FakeWeb({})
+    crawl(web, path, f"{A}/0")
+    assert crawl(web, path, later_s=DAY_S).asked == []
+
+
+def test_private_addresses_are_asked_when_they_are_allowed(path: Path) -> None:
+    web = FakeWeb({f"{A}/0": html()}, places={A: Refused(reason=Refusal.ADDRESS)})
+    assert crawl(web, path, f"{A}/0").states[f"{A}/0"] is State.ADDRESS
+    web.places.clear()
+    assert crawl(web, path).asked == []
+    assert crawl(web, path, allow_private=True).asked == [f"{A}/0"]
+
+
+# ---------------------------------------------------------------- what is said of it
+
+
+def test_all_settings_that_are_new_are_said_in_one_line(path: Path) -> None:
+    web = FakeWeb(web_of({f"{A}/0": [f"{A}/1", f"{A}/2", f"{A}/3", f"{B}/"]}))
+    crawl(web, path, f"{A}/0", scope="host", deny=["/[123]"], contact="me@a.example")
+    run = crawl(web, path, scope="host", deny=["/3"], robots=False, max_depth=9)
+    assert notes(run) == [
+        "deny /3 (was /[123]), max-depth 9 (was none), robots off (was on), "
+        "contact none (was me@a.example): 2 pages wait again"
+    ]
+
+
+def test_a_new_setting_for_which_no_page_waits_is_said_without_a_count(path: Path) -> None:
+    crawl(a_chain(), path, f"{A}/0")
+    assert notes(crawl(a_chain(), path, scope="prefix")) == ["scope prefix (was any)"]
+
+
+def test_a_first_run_and_one_with_the_same_settings_say_nothing(path: Path) -> None:
+    settings: dict[str, Any] = {"scope": "host", "deny": ["/2"], "focus": {"a": 2}, "delay": 0.5}
+    assert notes(crawl(a_chain(), path, f"{A}/0", **settings)) == []
+    assert notes(crawl(a_chain(), path, **settings)) == []
+
+
+def test_what_waits_because_time_has_passed_is_said_apart(path: Path) -> None:
+    web = FakeWeb({f"{A}/0": html(f"{A}/1", f"{B}/"), f"{A}/1": failed(FailureKind.TIMEOUT)})
+    crawl(web, path, f"{A}/0", scope="host")
+    assert notes(crawl(web, path, scope="any", later_s=DAY_S)) == [
+        "scope any (was host): 1 page waits again",
+        "1 page put aside earlier waits again",
+    ]
+
+
+def test_limits_of_traps_let_in_what_was_trapped_and_other_settings_do_not(path: Path) -> None:
+    deep = f"{A}/a/b/c/d"
+    web = FakeWeb(web_of({f"{A}/0": [deep], deep: []}))
+    assert crawl(web, path, f"{A}/0", max_segments=3).states[deep] is State.TRAP
+    other = crawl(web, path, max_segments=3, scope="host", contact="me@a.example")
+    assert notes(other) == ["scope host (was any), contact me@a.example (was none)"]
+    run = crawl(web, path, max_segments=4, scope="host", contact="me@a.example")
+    assert run.asked == [deep]
+    assert notes(run) == ["max-segments 4 (was 3): 1 page waits again"]
+
+
+def test_a_store_of_an_earlier_minicrawl_says_how_many_pages_wait(path: Path) -> None:
+    web = a_chain()
+    crawl(web, path, f"{A}/0", scope="host")
+    with keeping(path) as recorder:
+        recorder.counters["wishes"] = {"per_host_pages": None}
+        in_time(recorder.commit(checkpoint=True))
+    assert notes(crawl(web, path)) == ["1 page put aside earlier waits again"]

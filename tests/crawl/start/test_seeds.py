@@ -1,0 +1,159 @@
+from pathlib import Path
+
+import pytest
+
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start import seeds
+from minicrawl.crawl.start.seeds import plant
+from minicrawl.model import State
+from minicrawl.opic.money import UNIT
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
+from minicrawl.store.records import StoreTerms
+from minicrawl.web.urls import Name
+from tests.crawl.fakes import (
+    FakeWeb,
+    books_balance,
+    crawl,
+    frontier_of,
+    in_time,
+    keeping,
+    moved,
+    web_of,
+)
+
+A, B = "http://a.example", "http://b.example"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+def planted(path: Path, *seeds: str, endowment: int = 1000, terms: StoreTerms | None = None) -> int:
+    """How many are new in a run that does no more."""
+
+    async def work() -> int:
+        with keeping(path, terms) as recorder:
+            new = await plant(recorder, map(Name, seeds), endowment)
+            assert books_balance(recorder.frontier)
+            return new
+
+    return in_time(work())
+
+
+def cash_of(path: Path) -> list[float]:
+    return [float(atoms) / UNIT for atoms in frontier_of(path).ledger.key]
+
+
+def seeds_of(path: Path) -> list[str]:
+    with keeping(path) as recorder:
+        return list(recorder.seeds())
+
+
+def test_seeds_become_known_and_share_the_endowment(path: Path) -> None:
+    assert planted(path, f"{A}/", f"{A}/1", f"{B}/", f"{A}/1", endowment=6) == 3
+    assert cash_of(path) == [3, 3, 3]
+    assert seeds_of(path) == [f"{A}/", f"{A}/1", f"{B}/"]
+
+
+def test_seeds_are_endowed_once(path: Path) -> None:
+    planted(path, f"{A}/", endowment=5)
+    assert planted(path, f"{A}/", endowment=5) == 0
+    assert cash_of(path) == [6]
+
+
+def test_no_seeds_are_fine_where_there_were_some_before(path: Path) -> None:
+    planted(path, f"{A}/")
+    assert planted(path) == 0
+    assert seeds_of(path) == [f"{A}/"]
+
+
+def test_seeds_that_are_added_later_get_as_much_each_however_often(path: Path) -> None:
+    planted(path, f"{A}/0", f"{A}/1", endowment=10)
+    planted(path, f"{A}/1", f"{A}/2", endowment=10)
+    planted(path, *(f"{A}/{n}" for n in range(3, 9)), endowment=10)
+    assert cash_of(path) == [6] * 9
+
+
+def test_later_seeds_get_no_less_than_the_first_ones(path: Path) -> None:
+    planted(path, *(f"{A}/{n}" for n in range(3)), endowment=10)
+    planted(path, f"{B}/", endowment=10)
+    assert cash_of(path)[3] >= cash_of(path)[0]
+
+
+def test_without_an_endowment_seeds_are_pages_like_others(path: Path) -> None:
+    for _ in range(2):
+        planted(path, f"{A}/", endowment=0)
+    assert cash_of(path) == [1]
+    assert seeds_of(path) == [f"{A}/"]
+
+
+def test_seeds_are_taken_block_by_block(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seeds, "_AT_ONCE", 4)
+    planted(path, *(f"{A}/{n % 7}" for n in range(20)), endowment=14)
+    assert cash_of(path) == [3] * 7
+
+
+def test_a_planting_that_was_cut_short_is_made_good(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeds, "_AT_ONCE", 2)
+
+    class Cut(Exception):
+        pass
+
+    def cut(*_: object) -> None:
+        raise Cut
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Recorder, "count", cut)
+        with pytest.raises(Cut):
+            planted(path, *(f"{A}/{n}" for n in range(4)), endowment=8)
+    assert cash_of(path) == [1] * 4
+    assert planted(path, *(f"{A}/{n}" for n in range(4)), endowment=8) == 4
+    assert cash_of(path) == [3] * 4
+
+
+def test_a_page_that_links_found_first_may_become_a_seed_once(path: Path) -> None:
+    web = web_of({f"{A}/": ["/1"], f"{A}/1": []})
+    crawl(web, path, f"{A}/", endowment=10)
+    assert planted(path, f"{A}/", f"{A}/1", endowment=10) == 1
+    minted = frontier_of(path).ledger.minted
+    assert planted(path, f"{A}/", f"{A}/1", endowment=10) == 0
+    assert frontier_of(path).ledger.minted == minted == 22 * UNIT
+    assert seeds_of(path) == [f"{A}/", f"{A}/1"]
+
+
+def test_a_page_that_became_a_seed_is_as_near_as_seeds_are(path: Path) -> None:
+    web = web_of({f"{A}/{n}": [f"/{n + 1}"] for n in range(5)})
+    crawl(web, path, f"{A}/0", pages=2, max_depth=1)
+    for _ in range(2):
+        run = crawl(web, path, f"{A}/2", max_depth=1)
+    assert run.states[f"{A}/3"] is State.FETCHED
+
+
+def test_what_a_seed_redirects_to_is_no_seed(path: Path) -> None:
+    """Or else the scope would grow from one run to the next."""
+    web = FakeWeb({f"{A}/": moved(f"{B}/")})
+    crawl(web, path, f"{A}/", scope="host")
+    assert seeds_of(path) == [f"{A}/"]
+
+
+def test_a_store_that_keeps_no_links_endows_nobody_twice(path: Path) -> None:
+    terms = StoreTerms(links=False)
+    web = web_of({f"{A}/": ["/1"], f"{A}/1": []})
+    crawl(web, path, f"{A}/", endowment=10, links=False)
+    assert planted(path, f"{A}/", endowment=10, terms=terms) == 0
+
+
+def test_a_seed_with_marks_is_known_as_it_was_written(path: Path) -> None:
+    marked = f"{A}/?gclid=1"
+
+    async def work() -> None:
+        with keeping(path) as recorder:
+            await plant(recorder, [Name(f"{A}/", marked), Name(f"{A}/1")], 0)
+
+    in_time(work())
+    with reading(path) as connection:
+        assert [tables.original(connection, page) for page in range(2)] == [marked, None]

@@ -1,0 +1,222 @@
+"""A host that repeats itself is given up group by group, one that has news never."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from minicrawl.crawl.traps import novelty as module
+from minicrawl.crawl.traps.novelty import Novelty, NoveltyTracker
+from minicrawl.model import ParsedPage
+from minicrawl.web.traps import title_bit
+
+HOST, OTHER = 1, 2
+LIMIT = 5
+
+
+class Site:
+    """Pages are numbers; what they say is a hash, and their gist a hundredth of it."""
+
+    def __init__(self, limit: int | None = LIMIT) -> None:
+        self.barren = NoveltyTracker(limit)
+        self.pages = 0
+
+    def read(
+        self,
+        target: str,
+        says: int = 0,
+        *,
+        page: int | None = None,
+        title: str = "A page",
+        first: int | None = None,
+        host: int = HOST,
+    ) -> Novelty:
+        self.pages += 1
+        number = self.pages if page is None else page
+        is_suspicious = self.barren.suspicious(host) & title_bit(title)
+        text, gist = (says, says // 100) if is_suspicious else (0, 0)
+        reading = ParsedPage(title=title, text=text, gist=gist)
+        return self.barren.read(number, host, f"http://a.example{target}", reading, first)
+
+    def refuses(self, target: str, page: int = 0) -> bool:
+        return self.barren.refusal(page, HOST, f"http://a.example{target}") is not None
+
+    def watched(self) -> "Site":
+        """From here on pages with the usual title are compared: three of them have been read."""
+        for says in (101_101, 202_202, 303_303):
+            self.read("/first", says)
+        return self
+
+    def copies(self, target: str, count: int) -> None:
+        """Of one text, the first of which is new."""
+        for number in range(count + 1):
+            self.read(target.format(number), 777_777)
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site().watched()
+
+
+def test_a_title_is_suspicious_when_it_comes_again_but_for_its_numbers() -> None:
+    site = Site()
+    site.read("/1", title="May 2003")
+    site.read("/2", title="June 2003")
+    assert not site.barren.suspicious(HOST)
+    site.read("/3", title="May 2004")
+    assert site.barren.suspicious(HOST) == title_bit("May 2005")
+    assert not site.barren.suspicious(OTHER)
+
+
+def test_what_a_page_says_counts_though_it_is_the_only_one_with_its_title(site: Site) -> None:
+    assert site.read("/x", 101, title="Another") == Novelty(None, True, False)
+
+
+def test_pages_without_a_title_are_not_alike_for_that() -> None:
+    site = Site()
+    for number in range(9):
+        site.read(f"/{number}", title="")
+    assert not site.barren.suspicious(HOST)
+
+
+def test_pages_that_cannot_be_compared_yet_are_neither_new_nor_counted() -> None:
+    site = Site()
+    assert site.read("/1", 501) == Novelty(None, True, False)
+    assert site.read("/2", 501) == Novelty(None, False, True)
+    assert site.read("/3", 501) == Novelty(None, False, True)
+    copy = site.read("/4", 501)
+    assert copy.copy_of == 3
+    assert not copy.is_new
+
+
+def test_a_group_is_given_up_when_its_pages_say_the_same(site: Site) -> None:
+    site.copies("/s/{}/item", LIMIT - 1)
+    assert not site.refuses("/s/99/item")
+    site.copies("/s/{}/item", 0)
+    assert site.refuses("/s/99/item")
+    assert not site.refuses("/s/99/item/more")
+    assert not site.refuses("/other")
+
+
+def test_the_reason_names_the_group_and_the_limit(site: Site) -> None:
+    site.copies("/s/{}/item", LIMIT)
+    assert site.barren.refusal(0, HOST, "http://a.example/s/99/item") == (
+        f"pages like it, /s/#/a, repeat themselves: --barren-pages {LIMIT}"
+    )
+
+
+def test_copies_of_bodies_count_though_nobody_compares_texts() -> None:
+    site = Site()
+    for number in range(LIMIT):
+        site.read(f"/copy/{number}", title=f"{'x' * number}", first=1)
+    assert site.refuses("/copy/9")
+
+
+def test_where_one_page_in_five_says_something_new_none_is_put_aside(site: Site) -> None:
+    for number in range(400):
+        site.read(f"/s/{number}", 10_000 + 1000 * number if number % 5 == 0 else 777_777)
+    assert not site.refuses("/s/1")
+
+
+def test_a_group_that_was_given_up_stays_so(site: Site) -> None:
+    site.copies("/s/{}", LIMIT)
+    site.read("/s/1", 999_999)
+    assert site.refuses("/s/2")
+
+
+def test_pages_that_differ_in_numbers_are_no_copies(site: Site) -> None:
+    """A table of figures is worth as much as another one."""
+    for number in range(40):
+        site.read(f"/month/{number}", 500 + number)
+    assert not site.refuses("/month/41")
+
+
+# ---------------------------------------------------------------- suspects
+
+
+def chain(site: Site, pages: Iterable[int]) -> None:
+    """Each page has the gist of all others, and leads to the next."""
+    for page in pages:
+        verdict = site.read(f"/month/{page}", 500 + page % 100, page=page)
+        site.barren.found([page + 1], [page + 1], is_barren=verdict.is_barren)
+
+
+def test_pages_that_only_barren_ones_link_to_are_given_up_together(site: Site) -> None:
+    chain(site, range(1000, 1001 + LIMIT))
+    assert not site.refuses("/month/x", page=1001 + LIMIT)
+    chain(site, [1001 + LIMIT])
+    assert site.refuses("/month/x", page=1002 + LIMIT)
+    assert not site.refuses("/month/x", page=5)
+    assert site.barren.refusal(1002 + LIMIT, HOST, "http://a.example/") == (
+        f"only pages that say nothing new link to it: --barren-pages {LIMIT}"
+    )
+
+
+def test_a_page_that_another_one_links_to_is_no_suspect_any_more(site: Site) -> None:
+    chain(site, range(1000, 1020))
+    assert site.refuses("/month/x", page=1020)
+    site.barren.found([1020], [], is_barren=False)
+    assert not site.refuses("/month/x", page=1020)
+
+
+def test_suspects_that_say_something_new_have_news_for_others(site: Site) -> None:
+    for number in range(100):
+        site.barren.found([], [1000 + number], is_barren=True)
+        says = 500 if number % 5 else 10_000 + 1000 * number
+        site.read(f"/x/{number}/y", says + number % 100, page=1000 + number)
+    site.barren.found([], [9], is_barren=True)
+    assert not site.refuses("/z", page=9)
+
+
+def test_redirects_that_lead_on_and_on_count_as_copies(site: Site) -> None:
+    for number in range(LIMIT):
+        assert not site.refuses("/door/9")
+        site.barren.led_on(0, HOST, f"http://a.example/door/{number}")
+    assert site.refuses("/door/9")
+
+
+# ---------------------------------------------------------------- bounds
+
+
+def test_without_a_limit_nothing_is_counted_and_no_title_suspicious() -> None:
+    site = Site(limit=None).watched()
+    assert site.read("/x", first=1) == Novelty(1, False, False)
+    for number in range(99):
+        site.copies("/s/{}", 1)
+        site.barren.led_on(0, HOST, f"http://a.example/door/{number}")
+    assert not site.barren.suspicious(HOST)
+    assert not site.refuses("/s/1")
+
+
+def test_hosts_that_were_not_met_lately_are_forgotten(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_HOSTS", 2)
+    site.copies("/s/{}", LIMIT)
+    for host in (7, 8):
+        site.read("/", first=1, host=host)
+    assert not site.barren.suspicious(HOST)
+    assert not site.refuses("/s/1")
+
+
+def test_of_too_many_groups_the_first_ones_are_forgotten_but_not_the_suspects(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_GROUPS", 3)
+    chain(site, range(1000, 1020))
+    site.copies("/s/{}", LIMIT)
+    for folder in "abc":
+        assert site.refuses("/s/1") == (folder != "c")
+        site.read(f"/{folder}/x", first=1)
+    assert not site.refuses("/s/1")
+    assert site.refuses("/month/x", page=1020)
+
+
+def test_suspects_that_were_not_met_lately_are_forgotten(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain(site, range(1000, 1020))
+    monkeypatch.setattr(module, "MOST_SUSPECTS", 2)
+    site.barren.found([], [5, 6, 7], is_barren=True)
+    assert site.refuses("/month/x", page=1020)
+    site.barren.found([], [8, 9, 10], is_barren=True)
+    assert not site.refuses("/month/x", page=1020)

@@ -1,0 +1,87 @@
+"""Two ends of a line, and bytes that travel as they like."""
+
+import asyncio
+import pickle
+import socket
+from threading import Thread
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.crawl.workers.channel import PickleChannel, first_message
+from tests.loops import hear
+
+VALUES = st.none() | st.integers() | st.text() | st.binary()
+MESSAGES = st.lists(VALUES | st.tuples(VALUES, VALUES), max_size=8)
+
+
+def as_bytes(message: object) -> bytes:
+    packed = pickle.dumps(message)
+    return len(packed).to_bytes(4, "big") + packed
+
+
+@given(messages=MESSAGES, cuts=st.lists(st.integers(0, 200)))
+def test_all_is_heard_in_its_order_however_the_bytes_are_cut(
+    messages: list[object], cuts: list[int]
+) -> None:
+    travelling = b"".join(map(as_bytes, messages))
+    heard: list[object] = []
+
+    async def listen() -> None:
+        line = PickleChannel(heard.append)
+        for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), None], strict=True):
+            hear(line, travelling[begin:end])
+
+    asyncio.run(listen())
+    assert heard == messages
+
+
+def test_what_one_end_says_the_other_hears_be_it_said_before_they_are_connected() -> None:
+    async def talk() -> None:
+        heard: asyncio.Queue[object] = asyncio.Queue()
+        one, other = PickleChannel(lambda _: None), PickleChannel(heard.put_nowait)
+        one.say("early")
+        one.say("as well")
+        await asyncio.sleep(0)
+        ours, its = socket.socketpair()
+        await one.connect(ours)
+        await other.connect(its)
+        one.say(large := bytes(3_000_000))
+        assert [await heard.get() for _ in range(3)] == ["early", "as well", large]
+        one.close()
+        await other.ended.wait()
+        await one.ended.wait()
+        one.say("late")
+        await asyncio.sleep(0)
+        assert heard.empty()
+
+    asyncio.run(talk())
+
+
+def test_a_line_that_was_never_connected_may_be_closed() -> None:
+    async def close() -> None:
+        line = PickleChannel(lambda _: None)
+        line.close()
+        assert not line.ended.is_set()
+
+    asyncio.run(close())
+
+
+def test_the_first_message_is_waited_for_and_the_next_one_is_left() -> None:
+    ours, its = socket.socketpair()
+    with ours, its:
+        first = {"large": bytes(3_000_000)}
+        speaking = Thread(target=ours.sendall, args=(as_bytes(first) + as_bytes("next"),))
+        speaking.start()
+        assert first_message(its) == first
+        assert first_message(its) == "next"
+        speaking.join()
+
+
+def test_there_is_no_first_message_of_who_has_gone_be_it_in_the_middle_of_it() -> None:
+    for part in (b"", b"\0\0", as_bytes("whole")[:-1]):
+        ours, its = socket.socketpair()
+        with its:
+            with ours:
+                ours.sendall(part)
+            assert first_message(its) is None

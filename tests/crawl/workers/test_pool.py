@@ -1,0 +1,306 @@
+"""Who goes out for a page: workers that the test plays, then real ones that are killed."""
+
+import asyncio
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable
+from itertools import count, cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.app import Crawl
+from minicrawl.config import Settings
+from minicrawl.crawl.events import Reason, Settled
+from minicrawl.crawl.workers import pool
+from minicrawl.crawl.workers.load_shedder import LoadShedder
+from minicrawl.crawl.workers.pool import MOST_BY_CORES, WorkerPool, going_out, workers_of
+from minicrawl.crawl.workers.supervisor import WorkerLost, WorkerProcess, WorkerSlot
+from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
+from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb
+from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, State
+from minicrawl.ports import Timed
+from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL
+from minicrawl.web.sitemaps.sitemap import Sitemap
+from tests.crawl.children import children, nothing_left_behind
+from tests.crawl.fakes import FakeWeb, failed, html, states_of, text
+from tests.crawl.workers.test_parser import A_BLINK_S, PAGE_OF_5_MB
+from tests.fetch.wire import answer, wire
+
+A, B, C = "http://a.example/", "http://b.example/", "https://c.example/"
+CHARGE = WorkerConfig.of(Settings())
+PAGE = Response(status=200, headers={}, body=b"")
+VISITED = VisitReply(1, PAGE, Timed(ParsedPage(title="read by a worker")))
+
+
+class Relieved(LoadShedder):
+    """Of every other page."""
+
+    def __init__(self) -> None:
+        self._turns = cycle((False, True))
+
+    def is_due(self, now: float, there_s: float) -> bool:
+        return next(self._turns)
+
+
+class Hand(WorkerProcess):
+    """A worker that answers what it is told to, or ends."""
+
+    def __init__(self, *, is_there: bool = True, is_busy: bool = False) -> None:
+        self.was_there, self.is_over = is_there, False
+        self.cpu_s, self.relief = 0.0, Relieved() if is_busy else LoadShedder()
+        self.answers: deque[Any] = deque()
+        self.asked: list[tuple[WorkerCommand, Any]] = []
+
+    async def ask(self, wish: WorkerCommand, about: object) -> Any:
+        self.asked.append((wish, about))
+        await asyncio.sleep(0)
+        answer = self.answers.popleft() if self.answers else VISITED
+        if isinstance(answer, WorkerLost):
+            raise answer
+        return answer
+
+    @property
+    def urls(self) -> list[str]:
+        return [about.url for wish, about in self.asked if wish is WorkerCommand.VISIT]
+
+
+class Place(WorkerSlot):
+    """Held by the same hand for ever."""
+
+    def __init__(self, hand: Hand) -> None:
+        self.hand = hand
+
+    @property
+    def holder(self) -> WorkerProcess:
+        return self.hand
+
+
+class Desk:
+    """Workers who are played, and a web for the one who is here."""
+
+    def __init__(self, *crew: Hand, first_here: int = 0) -> None:
+        self.web = FakeWeb({A: html(title="read here")})
+        self.crew, self.apart = crew, Hand()
+        here = Visitor(self.web, CHARGE.reader())
+        self.workers = WorkerPool(
+            here, [Place(hand) for hand in crew], Place(self.apart), first_here
+        )
+
+    async def visit(self, url: str) -> str:
+        """The title of the page, or why there is none."""
+        visit = await self.workers.visit(Request(url=url))
+        if visit.read is None:
+            assert isinstance(visit.fetched, Failed)
+            return visit.fetched.kind
+        reading, _ = await visit.read()
+        assert not isinstance(reading, Sitemap)
+        return reading.title if isinstance(reading, ParsedPage) else reading.kind
+
+
+# ---------------------------------------------------------------- who does it
+
+
+def test_a_host_has_one_worker_and_the_hosts_are_dealt_out_in_turn() -> None:
+    async def work() -> None:
+        one, other = Hand(), Hand()
+        desk = Desk(one, other)
+        for url in (A, B, C, f"{A}1", f"{B}1", f"{C}1"):
+            assert await desk.visit(url) == "read by a worker"
+        assert one.urls == [A, C, f"{A}1", f"{C}1"]
+        assert other.urls == [B, f"{B}1"]
+
+    asyncio.run(work())
+
+
+def test_the_first_requests_are_made_here_and_so_are_those_for_a_worker_who_is_not_there() -> None:
+    async def work() -> None:
+        desk = Desk(Hand(is_there=False), Hand(), first_here=2)
+        titles = [await desk.visit(A) for _ in range(3)]
+        assert titles == ["read here"] * 3
+        assert await desk.visit(B) == "read by a worker"
+        desk.crew[0].was_there = True
+        assert await desk.visit(A) == "read by a worker"
+
+    asyncio.run(work())
+
+
+def test_of_a_worker_that_cannot_keep_up_some_pages_are_done_here_but_not_among_suspects() -> None:
+    async def work() -> None:
+        hand = Hand(is_busy=True)
+        desk = Desk(hand)
+        hand.answers.extend((VISITED, VISITED, WorkerLost()))
+        titles = [await desk.visit(A) for _ in range(5)]
+        by_worker = "read by a worker"
+        assert titles == [by_worker, "read here", by_worker, "read here", FailureKind.LOST]
+        assert [await desk.visit(B) for _ in range(3)] == [by_worker] * 3
+
+    asyncio.run(work())
+
+
+def test_a_worker_is_asked_for_other_things_too_and_what_it_takes_with_it_is_done_here() -> None:
+    async def work() -> None:
+        hand = Hand()
+        desk = Desk(hand)
+        page = html("/1")
+        hand.answers.extend(("1.2.3.4", page, WorkerLost(), WorkerLost()))
+        assert await desk.workers.locate(A) == "1.2.3.4"
+        assert await desk.workers.fetch(Request(url=A)) is page
+        assert await desk.workers.locate(A) == "a.example"
+        assert await desk.workers.fetch(Request(url=A)) == html(title="read here")
+        assert (await desk.workers.rules(text("User-agent: *\nDisallow: /"), A)).value == FORBID_ALL
+        assert (await desk.workers.recalled("Disallow: /", A)).value == ALLOW_ALL
+
+    asyncio.run(work())
+
+
+def test_a_large_page_is_read_by_the_worker_that_has_it() -> None:
+    async def work() -> None:
+        hand = Hand()
+        moved = VISITED._replace(fetched=failed(FailureKind.DNS), reading=None)
+        unread = VISITED._replace(number=7, reading=None)
+        hand.answers.extend((unread, Timed(ParsedPage(title="large")), unread, WorkerLost(), moved))
+        desk = Desk(hand)
+        assert await desk.visit(A) == "large"
+        assert hand.asked[1] == (WorkerCommand.READ, 7)
+        assert await desk.visit(A) == FailureKind.INTERRUPTED
+        assert await desk.visit(A) == FailureKind.DNS
+        assert not desk.apart.asked
+
+    asyncio.run(work())
+
+
+def test_what_was_under_way_at_an_end_is_asked_for_once_more_by_somebody_else_one_by_one() -> None:
+    async def work() -> None:
+        hand = Hand()
+        desk = Desk(hand)
+        hand.answers.extend(WorkerLost() for _ in range(3))
+        pages = [A, f"{A}1", f"{A}2"]
+        assert await asyncio.gather(*map(desk.visit, pages)) == [FailureKind.LOST] * 3
+        desk.apart.answers.extend((VISITED, WorkerLost(), VISITED))
+        again = await asyncio.gather(*map(desk.visit, pages))
+        assert again == ["read by a worker", FailureKind.LOST, "read by a worker"]
+        assert desk.apart.urls == pages
+        await asyncio.gather(*map(desk.visit, pages))
+        assert hand.urls == [*pages, A, f"{A}2"]
+
+    asyncio.run(work())
+
+
+def test_what_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
+    async def work() -> None:
+        hand = Hand()
+        desk = Desk(hand)
+        hand.answers.extend((WorkerLost(is_to_blame=False), WorkerLost()))
+        kinds = list(await asyncio.gather(desk.visit(A), desk.visit(f"{A}1")))
+        assert kinds == [FailureKind.INTERRUPTED, FailureKind.LOST]
+        await asyncio.gather(desk.visit(A), desk.visit(f"{A}1"))
+        assert desk.apart.urls == [f"{A}1"]
+
+    asyncio.run(work())
+
+
+def test_without_workers_the_visitor_is_here() -> None:
+    async def work() -> None:
+        async with going_out(CHARGE, 0) as outside:
+            assert isinstance(outside, Visitor)
+
+    asyncio.run(work())
+
+
+def test_the_number_of_workers_is_told_or_follows_from_the_cores(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert workers_of(Settings.of(workers=7).network) == 7
+    auto = Settings().network
+    for cores, wanted in ((1, 0), (2, 1), (3, 2), (64, MOST_BY_CORES)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
+        assert workers_of(auto) == wanted
+    monkeypatch.delattr(os, "sched_getaffinity")
+    for told, wanted in ((None, 0), (2, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda told=told: told)
+        assert workers_of(auto) == wanted
+
+
+# ---------------------------------------------------------------- real ones
+
+
+BUDGET = 250
+
+
+@pytest.fixture
+def _never_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers do all of it, and are waited for."""
+    monkeypatch.setattr(pool, "FIRST_HERE", 0)
+    monkeypatch.setattr(WorkerProcess, "is_there", property(lambda worker: not worker.is_over))
+
+
+def crawled(path: Path, disturb: Callable[[int], None]) -> Reason:
+    """A crawl by two workers; `disturb` is told how many pages are settled."""
+    web, settled = DemoWeb(1000), count(1)
+
+    def listen(event: object) -> None:
+        if isinstance(event, Settled):
+            disturb(next(settled))
+
+    with nothing_left_behind(), DemoServer(web) as server:
+        quick = {"delay": 0, "per_host": 4, "per_address": 32, "resolve": [f"*={server.address}"]}
+        crawl = Crawl(web.seeds, Settings.of(workers=2, pages=BUDGET, store=path, **quick))
+        crawl.subscribe(listen)
+        return crawl.run()
+
+
+@pytest.mark.usefixtures("_never_here")
+def test_workers_fetch_the_pages_even_if_each_of_them_is_killed(tmp_path: Path) -> None:
+    killed: set[int] = set()
+
+    def kill(settled: int) -> None:
+        if settled in (60, 120):
+            (oldest, *_) = children()
+            killed.add(oldest)
+            os.kill(oldest, signal.SIGKILL)
+
+    assert crawled(tmp_path / "crawl.db", kill) is Reason.BUDGET
+    states = list(states_of(tmp_path / "crawl.db").values())
+    assert len(killed) == 2
+    assert sum(state.was_read for state in states) == BUDGET
+    assert State.LOST not in states
+
+
+@pytest.mark.usefixtures("_never_here")
+def test_a_crawl_that_fails_leaves_no_worker_behind() -> None:
+    async def fail() -> None:
+        async with going_out(WorkerConfig.of(Settings.of(allow_private=True)), 1) as outside:
+            assert await outside.locate("http://127.0.0.1/") == "127.0.0.1"
+            assert children()
+            raise ZeroDivisionError
+
+    with nothing_left_behind(), pytest.raises(ZeroDivisionError):
+        asyncio.run(fail())
+
+
+@pytest.mark.usefixtures("_never_here")
+@pytest.mark.parametrize("crew", [0, 1])
+def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:
+    """In all its turns together, by the time that its thread takes of the processor."""
+
+    async def work() -> None:
+        charge = WorkerConfig.of(Settings.of(allow_private=True))
+        async with wire(answer(PAGE_OF_5_MB)) as server, going_out(charge, crew) as outside:
+            for _ in range(2):  # with the first one processes start
+                began = time.thread_time()
+                visit = await outside.visit(Request(url=server.url()))
+                assert visit.read is not None
+                reading, _ = await visit.read()
+                took_s = time.thread_time() - began
+                assert isinstance(reading, ParsedPage)
+                assert len(reading.links) == 10_000
+            assert took_s < A_BLINK_S
+
+    with nothing_left_behind():
+        asyncio.run(work())

@@ -1,0 +1,214 @@
+"""Real processes: asked, silenced, killed and closed."""
+
+import asyncio
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from minicrawl.config import Settings
+from minicrawl.crawl.workers import supervisor
+from minicrawl.crawl.workers.supervisor import PATIENCE_S, WorkerLost, WorkerProcess, WorkerSlot
+from minicrawl.crawl.workers.visitor import WorkerConfig
+from minicrawl.crawl.workers.worker import WorkerCommand
+from minicrawl.model import Request
+from tests.crawl.children import children, nothing_left_behind
+from tests.fetch.wire import Answer, Then, answer, wire
+
+CHARGE = WorkerConfig.of(Settings.of(allow_private=True))
+SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
+PLACE = "http://127.0.0.1/"
+
+
+def manned(work: Callable[[WorkerSlot], Awaitable[None]], patience_s: float = PATIENCE_S) -> None:
+    async def done() -> None:
+        post = WorkerSlot(CHARGE, patience_s)
+        try:
+            async with asyncio.timeout(30):
+                await work(post)
+        finally:
+            await post.close()
+
+    with nothing_left_behind():
+        asyncio.run(done())
+
+
+async def pid_of(post: WorkerSlot) -> int:
+    """Of the process, once it is there."""
+    await post.holder.ask(WorkerCommand.LIVE, None)
+    (pid,) = children()
+    return pid
+
+
+def test_a_worker_starts_when_it_is_wanted_and_stays() -> None:
+    async def work(post: WorkerSlot) -> None:
+        assert children() == []
+        assert not post.holder.is_there
+        assert await post.holder.ask(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
+        assert post.holder.is_there
+        pid = await pid_of(post)
+        await asyncio.gather(*(post.holder.ask(WorkerCommand.LOCATE, PLACE) for _ in range(100)))
+        assert await pid_of(post) == pid
+
+    manned(work)
+
+
+def test_a_worker_that_is_killed_loses_what_it_was_asked_for_and_another_takes_its_post() -> None:
+    async def work(post: WorkerSlot) -> None:
+        async with wire(SILENCE) as server:
+            pid, holder = await pid_of(post), post.holder
+            asking = asyncio.create_task(holder.ask(WorkerCommand.VISIT, Request(url=server.url())))
+            while not server.asked:
+                await asyncio.sleep(0)
+            os.kill(pid, signal.SIGKILL)
+            with pytest.raises(WorkerLost):
+                await asking
+            with pytest.raises(WorkerLost):
+                await holder.ask(WorkerCommand.LIVE, None)
+            assert post.holder is not holder
+            assert await post.holder.ask(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
+
+    manned(work)
+
+
+def stopped_at_work(pid: int, holder: WorkerProcess) -> bool:
+    """The process stands still in the midst of a question; if it was at none it goes on."""
+    os.kill(pid, signal.SIGSTOP)
+    while "T (stopped)" not in Path(f"/proc/{pid}/status").read_text():
+        pass
+    if holder._mark.question:
+        return True
+    os.kill(pid, signal.SIGCONT)
+    return False
+
+
+def test_of_all_that_a_worker_was_asked_what_it_was_busy_with_is_to_blame() -> None:
+    """It reads pages that take a while, and another host is silent."""
+    body = b"<title>A</title>" + b"<a href=/x>" * 20_000
+
+    async def work(post: WorkerSlot) -> None:
+        async with wire(SILENCE) as silent, wire(answer(body)) as server:
+            pid, holder = await pid_of(post), post.holder
+            innocent = asyncio.create_task(
+                holder.ask(WorkerCommand.VISIT, Request(url=silent.url()))
+            )
+            while not silent.asked:
+                await asyncio.sleep(0)
+            guilty = asyncio.create_task(holder.ask(WorkerCommand.VISIT, Request(url=server.url())))
+            while not stopped_at_work(pid, holder):
+                if guilty.done():
+                    guilty = asyncio.create_task(
+                        holder.ask(WorkerCommand.VISIT, Request(url=server.url()))
+                    )
+                await asyncio.sleep(0)
+            os.kill(pid, signal.SIGKILL)
+            lost = await asyncio.gather(innocent, guilty, return_exceptions=True)
+        assert all(isinstance(one, WorkerLost) for one in lost)
+        assert [one.is_to_blame for one in lost if isinstance(one, WorkerLost)] == [False, True]
+
+    manned(work)
+
+
+def test_a_worker_that_is_silent_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "PARTING_S", 0.05)
+
+    async def work(post: WorkerSlot) -> None:
+        os.kill(await pid_of(post), signal.SIGSTOP)
+        with pytest.raises(WorkerLost):
+            await post.holder.ask(WorkerCommand.LOCATE, PLACE)
+        assert await post.holder.ask(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
+
+    manned(work, patience_s=1.0)
+
+
+def test_who_never_came_has_no_successor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "_SERVE", "raise SystemExit(1)")
+
+    async def work(post: WorkerSlot) -> None:
+        holder = post.holder
+        for _ in range(2):
+            with pytest.raises(WorkerLost):
+                await post.holder.ask(WorkerCommand.LOCATE, PLACE)
+        assert post.holder is holder
+
+    manned(work)
+
+
+def test_who_cannot_even_be_started_never_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+
+    async def work(post: WorkerSlot) -> None:
+        with pytest.raises(WorkerLost):
+            await post.holder.ask(WorkerCommand.LOCATE, PLACE)
+
+    manned(work)
+
+
+def test_who_waits_no_longer_takes_the_question_back() -> None:
+    async def work(post: WorkerSlot) -> None:
+        async with wire(SILENCE, answer(b"<title>A</title>")) as server:
+            asking = asyncio.create_task(
+                post.holder.ask(WorkerCommand.VISIT, Request(url=server.url()))
+            )
+            while not server.asked:
+                await asyncio.sleep(0.001)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            visited = await post.holder.ask(WorkerCommand.VISIT, Request(url=server.url()))
+            assert visited.reading.value.title == "A"
+
+    manned(work)
+
+
+def test_a_post_is_closed_at_any_time() -> None:
+    async def never_held(_: WorkerSlot) -> None:
+        assert children() == []
+
+    async def just_taken(post: WorkerSlot) -> None:
+        assert not post.holder.is_there
+
+    async def about_to_start(post: WorkerSlot) -> None:
+        asking = asyncio.ensure_future(post.holder.ask(WorkerCommand.LIVE, None))
+        while not children():
+            await asyncio.sleep(0)
+        await post.close()
+        with pytest.raises(WorkerLost):
+            await asking
+
+    for moment in (never_held, just_taken, about_to_start):
+        manned(moment)
+
+
+def test_a_signal_of_the_terminal_does_not_reach_a_worker() -> None:
+    async def work(post: WorkerSlot) -> None:
+        assert os.getsid(await pid_of(post)) != os.getsid(0)
+
+    manned(work)
+
+
+_KILLED = """
+import asyncio, os, signal
+from tests.crawl.workers.test_supervisor import CHARGE, WorkerSlot, pid_of
+
+async def work():
+    print(await pid_of(WorkerSlot(CHARGE)), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(work())
+"""
+
+
+def test_a_worker_whose_crawl_was_killed_ends_by_itself() -> None:
+    crawl = subprocess.run([sys.executable, "-c", _KILLED], stdout=subprocess.PIPE, check=False)
+    assert crawl.returncode == -signal.SIGKILL
+    with suppress(ProcessLookupError):  # it has ended already
+        ended = os.pidfd_open(int(crawl.stdout))
+        assert select.select([ended], [], [], 20)[0] == [ended]
+        os.close(ended)

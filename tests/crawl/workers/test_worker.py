@@ -1,0 +1,133 @@
+"""The other end of the line, here in the process of the test."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from minicrawl.config import Settings
+from minicrawl.crawl.workers.blame import BlameMark, SharedBlameMark
+from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.parser import SMALL_IN_A_WORKER
+from minicrawl.crawl.workers.visitor import WorkerConfig
+from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand, main, serve
+from minicrawl.model import ParsedPage, Request, Response
+from tests.fetch.wire import Answer, Then, Wire, answer, wire
+
+CHARGE = WorkerConfig.of(Settings.of(allow_private=True))
+PAGE = answer(b"<title>A</title><a href=/x>")
+LARGE = answer(b"<title>B</title>" + b"x" * SMALL_IN_A_WORKER)
+SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
+
+
+class Crawl:
+    """Asks, and keeps what it hears by the numbers of the questions."""
+
+    def __init__(self, server: Wire) -> None:
+        self.server = server
+        self.heard: asyncio.Queue[tuple[int, Any, float]] = asyncio.Queue()
+        self.cpu_s = 0.0
+        self.line = PickleChannel(self.heard.put_nowait)
+
+    async def ask(self, number: int, wish: WorkerCommand, about: object) -> Any:
+        self.line.say((number, wish, about))
+        answered, came, cpu_s = await self.heard.get()
+        assert answered == number
+        assert cpu_s >= self.cpu_s
+        self.cpu_s = cpu_s
+        return came
+
+
+def work_for(crawl: Callable[[Crawl], Awaitable[None]], *answers: Answer) -> None:
+    async def work() -> None:
+        ours, its = socket.socketpair()
+        async with wire(*answers) as server, asyncio.timeout(20):
+            working = asyncio.create_task(serve(its, CHARGE, BlameMark()))
+            asking = Crawl(server)
+            await asking.line.connect(ours)
+            try:
+                await crawl(asking)
+            finally:
+                asking.line.close()
+                await working
+
+    asyncio.run(work())
+
+
+def test_a_page_is_read_where_it_was_fetched_and_its_body_stays_there() -> None:
+    async def ask(crawl: Crawl) -> None:
+        visited = await crawl.ask(1, WorkerCommand.VISIT, Request(url=crawl.server.url()))
+        assert isinstance(visited, VisitReply)
+        assert isinstance(visited.fetched, Response)
+        assert (visited.fetched.status, visited.fetched.body) == (200, b"")
+        assert visited.reading is not None
+        reading, _ = visited.reading
+        assert isinstance(reading, ParsedPage)
+        assert reading.links == (crawl.server.url("/x"),)
+
+    work_for(ask, PAGE)
+
+
+def test_of_a_large_page_the_answer_comes_first_and_the_reading_when_it_is_wished() -> None:
+    async def ask(crawl: Crawl) -> None:
+        visited = await crawl.ask(7, WorkerCommand.VISIT, Request(url=crawl.server.url()))
+        assert (visited.number, visited.reading) == (7, None)
+        reading = await crawl.ask(8, WorkerCommand.READ, 7)
+        assert reading.value.title == "B"
+
+    work_for(ask, LARGE)
+
+
+def test_what_is_no_page_is_not_read() -> None:
+    async def ask(crawl: Crawl) -> None:
+        _, fetched, reading = await crawl.ask(
+            1, WorkerCommand.VISIT, Request(url=crawl.server.url())
+        )
+        assert (fetched.target, reading) == ("/y", None)
+
+    work_for(ask, answer(status="301 Moved", headers=["Location: /y"]))
+
+
+def test_other_wishes_are_those_of_a_fetcher() -> None:
+    async def ask(crawl: Crawl) -> None:
+        assert await crawl.ask(0, WorkerCommand.LIVE, None) is None
+        assert await crawl.ask(1, WorkerCommand.LOCATE, crawl.server.url()) == "127.0.0.1"
+        fetched = await crawl.ask(2, WorkerCommand.FETCH, Request(url=crawl.server.url()))
+        assert fetched.body == b"<title>A</title><a href=/x>"
+
+    work_for(ask, PAGE)
+
+
+def test_a_question_that_is_taken_back_is_not_answered_and_the_next_one_is() -> None:
+    async def ask(crawl: Crawl) -> None:
+        crawl.line.say((1, WorkerCommand.VISIT, Request(url=crawl.server.url())))
+        while not crawl.server.asked:
+            await asyncio.sleep(0)
+        crawl.line.say((1, None, None))
+        crawl.line.say((99, None, None))
+        visited = await crawl.ask(2, WorkerCommand.VISIT, Request(url=crawl.server.url()))
+        assert visited.reading.value.title
+
+    work_for(ask, SILENCE, PAGE)
+
+
+def test_the_worker_ends_with_the_line_whatever_is_under_way() -> None:
+    async def ask(crawl: Crawl) -> None:
+        crawl.line.say((1, WorkerCommand.VISIT, Request(url=crawl.server.url())))
+        while not crawl.server.asked:
+            await asyncio.sleep(0)
+
+    work_for(ask, SILENCE)
+
+
+def test_a_worker_that_is_told_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, its = socket.socketpair()
+    ours.close()
+    with its, its.makefile() as stdin, closing(SharedBlameMark()) as mark:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "argv", ["-c", str(mark.descriptor)])
+        main()

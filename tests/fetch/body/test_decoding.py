@@ -1,0 +1,243 @@
+import gzip
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import brotli  # type: ignore[import-untyped]  # it comes without types
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.fetch.body.decoding import Decoder, UnknownCoding, codings
+
+PAGE = b"".join(b"<p><a href=/%d>page %d</a>\n" % (page, page * page) for page in range(2000))
+LIMIT = 1_000_000
+
+
+def bare_deflate(content: bytes) -> bytes:
+    stream = zlib.compressobj(wbits=-15)
+    return stream.compress(content) + stream.flush()
+
+
+CODERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "X-GZip": gzip.compress,
+    "deflate": zlib.compress,
+    " deflate ": bare_deflate,
+    "br": brotli.compress,
+    "zstd": zstandard.compress,
+    "identity": bytes,
+    "": bytes,
+}
+
+
+def decoded(coding: str, coded: bytes, step: int = 1 << 16, limit: int = LIMIT) -> bytes:
+    return fed(Decoder(codings(coding), limit), coded, step)
+
+
+def fed(decoder: Decoder, coded: bytes, step: int = 1 << 16) -> bytes:
+    return b"".join(decoder.decode(coded[at : at + step]) for at in range(0, len(coded), step))
+
+
+@pytest.mark.parametrize("coding", CODERS)
+@pytest.mark.parametrize("step", [1, 17, 1 << 16])
+def test_what_was_coded_comes_back_however_it_is_cut(coding: str, step: int) -> None:
+    decoder = Decoder(codings(coding), LIMIT)
+    assert fed(decoder, CODERS[coding](PAGE), step) == PAGE
+    assert decoder.whole
+    assert not decoder.is_over
+
+
+@pytest.mark.parametrize("coding", sorted(set(CODERS) - {"identity", ""}))
+@pytest.mark.parametrize("step", [1, 1 << 16])
+def test_no_more_than_the_limit_comes_back(coding: str, step: int) -> None:
+    assert decoded(coding, CODERS[coding](PAGE), step, limit=1000) == PAGE[:1000]
+    assert decoded("identity", PAGE, limit=1000) == PAGE[:1000]
+
+
+@pytest.mark.parametrize("coding", sorted(set(CODERS) - {"identity", ""}))
+def test_a_stream_that_breaks_off_gives_what_came_before(coding: str) -> None:
+    coded = CODERS[coding](PAGE)
+    decoder = Decoder(codings(coding), LIMIT)
+    begun = fed(decoder, coded[: len(coded) * 9 // 10], 100)
+    assert PAGE.startswith(begun)
+    assert not decoder.whole
+    # A block of zstd is all or nothing, and this page is one block.
+    assert begun or coding == "zstd"
+
+
+@pytest.mark.parametrize("coding", sorted(set(CODERS) - {"identity", "", " deflate "}))
+def test_what_is_not_of_the_coding_is_broken_and_gives_nothing(coding: str) -> None:
+    decoder = Decoder(codings(coding), LIMIT)
+    assert fed(decoder, PAGE) == b""
+    assert decoder.is_over
+    assert not decoder.swelling
+    assert decoder.decode(CODERS[coding](PAGE)) == b""
+
+
+@pytest.mark.parametrize("step", [1, 1 << 16])
+def test_a_deflate_stream_that_breaks_gives_what_came_before(step: int) -> None:
+    coded = bytearray(gzip.compress(PAGE))
+    coded[-8] ^= 1  # its checksum
+    decoder = Decoder(codings("gzip"), LIMIT)
+    assert fed(decoder, bytes(coded), step) == PAGE
+    assert decoder.is_over
+    assert not decoder.swelling
+    assert not decoder.whole
+
+
+def test_a_brotli_stream_that_breaks_gives_nearly_all_that_came_before() -> None:
+    decoder = Decoder(codings("br"), LIMIT)
+    begun = fed(decoder, brotli.compress(PAGE) + b"junk")
+    assert PAGE.startswith(begun)
+    assert len(begun) > 0.9 * len(PAGE)
+    assert decoder.is_over
+    assert not decoder.swelling
+
+
+def test_what_is_saved_of_a_broken_stream_is_within_the_limit() -> None:
+    coded = bytearray(gzip.compress(PAGE + bytes(5000)))
+    coded[-8] ^= 1
+    assert decoded("gzip", bytes(coded), limit=len(PAGE) + 1) == PAGE + b"\0"
+
+
+@pytest.mark.parametrize("step", [1, 2, 1 << 16])
+def test_gzip_members_and_zstd_frames_are_read_one_after_another(step: int) -> None:
+    for coding in ("gzip", "zstd"):
+        decoder = Decoder(codings(coding), LIMIT)
+        coded = CODERS[coding](b"one ") + CODERS[coding](b"two ") + CODERS[coding](b"three")
+        assert fed(decoder, coded, step) == b"one two three"
+        assert decoder.whole
+
+
+@pytest.mark.parametrize("step", [1, 1 << 16])
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_what_follows_the_end_and_begins_nothing_is_padding(coding: str, step: int) -> None:
+    decoder = Decoder(codings(coding), LIMIT)
+    assert fed(decoder, CODERS[coding](PAGE) + b"\0\0\0" + gzip.compress(PAGE), step) == PAGE
+    assert decoder.whole
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+def test_a_stream_of_countless_members_is_not_read_to_its_end(coding: str) -> None:
+    decoder = Decoder(codings(coding), LIMIT)
+    assert len(fed(decoder, CODERS[coding](b"a") * 1500)) in (1000, 1001)
+
+
+@pytest.mark.parametrize(
+    "content_encoding",
+    ["gzip, deflate", "br,gzip", "zstd, br, gzip", "identity, gzip, none, utf-8"],
+)
+def test_codings_over_one_another_are_undone_from_the_last(content_encoding: str) -> None:
+    coded = PAGE
+    for coding in content_encoding.split(","):
+        coded = CODERS.get(coding.strip(), bytes)(coded)
+    assert decoded(content_encoding, coded) == PAGE
+
+
+def test_no_layer_under_the_last_gives_more_than_the_limit() -> None:
+    bomb = bytes(50_000_000)
+    assert decoded("gzip, gzip", gzip.compress(gzip.compress(bomb)), limit=5000) == bytes(5000)
+    inner_bomb = gzip.compress(gzip.compress(b"a" * 10)[:10] + bomb)
+    assert decoded("gzip, gzip", inner_bomb, limit=5000) == b""
+
+
+def test_an_unknown_coding_is_named() -> None:
+    with pytest.raises(UnknownCoding, match="'compress'"):
+        Decoder(["gzip", "compress"], LIMIT)
+
+
+def test_a_zstd_window_beyond_what_servers_may_ask_for_is_broken() -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=25)
+    stream = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    decoder = Decoder(codings("zstd"), LIMIT)
+    assert fed(decoder, stream.compress(bytes(40_000_000)) + stream.flush()) == b""
+    assert decoder.is_over
+    assert not decoder.swelling
+
+
+@given(
+    content=st.binary(max_size=3000),
+    coding=st.sampled_from(sorted(CODERS)),
+    step=st.integers(1, 400),
+    limit=st.integers(1, 4000),
+)
+def test_what_comes_back_is_the_beginning_of_what_was_coded(
+    content: bytes, coding: str, step: int, limit: int
+) -> None:
+    assert decoded(coding, CODERS[coding](content), step, limit) == content[:limit]
+
+
+@given(
+    junk=st.binary(max_size=300),
+    coding=st.sampled_from(sorted(CODERS)),
+    step=st.integers(1, 100),
+    limit=st.integers(1, 400),
+)
+def test_whatever_comes_is_decoded_without_an_exception_and_within_the_limit(
+    junk: bytes, coding: str, step: int, limit: int
+) -> None:
+    assert len(decoded(coding, junk, step, limit)) <= limit
+
+
+BOMBS = {"deflate": "deflate", "gzip": "gzip", "zstd": "zstd"}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_read_to_the_limit(name: str, shared_vector: Callable[[str], Path]) -> None:
+    coded = shared_vector(f"scrapy_compressed/bomb-{name}.bin").read_bytes()
+    assert len(decoded(BOMBS[name], coded, limit=100_000)) == 100_000
+
+
+def test_a_brotli_window_that_takes_too_long_to_fill_is_broken(
+    shared_vector: Callable[[str], Path],
+) -> None:
+    bomb = shared_vector("scrapy_compressed/bomb-br.bin").read_bytes()
+    for coded in (bomb, brotli.compress(PAGE, lgwin=24), brotli.compress(PAGE, lgwin=23)):
+        decoder = Decoder(codings("br"), LIMIT)
+        assert fed(decoder, coded) == b""
+        assert decoder.is_over
+        assert not decoder.swelling
+
+
+@pytest.mark.parametrize("bits", range(10, 23))
+def test_every_smaller_brotli_window_is_read(bits: int) -> None:
+    assert decoded("br", brotli.compress(PAGE, lgwin=bits)) == PAGE
+
+
+GZIP, DEFLATE = ("html-gzip.bin", "gzip"), ("html-zlibdeflate.bin", "deflate")
+
+
+@pytest.mark.parametrize(
+    ("name", "coding", "twin"),
+    [
+        ("html-br.bin", "br", GZIP),
+        ("html-gzip-deflate-gzip.bin", "gzip, deflate, gzip", GZIP),
+        ("html-gzip-deflate.bin", "gzip, deflate", GZIP),
+        ("html-rawdeflate.bin", "deflate", DEFLATE),
+        ("html-zstd-static-content-size.bin", "zstd", GZIP),
+        ("html-zstd-static-no-content-size.bin", "zstd", GZIP),
+        ("html-zstd-streaming-no-content-size.bin", "zstd", GZIP),
+    ],
+)
+def test_a_page_of_the_vectors_is_the_same_in_all_codings(
+    name: str, coding: str, twin: tuple[str, str], shared_vector: Callable[[str], Path]
+) -> None:
+    folder = shared_vector("scrapy_compressed")
+    page = decoded(coding, (folder / name).read_bytes())
+    assert page.endswith(b"</html>\n")
+    assert page == decoded(twin[1], (folder / twin[0]).read_bytes())
+
+
+def test_broken_gzip_files_of_the_vectors_give_all_there_is(
+    shared_vector: Callable[[str], Path],
+) -> None:
+    folder = shared_vector("scrapy_compressed")
+    eof = decoded("gzip", (folder / "unexpected-eof.gz").read_bytes())
+    expected = (folder / "unexpected-eof-output.txt").read_text("utf-8")
+    assert eof == expected.encode("latin-1")
+    assert decoded("gzip", (folder / "truncated-crc-error.gz").read_bytes()).endswith(b"</html")
+    assert decoded("gzip", (folder / "truncated-crc-error-short.gz").read_bytes()).endswith(
+        b"</html>"
+    )

@@ -1,0 +1,125 @@
+import pytest
+
+from minicrawl.fetch.connection.heads import Head, body_bytes, joined_headers, read_head, says
+from minicrawl.fetch.failures import Fault
+from minicrawl.model import FailureKind
+
+
+def test_a_head_is_its_status_and_its_headers() -> None:
+    head = read_head(b"HTTP/1.1 200 OK\r\nServer: a b\r\nX-Empty:\r\nURL: http://a/:b\r")
+    assert head == Head(200, {"server": "a b", "x-empty": "", "url": "http://a/:b"})
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        (b"HTTP/1.1 404 Not Found\r", 404),
+        (b"HTTP/1.1 200", 200),
+        (b"HTTP/1.1 200 \r", 200),
+        (b"HTTP/1.1  200OK", 200),
+        (b"HTTP/1.1\t999\tOdd", 999),
+        (b"HTTP/2 200", 200),
+        (b"HTTP/1.1 200 " + "schön".encode(), 200),
+    ],
+)
+def test_a_status_line_needs_a_version_and_a_status_and_no_more(line: bytes, status: int) -> None:
+    assert read_head(line) == Head(status, {})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"HTTP/1.1",
+        b"HTTP/1.1 OK",
+        b"HTTP/1.1 99 Odd",
+        b"HTTP/1.1 2000 OK",
+        b"HTTP/x 200 OK",
+        b"HTTP/1.1200",
+        b"http/1.1 200 OK",
+        b"HTTP/1.1 \xb2\xb2\xb2",
+        b"",
+    ],
+)
+def test_what_is_no_status_line_is_a_fault(line: bytes) -> None:
+    with pytest.raises(Fault, match="no status line") as caught:
+        read_head(line)
+    assert caught.value.kind is FailureKind.PROTOCOL
+
+
+@pytest.mark.parametrize(
+    ("version", "lasting"),
+    [(b"0.9", False), (b"1.0", False), (b"1", False), (b"1.1", True), (b"2", True), (b"3", True)],
+)
+def test_connections_last_since_the_second_version(version: bytes, lasting: bool) -> None:
+    assert read_head(b"HTTP/" + version + b" 200 OK").lasting is lasting
+
+
+@pytest.mark.parametrize(
+    ("lines", "headers"),
+    [
+        (b"A: b\nC: d", {"a": "b", "c": "d"}),
+        (b"hello\r\nA: b\r", {"a": "b"}),
+        (b": b\r\n \t: c\r\nA: b\r", {"a": "b"}),
+        (b"A : b\r\nC\t:d\t \r", {"a": "b", "c": "d"}),
+        (b"A: b\r\n  c\r\n\td\r\nE: f\r", {"a": "b c d", "e": "f"}),
+        (b"A: b\n c", {"a": "b c"}),
+        (b"A: b\r\na: c\r", {"a": "b, c"}),
+    ],
+)
+def test_headers_are_read_as_browsers_do(lines: bytes, headers: dict[str, str]) -> None:
+    assert read_head(b"HTTP/1.1 200 OK\r\n" + lines).headers == headers
+
+
+@pytest.mark.parametrize(
+    ("fields", "headers"),
+    [
+        ([], {}),
+        ([("Link", "<a>"), ("LINK", "<b>")], {"link": "<a>, <b>"}),
+        ([("a", "é".encode().decode("latin-1")), ("b", "é")], {"a": "é", "b": "é"}),
+    ],
+)
+def test_headers_go_by_lower_case_names_and_several_of_a_name_are_joined(
+    fields: list[tuple[str, str]], headers: dict[str, str]
+) -> None:
+    assert joined_headers(fields) == headers
+
+
+def test_blanks_of_other_encodings_are_no_blanks() -> None:
+    head = b"HTTP/1.1 200 OK\r\nLocation: /voil" + "à".encode() + b"\r"
+    assert read_head(head).headers == {"location": "/voilà"}
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [("close", True), ("Keep-Alive , CLOSE", True), ("closed", False), ("", False), (None, False)],
+)
+def test_a_header_of_words_says_the_words_between_its_commas(value: str | None, told: bool) -> None:
+    headers = {} if value is None else {"connection": value}
+    assert says(headers, "connection", "close") is told
+
+
+@pytest.mark.parametrize(
+    ("written", "length"),
+    [
+        ("0", 0),
+        ("7", 7),
+        ("007", 7),
+        ("7, 7,7", 7),
+        ("7, x", 7),
+        ("", None),
+        ("-7", None),
+        ("+7", None),
+        ("7.0", None),
+        ("²", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_a_length_is_a_number_or_says_nothing(written: str, length: int | None) -> None:
+    assert body_bytes({"content-length": written}) == length
+    assert body_bytes({}) is None
+
+
+def test_lengths_that_contradict_each_other_are_a_fault() -> None:
+    with pytest.raises(Fault) as caught:
+        body_bytes({"content-length": "3, 4"})
+    assert caught.value.kind is FailureKind.PROTOCOL

@@ -1,0 +1,310 @@
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.fetch.connection.heads import Head
+from minicrawl.fetch.connection.http1 import ResponseParser, question
+from minicrawl.fetch.failures import Fault
+from minicrawl.model import FailureKind
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+MAX_HEAD_BYTES = 64 * 1024
+RESET, PROTOCOL, TOO_LARGE = FailureKind.RESET, FailureKind.PROTOCOL, FailureKind.TOO_LARGE
+
+
+class Read(NamedTuple):
+    """What became of an answer, and whether it was whole before its connection ended."""
+
+    head: Head | None
+    body: bytes
+    fault: FailureKind | None
+    whole: bool
+    leaves_connection: bool
+
+
+def read(*pieces: bytes) -> Read:
+    reader = ResponseParser(MAX_HEAD_BYTES)
+    body = b"".join([reader.take(piece) for piece in pieces])
+    whole, leaves = reader.ended, reader.leaves_connection
+    reader.hang_up()
+    kind = reader.fault.kind if reader.fault else None
+    return Read(reader.head, body, kind, whole, leaves)
+
+
+def read_body(answer: bytes) -> tuple[bytes, bool]:
+    """The body, and whether it was whole before the connection ended; no fault was met."""
+    got = read(answer)
+    assert got.fault is None
+    return got.body, got.whole
+
+
+def read_fault(answer: bytes) -> FailureKind | None:
+    return read(answer).fault
+
+
+# ---------------------------------------------------------------- what is asked
+
+
+def test_a_question_names_its_host_and_asks_to_stay() -> None:
+    asked = question("a.example:81", "/x?y", [(b"Accept", b"*/*"), (b"A", b"b")])
+    assert asked == (
+        b"GET /x?y HTTP/1.1\r\nHost: a.example:81\r\nAccept: */*\r\nA: b\r\n"
+        b"Connection: keep-alive\r\n\r\n"
+    )
+
+
+def test_a_path_past_any_reason_is_not_asked_for() -> None:
+    assert question("a", "/" * 65_536, ())
+    with pytest.raises(Fault) as caught:
+        question("a", "/" * 65_537, ())
+    assert caught.value.kind is PROTOCOL
+
+
+# ---------------------------------------------------------------- where a body ends
+
+
+def test_a_body_is_as_long_as_its_length_says() -> None:
+    answer = OK + b"Content-Length: 3\r\n\r\nabc"
+    assert read(answer) == Read(Head(200, {"content-length": "3"}), b"abc", None, True, True)
+
+
+def test_a_body_of_no_bytes_ends_with_its_head() -> None:
+    assert read_body(OK + b"Content-Length: 0\r\n\r\n") == (b"", True)
+
+
+@pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+def test_some_answers_have_no_body_whatever_they_say(status: bytes) -> None:
+    assert read_body(b"HTTP/1.1 " + status + b"\r\nContent-Length: 9\r\n\r\n") == (b"", True)
+
+
+def test_a_body_without_a_length_ends_with_its_connection() -> None:
+    assert read_body(OK + b"\r\nabc") == (b"abc", False)
+    assert read_body(OK + b"Content-Length: many\r\n\r\nabc") == (b"abc", False)
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+        b"3\nabc\n2\nde\n0\n\n",
+        b"0003 \r\nabc\r\n \t2\t\r\nde\r\n000\r\n\r\n",
+        b"3;name=value\r\nabc\r\n2 ; x\r\nde\r\n0;last\r\n\r\n",
+        b"5\r\nabcde\r\n0\r\nTrailer: one\r\nAnother: two\r\n\r\n",
+        b"5\r\nabcde\r\n0\r\nTrailer: one\n\n",
+    ],
+)
+def test_chunks_make_a_body(chunks: bytes) -> None:
+    got = read(CHUNKED + chunks)
+    assert (got.body, got.fault, got.whole, got.leaves_connection) == (b"abcde", None, True, True)
+
+
+def test_sizes_of_chunks_are_hexadecimal() -> None:
+    assert read_body(CHUNKED + b"aB\r\n" + b"x" * 171 + b"\r\n0\r\n\r\n") == (b"x" * 171, True)
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        b"zz\r\n",
+        b"\r\n3\r\n",
+        b"-3\r\n",
+        b"0x3\r\n",
+        b"11111111111111111\r\n",
+        b"3" + b" " * 6000,
+        b"3;" + b"x" * 4100 + b"\r\nabc\r\n0\r\n\r\n",
+        b"0\r\n" + b"X: y\r\n" * 10_000 + b"\r\n",
+        b"0\r\nX: " + b"y" * 40_000,
+        b"1\r\na\r\n" * 10_000,
+    ],
+)
+def test_what_is_no_chunk_is_a_fault(chunks: bytes) -> None:
+    assert read_fault(CHUNKED + chunks) is PROTOCOL
+
+
+@pytest.mark.parametrize("junk", [b"zz\r\n", b"abc", b"\r\nzz\r\n", b"\rx"])
+def test_what_came_before_a_fault_is_given(junk: bytes) -> None:
+    got = read(CHUNKED + b"3\r\nabc" + junk)
+    assert (got.body, got.fault) == (b"abc", PROTOCOL)
+
+
+def test_after_a_fault_nothing_is_read() -> None:
+    assert read(CHUNKED + b"zz\r\n", b"3\r\nabc\r\n").body == b""
+
+
+def test_chunks_count_before_a_length_but_the_connection_is_not_trusted_again() -> None:
+    both = OK + b"Content-Length: 9, 8\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n"
+    got = read(both + b"3\r\nabc\r\n0\r\n\r\n")
+    assert (got.body, got.whole, got.leaves_connection) == (b"abc", True, False)
+
+
+def test_an_old_server_does_not_mean_its_chunks() -> None:
+    answer = b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n"
+    assert read_body(answer) == (b"3\r\n", False)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"\r\n",
+        b"HTT",
+        OK,
+        OK + b"Content-Type: text/html\r\n",
+        OK + b"Content-Length: 9\r\n\r\nabc",
+        CHUNKED,
+        CHUNKED + b"3\r\nabc",
+        CHUNKED + b"3\r\nabc\r\n",
+        CHUNKED + b"3\r\nabc\r\n0\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+    ],
+)
+def test_an_answer_that_breaks_off_is_a_fault(answer: bytes) -> None:
+    assert read_fault(answer) is RESET
+
+
+# ---------------------------------------------------------------- heads
+
+
+def test_blank_lines_before_an_answer_are_skipped() -> None:
+    assert read_body(b"\r\n\n\r\n" + OK + b"Content-Length: 1\r\n\r\na") == (b"a", True)
+
+
+def test_interim_answers_are_skipped() -> None:
+    interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    got = read(interim + OK + b"Content-Length: 1\r\n\r\na")
+    assert (got.head, got.body) == (Head(200, {"content-length": "1"}), b"a")
+
+
+def test_nothing_but_interim_answers_is_too_large_a_head() -> None:
+    interim = b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert read_fault(interim * 16 + OK + b"\r\n") is None
+    assert read_fault(interim * (MAX_HEAD_BYTES // len(interim) + 1)) is TOO_LARGE
+
+
+def test_another_protocol_is_an_answer_that_ends_with_its_connection() -> None:
+    got = read(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
+    assert got.head == Head(101, {})
+    assert not got.leaves_connection
+
+
+@pytest.mark.parametrize(
+    "answer", [b"<", b"hello", b"\r\n<html>", b"\0\0\x12\4", b"HTTP 200 OK", b"ICY 200 OK\r\n\r\n"]
+)
+def test_what_is_no_http_is_known_by_its_first_bytes(answer: bytes) -> None:
+    assert read(answer) == Read(None, b"", PROTOCOL, whole=False, leaves_connection=False)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"\r\n" * 60_000,
+        b"HTTP/1.1 200 " + b"x" * 100_000,
+        OK + b"X: " + b"x" * 100_000,
+        OK + b"X: y\r\n" * 20_000,
+        OK + b"X: y\r\n" * 20_000 + b"\r\n",
+    ],
+)
+def test_a_head_past_any_reason_is_too_large(head: bytes) -> None:
+    assert read_fault(head) is TOO_LARGE
+
+
+def test_a_head_as_large_as_the_limit_is_read() -> None:
+    head = OK + b"X: \r\n\r\n"
+    padding = b"x" * (MAX_HEAD_BYTES - len(head))
+    largest = head.replace(b"X: ", b"X: " + padding)
+    assert read_fault(largest) is None
+    assert read_fault(largest.replace(b"X", b"XY")) is TOO_LARGE
+
+
+def test_contradicting_lengths_are_a_fault() -> None:
+    answer = OK + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"
+    assert read_fault(answer) is PROTOCOL
+
+
+# ---------------------------------------------------------------- what is left of a connection
+
+
+@pytest.mark.parametrize(
+    ("version", "header", "leaves"),
+    [
+        (b"1.1", b"X: y", True),
+        (b"1.1", b"Connection: Close", False),
+        (b"1.1", b"Connection: x, close", False),
+        (b"1.0", b"X: y", False),
+        (b"1.0", b"Connection: Keep-Alive", True),
+    ],
+)
+def test_a_connection_is_left_as_its_version_and_header_say(
+    version: bytes, header: bytes, leaves: bool
+) -> None:
+    answer = b"HTTP/" + version + b" 200 OK\r\nContent-Length: 0\r\n" + header + b"\r\n\r\n"
+    assert read(answer).leaves_connection is leaves
+
+
+@pytest.mark.parametrize(
+    "answer", [OK + b"Content-Length: 1\r\n\r\na", CHUNKED + b"1\r\na\r\n0\r\n\r\n"]
+)
+def test_a_connection_that_says_more_than_was_asked_is_not_left(answer: bytes) -> None:
+    assert read(answer).leaves_connection
+    for more in (read(answer + b"x"), read(answer, b"x")):
+        assert more == read(answer)._replace(leaves_connection=False)
+
+
+# ---------------------------------------------------------------- however it is split
+
+parts = st.sampled_from(
+    [
+        b"HTTP/1.1 100 Continue\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.0 200\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"Content-Length: 5\r\n",
+        b"Connection: keep-alive\n",
+        b"X: " + b"y" * 30_000 + b"\r\n",
+        b" folded\r\n",
+        b"\r\n",
+        b"\n",
+        b"\r",
+        b"abcde",
+        b"5\r\nabcde\r\n",
+        b"2;x\nab\n",
+        b"0\r\n",
+        b"0;" + b"x" * 4090 + b"\r\n",
+        b"Trailer: x\r\n",
+        b"zz",
+    ]
+)
+openings = st.sampled_from(
+    [
+        b"",
+        b"\r\n",
+        OK + b"Content-Length: 9\r\n\r\n",
+        CHUNKED,
+        CHUNKED + b"3\r\nabc\r\n",
+        CHUNKED + b"0\r\n",
+        OK + b"\r\n",
+    ]
+)
+answers = st.builds(lambda opening, rest: opening + b"".join(rest), openings, st.lists(parts))
+
+
+@given(answers, st.data())
+def test_however_an_answer_is_split_it_is_read_the_same(answer: bytes, data: st.DataObject) -> None:
+    cuts = data.draw(st.lists(st.integers(0, len(answer))))
+    pieces = [answer[a:b] for a, b in pairwise([0, *sorted(cuts), len(answer)]) if a < b]
+    assert read(*pieces) == read(answer)
+
+
+@given(answers.filter(lambda answer: len(answer) < 2000))
+def test_an_answer_may_come_byte_by_byte(answer: bytes) -> None:
+    assert read(*(bytes([byte]) for byte in answer)) == read(answer)
+
+
+@given(st.binary(), openings)
+def test_no_bytes_whatever_make_the_reader_fail(junk: bytes, opening: bytes) -> None:
+    got = read(opening + junk)
+    assert got.fault or got.head

@@ -1,0 +1,100 @@
+import os
+import ssl
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trustme
+
+from minicrawl.cli import main
+from minicrawl.errors import UsageError
+from minicrawl.fetch.connection.tls import check_authorities, default_tls
+
+
+@pytest.fixture(autouse=True)
+def _no_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+
+
+def test_certificates_and_their_hosts_are_checked() -> None:
+    context = default_tls()
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+    assert len(context.get_ca_certs()) > 20
+
+
+def test_the_environment_may_name_other_authorities(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    authority = tmp_path / "authority.pem"
+    trustme.CA().cert_pem.write_to_path(str(authority))
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    assert len(default_tls().get_ca_certs()) == 1
+    monkeypatch.delenv("SSL_CERT_FILE")
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    assert default_tls().get_ca_certs() == []
+
+
+def test_a_fetcher_imports_no_client_and_reads_no_authorities_before_they_are_needed() -> None:
+    asked = (
+        "import sys; from minicrawl.config import Network, Politeness;"
+        "from minicrawl.fetch.fetcher import HttpFetcher; HttpFetcher(Network(), Politeness());"
+        "sys.exit(', '.join({'httpx', 'aiohttp'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == "\n"
+
+
+def test_authorities_that_are_there_are_accepted(tmp_path: Path) -> None:
+    authority = tmp_path / "authority.pem"
+    trustme.CA().cert_pem.write_to_path(str(authority))
+    check_authorities({})
+    check_authorities({"SSL_CERT_FILE": "", "SSL_CERT_DIR": ""})
+    check_authorities({"SSL_CERT_FILE": str(authority), "SSL_CERT_DIR": f"{tmp_path}:/"})
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "why"),
+    [
+        ("SSL_CERT_FILE", "gone.pem", "No such file or directory"),
+        ("SSL_CERT_FILE", "folder", "not a file"),
+        ("SSL_CERT_FILE", "pipe", "not a file"),
+        ("SSL_CERT_FILE", "words.pem", "holds no certificates that can be read"),
+        ("SSL_CERT_FILE", "empty.pem", "holds no certificates that can be read"),
+        ("SSL_CERT_FILE", "cut.pem", "holds no certificates that can be read"),
+        ("SSL_CERT_FILE", "loop.pem", "Too many levels of symbolic links"),
+        ("SSL_CERT_DIR", "gone", "No such file or directory"),
+        ("SSL_CERT_DIR", "words.pem", "Not a directory"),
+        ("SSL_CERT_DIR", "loop.pem", "Too many levels of symbolic links"),
+    ],
+)
+def test_authorities_that_are_not_there_end_a_crawl_before_it_begins(
+    variable: str,
+    value: str,
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    os.mkfifo("pipe")
+    Path("words.pem").write_text("no certificate")
+    Path("empty.pem").touch()
+    whole = trustme.CA().cert_pem.bytes()
+    Path("cut.pem").write_bytes(whole[: len(whole) // 2])
+    Path("loop.pem").symlink_to("loop.pem")
+    monkeypatch.setenv(variable, value)
+    for dry in ((), ("--dry-run",)):
+        assert main(["crawl", "https://a.example/", *dry]) == 2
+        assert capsys.readouterr().err == f"minicrawl: {variable}={value}: {why}\n"
+    assert not Path("data").exists()
+
+
+def test_one_folder_of_several_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="SSL_CERT_DIR=/gone: No such file"):
+        check_authorities({"SSL_CERT_DIR": f"{tmp_path}:/gone"})

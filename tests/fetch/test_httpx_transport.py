@@ -1,0 +1,93 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from minicrawl.config import Network, Politeness
+from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.httpx_transport import fault
+from minicrawl.model import Failed, FailureKind, FetchResult, Request, Response
+
+
+class Breaking(httpx.AsyncByteStream):
+    """A body that breaks off after these pieces."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces = pieces
+        self.closed = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self.pieces:
+            yield piece
+        raise httpx.ReadError("gone")
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+class Canned(httpx.AsyncBaseTransport):
+    """Answers with one response, and keeps what it was asked."""
+
+    def __init__(self, response: httpx.Response | Exception) -> None:
+        self.response = response
+        self.asked: list[httpx.Request] = []
+        self.closed = False
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        if isinstance(self.response, Exception):
+            raise self.response
+        return self.response
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def fetch(transport: Canned) -> FetchResult:
+    async def ask() -> FetchResult:
+        async with HttpFetcher(Network(), Politeness(), transport=transport) as fetcher:
+            return await fetcher.fetch(Request(url="http://me@1.2.3.4/a%7Eb#c", etag='"é"'))
+
+    return asyncio.run(ask())
+
+
+def page(body: httpx.AsyncByteStream) -> httpx.Response:
+    return httpx.Response(200, headers={"content-type": "text/html"}, stream=body)
+
+
+def test_a_transport_of_httpx_is_asked_in_place_of_our_own_and_closed() -> None:
+    body = Breaking(b"abc")
+    transport = Canned(page(body))
+    fetched = fetch(transport)
+    assert isinstance(fetched, Response)
+    assert (fetched.body, fetched.cut) == (b"abc", FailureKind.RESET)
+    (asked,) = transport.asked
+    assert (asked.method, str(asked.url)) == ("GET", "http://1.2.3.4/a%7Eb")
+    assert asked.headers["host"] == "1.2.3.4"
+    assert asked.headers.raw[-1] == (b"If-None-Match", '"é"'.encode())
+    assert body.closed
+    assert transport.closed
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (httpx.ConnectTimeout("bad"), FailureKind.TIMEOUT),
+        (httpx.ConnectError("bad"), FailureKind.CONNECT),
+        (httpx.ReadError("bad"), FailureKind.RESET),
+        (httpx.RemoteProtocolError("bad"), FailureKind.PROTOCOL),
+        (httpx.InvalidURL("bad"), FailureKind.PROTOCOL),
+    ],
+)
+def test_what_httpx_raises_is_a_fault_of_a_named_kind(error: Exception, kind: FailureKind) -> None:
+    assert fault(error).kind is kind
+    failed = fetch(Canned(error))
+    assert isinstance(failed, Failed)
+    assert (failed.kind, failed.detail) == (kind, "bad")
+
+
+def test_a_body_that_breaks_before_it_began_is_a_failure() -> None:
+    failed = fetch(Canned(page(Breaking())))
+    assert isinstance(failed, Failed)
+    assert (failed.kind, failed.detail) == (FailureKind.RESET, "gone")

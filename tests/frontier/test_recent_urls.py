@@ -1,0 +1,119 @@
+"""What is told of a page or a URL was put for it, however little room there is."""
+
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.frontier import recent_urls as lately_module
+from minicrawl.frontier.recent_urls import RecentUrls
+
+HERE, THERE = "http://a.example", "http://b.example"
+A, B, C, D = (f"{HERE}/of-{name}/" for name in "abcd")
+
+
+def all_here() -> RecentUrls:
+    return RecentUrls(lambda _page: HERE)
+
+
+@pytest.fixture
+def lately() -> RecentUrls:
+    return all_here()
+
+
+@pytest.fixture
+def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For three lines."""
+    monkeypatch.setattr(lately_module, "ROOM", 36)
+
+
+@pytest.fixture
+def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lately_module, "PLACES", 4)
+
+
+def put(lately: RecentUrls, *urls: str) -> None:
+    lately.put((url, page) for page, url in enumerate(urls))
+
+
+def test_nothing_is_told_of_whom_was_never_put(lately: RecentUrls) -> None:
+    assert lately.url_of(0) is None
+    assert lately.which([0, 1], A) is None
+    put(lately, A)
+    assert lately.url_of(1) is None
+    assert lately.which([1, 2], A) is None
+
+
+def test_what_was_put_is_told(lately: RecentUrls) -> None:
+    lately.put([(A, 0), (B, 4_000_000_000)])
+    assert lately.which([0], A) == 0
+    assert lately.which([7, 0, 4_000_000_000], B) == 4_000_000_000
+    assert lately.url_of(0) == A
+    assert lately.url_of(4_000_000_000) == B
+
+
+def test_a_page_has_no_url_but_its_own(lately: RecentUrls) -> None:
+    put(lately, A, B)
+    assert lately.which([0], B) is None
+    assert lately.which([1, 0], A) == 0
+
+
+@pytest.mark.parametrize("other", [f"{A}longer", A[:-1], "", f"{THERE}/of-a/", f"{HERE}:81/of-a/"])
+def test_a_url_that_begins_as_another_one_is_not_the_other(lately: RecentUrls, other: str) -> None:
+    put(lately, A)
+    assert lately.which([0], other) is None
+
+
+def test_a_page_whose_number_begins_as_that_of_another_is_not_the_other(
+    lately: RecentUrls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lately_module, "PLACES", 1)
+    lately.put([(A, 12)])
+    assert lately.which([1, 123], A) is None
+    assert (lately.url_of(1), lately.url_of(123), lately.url_of(12)) == (None, None, A)
+
+
+def test_a_path_is_there_for_each_origin_that_has_it() -> None:
+    lately = RecentUrls([HERE, THERE].__getitem__)
+    put(lately, f"{HERE}/", f"{THERE}/")
+    assert lately.which([0, 1], f"{THERE}/") == 1
+    assert lately.which([0, 1], f"{HERE}/") == 0
+    assert [lately.url_of(page) for page in (0, 1)] == [f"{HERE}/", f"{THERE}/"]
+
+
+@pytest.mark.usefixtures("little_room")
+def test_new_bytes_take_the_place_of_the_oldest(lately: RecentUrls) -> None:
+    put(lately, A, B, C, D)
+    assert [lately.url_of(page) for page in range(4)] == [None, B, C, D]
+    assert [lately.which([page], url) for page, url in enumerate((A, B, C, D))] == [None, 1, 2, 3]
+
+
+def test_few_pages_take_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        many = [all_here() for _ in range(100)]
+        for lately in many:
+            put(lately, A, B, C)
+        assert tracemalloc.get_traced_memory()[0] < 1000 * len(many)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.usefixtures("few_places")
+def test_of_pages_that_share_a_place_the_last_has_it() -> None:
+    lately, urls = all_here(), [f"{A}{page}" for page in range(10)]
+    put(lately, *urls)
+    assert [lately.url_of(page) for page in range(10)] == [None] * 6 + urls[6:]
+
+
+@pytest.mark.usefixtures("little_room", "few_places")
+@given(st.lists(st.text(max_size=8)))
+def test_it_never_takes_one_url_for_another(urls: list[str]) -> None:
+    lately, truth = RecentUrls(lambda _page: ""), dict[str, int]()
+    for url in urls:
+        lately.put([(url, truth.setdefault(url, len(truth)))])
+        for known, page in truth.items():
+            assert lately.which(truth.values(), known) in {page, None}
+            assert lately.url_of(page) in {known, None}
+        assert lately.url_of(truth[url]) == url

@@ -1,0 +1,205 @@
+"""URLs are told apart by what they are, whatever their hashes are."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.frontier import recent_urls as lately_module
+from minicrawl.frontier import url_index as known_module
+from minicrawl.frontier.recent_urls import OriginOf
+from minicrawl.frontier.url_index import UrlIndex
+from minicrawl.web.urls import origin
+
+A, B, C = (f"http://{name}.example/" for name in "abc")
+
+
+class Kept(dict[int, str]):
+    """The URLs in the store, and how often they were asked for."""
+
+    asked = 0
+
+    def __call__(self, pages: Sequence[int]) -> Mapping[int, str]:
+        assert list(pages) == sorted(set(pages))
+        self.asked += len(pages)
+        return {page: self[page] for page in pages}
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+@pytest.fixture
+def known(kept: Kept) -> UrlIndex:
+    return UrlIndex(kept, of_kept(kept))
+
+
+def of_kept(kept: Kept) -> OriginOf:
+    return lambda page: origin(kept[page])
+
+
+@pytest.fixture
+def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hardly any URL is remembered."""
+    monkeypatch.setattr(known_module, "RECENT", 2)
+    monkeypatch.setattr(lately_module, "ROOM", 16)
+
+
+@pytest.fixture
+def one_hash_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_module, "code_of", lambda _url: 7)
+
+
+def put(known: UrlIndex, kept: Kept, *urls: str) -> None:
+    for url in urls:
+        page = len(known)
+        kept[page] = url
+        known.add({url: page})
+
+
+def test_what_was_never_put_is_not_known(known: UrlIndex) -> None:
+    assert known.find([A]) == {}
+    assert len(known) == 0
+
+
+def test_what_was_met_lately_is_found_without_the_store(known: UrlIndex, kept: Kept) -> None:
+    put(known, kept, A, B)
+    assert known.find([B, A, C]) == {B: 1, A: 0}
+    assert kept.asked == 0
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_what_was_met_long_ago_is_looked_up_and_remembered_again(
+    known: UrlIndex, kept: Kept
+) -> None:
+    put(known, kept, A, B, C, *(f"{C}{number}" for number in range(4)))
+    assert known.find([A, B]) == {A: 0, B: 1}
+    assert kept.asked == 2
+    assert known.find([B]) == {B: 1}
+    assert kept.asked == 2
+
+
+def test_whoever_is_in_no_dictionary_any_more_is_found_without_the_store(
+    known: UrlIndex, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_module, "RECENT", 2)
+    kept[0] = C
+    known.add_all([C])
+    urls = [f"{A}{number}" for number in range(20)]
+    for page, url in enumerate(urls, 1):
+        put(known, kept, url)
+        assert known.find([C, urls[page // 2]]) == {C: 0, urls[page // 2]: page // 2 + 1}
+    assert known.find(urls) == {url: page for page, url in enumerate(urls, 1)}
+    assert kept.asked == 1
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_who_is_met_again_and_again_is_never_looked_up(known: UrlIndex, kept: Kept) -> None:
+    put(known, kept, A)
+    for number in range(20):
+        put(known, kept, f"{B}{number}")
+        assert known.find([A]) == {A: 0}
+    assert kept.asked == 0
+
+
+@pytest.mark.usefixtures("forgetful", "one_hash_for_all")
+def test_urls_of_one_hash_are_different_pages(known: UrlIndex, kept: Kept) -> None:
+    urls = [f"{A}{number}" for number in range(50)]
+    put(known, kept, *urls)
+    assert known.find([*urls, B]) == {url: page for page, url in enumerate(urls)}
+
+
+@pytest.mark.usefixtures("one_hash_for_all")
+def test_urls_of_one_hash_are_told_apart_after_they_were_loaded(
+    known: UrlIndex, kept: Kept
+) -> None:
+    kept.update(enumerate((A, B)))
+    known.add_all([A, B])
+    assert known.find([A, B, C]) == {A: 0, B: 1}
+
+
+def test_who_was_nobody_when_he_was_asked_for_is_found_once_he_was_added(
+    known: UrlIndex, kept: Kept
+) -> None:
+    assert known.at_hand([A, B, C]) == ({}, {})
+    put(known, kept, A)
+    kept[1] = B
+    known.add_all([B])
+    assert known.find([A, B, C]) == {A: 0, B: 1}
+
+
+@pytest.mark.usefixtures("forgetful", "one_hash_for_all")
+def test_who_was_nobody_is_found_long_after_he_was_added(known: UrlIndex, kept: Kept) -> None:
+    assert known.find([A]) == {}
+    put(known, kept, A, *(f"{B}{number}" for number in range(20)))
+    assert known.find([A]) == {A: 0}
+
+
+def test_the_url_of_a_page_is_told_if_it_was_met_lately(known: UrlIndex, kept: Kept) -> None:
+    kept[0] = A
+    known.add_all([A])
+    assert known.url_of(0) is None
+    put(known, kept, B)
+    assert known.url_of(1) == B
+    known.find([A])
+    assert known.url_of(0) == A
+
+
+def test_pages_that_are_loaded_follow_on_each_other(known: UrlIndex, kept: Kept) -> None:
+    kept.update(enumerate((A, B, C)))
+    known.add_all(iter((A, B)))
+    known.add_all(iter((C,)))
+    assert known.find([C, B, A]) == {A: 0, B: 1, C: 2}
+    put(known, kept, f"{A}new")
+    assert known.find([f"{A}new"]) == {f"{A}new": 3}
+
+
+@pytest.mark.usefixtures("forgetful")
+@given(st.lists(st.text(max_size=3)), st.sampled_from([hash, lambda _url: 7, len]))
+def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str], int]) -> None:
+    kept, truth = Kept(), dict[str, int]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known_module, "code_of", code_of)
+        known = UrlIndex(kept, lambda _page: "")
+        for url in urls:
+            assert known.find([url]) == ({url: truth[url]} if url in truth else {})
+            if url not in truth:
+                truth[url] = len(truth)
+                put(known, kept, url)
+        assert known.find(urls) == truth
+
+
+# ---------------------------------------------------------------- looked up before
+
+
+def looked_up(known: UrlIndex, kept: Kept, *urls: str) -> None:
+    """They are met soon: what they may be has been asked for."""
+    _, doubtful = known.at_hand(urls)
+    known.remember({kept[page]: page for pages in doubtful.values() for page in pages})
+
+
+@pytest.mark.usefixtures("forgetful")
+def test_what_was_foreseen_is_found_without_the_store(known: UrlIndex, kept: Kept) -> None:
+    urls = [f"{A}{number}" for number in range(9)]
+    put(known, kept, *urls)
+    assert known.at_hand(urls[1:2]) == ({}, {urls[1]: [1]})
+    looked_up(known, kept, urls[1], B)
+    assert known.find([urls[1], B]) == {urls[1]: 1}
+    assert kept.asked == 0
+
+
+def test_who_is_at_hand_is_not_doubtful(known: UrlIndex, kept: Kept) -> None:
+    put(known, kept, A, B)
+    assert known.at_hand([A, B, C]) == ({A: 0, B: 1}, {})
+
+
+@pytest.mark.usefixtures("one_hash_for_all")
+def test_who_was_foreseen_is_not_taken_for_another_of_its_hash(known: UrlIndex, kept: Kept) -> None:
+    kept.update(enumerate((A, B)))
+    known.add_all([A, B])
+    found, doubtful = known.at_hand([C])
+    assert (found, sorted(doubtful[C])) == ({}, [0, 1])
+    looked_up(known, kept, C)
+    assert known.find([A, B, C]) == {A: 0, B: 1}

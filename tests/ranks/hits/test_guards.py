@@ -1,0 +1,119 @@
+"""What collusion is worth after the guards."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.named import NamedGraph
+from minicrawl.ranks.hits.guards import Guards, first_of_each
+from minicrawl.ranks.hits.hits import hits
+from tests.ranks.graphs import Pairs, links_of, named, some_links
+
+# a.org has three pages, b.org and c.org one each.
+PAGES = [
+    "http://a.org/1",
+    "http://www.a.org/2",
+    "http://a.org/3",
+    "http://b.org/",
+    "http://c.org/",
+]
+FARM: Pairs = [(0, 3), (1, 3), (2, 3), (4, 3), (0, 1), (3, 4)]
+
+
+def weights_of(graph: NamedGraph) -> list[float]:
+    assert graph.weights is not None
+    assert graph.weights.dtype == np.float32
+    return [float(weight) for weight in graph.weights]
+
+
+def test_without_guards_a_graph_is_left_alone() -> None:
+    graph = named(PAGES, FARM)
+    assert Guards().guarded(graph) is graph
+
+
+def test_only_what_was_asked_for_is_told() -> None:
+    assert Guards().asked_for() == {}
+    assert Guards(most_of_site=2, internal=0.5).asked_for() == {"most_of_site": 2, "internal": 0.5}
+
+
+def test_at_most_so_many_links_of_a_site_count_the_first_of_them() -> None:
+    one = Guards(most_of_site=1).guarded(named(PAGES, FARM))
+    assert links_of(one.graph) == [(0, 1), (0, 3), (3, 4), (4, 3)]
+    two = Guards(most_of_site=2).guarded(named(PAGES, FARM))
+    assert links_of(two.graph) == [(0, 1), (0, 3), (1, 3), (3, 4), (4, 3)]
+    assert two.weights is None
+
+
+def test_no_link_counts_if_none_may() -> None:
+    assert Guards(most_of_site=0).guarded(named(PAGES, FARM)).graph.edges == 0
+
+
+def test_links_inside_a_site_count_differently() -> None:
+    graph = named(PAGES, [(0, 1), (0, 3), (3, 4)])
+    assert weights_of(Guards(internal=0.5).guarded(graph)) == [0.5, 1, 1]
+    assert weights_of(Guards(transverse=2).guarded(graph)) == [1, 2, 2]
+
+
+def test_what_counts_nothing_is_left_out() -> None:
+    graph = named(PAGES, [(0, 1), (0, 3), (3, 4)])
+    outside = Guards(internal=0).guarded(graph)
+    assert links_of(outside.graph) == [(0, 3), (3, 4)]
+    assert weights_of(outside) == [1, 1]
+    assert links_of(Guards(transverse=0).guarded(graph).graph) == [(0, 1)]
+
+
+def test_weights_of_the_graph_itself_stay() -> None:
+    graph = named(PAGES, [(0, 1), (0, 3), (1, 3)], [4, 6, 8])
+    assert weights_of(Guards(internal=0.5).guarded(graph)) == [2, 6, 8]
+    assert weights_of(Guards(internal=0.5, most_of_site=1).guarded(graph)) == [2, 6]
+
+
+def test_a_farm_gains_nothing_by_its_size() -> None:
+    farm = [f"http://farm.org/{page}" for page in range(20)]
+    others = [f"http://site{page}.org/" for page in range(6)]
+    spam, good = 26, 27
+    graph = named(
+        [*farm, *others, "http://spam.org/", "http://good.org/"],
+        [*((page, spam) for page in range(20)), *((20 + page, good) for page in range(6))],
+    )
+    plain, guarded = graph, Guards(most_of_site=1).guarded(graph)
+    assert np.argmax(hits(plain.graph).authorities.values) == spam
+    assert np.argmax(hits(guarded.graph).authorities.values) == good
+
+
+@given(some_links, st.integers(0, 3))
+def test_no_page_keeps_more_links_of_a_site_than_may_count(pairs: Pairs, most: int) -> None:
+    pages = [*PAGES, "http://d.org/", "http://d.org/x"]
+    sites = ["a", "a", "a", "b", "c", "d", "d"]
+    kept = links_of(Guards(most_of_site=most).guarded(named(pages, pairs)).graph)
+    before = Counter((sites[source], target) for source, target in pairs)
+    after = Counter((sites[source], target) for source, target in kept)
+    assert {*kept} <= {*pairs}
+    assert after == Counter({key: min(count, most) for key, count in before.items() if most})
+
+
+@given(st.lists(st.integers(0, 4)), st.integers(0, 3))
+def test_the_first_of_each_are_counted_one_by_one(keys: list[int], most: int) -> None:
+    seen, wanted = Counter[int](), []
+    for key in keys:
+        wanted.append(seen[key] < most)
+        seen[key] += 1
+    assert first_of_each(np.array(keys, dtype=np.int64), most).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"most_of_site": -1}, "no fewer than 0 links of a site can count, not -1"),
+        ({"internal": -0.5}, "the weight of internal links is 0 or more, not -0.5"),
+        ({"transverse": float("inf")}, "the weight of transverse links is 0 or more, not inf"),
+        ({"internal": float("nan")}, "not nan"),
+    ],
+)
+def test_what_is_no_guard_is_refused(options: dict[str, float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Guards(**options)  # type: ignore[arg-type]  # of the fields' own kinds, but out of range

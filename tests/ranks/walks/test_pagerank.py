@@ -1,0 +1,310 @@
+"""PageRank comes to its limit by every method, and is never further from it than it says."""
+
+import gzip
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from minicrawl.analysis.source import opened
+from minicrawl.errors import UsageError
+from minicrawl.graph.csr import Csr
+from minicrawl.opic.offline import LinkMatrix
+from minicrawl.ranks.walks.inverse import inverse_pagerank
+from minicrawl.ranks.walks.pagerank import Method, PageRankOptions, pagerank
+from minicrawl.ranks.walks.walk import Dangling
+from tests.ranks.graphs import (
+    DEGENERATE,
+    NODES,
+    Pairs,
+    dense,
+    graph_of,
+    random_graph,
+    some_links,
+    some_weights,
+)
+
+TIGHT = 1e-12
+WAYS = [(method, lazy) for method in Method for lazy in (False, True)]
+some_jumps = st.lists(st.integers(0, 5), min_size=NODES, max_size=NODES).filter(any)
+A_TO_D = [(0, 2), (1, 2), (2, 3), (3, 0), (3, 1)]
+
+
+def limit(
+    graph: Csr,
+    teleport: NDArray[np.float64],
+    dangling: Dangling,
+    weights: NDArray[np.float32] | None = None,
+    damping: float = 0.85,
+) -> NDArray[np.float64]:
+    """x = G x, by elimination."""
+    n = graph.nodes
+    matrix, jumps = dense(graph, weights), teleport / teleport.sum()
+    out = matrix.sum(axis=1, keepdims=True)
+    to_all = np.full(n, 1 / n)
+    lost = jumps if dangling is Dangling.TELEPORT else to_all
+    kept = np.where(out > 0, matrix / np.where(out > 0, out, 1), lost)
+    found: NDArray[np.float64] = np.linalg.solve(
+        np.eye(n) - damping * kept.T,
+        (1 - damping) * (to_all if dangling is Dangling.VIRTUAL else jumps),
+    )
+    return found
+
+
+def length_2(values: NDArray[np.floating]) -> list[float]:
+    found: list[float] = (values / np.linalg.norm(values)).round(4).tolist()
+    return found
+
+
+# ---------------------------------------------------------------- by hand
+
+
+@pytest.mark.parametrize(("method", "lazy"), WAYS)
+def test_the_example_of_four_pages_comes_to_all_its_digits(method: Method, lazy: bool) -> None:
+    terms = PageRankOptions(damping=0.8, method=method, lazy=lazy, tolerance=TIGHT)
+    found = pagerank(graph_of(4, A_TO_D), terms=terms)
+    assert found.values.round(6).tolist() == [0.176230, 0.176230, 0.331967, 0.315574]
+    by_length = found.values / np.linalg.norm(found.values)
+    assert by_length.round(6).tolist() == [0.337965, 0.337965, 0.636632, 0.605193]
+
+
+def test_pages_in_a_circle_are_alike_and_collusion_pays() -> None:
+    terms = PageRankOptions(damping=0.8, tolerance=TIGHT)
+    circle = [(0, 1), (1, 2), (2, 0)]
+    assert length_2(pagerank(graph_of(3, circle), terms=terms).values) == [0.5774] * 3
+    colluding = pagerank(graph_of(3, [*circle, (2, 1)]), terms=terms)
+    assert length_2(colluding.values) == [0.3707, 0.6672, 0.6461]
+
+
+def test_a_page_that_is_followed_backwards_is_worth_what_it_leads_to() -> None:
+    """1 and 2 link to 0's pages: backwards, 0 -> 1 and 0 -> 2 is 1 -> 0 and 2 -> 0."""
+    found = inverse_pagerank(graph_of(3, [(0, 1), (0, 2)]), terms=PageRankOptions(tolerance=TIGHT))
+    assert found.values == pytest.approx(np.array([2.7, 1, 1]) / 4.7)
+
+
+def test_backwards_links_keep_their_weights() -> None:
+    graph, weights = graph_of(3, [(0, 2), (1, 2)]), np.array([3, 1], dtype=np.float32)
+    found = inverse_pagerank(graph, weights, terms=PageRankOptions(tolerance=TIGHT))
+    assert found.values == pytest.approx(np.array([1 + 0.85 * 0.75, 1 + 0.85 * 0.25, 1]) / 3.85)
+
+
+# ---------------------------------------------------------------- oracles
+
+
+@given(some_links, some_jumps, st.sampled_from(Dangling), st.sampled_from(WAYS))
+def test_it_is_the_solution_of_its_equation_within_its_bound(
+    pairs: Pairs, jumps: list[int], dangling: Dangling, way: tuple[Method, bool]
+) -> None:
+    graph, teleport = graph_of(NODES, pairs), np.array(jumps, dtype=np.float64)
+    given_jumps = None if dangling is Dangling.VIRTUAL else teleport
+    for tolerance in (1e-2, 1e-5, TIGHT):
+        terms = PageRankOptions(dangling=dangling, method=way[0], lazy=way[1], tolerance=tolerance)
+        found = pagerank(graph, terms=terms, teleport=given_jumps)
+        off = np.abs(found.values - limit(graph, teleport, dangling)).sum()
+        assert off <= found.error_bound <= tolerance
+        assert found.converged
+        assert found.values.sum() == pytest.approx(1)
+
+
+@given(some_links, some_weights, st.sampled_from(Method))
+def test_links_count_by_their_weight(pairs: Pairs, numbers: list[int], method: Method) -> None:
+    graph = graph_of(NODES, pairs)
+    weights = np.array(numbers[: graph.edges], dtype=np.float32)
+    found = pagerank(graph, weights, terms=PageRankOptions(method=method, tolerance=TIGHT))
+    wanted = limit(graph, np.ones(NODES), Dangling.UNIFORM, weights)
+    assert found.values == pytest.approx(wanted, abs=1e-9)
+
+
+@given(some_links)
+def test_it_agrees_with_networkx(pairs: Pairs) -> None:
+    oracle = networkx.DiGraph()
+    oracle.add_nodes_from(range(NODES))
+    oracle.add_edges_from(pairs)
+    wanted = networkx.pagerank(oracle, tol=1e-13, max_iter=1000)
+    found = pagerank(graph_of(NODES, pairs), terms=PageRankOptions(tolerance=TIGHT))
+    assert found.values == pytest.approx([wanted[node] for node in range(NODES)], abs=1e-10)
+
+
+@given(some_links, st.sampled_from([None, 0.3, 0.85]), st.sampled_from(Method))
+def test_the_virtual_page_is_that_of_opic(
+    pairs: Pairs, damping: float | None, method: Method
+) -> None:
+    graph = graph_of(NODES, pairs)
+    terms = PageRankOptions(
+        damping=damping, dangling=Dangling.VIRTUAL, method=method, tolerance=TIGHT
+    )
+    edge = None if damping is None else 1 - damping
+    oracle = LinkMatrix(
+        nodes=NODES, sources=graph.sources(), targets=graph.targets, small_edge=edge
+    )
+    assert pagerank(graph, terms=terms).values == pytest.approx(
+        oracle.fixpoint().importance, abs=1e-9
+    )
+
+
+@given(some_links)
+def test_weights_that_are_all_one_say_nothing_to_the_virtual_page(pairs: Pairs) -> None:
+    graph = graph_of(NODES, pairs)
+    terms = PageRankOptions(damping=None, dangling=Dangling.VIRTUAL)
+    weighted = pagerank(graph, np.ones(graph.edges, dtype=np.float32), terms=terms)
+    assert weighted.values == pytest.approx(pagerank(graph, terms=terms).values)
+
+
+# ---------------------------------------------------------------- what is promised
+
+
+@pytest.mark.parametrize(("name", "way", "dangling"), list(product(DEGENERATE, WAYS, Dangling)))
+def test_no_graph_is_too_poor(name: str, way: tuple[Method, bool], dangling: Dangling) -> None:
+    nodes, pairs = DEGENERATE[name]
+    terms = PageRankOptions(dangling=dangling, method=way[0], lazy=way[1])
+    found = pagerank(graph_of(nodes, pairs), terms=terms)
+    assert len(found.values) == nodes
+    assert found.converged
+    assert found.values.sum() == pytest.approx(1 if nodes else 0)
+
+
+@pytest.mark.parametrize("method", Method)
+def test_what_was_not_reached_is_not_claimed(method: Method) -> None:
+    graph = random_graph(300, 1200)
+    short = pagerank(graph, terms=PageRankOptions(method=method, most_rounds=2))
+    assert (short.iterations, short.converged) == (2, False)
+    off = np.abs(short.values - limit(graph, np.ones(300), Dangling.UNIFORM)).sum()
+    assert 0 < off <= short.error_bound
+
+
+@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize(("precision", "within"), [("single", 1e-4), ("double", 1e-12)])
+def test_no_error_is_promised_that_floats_cannot_hold(
+    method: Method, precision: str, within: float
+) -> None:
+    graph = random_graph(300, 1200)
+    terms = PageRankOptions(method=method, precision=precision, tolerance=1e-15)
+    found = pagerank(graph, terms=terms)
+    assert found.values.itemsize == {"single": 4, "double": 8}[precision]
+    assert not found.converged
+    assert found.iterations < terms.most_rounds
+    off = np.abs(found.values - limit(graph, np.ones(300), Dangling.UNIFORM)).sum()
+    assert off <= found.error_bound <= within
+
+
+@pytest.mark.parametrize("method", Method)
+def test_many_links_are_handed_on_in_blocks(method: Method) -> None:
+    graph = random_graph(1000, 300_000)
+    found = pagerank(graph, terms=PageRankOptions(method=method, tolerance=TIGHT))
+    assert found.values == pytest.approx(limit(graph, np.ones(1000), Dangling.UNIFORM), abs=1e-12)
+
+
+@pytest.mark.parametrize("method", Method)
+def test_without_links_all_there_is_are_jumps(method: Method) -> None:
+    found = pagerank(
+        graph_of(4, []), terms=PageRankOptions(method=method), teleport=np.array([1.0, 0, 0, 1])
+    )
+    assert found.converged
+    assert found.values == pytest.approx([0.2875, 0.2125, 0.2125, 0.2875])
+
+
+def with_circles(nodes: int, links: int, circles: int) -> Csr:
+    """A random graph whose last nodes link to each other in pairs, and to nobody else."""
+    rng, first = np.random.default_rng(nodes), nodes - 2 * circles
+    pairs = np.arange(first, nodes).reshape(-1, 2)
+    return Csr.from_edges(
+        nodes,
+        np.concatenate((rng.integers(0, first, links), pairs[:, 0], pairs[:, 1])),
+        np.concatenate((rng.integers(0, nodes, links), pairs[:, 1], pairs[:, 0])),
+    )
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_circles_that_nothing_leaves_are_soon_at_rest(lazy: bool) -> None:
+    graph, jumps = with_circles(500, 4000, 10), np.arange(500.0)
+    wanted = limit(graph, jumps, Dangling.UNIFORM)
+    rounds = {}
+    for method in (Method.POWER, Method.GAUSS_SEIDEL):
+        terms = PageRankOptions(method=method, lazy=lazy)
+        found = pagerank(graph, terms=terms, teleport=jumps)
+        assert np.abs(found.values - wanted).sum() <= found.error_bound <= terms.tolerance
+        rounds[method] = found.iterations
+    assert rounds[Method.GAUSS_SEIDEL] < rounds[Method.POWER] / 2
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("dangling", [Dangling.UNIFORM, Dangling.TELEPORT])
+def test_few_links_and_few_places_to_jump_to_lead_nobody_astray(
+    dangling: Dangling, lazy: bool
+) -> None:
+    graph, jumps = with_circles(136, 14, 5), np.eye(136)[0]
+    for method in Method:
+        terms = PageRankOptions(method=method, dangling=dangling, lazy=lazy, tolerance=1e-6)
+        found = pagerank(graph, terms=terms, teleport=jumps)
+        off = np.abs(found.values - limit(graph, jumps, dangling)).sum()
+        assert off <= found.error_bound <= terms.tolerance
+
+
+def test_progress_goes_up_to_all_of_it() -> None:
+    told: list[float] = []
+    pagerank(random_graph(300, 1200), tell=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        ({"damping": 1.0}, "damping is 0 or more and below 1, not 1.0"),
+        ({"damping": -0.1}, "damping is 0 or more"),
+        ({"damping": None}, "only with the virtual page"),
+        ({"tolerance": 0.0}, "an error is above 0"),
+        ({"most_rounds": 0}, "1 round or more"),
+    ],
+)
+def test_terms_that_have_no_limit_are_refused(terms: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        pagerank(graph_of(2, [(0, 1)]), terms=PageRankOptions(**terms))  # type: ignore[arg-type]  # they are fields of Terms
+
+
+@pytest.mark.parametrize("jumps", [[0, 0], [1, -1], [np.nan, 1], [np.inf, 1]])
+def test_jumps_that_lead_nowhere_are_refused(jumps: list[float]) -> None:
+    with pytest.raises(UsageError, match="one above 0 at least"):
+        pagerank(graph_of(2, [(0, 1)]), teleport=np.array(jumps))
+
+
+def test_the_virtual_page_has_no_favourites() -> None:
+    with pytest.raises(UsageError, match="links to all alike"):
+        pagerank(
+            graph_of(2, [(0, 1)]),
+            terms=PageRankOptions(dangling=Dangling.VIRTUAL),
+            teleport=np.array([1.0, 0.0]),
+        )
+
+
+# ---------------------------------------------------------------- real graphs
+
+
+@pytest.mark.parametrize("method", Method)
+def test_hollins_has_its_known_ranks(shared_graph: Callable[[str], Path], method: Method) -> None:
+    with gzip.open(shared_graph("hollins.dat.gz"), "rt", errors="replace") as lines:
+        nodes, links, _ = map(int, next(lines).split())
+        ends = [line.split() for line in lines][nodes:]
+    assert len(ends) == links
+    graph = graph_of(nodes, [(int(a) - 1, int(b) - 1) for a, b in ends])
+    values = pagerank(graph, terms=PageRankOptions(method=method, tolerance=1e-10)).values
+    assert (np.argsort(-values)[:3] + 1).tolist() == [2, 37, 38]
+    assert values[[1, 36, 37]] == pytest.approx([0.0198788, 0.00928762, 0.00861039], rel=1e-5)
+
+
+def test_cnr_2000_has_its_known_ranks(shared_graph: Callable[[str], Path]) -> None:
+    with opened(Path("unused"), shared_graph("cnr-2000.edges.txt.gz")) as source:
+        named = source.graph
+    values = pagerank(named.graph).values
+    best = np.argsort(-values)[:3]
+    assert set(named.names.of(best.tolist())[:2]) == {"60595", "60597"}
+    assert values[best] == pytest.approx([0.0177719, 0.0177719, 0.00750487], rel=1e-5)

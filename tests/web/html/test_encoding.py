@@ -1,0 +1,178 @@
+import codecs
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.web.html.encoding import by_label, decode, sniff
+
+LATIN_2 = "Łódź".encode("iso-8859-2")
+
+# ---------------------------------------------------------------- who is believed
+
+
+def test_a_byte_order_mark_is_believed_before_all_others() -> None:
+    page = codecs.BOM_UTF8 + "<meta charset=koi8-r>é".encode()
+    assert decode(page, "iso-8859-2") == ("<meta charset=koi8-r>é", "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"), [(codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be")]
+)
+def test_utf_16_is_known_by_its_mark(mark: bytes, encoding: str) -> None:
+    assert decode(mark + "né".encode(encoding), None) == ("né", encoding)
+
+
+def test_the_transport_is_believed_before_the_page() -> None:
+    assert decode(b"<meta charset=koi8-r>" + LATIN_2, "ISO-8859-2")[0].endswith("Łódź")
+
+
+def test_a_charset_of_the_transport_that_is_none_says_nothing() -> None:
+    assert decode(b"<meta charset=iso-8859-2>" + LATIN_2, "none")[1] == "iso-8859-2"
+
+
+def test_the_page_is_believed_before_its_bytes() -> None:
+    page = "<meta charset=windows-1252>é".encode()
+    assert decode(page, None) == ("<meta charset=windows-1252>Ã©", "windows-1252")
+
+
+def test_where_nobody_speaks_valid_utf_8_is_utf_8_and_all_else_is_windows_1252() -> None:
+    assert decode("é".encode(), None) == ("é", "utf-8")
+    assert decode(b"\xe9 \x80", None) == ("é €", "windows-1252")
+    assert decode(b"", None) == ("", "utf-8")
+
+
+def test_what_a_page_says_late_is_believed_where_its_bytes_are_not_utf_8() -> None:
+    late = b"x" * 2000 + b"<meta charset=iso-8859-2>"
+    assert decode(late + LATIN_2, None)[1] == "iso-8859-2"
+    assert decode(late + "Łódź".encode(), None)[1] == "utf-8"
+
+
+def test_bytes_that_mean_nothing_become_replacement_characters() -> None:
+    assert decode(b"a\xffb", "utf-8") == ("a\N{REPLACEMENT CHARACTER}b", "utf-8")
+
+
+# ---------------------------------------------------------------- labels
+
+
+@pytest.mark.parametrize(
+    ("label", "encoding"),
+    [
+        ("UTF8", "utf-8"),
+        (" latin1\n", "windows-1252"),
+        ("us-ascii", "windows-1252"),
+        ("iso-8859-9", "windows-1254"),
+        ("gb2312", "gbk"),
+        ("shift-jis", "shift_jis"),
+        ("ks_c_5601-1987", "euc-kr"),
+        ("utf-16", "utf-16le"),
+        ("x-user-defined", "x-user-defined"),
+        ("utf-7", None),  # an encoding, but not one of the web
+        ("iso-2022-kr", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_labels_are_those_of_the_standard(label: str | None, encoding: str | None) -> None:
+    assert by_label(label) == encoding
+
+
+@pytest.mark.parametrize(
+    ("label", "encoded", "text"),
+    [
+        ("gb2312", b"\x81\x30\x84\x36", "¥"),  # of gb18030 alone
+        ("big5", b"\x88\x62", "Ê̄"),  # of its Hong Kong supplement
+        ("shift_jis", b"\x87\x40", "①"),  # of Microsoft's variant
+        ("euc-kr", b"\x81\x41", "갂"),  # of the unified code
+        ("logical", b"\xe0", "א"),
+        ("macintosh", b"\x8e", "é"),
+        ("x-mac-ukrainian", b"\x81", "Б"),
+        ("tis-620", b"\xa1", "ก"),
+        ("iso-2022-jp", b'\x1b$B$"\x1b(B', "あ"),
+        ("x-user-defined", b"\xe9", "é"),
+    ],
+)
+def test_a_label_stands_for_the_fullest_codec(label: str, encoded: bytes, text: str) -> None:
+    assert decode(encoded, label)[0] == text
+
+
+# ---------------------------------------------------------------- what the page says
+
+
+@pytest.mark.parametrize(
+    ("page", "encoding"),
+    [
+        (b"<meta charset=koi8-r>", "koi8-r"),
+        (b"<META\nCHARSET = ' KOI8-R '/>", "koi8-r"),
+        (b"<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>", "koi8-r"),
+        (b"<meta content='charset=koi8-r' http-equiv=content-type>", "koi8-r"),
+        (b"<meta content='charset=koi8-r'>", None),
+        (b"<meta http-equiv=content-type content='charset; charset=koi8-r'>", "koi8-r"),
+        (b"<meta http-equiv=content-type content='charset=\"koi8-r'>", None),
+        (b"<meta http-equiv=content-type content='text/html'>", None),
+        (b"<meta http-equiv=content-type>", None),
+        (b"<meta charset=none><meta charset=koi8-r>", "koi8-r"),
+        (b"<meta charset=koi8-r", None),
+        (b"<metal charset=koi8-r>", None),
+        (b"<!-- <meta charset=koi8-r> -->", None),
+        (b"<!--><meta charset=koi8-r>", "koi8-r"),
+        (b"<p title='<meta charset=koi8-r>'>", None),
+        (b"<? > <meta charset=koi8-r>", "koi8-r"),
+        (b"<meta charset=utf-16be>", "utf-8"),
+        (b"<meta charset=x-user-defined>", "windows-1252"),
+        (b"<?xml version='1.0' encoding='koi8-r'?>", "koi8-r"),
+        (b'<?xml version="1.0" encoding="utf-16"?>', "utf-8"),
+        (b"<?xml version='1.0'?>", None),
+        (b"<?xml encoding='koi8-r'?><meta charset=iso-8859-2>", "iso-8859-2"),
+        (b"<\0?\0x\0m\0l\0", "utf-16le"),
+        (b"\0<\0?\0x\0m\0l", "utf-16be"),
+        (b" " * 1003 + b"<meta charset=koi8-r>", "koi8-r"),
+        (b" " * 1004 + b"<meta charset=koi8-r>", None),
+    ],
+)
+def test_a_page_is_searched_as_the_standard_says(page: bytes, encoding: str | None) -> None:
+    assert sniff(page) == encoding
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("tests1.dat", 59), ("tests2.dat", 22), ("test-yahoo-jp.dat", 1)]
+)
+def test_pages_are_in_the_encoding_that_browsers_find(
+    shared_vector: Callable[[str], Path], name: str, count: int
+) -> None:
+    cases = re.findall(
+        rb"#data\n(.*?)\n#encoding\n(.*?)(?:\n|\Z)",
+        (shared_vector("html5lib_encoding") / name).read_bytes(),
+        re.DOTALL,
+    )
+    # The suite falls back to windows-1252, we only where the bytes are not UTF-8: so is the last.
+    wrong = [
+        page for page, encoding in cases if decode(page + b"\n\xff", None)[1] != told(encoding)
+    ]
+    assert len(cases) == count
+    assert not wrong
+
+
+def told(encoding: bytes) -> str:
+    return encoding.decode().strip().lower()
+
+
+# ---------------------------------------------------------------- laws
+
+
+@given(st.binary(max_size=300), st.sampled_from([None, "", "utf-8", "big5", "iso-2022-jp", "?"]))
+def test_every_page_has_a_text(body: bytes, charset: str | None) -> None:
+    text, encoding = decode(body, charset)
+    assert by_label(encoding) == encoding
+    text.encode()  # there is nothing in it that is no character
+
+
+@given(st.text(), st.sampled_from(["utf-8", "utf-16le", "gb18030"]))
+def test_what_is_encoded_as_the_transport_says_is_read_back(text: str, encoding: str) -> None:
+    marks = ("\N{ZERO WIDTH NO-BREAK SPACE}", "\N{LATIN SMALL LETTER THORN}")
+    body = text.encode(encoding)
+    if not text.startswith(marks) and not body.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF8)):
+        assert decode(body, encoding) == (text, encoding)

@@ -1,0 +1,448 @@
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
+
+from minicrawl.web.headers import RobotsTag
+from minicrawl.web.html.markup import Markup, MetaRefresh, meta_refresh, scan
+from minicrawl.web.html.tags import attributes, decoded
+
+
+def links(text: str) -> list[str]:
+    return list(scan(text).links)
+
+
+# ---------------------------------------------------------------- which tags are links
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "<a href=x>",
+        "<area href=x>",
+        "<frame src=x>",
+        "<iframe src=x>",
+        "<link rel=next href=x>",
+        "<link rel='START Prev' href=x>",
+        "<link rel=alternate hreflang=de href=x>",
+        "<link rel=alternate type='text/html; charset=utf-8' href=x>",
+        "<svg><a href=x></svg>",
+        "<noscript><a href=x></noscript>",
+        "<template><a href=x></template>",
+        "<a rel='ugc sponsored' href=x>",
+        "<a class=nofollow href=x>",
+        '<a class="nofollow" href="x">',
+        '<link rel="prev" href="x">',
+        '<link rel="next" href="x">',
+        '<link rel="alternate" href="x">',
+    ],
+)
+def test_what_leads_to_a_page_is_a_link(tag: str) -> None:
+    assert links(tag) == ["x"]
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "<a>",
+        "<a name=href>",
+        "<abbr href=x>",
+        "<a-b href=x>",
+        "<frame>",
+        "<iframe src=''>",
+        "<img src=x>",
+        "<link href=x>",
+        "<link rel=next>",
+        "<link rel=stylesheet href=x>",
+        "<link rel='alternate stylesheet' href=x>",
+        "<link rel=alternate type=application/rss+xml href=x>",
+        "<link rel='next nofollow' href=x>",
+        "<a rel=nofollow href=x>",
+        "<a href=x rel='UGC NoFollow'>",
+        '<a rel="nofollow" href="x">',
+        '<a href="x" rel="nofollow">',
+        '<a href="x" class="k" rel="nofollow">',
+        '<a id="x">',
+        '<link rel="icon" href="x">',
+    ],
+)
+def test_what_leads_to_no_page_or_must_not_be_followed_is_no_link(tag: str) -> None:
+    assert links(tag) == []
+
+
+def test_a_link_that_is_followed_once_is_followed() -> None:
+    assert links("<a rel=nofollow href=x><a href=x>") == ["x"]
+    assert links("<a href=x><a rel=nofollow href=x>") == ["x"]
+
+
+def test_links_are_there_once_and_in_the_order_of_the_page() -> None:
+    assert links("<a href=b><a href=a><a href=b>") == ["b", "a"]
+    assert links('<a href="b"><a href=a><a href="b">') == ["b", "a"]
+
+
+def test_links_are_the_same_by_what_they_mean_not_by_how_they_are_written() -> None:
+    assert links('<a href="&#97;"><a href="a">') == ["a"]
+    assert links('<a href="?&amp;amp;"><a href="?&amp;"><a href="?&">') == ["?&amp;", "?&"]
+
+
+def test_what_follows_the_hash_does_not_make_another_link() -> None:
+    assert links("<a href=x#1><a href=x#2><a href=#3><a href=#4>") == ["x#", "#"]
+
+
+def test_only_so_many_links_are_kept_and_all_else_is_still_read() -> None:
+    page = scan("<a href=1><a href=2><a href=3><a href=1><title>T</title>", max_links=2)
+    assert list(page.links) == ["1", "2"]
+    assert page.has_more_links
+    assert page.title == "T"
+
+
+def test_links_that_are_there_already_are_no_more_links() -> None:
+    assert not scan("<a href=1><a href=2><a href='2#&amp;'><a href=1>", max_links=3).has_more_links
+
+
+def test_an_endless_href_is_none() -> None:
+    assert links(f"<a href={'x' * 9000}><a href=y>") == ["y"]
+
+
+# ---------------------------------------------------------------- attributes
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "<A HREF=x>",
+        "<a\nhref\t=\f'x'>",
+        '<a/href="x"/>',
+        "<a href=x href=y>",
+        "<a title='>' href=x>",
+        '<a title="<a href=y>" href=x>',
+        "<a title=don't href=x>",
+        '<a ="href=y" href=x>',
+        "<a ='href' =\">\"href=x>",
+        "<a xhref=y href=x>",
+        "<a title='a'href=x>",
+        "<a title= href=y href=x>",
+        '<a href="x">',
+        '<a\nclass="k"  href="x" title="t" />',
+        '<a hreflang="de" href="x">',
+        '<a title="href=\'y\'"href="x">',
+        '<a id="y"><a href="x">',
+        '<a id="y" href="x">',
+    ],
+)
+def test_attributes_are_read_as_browsers_read_them(tag: str) -> None:
+    assert links(tag) == ["x"]
+
+
+def test_an_attribute_without_value_is_empty() -> None:
+    assert links("<a href>") == links("<a href=>") == links("<a href=''>") == [""]
+    assert attributes(" a b= c='' d") == {"a": "", "b": "c=''", "d": ""}
+
+
+def test_of_twin_attributes_the_first_counts() -> None:
+    assert attributes("A=1 a=2") == {"a": "1"}
+
+
+def test_a_slash_belongs_to_an_unquoted_value() -> None:
+    assert links("<a href=x/>") == ["x/"]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("?a=1&amp;b=2", "?a=1&b=2"),
+        ("&lt;&#60;&#x3C;&#X3c", "<<<<"),
+        ("?x&copy", "?x©"),
+        ("?x&copy=1", "?x&copy=1"),
+        ("?x&copy1", "?x&copy1"),
+        ("?x&copy;=1", "?x©=1"),
+        ("?x&copy/", "?x©/"),
+        ("&notit;", "&notit;"),
+        ("&nothing;&;&", "&nothing;&;&"),
+        ("&#0;&#xD800;&#x110000;", "\N{REPLACEMENT CHARACTER}" * 3),
+    ],
+)
+def test_character_references_are_decoded_by_the_rule_of_attributes(
+    written: str, meant: str
+) -> None:
+    assert decoded(written) == meant
+    assert links(f'<a href="{written}">') == [meant]
+
+
+@pytest.mark.parametrize(
+    ("number", "meant"),
+    [
+        ("9" * 6000, "\N{REPLACEMENT CHARACTER}"),
+        ("0" * 6000, "\N{REPLACEMENT CHARACTER}"),
+        ("0" * 6000 + "65", "A"),
+        ("x" + "f" * 6000, "\N{REPLACEMENT CHARACTER}"),
+    ],
+)
+def test_a_reference_may_have_more_digits_than_the_language_reads(number: str, meant: str) -> None:
+    said = f"&#{number};"
+    page = scan(f"<title>{said}</title><a href={said}>")
+    assert (page.title, list(page.links)) == (meant, [meant])
+
+
+# ---------------------------------------------------------------- nothing blinds
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<div>" * 100_000,
+        "x" * 12_000_000,
+        "<table><tr><p></b></i>",
+        "\0<\0a href=y>\0",
+        "< <3 <> </> </ x> <1>",
+        "<p title='<a href=y>'>",
+        "</p title='<a href=y>'>",
+        "<p title=\"it's\" alt='\"'>",
+        "<p title=a'b>",
+        "<!-- <a href=y> -->",
+        "<!-- - -- -->",
+        "<!-- --!>",
+        "<!-->",
+        "<!--->",
+        "<!---->",
+        "<!doctype html>",
+        "<![CDATA[ ]]>",
+        "<?php '>",
+        "<script></script>",
+        "<SCRIPT type='>'><a href=y></Script >",
+        "<script>'</scripts>'</script>",
+        "<script><!-- </script>",
+        "<script><!-- <script> </script> <a href=y> </script>",
+        "<script><!-- <script> --> </script>",
+        "<script><!-- <script>- </script> - --> </script>",
+        "<script><!--> <script> </script>",
+        "<style><a href=y></style>",
+        "<textarea><a href=y></textareas></textarea>",
+        "<title><a href=y></title>",
+        "<xmp><a href=y></xmp>",
+        "<noembed><a href=y></noembed>",
+        "<noframes><a href=y></noframes>",
+        "<iframe><a href=y></iframe>",
+        "<select><option>",
+        '<p title="<a href=y>">',
+        '<p class="k" title="<a href=y>">',
+        '<h1 class="k" id="<a href=y>" />',
+        '<link rel="icon" href="<a href=y>">',
+        '<a id="<a href=y>">',
+        '<section a="k"b="<a href=y>">',
+    ],
+)
+def test_no_markup_before_it_hides_a_link(before: str) -> None:
+    assert links(f"{before}<a href=x>") == ["x"]
+    assert links(f'{before}<a href="x">') == ["x"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<!--",
+        "<!-- -- >",
+        "<script>",
+        "<script><!--<script></script>",
+        "<plaintext>",
+        "<p a='",
+        "<p",
+    ],
+)
+def test_what_never_ends_swallows_the_rest_as_in_browsers(before: str) -> None:
+    assert links(f"{before} <a href=x>") == []
+
+
+@pytest.mark.parametrize("page", ["", "<!-- x -->", "<a href=x", "<a href='x'", "<a href='x>", "<"])
+def test_a_page_without_a_whole_tag_says_nothing(page: str) -> None:
+    assert scan(page) == Markup()
+
+
+def test_in_xhtml_a_script_may_end_at_its_slash() -> None:
+    page = "<script src='s'/><title/><iframe src='f'></iframe><a href='x'/><script>'<a href=y>'"
+    assert list(scan(page, xhtml=True).links) == ["f", "x"]
+    assert links(page) == []
+
+
+WORST_LENGTH = 5_000_000
+
+
+@pytest.mark.parametrize(
+    "piece", ["<a ", "<a href='", "<!--", "<script>", "<script><!--<script>", "<", '<p a="', "</a<"]
+)
+def test_the_worst_pages_are_read_to_their_end(piece: str) -> None:
+    assert links(piece * (WORST_LENGTH // len(piece))) == []
+
+
+# ---------------------------------------------------------------- what else a page says
+
+
+def test_the_first_title_that_is_not_empty_counts() -> None:
+    assert scan("<title> </title><title>A\n &lt;b> \t C</title><title>D</title>").title == "A <b> C"
+
+
+def test_the_title_of_an_image_is_not_that_of_the_page() -> None:
+    assert scan("<svg><title>icon</title></SVG><title>page</title>").title == "page"
+
+
+def test_a_long_title_is_cut() -> None:
+    assert scan(f"<title>{'ab ' * 10_000}").title == ("ab " * 100).rstrip()
+
+
+def test_the_first_base_counts() -> None:
+    assert scan("<base target=_top><base href='/a?b&amp;c'><base href=/d>").base == "/a?b&c"
+
+
+def test_the_first_canonical_counts() -> None:
+    page = scan("<link rel=Canonical href=/a?b&amp;c><link rel=canonical href=/d>")
+    assert page.canonical == "/a?b&c"
+    assert page.links == {}
+
+
+@pytest.mark.parametrize(
+    ("tags", "robots"),
+    [
+        ("<meta name=robots content=noindex>", RobotsTag(noindex=True)),
+        ("<META NAME=Robots CONTENT='NoFollow, noarchive'>", RobotsTag(nofollow=True)),
+        ("<meta name=robots content=none>", RobotsTag(noindex=True, nofollow=True)),
+        ("<meta name=MiniCrawl content=noindex>", RobotsTag(noindex=True)),
+        ("<meta name=otherbot content=none>", RobotsTag()),
+        ("<meta name=robots>", RobotsTag()),
+        ("<meta name=description content=noindex>", RobotsTag()),
+        ("<meta name=description content=robots>", RobotsTag()),
+        (
+            "<meta name=robots content=noindex><meta name=minicrawl content=nofollow>",
+            RobotsTag(noindex=True, nofollow=True),
+        ),
+    ],
+)
+def test_robots_are_asked_all_at_once_or_by_name(tags: str, robots: RobotsTag) -> None:
+    assert scan(tags, agent="MiniCrawl").robots == robots
+
+
+# ---------------------------------------------------------------- meta refresh
+
+
+def test_meta_refresh_is_read_as_the_vectors_say(shared_vector: Callable[[str], Path]) -> None:
+    cases = json.loads(shared_vector("meta_refresh.json").read_text("utf-8"))
+    assert len(cases) == 43
+    for case in cases:
+        refresh = meta_refresh(case["content"])
+        assert refresh == (case["expect"] and tuple(case["expect"])), case
+
+
+@pytest.mark.parametrize(
+    ("content", "refresh"),
+    [
+        ("5", MetaRefresh(5, "")),
+        ("0;URL='a b'c", MetaRefresh(0, "a b")),
+        ("00007, x", MetaRefresh(7, "x")),
+        ("9" * 5000 + ";x", MetaRefresh(999_999_999, "x")),
+        ("", None),
+    ],
+)
+def test_a_refresh_is_a_delay_and_a_target(content: str, refresh: MetaRefresh | None) -> None:
+    assert meta_refresh(content) == refresh
+
+
+def test_the_first_refresh_counts() -> None:
+    page = scan(
+        "<meta http-equiv=refresh><meta http-equiv=refresh content=0>"
+        "<meta http-equiv=Refresh content='0;a?b&amp;c'><meta http-equiv=refresh content=1;d>"
+    )
+    assert page.refresh == "a?b&c"
+    assert page.links == {}
+
+
+def test_a_refresh_that_waits_is_but_a_link() -> None:
+    page = scan("<meta http-equiv=refresh content=2;a>")
+    assert page.refresh is None
+    assert list(page.links) == ["a"]
+
+
+def test_a_refresh_for_those_without_scripts_is_but_a_link() -> None:
+    page = scan("<noscript><meta http-equiv=refresh content=0;a></noscript>")
+    assert page.refresh is None
+    assert list(page.links) == ["a"]
+
+
+# ---------------------------------------------------------------- words
+
+
+def test_a_link_has_the_words_of_its_anchor_and_some_around_it() -> None:
+    page = scan(
+        "<title>T</title><p>1 2 3 <b>4</b> 5 6 7 8 9 10 11 <!-- no -->12"
+        "<a href=x>the &amp; <i>anchor</i></a> one<script>no</script> two",
+        with_words=True,
+    )
+    assert page.links == {"x": "3 4 5 6 7 8 9 10 11 12 the & anchor one two"}
+
+
+def test_an_anchor_left_open_ends_at_the_next() -> None:
+    page = scan("<a href=x>one<a href=y>two", with_words=True)
+    assert page.links == {"x": "one two", "y": "one two"}
+
+
+def test_words_do_not_come_out_of_a_tag_that_is_cut() -> None:
+    page = scan(
+        f"<p title='{'no ' * 300}'>yes<a href=x>it</a>{' ' * 590}<p title=no>", with_words=True
+    )
+    assert page.links == {"x": "yes it"}
+
+
+def test_words_are_those_around_the_tag_however_it_is_spelled() -> None:
+    for tag in ("<A HREF=x>", '<a href="x">', '<a title="<b" href="x">'):
+        assert scan(f"one{tag}two", with_words=True).links == {"x": "one two"}
+
+
+def test_words_are_there_only_when_asked_for() -> None:
+    assert scan("a <a href=x>b").links == {"x": ""}
+
+
+# ---------------------------------------------------------------- against a browser's parser
+
+MARKUP = """\
+<a <a/href= <a\fhref='q'> <a/class=k/href=r> </a> <AREA/HREF=w> <abbr/href=n> href = ' " > < / x y1
+&amp; &copy &copy= &#x41; é \0 <!-- --> --!> - ! <? <! </ <p/title= </p/title='<a/href=i>'>
+<div> </div> <script> </script> <script </script/ <style> </style> <title> </title>
+<textarea> </textarea> <iframe> </iframe> <noscript> </noscript> <xmp> </xmp> <noembed> </noembed>
+<noframes> </noframes> <plaintext> <a_href="r"> <a_class="k"_href="s"> <a_id="t"> <p_title="
+<p_class="k"> <br_/> <h1>"""
+PIECES = st.sampled_from(
+    [" ", "\n", "\t", *(piece.replace("_", " ") for piece in re.split("[ \n]", MARKUP))]
+)
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+@settings(max_examples=500)
+def test_the_links_are_those_that_a_browser_finds(page: str) -> None:
+    assert set(links(page)) == links_of_the_tree(page)
+
+
+def test_malformed_pages_hide_no_link(shared_vector: Callable[[str], Path]) -> None:
+    pages = [
+        case.partition("\n#errors")[0]
+        for file in shared_vector("html5lib_tree").glob("*.dat")
+        for case in file.read_text("utf-8").split("#data\n")[1:]
+    ]
+    assert len(pages) == 1308
+    assert [page for page in pages if set(links(page)) != links_of_the_tree(page)] == []
+
+
+def links_of_the_tree(page: str) -> set[str]:
+    tags = LexborHTMLParser(page).css("a[href], area[href]")
+    return {without_fragment(tag.attributes["href"] or "") for tag in tags}
+
+
+def without_fragment(href: str) -> str:
+    return href[: href.index("#") + 1] if "#" in href else href
+
+
+@given(st.text(st.sampled_from("<>/!-='\"& \naAhHrReEfF#;scriptSCRIPT\0é"), max_size=200))
+def test_any_text_can_be_read(text: str) -> None:
+    assert scan(text, with_words=True).links.keys() == scan(text).links.keys()

@@ -1,0 +1,654 @@
+import base64
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.model import Failed, FailureKind, Refusal, Refused
+from minicrawl.web.robots import match
+from minicrawl.web.robots.rules import (
+    ALLOW_ALL,
+    ANSWER_HOLDS_S,
+    FORBID_ALL,
+    SILENCE_HOLDS_S,
+    RobotsDecision,
+    Rules,
+    decision_for,
+    parse,
+)
+from minicrawl.web.urls import canonical
+
+AGENT = "minicrawl"
+HOST = "https://example.com"
+
+
+def rules(*lines: str) -> Rules:
+    return parse("\n".join(("User-agent: *", *lines)).encode(), AGENT)
+
+
+def group(text: str, agent: str = AGENT) -> Rules:
+    return parse(text.encode(), agent)
+
+
+def allows(asked: Rules, path: str) -> bool:
+    return asked.allows(HOST + path)
+
+
+# ---------------------------------------------------------------- rules
+
+
+def test_an_empty_file_allows_all() -> None:
+    assert group("") == ALLOW_ALL
+    assert allows(ALLOW_ALL, "/any?thing")
+
+
+def test_a_rule_covers_what_begins_with_it() -> None:
+    asked = rules("Disallow: /fish")
+    assert not allows(asked, "/fish")
+    assert not allows(asked, "/fishheads/yummy.html?id=1")
+    assert allows(asked, "/Fish")
+    assert allows(asked, "/catfish")
+    assert allows(asked, "/?id=/fish")
+
+
+def test_the_longest_match_wins() -> None:
+    asked = rules("Disallow: /a", "Allow: /a/b", "Disallow: /a/b/c")
+    assert [allows(asked, path) for path in ("/", "/a", "/a/b", "/a/b/c", "/a/b/d")] == [
+        True,
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_allow_wins_a_tie() -> None:
+    assert allows(rules("Disallow: /a", "Allow: /a"), "/a")
+    assert allows(rules("Disallow: /*b", "Allow: /ab"), "/ab")
+    assert allows(rules("Disallow: /ab", "Allow: /*b"), "/ab")
+    assert not allows(rules("Disallow: /*ab", "Allow: /*b"), "/ab")
+
+
+def test_an_empty_rule_says_nothing() -> None:
+    assert allows(rules("Disallow: /a", "Disallow:"), "/b")
+    assert not allows(rules("Disallow: /a", "Allow:"), "/a")
+
+
+def test_a_pattern_that_no_path_begins_with_says_nothing() -> None:
+    assert rules("Disallow: a", "Disallow: $", "Disallow: ?q") == ALLOW_ALL
+
+
+def test_a_star_is_any_run_of_characters() -> None:
+    asked = rules("Disallow: /*/private/*.php")
+    assert not allows(asked, "/a/b/private/c/d.php?e")
+    assert not allows(asked, "//private/.php")
+    assert allows(asked, "/private/a.php")
+    assert allows(asked, "/a/private.php")
+    assert not allows(rules("Disallow: *.gif"), "/a.gif")
+
+
+def test_a_dollar_is_the_end_only_at_the_end() -> None:
+    assert not allows(rules("Disallow: /a$"), "/a")
+    assert allows(rules("Disallow: /a$"), "/ab")
+    assert not allows(rules("Disallow: /a$b"), "/a$b")
+    assert not allows(rules("Disallow: /*.php$"), "/a.php.php")
+    assert allows(rules("Disallow: /*.php$"), "/a.php?b")
+
+
+def test_the_end_of_a_pattern_does_not_overlap_its_beginning() -> None:
+    assert allows(rules("Disallow: /aba*aba$"), "/aba")
+    assert allows(rules("Disallow: /a*ba*a$"), "/aba")
+    assert not allows(rules("Disallow: /aba*aba$"), "/abaaba")
+
+
+def test_stars_at_the_end_match_nothing_more_but_count() -> None:
+    assert allows(rules("Disallow: /fish", "Allow: /fi****"), "/fish")
+    assert not allows(rules("Disallow: /fi*$", "Allow: /fi"), "/fish")
+
+
+def test_a_dollar_counts() -> None:
+    assert allows(rules("Disallow: /a*", "Allow: /a$"), "/a")
+    assert not allows(rules("Disallow: /a**", "Allow: /a$"), "/a")
+
+
+def test_allowing_an_index_page_allows_its_folder() -> None:
+    for page in ("index.html", "index.htm", "index.html?a"):
+        asked = rules("Disallow: /", f"Allow: /a/{page}")
+        assert allows(asked, "/a/")
+        assert not allows(asked, "/a/b")
+    assert allows(rules("Disallow: /a/index.html"), "/a/")
+
+
+def test_escapes_are_compared_without_case_and_bytes_as_escapes() -> None:
+    for pattern in ("/ü", "/%c3%bc", "/%C3%BC"):
+        asked = rules(f"Disallow: {pattern}")
+        assert not allows(asked, "/%C3%BC")
+        assert not allows(asked, "/%c3%bc/a")
+
+
+# RFC 9309, 2.2.2: path, encoded path, path to match; and 2.2.3.
+SAME_BY_THE_RFC = [
+    ("/foo/bar?baz=quz", "/foo/bar?baz=quz"),
+    ("/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar"),
+    ("/foo/bar/ツ", "/foo/bar/%E3%83%84"),
+    ("/foo/bar/%E3%83%84", "/foo/bar/%E3%83%84"),
+    ("/foo/bar/%62%61%7A", "/foo/bar/baz"),
+    ("/path/file-with-a-%2A.html", "/path/file-with-a-*.html"),
+    ("/path/foo-%24", "/path/foo-$"),
+]
+THE_SAME = [
+    ("/admin", "/%61dmi%6E"),
+    ("/~joe/", "/%7ejoe/"),
+    ("/a-b._~", "/%61%2d%62%2E%5f%7E"),
+    ("/a!&'()+,;=:@[b]", "/a%21%26%27%28%29%2b%2C%3b%3D%3a%40%5B%62%5d"),
+    ("/a b|<c>", "/a%20b%7C%3Cc%3e"),
+    ("/?a=/b?c=d", "/?a=%2fb%3Fc=d"),
+    ("/*?u=/b", "/x?u=%2Fb"),
+    ("/*u=/b", "/x?u=%2Fb"),
+    ("/*u=%2Fb", "/x?u=/b"),
+    ("/*u=%2Fb*/c", "/x?u=%2Fb&v=/c"),
+    ("/*u%3Db%3Fc", "/x?u=b?c"),
+    ("/*a%2Fb", "/x/a%2Fb"),
+    ("/*a/b", "/x/a/b"),
+    ("/100%", "/100%25"),
+    ("/100%", "/100%"),
+    ("/*%", "/a%20b"),
+    ("/*%2", "/a%2Cb"),
+    ("/%2561dmin", "/%2561dmin"),
+]
+OTHERS = [
+    ("/a/b", "/a%2Fb"),
+    ("/*a/b", "/x/a%2Fb"),
+    ("/*a%2Fb", "/x/a/b"),
+    ("/a?b", "/a%3Fb"),
+    ("/admin", "/%2561dmin"),
+    ("/%61dmin", "/%2561dmin"),
+    ("/a%2A", "/ab"),
+    ("/a%24", "/a"),
+    ("/a%2A$", "/a*b"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path"), SAME_BY_THE_RFC + THE_SAME)
+def test_escapes_that_mean_the_same_are_the_same(pattern: str, path: str) -> None:
+    url = canonical(HOST + path) or ""
+    for written in (f"Disallow: {pattern}", f"Disallow: {pattern}*"):
+        asked = rules(written)
+        assert not asked.allows(url)
+        assert Rules.from_text(asked.text()) == asked
+    assert rules("Disallow: /", f"Allow: {pattern}").allows(url)
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    # A star, and a "%" that begins no escape, mean more in a rule than in a path.
+    [it for it in SAME_BY_THE_RFC + THE_SAME if "*" not in it[0] and it[0] != "/100%"],
+)
+def test_it_makes_no_difference_which_side_escapes(path: str, pattern: str) -> None:
+    literal = pattern.replace("*", "%2A").replace("$", "%24")
+    assert not rules(f"Disallow: {literal}").allows(canonical(HOST + path) or "")
+
+
+@pytest.mark.parametrize(("pattern", "path"), OTHERS)
+def test_escapes_that_mean_another_thing_are_another_thing(pattern: str, path: str) -> None:
+    assert allows(rules(f"Disallow: {pattern}"), path)
+
+
+def test_rules_that_older_versions_kept_are_read_by_the_rules_of_today() -> None:
+    kept = Rules.from_text("User-agent: *\nDisallow: /%61dmin\nDisallow: /%7Ejoe/")
+    assert kept == rules("Disallow: /admin", "Disallow: /~joe/")
+    assert not allows(Rules(forbidden=("/%61dmin",)), "/admi%6e/x")
+
+
+@given(st.text(st.sampled_from("ab%%%2461F/?"), max_size=12))
+def test_a_rule_matches_the_path_that_is_written_like_it(path: str) -> None:
+    assert not allows(rules(f"Disallow: /{path}$"), f"/{path}")
+
+
+def test_a_url_without_a_path_is_the_root() -> None:
+    assert not rules("Disallow: /$").allows("https://example.com")
+
+
+# ---------------------------------------------------------------- groups
+
+
+def test_a_group_that_names_us_speaks_alone() -> None:
+    asked = group("User-agent: *\nDisallow: /a\n\nUser-agent: MiniCrawl\nDisallow: /b\n")
+    assert allows(asked, "/a")
+    assert not allows(asked, "/b")
+
+
+def test_a_group_that_names_us_and_forbids_nothing_allows_all() -> None:
+    assert group("User-agent: minicrawl\nDisallow:\n\nUser-agent: *\nDisallow: /\n") == ALLOW_ALL
+
+
+def test_groups_that_name_us_are_read_as_one() -> None:
+    asked = group(
+        "User-agent: minicrawl\nDisallow: /a\nUser-agent: other\nDisallow: /b\n"
+        "User-agent: minicrawl\nUser-agent: *\nDisallow: /c\n"
+    )
+    assert asked.forbidden == ("/a", "/c")
+
+
+def test_a_name_ends_where_a_token_ends() -> None:
+    assert group("User-agent: minicrawl/2.0 (polite)\nDisallow: /\n") == FORBID_ALL
+    assert group("User-agent: minicrawler\nDisallow: /\n") == ALLOW_ALL
+    assert group("User-agent: mini\nDisallow: /\n") == ALLOW_ALL
+
+
+def test_a_star_with_words_behind_it_is_everyone() -> None:
+    assert group("User-agent: * (all of you)\nDisallow: /\n") == FORBID_ALL
+    assert group("User-agent: *bot\nDisallow: /\n") == ALLOW_ALL
+
+
+def test_rules_before_any_agent_say_nothing() -> None:
+    assert group("Disallow: /\nCrawl-delay: 3\n") == ALLOW_ALL
+
+
+def test_only_rules_end_a_list_of_agents() -> None:
+    asked = group(
+        "User-agent: minicrawl\n\nSitemap: /s.xml\nCrawl-delay: 4\nunknown: line\n"
+        "User-agent: other\nDisallow: /\n"
+    )
+    assert asked == Rules(forbidden=("/",), crawl_delay_s=4.0, sitemaps=("/s.xml",))
+
+
+# ---------------------------------------------------------------- lines
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\n\r"])
+def test_lines_may_end_in_any_way(end: str) -> None:
+    assert group(f"User-agent: *{end}Disallow: /{end}") == FORBID_ALL
+
+
+def test_comments_and_blanks_around_words_do_not_count() -> None:
+    asked = group("# hello\n \tUser-agent :\t* # all\n  disallow :/a # b\x0b\n")
+    assert asked == Rules(forbidden=("/a",))
+
+
+@pytest.mark.parametrize(
+    "name", ["Dissallow", "dissalow", "disalow", "diasllow", "disallaw", "DISALLOWED", "disallow"]
+)
+def test_common_slips_in_names_are_understood(name: str) -> None:
+    for agent in ("user-agent", "useragent", "user agent", "User-agents"):
+        assert group(f"{agent}: *\n{name}: /\n") == FORBID_ALL
+
+
+def test_names_that_are_something_else_are_not() -> None:
+    for name in ("desallow", "no-disallow", "", "user"):
+        assert rules(f"{name}: /") == ALLOW_ALL
+
+
+def test_a_colon_may_be_missing_between_two_words() -> None:
+    assert group("user-agent *\ndisallow\t/\n") == FORBID_ALL
+    assert rules("disallow /a /b") == rules("disallow") == ALLOW_ALL
+
+
+def test_a_line_is_cut_where_google_cuts_it() -> None:
+    pattern = "/x/" + "a" * (8 * 2083)
+    (kept,) = rules(f"disallow: {pattern}").forbidden
+    assert len(f"disallow: {kept}") == 8 * 2083 - 1
+
+
+# ---------------------------------------------------------------- encodings and size
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_is_understood(encoding: str) -> None:
+    body = "User-agent: *\nDisallow: /ü\n".encode(encoding)
+    assert parse(body, AGENT) == rules("Disallow: /ü")
+
+
+def test_utf_16_of_either_order_and_broken_is_read_as_far_as_it_goes() -> None:
+    body = b"\xfe\xff" + "User-agent: *\nDisallow: /a\n".encode("utf-16-be")
+    assert parse(body + b"\xd8\x00\x00", AGENT).forbidden == ("/a",)
+
+
+def padded(rule: str, ends_at: int) -> bytes:
+    head, tail = b"User-agent: *\nAllow: /a\n", f"\n{rule}\n".encode()
+    return head + b"#" * (ends_at - len(head) - len(tail)) + tail
+
+
+def test_a_rule_at_the_end_of_500_kib_is_obeyed() -> None:
+    assert parse(padded("Disallow: /", 511_000), AGENT).forbidden == ("/",)
+
+
+def test_a_line_that_was_cut_is_not_half_obeyed() -> None:
+    assert parse(padded("Disallow: /b", 511_000)[:-1], AGENT, cut=True) == rules("Allow: /a")
+    assert parse(b"User-agent: *\nDisallow: /b", AGENT, cut=True) == ALLOW_ALL
+
+
+# ---------------------------------------------------------------- what else it may say
+
+
+def test_a_delay_belongs_to_the_agents_above_it() -> None:
+    text = "User-agent: *\nCrawl-delay: 10\nUser-agent: minicrawl\nCrawl-delay: 2.5\nDisallow: /a\n"
+    assert group(text).crawl_delay_s == 2.5
+    assert group(text, agent="other").crawl_delay_s == 10.0
+
+
+def test_of_several_delays_the_longest_counts() -> None:
+    assert rules("Crawl-delay: 1", "Crawl-delay: 7", "crawl delay: 3").crawl_delay_s == 7.0
+
+
+@pytest.mark.parametrize("value", ["", "soon", "-1", "inf", "nan", "1e999"])
+def test_a_delay_that_is_no_time_is_none(value: str) -> None:
+    assert rules(f"Crawl-delay: {value}").crawl_delay_s is None
+
+
+def test_sitemaps_are_everyones_wherever_they_stand() -> None:
+    asked = group(
+        "Sitemap: https://example.com/ü.xml\nUser-agent: other\nDisallow: /\nsite-map: b.xml\n"
+        "Sitemap: b.xml\nSitemap:\n"
+    )
+    assert asked == Rules(sitemaps=("https://example.com/ü.xml", "b.xml"))
+
+
+# ---------------------------------------------------------------- the normal form
+
+
+def test_the_normal_form_is_a_robots_txt_of_its_own() -> None:
+    asked = rules("Disallow: /b", "Disallow: /a", "Allow: /a", "Crawl-delay: 1", "Sitemap: s.xml")
+    assert asked.text() == (
+        "User-agent: *\nAllow: /a\nDisallow: /b\nCrawl-delay: 1.0\nSitemap: s.xml"
+    )
+    assert Rules.from_text(asked.text()) == asked
+
+
+def test_all_and_nothing_come_back_from_their_normal_form() -> None:
+    assert Rules.from_text(ALLOW_ALL.text()) == ALLOW_ALL
+    assert Rules.from_text(FORBID_ALL.text()) == FORBID_ALL
+
+
+def test_what_escapes_make_longer_comes_back_whole() -> None:
+    asked = parse(b"User-agent: *\nDisallow: /" + b"\xe3" * 16_000, AGENT)
+    assert len(asked.forbidden[0]) == 48_001
+    assert Rules.from_text(asked.text()) == asked
+
+
+LINE = st.one_of(
+    st.sampled_from(
+        ["User-agent: *", "User-agent: minicrawl", "User-agent: other", "", "Crawl-delay: 0.1"]
+    ),
+    st.builds(
+        "{}{}{}".format,
+        st.sampled_from(["Allow: ", "Disallow: ", "Sitemap: ", "disallow "]),
+        st.sampled_from(["/", "*", ""]),
+        st.text(st.sampled_from("ab/*$%4fü\x85\x1c\u2028 #:\0"), max_size=12),
+    ),
+)
+
+
+@given(st.lists(LINE))
+def test_rules_come_back_from_their_normal_form(lines: list[str]) -> None:
+    asked = group("\n".join(lines))
+    assert Rules.from_text(asked.text()) == asked
+
+
+# ---------------------------------------------------------------- an oracle
+
+
+def naive_match(pattern: str, path: str) -> bool:
+    """All places of the path that a beginning of the pattern may end at, character by character."""
+    ends = {0}
+    for at, char in enumerate(pattern):
+        if char == "$" and at == len(pattern) - 1:
+            return len(path) in ends
+        if char == "*":
+            ends = set(range(min(ends), len(path) + 1))
+        else:
+            ends = {end + 1 for end in ends if path[end : end + 1] == char}
+        if not ends:
+            return False
+    return True
+
+
+def naive_allows(asked: Rules, path: str) -> bool:
+    ranks = [(len(it), True) for it in asked.allowed if naive_match(it, path)]
+    ranks += [(len(it), False) for it in asked.forbidden if naive_match(it, path)]
+    return max(ranks, default=(0, True))[1]
+
+
+PATTERNS = st.lists(
+    st.builds("{}{}".format, st.sampled_from("/*"), st.text(st.sampled_from("ab/*$"), max_size=6)),
+    max_size=8,
+).map(tuple)
+
+
+@given(PATTERNS, PATTERNS, st.lists(st.text(st.sampled_from("ab/$"), max_size=8), min_size=5))
+def test_a_check_answers_as_a_matcher_that_tries_all_ways(
+    allowed: tuple[str, ...], forbidden: tuple[str, ...], paths: list[str]
+) -> None:
+    asked = Rules(allowed=allowed, forbidden=forbidden)
+    for path in paths:
+        assert allows(asked, f"/{path}") == naive_allows(asked, f"/{path}")
+
+
+# ---------------------------------------------------------------- bombs
+
+
+def test_stars_beyond_any_reason_forbid_more_and_never_less(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(match, "_MAX_STARRED_CHARS", 12)
+    asked = rules("Disallow: /a*bcdef", "Disallow: /b*c", "Disallow: /b*c*", "Allow: /b*d")
+    assert allows(asked, "/a"), "the longest are searched for while there is room"
+    assert not allows(asked, "/abcdef")
+    assert not allows(asked, "/b"), "what forbids is cut at its first star"
+    assert not allows(asked, "/bd"), "what allows is dropped"
+    assert allows(asked, "/")
+
+
+def test_a_path_that_is_dear_to_check_is_forbidden_more_and_never_less(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = rules(
+        *("Disallow: /a", "Allow: /a*longest-of-all", "Disallow: /a/b*another", "Allow: /a*x*y"),
+        *("Disallow: /c*y", "Allow: /c*u*v*w"),
+    )
+    cases = {
+        "/a-longest-of-all": (True, False),
+        "/axy": (True, False),
+        "/a/b-x-y": (True, False),
+        "/a/b-x-another": (False, False),
+        "/a/x": (False, False),
+        "/cuvw": (True, False),
+        "/cuvy": (False, False),
+        "/d-longest-of-all": (True, True),
+        "/dy": (True, True),
+    }
+    assert [allows(asked, path) for path in cases] == [exact for exact, _ in cases.values()]
+    monkeypatch.setattr(match, "_CHEAP", -1)
+    assert [allows(asked, path) for path in cases] == [exact for exact, _ in cases.values()]
+    for budget in (0, 1000, 1100, 1200, 1500):
+        monkeypatch.setattr(match, "_BUDGET", budget)
+        for path, (exact, dear) in cases.items():
+            assert allows(asked, path) in (exact, dear)
+    monkeypatch.setattr(match, "_BUDGET", 0)
+    assert [allows(asked, path) for path in cases] == [dear for _, dear in cases.values()]
+
+
+@given(PATTERNS, PATTERNS, st.text(st.sampled_from("ab/$"), max_size=8), st.integers(0, 2000))
+def test_whatever_the_budget_what_is_allowed_would_be_allowed_without_one(
+    allowed: tuple[str, ...], forbidden: tuple[str, ...], path: str, budget: int
+) -> None:
+    asked = Rules(allowed=allowed, forbidden=forbidden)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(match, "_CHEAP", -1)
+        assert allows(asked, f"/{path}") == naive_allows(asked, f"/{path}")
+        patch.setattr(match, "_BUDGET", budget)
+        assert allows(asked, f"/{path}") <= naive_allows(asked, f"/{path}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"".join(b"User-agent: bot-%x\n" % n for n in range(13_000)) + b"Disallow: /a\n",
+        b"User-agent: *\n" + b"Disallow: /" + b"*a" * 8_000 + b"b\n",
+        b"User-agent: *\n" + b"".join(b"Disallow: /*a%x*b\n" % n for n in range(25_000)),
+        b"User-agent: *\n" + b"".join(b"Disallow: /%x\n" % n for n in range(30_000)),
+        b"User-agent: *\n" + b"".join(b"Allow: /" + b"a" * n + b"\n" for n in range(1_000)),
+        b"\r" * 524_288,
+        bytes(range(256)) * 2_000,
+    ],
+)
+def test_a_bomb_is_read_and_asked_like_any_file(body: bytes) -> None:
+    asked = parse(body, AGENT)
+    assert allows(asked, "/") in (True, False)
+    assert allows(asked, "/" + "a" * 2_000) in (True, False)
+
+
+@given(st.binary())
+def test_no_bytes_are_an_error(body: bytes) -> None:
+    for bytes_read in (body, b"User-agent: *\nDisallow: /" + body):
+        asked = parse(bytes_read, AGENT)
+        assert Rules.from_text(asked.text()) == asked
+
+
+# ---------------------------------------------------------------- what follows from a fetch
+
+
+def test_an_answer_holds_for_a_day() -> None:
+    assert decision_for(rules("Disallow: /x")) == RobotsDecision(
+        rules("Disallow: /x"), ANSWER_HOLDS_S
+    )
+
+
+def test_an_answer_that_says_nothing_allows_all() -> None:
+    for body in (b"", b"<!DOCTYPE html><title>Not found</title><p>Disallow: /"):
+        assert parse(body, AGENT) == ALLOW_ALL
+
+
+def test_the_last_line_of_an_answer_that_was_cut_is_not_obeyed() -> None:
+    assert parse(b"User-agent: *\nDisallow: /x", AGENT, cut=True) == ALLOW_ALL
+
+
+KINDS_OF_NO_FILE = {FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS_OF_NO_FILE))
+def test_a_file_that_is_not_there_allows_all_for_a_day(kind: FailureKind) -> None:
+    assert decision_for(Failed(kind=kind), FORBID_ALL) == RobotsDecision(ALLOW_ALL, ANSWER_HOLDS_S)
+
+
+@pytest.mark.parametrize("kind", sorted(set(FailureKind) - KINDS_OF_NO_FILE))
+def test_a_host_that_cannot_say_forbids_all_for_an_hour(kind: FailureKind) -> None:
+    found = decision_for(Failed(kind=kind))
+    assert found == RobotsDecision(FORBID_ALL, SILENCE_HOLDS_S)
+    assert found.is_silence
+
+
+@pytest.mark.parametrize("reason", Refusal)
+def test_a_redirect_to_where_we_do_not_go_forbids_all(reason: Refusal) -> None:
+    assert decision_for(Refused(reason=reason)) == RobotsDecision(FORBID_ALL, SILENCE_HOLDS_S)
+
+
+def test_what_was_known_outlives_a_host_that_cannot_say() -> None:
+    known = rules("Disallow: /x")
+    silence = Failed(kind=FailureKind.SERVER_ERROR)
+    assert decision_for(silence, known) == RobotsDecision(known, SILENCE_HOLDS_S)
+
+
+# ---------------------------------------------------------------- conformance
+
+# Where crawler-commons asks otherwise than Google's matcher does; its own cases all agree here.
+OTHERWISE = (
+    "testRobotsTxtAlwaysAllowed/1",  # Google forbids /robots.txt like any path: stress/369883
+    *(f"{name}/3" for name in ("testMixedEndings2", "testRfpCases", "testRfpCases2")),
+    *(f"testRfpCases/{number}" for number in (4, 5, 6, 8, 11)),  # an agent with a version
+    "testBrokenKrugleRobotsTxtFile/2",
+    *(f"testNutchCases2/{number}" for number in (12, 13, 16, 19, 32, 33, 36, 39, 52, 53, 56, 59)),
+    "testUnsupportedFields/1",  # as above, agents with a digit: no token
+    *(f"testHeritrixCases/{number}" for number in (5, 6, 7)),  # agents of several words
+    "testMultiAgentNames/1",
+    "testMultiWordAgentName/1",
+    *(f"testSpacesInMultipleUserAgentNames/{number}" for number in (2, 3)),
+    "testHtmlMarkupInRobotsTxt/2",  # "*<BR>" is no star
+    "testUnicodeUnescapedPaths/7",  # the same bytes read as another charset
+)
+
+
+def decided(case: dict[str, Any], url: str) -> bool:
+    return parse(base64.b64decode(case["robots_b64"]), case["agent"]).allows(url)
+
+
+@pytest.fixture(scope="module")
+def cases(shared_vector: Callable[[str], Path]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(shared_vector("robots_cases.json").read_text())
+    return found
+
+
+def test_googles_cases_are_decided_as_google_decides_them_but_for_escapes(
+    cases: list[dict[str, Any]],
+) -> None:
+    googles = [case for case in cases if case["origin"] != "crawler-commons"]
+    wrong = [case["name"] for case in googles if decided(case, case["url"]) != case["allowed"]]
+    assert len(googles) == 396
+    assert wrong == ["correctness/non-ascii-paths/3.0"]  # "/%62" is "/b" by the RFC alone
+
+
+def test_other_cases_differ_only_where_google_decides_otherwise(
+    cases: list[dict[str, Any]],
+) -> None:
+    others = [case for case in cases if case["origin"] == "crawler-commons"]
+    wrong = [
+        case["name"]
+        for case in others
+        if decided(case, canonical(case["url"]) or "") != case["allowed"]
+    ]
+    assert len(others) == 209
+    assert sorted(wrong) == sorted(OTHERWISE)
+
+
+def test_delays_and_sitemaps_of_real_files_are_found(
+    shared_vector: Callable[[str], Path],
+) -> None:
+    folder = shared_vector("cc_robots")
+    merged = (folder / "crawl-delay-group-merging.txt").read_bytes()
+    assert parse(merged, "mybot").crawl_delay_s == 10.0
+    assert parse(merged, "mybot").forbidden == ("/private/",)
+    assert parse(merged, "yourbot").crawl_delay_s is None
+    assert parse(merged, "yourbot").forbidden == ("/login/", "/private/")
+    assert parse(merged, "anybot").crawl_delay_s == 30.0
+    marked = {
+        parse((folder / f"robots-with-{mark}-bom.txt").read_bytes(), AGENT)
+        for mark in ("utf8", "utf16le", "utf16be")
+    }
+    assert len(marked) == 1
+    assert marked != {ALLOW_ALL}
+
+
+USUAL_PATH = (
+    "/docs/product/category-12/search.html?page=3&sort=price&lang=en&filter=color_red,size_xl"
+    "&view=list&from=home&user=guest&view_all=yes&brand=none/"
+)
+USUAL_PATHS = [USUAL_PATH[:length] for length in (20, 40, 60, 80, 100, 120, 140)]
+
+
+def assert_is_exact(asked: Rules) -> None:
+    """The same as without a budget."""
+    within = [allows(asked, path) for path in USUAL_PATHS]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(match, "_CHEAP", 1 << 60)
+        assert within == [allows(asked, path) for path in USUAL_PATHS]
+
+
+def test_three_thousand_real_files_are_read_and_come_back_and_the_greediest_are_obeyed_exactly(
+    shared_vector: Callable[[str], Path],
+) -> None:
+    read = 0
+    with tarfile.open(shared_vector("protego_robots.tar.gz")) as archive:
+        for member in archive:
+            if stream := archive.extractfile(member):
+                asked = parse(stream.read(), AGENT)
+                assert Rules.from_text(asked.text()) == asked
+                assert allows(asked, "/") in (True, False)
+                read += 1
+                if sum("*" in pattern for pattern in asked.allowed + asked.forbidden) > 50:
+                    assert_is_exact(asked)
+    assert read > 3_000

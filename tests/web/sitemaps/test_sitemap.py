@@ -1,0 +1,336 @@
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.web.sitemaps import sitemap, xml
+from minicrawl.web.sitemaps.sitemap import Sitemap, parse
+
+AT = "https://example.com/maps/sitemap.xml"
+ROOT = "https://example.com"
+
+
+def pages(body: str | bytes) -> list[str]:
+    """The pages of a sitemap that names no other sitemap, without the host they share."""
+    sitemap = parse(body if isinstance(body, bytes) else body.encode(), AT)
+    assert sitemap.sitemaps == ()
+    return [page.removeprefix(ROOT) for page in sitemap.pages]
+
+
+def urlset(*locations: str) -> str:
+    return f"<urlset>{''.join(f'<url><loc>{it}</loc></url>' for it in locations)}</urlset>"
+
+
+# ---------------------------------------------------------------- the forms
+
+
+def test_a_sitemap_names_pages() -> None:
+    body = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+        "<!-- all -->\n<url>\n<loc>\n https://example.com/a </loc><lastmod>2020</lastmod></url>"
+        "<url><priority>1</priority><loc>https://other.example/b</loc></url>\n</urlset>\n"
+    )
+    assert pages(body) == ["/a", "https://other.example/b"]
+
+
+def test_an_index_names_sitemaps() -> None:
+    body = b"<sitemapindex><sitemap><loc>/a.xml.gz</loc></sitemap></sitemapindex>"
+    assert parse(body, AT) == Sitemap(sitemaps=(f"{ROOT}/a.xml.gz",))
+
+
+def test_a_location_right_under_the_root_counts() -> None:
+    assert pages("<urlset><loc>/a</loc></urlset>") == ["/a"]
+    assert parse(b"<sitemapindex><loc>/a</loc></sitemapindex>", AT).sitemaps == (f"{ROOT}/a",)
+
+
+def test_a_feed_names_the_pages_of_its_entries() -> None:
+    rss = (
+        "<rss><channel><link>/home</link><item><title>A</title><link>/a</link></item>"
+        '<item xmlns:atom="http://www.w3.org/2005/Atom"><atom:link href="/b"/>'
+        '<atom:link rel="self" href="/no"/></item></channel></rss>'
+    )
+    atom = (
+        '<feed xmlns="http://www.w3.org/2005/Atom"><link href="/home"/><entry><link href="/a"/>'
+        '<link rel="alternate" href="/b"/><link rel="edit" href="/no"/></entry></feed>'
+    )
+    assert pages(rss) == pages(atom) == ["/a", "/b"]
+
+
+def test_all_else_is_a_list_of_absolute_urls() -> None:
+    lines = (
+        "https://example.com/a\r\n  HTTP://Example.com/b \r\rnot a url\n/relative\nhttps://x y\n"
+    )
+    assert pages(lines) == ["/a", "http://example.com/b"]
+
+
+def test_what_is_no_sitemap_names_nothing() -> None:
+    html = b"<!DOCTYPE html><html><head><link href=/a rel=next></head><a href=/b>b</a></html>"
+    for body in (b"", b"<", b"<!-- ", b"Not found", b"\x1f\x8b", b"\x00\xff", html):
+        assert parse(body, AT) == Sitemap()
+
+
+def test_a_page_that_is_named_with_marks_is_known_as_it_was_written() -> None:
+    body = urlset("/a?id=1", "/b?gclid=1").encode()
+    stripped, kept = parse(body, AT), parse(body, AT, strip_marks=False)
+    assert stripped.pages == (f"{ROOT}/a?id=1", f"{ROOT}/b")
+    assert stripped.originals == ((f"{ROOT}/b", f"{ROOT}/b?gclid=1"),)
+    assert kept == Sitemap(pages=(f"{ROOT}/a?id=1", f"{ROOT}/b?gclid=1"))
+
+
+def test_urls_are_canonical_and_each_is_named_once() -> None:
+    assert pages(urlset("a", "/maps/a", "https://EXAMPLE.com/maps/a#top", "mailto:a@b.c")) == [
+        "/maps/a"
+    ]
+
+
+def test_locations_of_anything_else_are_no_pages() -> None:
+    image = "<image:image><image:loc>/a.png</image:loc></image:image>"
+    for declared in ("", ' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'):
+        assert pages(f"<urlset{declared}><url>{image}<loc>/a</loc></url></urlset>") == ["/a"]
+
+
+def test_namespaces_do_not_count() -> None:
+    for declared in ("", ' xmlns:s="http://www.sitemaps.org/schemas/sitemap/0.9"', ' xmlns:s="?"'):
+        body = f"<s:urlset{declared}><s:url><s:loc>/a</s:loc></s:url></s:urlset>"
+        assert pages(body) == ["/a"]
+
+
+# ---------------------------------------------------------------- encodings
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_tells_the_encoding(encoding: str) -> None:
+    body = f'<?xml version="1.0" encoding="{encoding[:6].strip("-")}"?>' + urlset("/ü")
+    assert pages(body.encode(encoding)) == ["/%C3%BC"]
+    assert pages("https://example.com/ü\n".encode(encoding)) == ["/%C3%BC"]
+
+
+def test_the_declaration_tells_the_encoding() -> None:
+    body = '\n <?xml version="1.0" encoding="iso-8859-1"?>' + urlset("/ü")
+    assert pages(body.encode("latin-1")) == ["/%C3%BC"]
+
+
+# ---------------------------------------------------------------- what is broken
+
+
+def test_what_comes_before_the_break_counts() -> None:
+    body = urlset("/a", "/b")
+    assert pages(body[: body.index("/b") + 1]) == ["/a"], "a URL cut short is another URL"
+    assert pages(body.replace("</url>", "")) == ["/a", "/b"]
+
+
+def test_a_location_that_is_empty_or_has_tags_in_it_is_none() -> None:
+    assert pages(urlset("", " ", "/a<b>c</b>d", "/e")) == ["/e"]
+
+
+def test_an_ampersand_means_itself_wherever_it_is_none_of_xmls_own() -> None:
+    assert pages(urlset("/a?b=1&amp;c=2&#38;d=3&#x26;e=4&f=5&g;")) == [
+        "/a?b=1&c=2&d=3&e=4&f=5&g;",
+    ]
+    assert pages(urlset("<![CDATA[/a?b=1&c=2&amp;d=3]]>", "/a?b&c")) == [
+        "/a?b=1&c=2&amp;d=3",
+        "/a?b&c",
+    ]
+    assert pages(urlset("/a", "<![CDATA[/b")) == ["/a"]
+
+
+BROKEN = [
+    *("<1>", "< url>", "<>", "</>", "<url", "<url a", "<url a=>", "<a b='<'>", "<!foo>", "]]>"),
+    *("<!--a--b-->", "<!-- ", "<?php foo", "<![CDATA[", "<!DOCTYPE a>", "<?xml version='1.0'?>"),
+    *(
+        "</urlset>",
+        "</a>",
+        "<a:b:c>",
+        "<url a='1' a='2'>",
+        "<url>" * 3000,
+        "</url></loc>",
+        "&",
+        "<",
+    ),
+    *("&#55357;&#56832;", "<t>&#xD800;</t>", "&#0;", "&#x1b;", "&#99999999;", "\x01", "\udcff"),
+    *(f"<url><loc>/{it}</loc></url>" for it in ("&#xD800;", "&#55357;", "&#0;", "&#x000;", "\x01")),
+    *(
+        f"<url><loc>/{it}</loc></url>"
+        for it in ("&#x1b;", "&#99999999;", "\udcff", "<b>", "<1>", "<")
+    ),
+    *(f"<url><loc>/{it}</loc></url>" for it in ("<!--", "<![CDATA[", "a" * 70_000, "&#65534;")),
+    *("<url><loc>/x</url", "<url><loc>/x<loc>", "<loc", "<url><loc>/x", f"<!--{'x' * 99_999}-->"),
+    f"<url><loc><![CDATA[{'x' * 99_999}]]></loc></url>",
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_what_is_broken_is_lost_and_nothing_before_or_behind_it(broken: str) -> None:
+    body = urlset("/a", "/b").replace("</urlset>", f"{broken}{urlset('/c', '/d')}</urlset>")
+    assert pages(body.encode(errors="surrogateescape")) == ["/a", "/b", "/c", "/d"]
+
+
+@pytest.mark.parametrize("broken", ["<1>", "&#xD800;", "<link href='/&#xD800;'/>", "<link>/\x01"])
+def test_a_broken_entry_of_a_feed_costs_that_entry(broken: str) -> None:
+    entries = ("<link href='/a'/>", broken, "<link href='/b' rel=\"alternate\"/>")
+    atom = "".join(f"<entry>{it}</entry>" for it in entries)
+    rss = "".join(f"<item>{it}</item>" for it in ("<link>/a</link>", broken, "<link>/b</link>"))
+    assert pages(f"<feed>{atom}</feed>") == pages(f"<rss>{rss}</rss>") == ["/a", "/b"]
+
+
+def test_a_line_that_cannot_be_read_is_no_url() -> None:
+    assert pages(b"https://example.com/a\nhttps://example.com/\xff\nhttps://example.com/b") == [
+        "/a",
+        "/b",
+    ]
+
+
+def test_references_to_characters_are_read_however_they_are_written() -> None:
+    assert pages(urlset("/&#97;&#x62;&#X63;&#0000000000100;&#x1F600;&#;&#x;")) == [
+        "/abcd%F0%9F%98%80&"
+    ]
+
+
+def test_comments_in_a_location_are_no_part_of_it() -> None:
+    assert pages(urlset("/a<!-- no -->b<![CDATA[c&d]]>e")) == ["/abc&de"]
+
+
+def test_utf_16_without_a_mark_is_read_where_it_begins_as_xml_does() -> None:
+    for encoding in ("utf-16-le", "utf-16-be"):
+        body = '<?xml version="1.0" encoding="utf-16"?>' + urlset("/ü")
+        assert pages(body.encode(encoding)) == ["/%C3%BC"]
+
+
+def test_an_encoding_that_is_declared_but_not_used_does_no_harm() -> None:
+    for encoding in ("utf-16", "x-foo", "utf-8"):
+        assert pages(f'<?xml version="1.0" encoding="{encoding}"?>' + urlset("/ü")) == ["/%C3%BC"]
+
+
+def test_a_gzip_file_is_unpacked_as_far_as_it_goes() -> None:
+    body = "".join(f"https://example.com/{n * n * n:x}\n" for n in range(50_000)).encode()
+    packed = gzip.compress(body)
+    whole = pages(packed)
+    assert len(whole) == 50_000
+    assert pages(packed + b"trailing bytes" + packed) == whole
+    half = pages(packed[: len(packed) // 2])
+    assert 0 < len(half) < 50_000
+    assert half[:-1] == whole[: len(half) - 1]
+    assert pages(packed[:-8] + bytes(8))[:1_000] == whole[:1_000], "a checksum that is wrong"
+
+
+# ---------------------------------------------------------------- bombs
+
+
+def test_a_gzip_bomb_is_unpacked_up_to_the_cap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sitemap, "MAX_BYTES", 1_000)
+    inside = b"https://example.com/a\n".ljust(999) + b"\nhttps://example.com/b\n"
+    assert pages(gzip.compress(inside)) == pages(inside) == ["/a"]
+    assert parse(inside, AT).limit == "1,000 bytes of a sitemap are read, no more"
+    assert parse(inside[:-10], AT).limit
+    assert not parse(inside[:900], AT).limit
+
+
+def test_no_more_urls_are_taken_than_a_sitemap_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sitemap, "MAX_URLS", 3)
+    many = [f"https://example.com/{n}" for n in range(10_000)]
+    assert pages(urlset(*many)) == pages("\n".join(many)) == ["/0", "/1", "/2"]
+    assert parse(urlset(*many).encode(), AT).limit == "3 URLs of a sitemap are read, no more"
+    assert not parse(urlset(*many[:2]).encode(), AT).limit
+
+
+def test_reading_ends_where_tags_and_texts_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml, "_MAX_EVENTS", 1_000)
+    body = f"<urlset><loc>/a</loc>{'<a/>' * 1_000}<loc>/b</loc></urlset>"
+    assert pages(body) == ["/a"]
+    assert parse(body.encode(), AT).limit == "a sitemap of so many tags is not read to its end"
+    assert pages(f"<urlset><loc>/a</loc>{'<b>x</b>' * 2_000}<loc>/b</loc></urlset>") == ["/a", "/b"]
+
+
+def test_what_is_unpacked_is_at_most_a_hundred_times_what_came() -> None:
+    line = b"https://example.com/a\n"
+    bomb = gzip.compress(line + bytes(20_000_000))
+    found = parse(bomb, AT)
+    most = 100 * len(bomb)
+    assert len(bomb) > 1024 * 1024 // 100
+    assert found.limit == f"{most:,} bytes are unpacked of a sitemap so small, no more"
+    small = gzip.compress(line * 40_000)
+    assert len(small) * 100 < len(line) * 40_000 < 1024 * 1024
+    assert parse(small, AT) == Sitemap(pages=(f"{ROOT}/a",))
+
+
+def test_all_urls_of_a_sitemap_together_have_so_many_characters_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sitemap, "MAX_CHARS", 100)
+    body = urlset(*(f"/{n}ü?gclid=1" for n in range(9))).encode()
+    found = parse(body, AT)
+    assert found.pages == (f"{ROOT}/0%C3%BC",)
+    assert found.limit == "100 characters of URLs of a sitemap are kept, no more"
+    index = "".join(f"<sitemap><loc>/{n}{'a' * 30}</loc></sitemap>" for n in range(9))
+    assert len(parse(f"<sitemapindex>{index}".encode(), AT).sitemaps) == 1
+
+
+def test_no_entity_is_expanded() -> None:
+    laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    document = f'<!DOCTYPE a [<!ENTITY l0 "ha">{laughs}<!ENTITY f SYSTEM "file:///etc/hostname">]>'
+    assert pages(document + urlset("/a?&l9;", "/b?&f;")) == ["/a?&l9;", "/b?&f;"]
+
+
+def test_a_text_without_end_is_no_url() -> None:
+    assert pages(urlset("/" + "a" * 1_000_000, "/b")) == ["/b"]
+
+
+def test_elements_may_be_nested_as_deep_as_they_like() -> None:
+    assert pages("<urlset>" + "<a>" * 100_000 + "<url><loc>/a</loc></url>") == ["/a"]
+
+
+PIECES = st.sampled_from(
+    [
+        *("<urlset>", "<url>", "<loc>", "</loc>", "</url>", "</urlset>", "/a", "http://b/"),
+        *("<sitemap>", "<item>", "<link ", 'href="/c"', ">", "/>", "</link>", "<x:loc>", "</x>"),
+        *("&", "&amp;", "&#0;", "&#x41;", "<![CDATA[", "]]>", "<!--", "-->", "<!DOCTYPE a [", "]>"),
+        *('<?xml version="1.0" encoding="utf-16"?>', "\0", "\ufeff", "ü", '"', "\n", "<"),
+    ]
+)
+
+
+@given(st.lists(PIECES), st.sampled_from(["utf-8", "utf-16", "latin-1"]), st.binary(max_size=9))
+def test_no_bytes_are_an_error(pieces: list[str], encoding: str, ending: bytes) -> None:
+    body = "".join(pieces).encode(encoding, errors="replace") + ending
+    for read in (parse(body, AT), parse(b"<urlset><url>" + body, AT)):
+        named = read.pages + read.sitemaps
+        assert all(url.startswith(("http://", "https://")) for url in named)
+
+
+# ---------------------------------------------------------------- real files
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "first"),
+    [
+        ("atom.xml", 2, "http://example.org/2003/12/13/atom03"),
+        (
+            "hebdenbridgetimes-articles-sitemap.xml",
+            74,
+            "http://www.hebdenbridgetimes.co.uk/news/local/"
+            "video-tour-de-yorkshire-in-calderdale-1-7242580",
+        ),
+        ("pagemaps-sitemap.xml", 2, "http://www.example.com/foo"),
+        ("sitemap-images.xml", 1, "http://www.example.com/images/some_image_landing_page.html"),
+        ("sitemap-mobile.xml", 3, "http://www.example.com/mobile-friendly-1/"),
+        ("sitemap-news.xml", 2, "http://www.example.org/business/article55.html"),
+        ("sitemap-videos-tvshow.xml", 1, "https://example.org/my-tv-show/23/13/"),
+        ("sitemap-videos.xml", 3, "http://www.example.com/videos/some_video_landing_page.html"),
+        ("sitemap-with-bom.txt", 2, "http://www.domain.com/page1.html"),
+        ("sitemap.badns.xml", 2, "http://www.example.com/1"),
+        ("sitemap.ns.xml", 2, "http://www.example.com/1"),
+        ("sitemap.txt", 2, "http://www.domain.com/page1.html"),
+        ("sitemap.txt.gz", 5, "http://www.example.com/"),
+    ],
+)
+def test_real_files_name_their_pages(
+    shared_vector: Callable[[str], Path], name: str, count: int, first: str
+) -> None:
+    sitemap = parse((shared_vector("cc_sitemaps") / name).read_bytes(), AT)
+    assert len(sitemap.pages) == count
+    assert sitemap.pages[0] == first
+    assert sitemap.sitemaps == ()
