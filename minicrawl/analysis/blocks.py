@@ -21,12 +21,18 @@ from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
 from minicrawl.graph.links import LinkArrays
 from minicrawl.graph.named import Names
+from minicrawl.graph.text.edgelist import Ids
 from minicrawl.graph.text.formats import LinkStream
-from minicrawl.graph.text.ids import Ids
-from minicrawl.graphfiles.blocks import BlockFiles, NodeIds
-from minicrawl.graphfiles.names import Texts
-from minicrawl.graphfiles.reading import PIPE, blocks, quiet
-from minicrawl.graphfiles.room import LEAST_FREE, MEGA, Room, free_for, room_in
+from minicrawl.graphfiles.blocks import (
+    LEAST_FREE,
+    MEGA,
+    BlockFiles,
+    NodeIds,
+    Room,
+    free_for,
+    room_in,
+)
+from minicrawl.graphfiles.reading import PIPE, Texts, blocks, quiet
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.walks.blocks import Best, best, pagerank
 from minicrawl.report.flows import flows

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from minicrawl.analysis.source import Progress, Source, Tell
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.diameter import Extent, exact, exact_work, sampled
+from minicrawl.graph.distances import Extent, exact, exact_work, sampled
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graph.outline import MOST_WORK
 from minicrawl.ranks.seeds.cores import Core, CoreRule

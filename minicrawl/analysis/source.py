@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.links import LinkArrays, LinkBuilder
+from minicrawl.graph.links import LinkArrays, LinkBuilder, RowBuilder
 from minicrawl.graph.named import NamedGraph, Names, NodeHosts
-from minicrawl.graph.rows import RowBuilder
 from minicrawl.graphfiles.reading import read
 from minicrawl.report.finding import home_of
 from minicrawl.report.flows import flows, links

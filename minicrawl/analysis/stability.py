@@ -17,8 +17,7 @@ from minicrawl.analysis.ranks import RANKS
 from minicrawl.analysis.source import Source, Tell
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
-from minicrawl.graph.named_parts import with_nodes
-from minicrawl.graph.parts import Mask
+from minicrawl.graph.parts import Mask, with_nodes
 from minicrawl.ranks.compare import Comparison, compare
 from minicrawl.ranks.scores import Scores
 

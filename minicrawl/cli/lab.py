@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from minicrawl.cli.common.numbers import Number
+from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.progress import progress
-from minicrawl.cli.common.sources import graph_option
+from minicrawl.cli.common.stores import graph_option
 from minicrawl.cli.common.tables import show_json, show_table
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.graph.synthetic import SyntheticWeb

@@ -31,7 +31,7 @@ from minicrawl.crawl.schedule.replay import ReplayScheduler
 from minicrawl.crawl.settle.outcome import Retry, WasRead, decide_outcome, describe_outcome
 from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
 from minicrawl.crawl.settle.settler import Settler, Waiting
-from minicrawl.crawl.start.reopen import LAST_AT, reopen
+from minicrawl.crawl.start.resume import LAST_AT, reopen
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.traps.detector import Aside, TrapDetector
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl

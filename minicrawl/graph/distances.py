@@ -1,13 +1,25 @@
-"""How many links lie between pages: breadth first, a whole level at a time.
+"""How far apart pages are: the longest of all shortest paths, and the mean.
+
+Laws: only pairs of different pages of which the first reaches the second count. `exact` looks at
+all of them; `sampled` at the paths from some pages, and its diameter is a lower bound.
+
+exact    Breadth-first searches from 512 pages at once: a page keeps a bit for each of them, and in
+         a round the bits of a page go along all its links. So a round costs 64 bytes a link.
+sampled  Beside the searches from pages drawn at random, walks to and fro: from a page to one that
+         is as far as any, from there against the links, and so on while the way grows longer.
+
+How many links lie between pages: breadth first, a whole level at a time.
 
 Law: the level of a page is the number of links on the shortest directed path to it from the
 nearest source; sources are on level 0, and what no path leads to is UNREACHED. The work is one
 look at every link that leaves a reached page, however many levels there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
@@ -43,3 +55,103 @@ def linked_from(graph: Csr, pages: NDArray[np.integer]) -> NDArray[np.int32]:
     positions += np.arange(len(positions))
     targets: NDArray[np.int32] = graph.targets[positions]
     return targets
+
+
+Bits = NDArray[np.uint64]
+Tell = Callable[[float], None]
+
+_WORDS = 8
+_SOURCES = 64 * _WORDS
+_LINKS_AT_ONCE = 1 << 18
+_ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
+
+
+class Extent(NamedTuple):
+    """What was found of the pairs of which the first reaches the second."""
+
+    diameter: int
+    mean_distance: float | None
+    """None where there is no such pair."""
+    pairs: int
+    is_exact: bool
+
+
+def exact_work(graph: Csr) -> int:
+    """What `exact` has to do in one round, in links that it looks at."""
+    return -(-graph.nodes // _SOURCES) * graph.edges
+
+
+def exact(graph: Csr, tell: Tell = lambda _share: None) -> Extent:
+    """By the paths from all pages."""
+    back = graph.reversed()
+    longest = total = pairs = 0
+    for first in range(0, graph.nodes, _SOURCES):
+        sources = np.arange(first, min(first + _SOURCES, graph.nodes))
+        found = _pairs_by_distance(back, sources)
+        longest = max(longest, len(found))
+        total += sum(distance * count for distance, count in enumerate(found, start=1))
+        pairs += sum(found)
+        tell(float(sources[-1] + 1) / graph.nodes)
+    return Extent(longest, total / pairs if pairs else None, pairs, is_exact=True)
+
+
+def sampled(
+    graph: Csr, rng: Generator, sources: int = 64, tell: Tell = lambda _share: None
+) -> Extent:
+    """By the paths from so many pages that link to some other."""
+    starting = np.flatnonzero(graph.out_degrees())
+    chosen = rng.choice(starting, size=min(sources, len(starting)), replace=False)
+    longest = total = pairs = 0
+    farthest = int(chosen[0]) if len(chosen) else 0
+    for done, page in enumerate(chosen.tolist(), start=1):
+        level = levels(graph, [page])
+        reached = level[level > 0].astype(np.int64)
+        total, pairs = total + int(reached.sum()), pairs + len(reached)
+        if level.max() > longest:
+            longest, farthest = int(level.max()), page
+        tell(done / len(chosen))
+    longest = max(longest, _to_and_fro(graph, farthest)) if longest else longest
+    return Extent(longest, total / pairs if pairs else None, pairs, is_exact=False)
+
+
+def _to_and_fro(graph: Csr, page: int) -> int:
+    """The longest of the shortest paths met on walks that begin at this page."""
+    forth, back, longest = graph, graph.reversed(), 0
+    while (level := levels(forth, [page])).max() > longest:
+        longest, page = int(level.max()), int(level.argmax())
+        forth, back = back, forth
+    return longest
+
+
+def _pairs_by_distance(back: Csr, sources: NDArray[np.int64]) -> list[int]:
+    """How many pages lie 1, 2, ... links away, summed over the sources; `back` has the in-links."""
+    heard = np.zeros((back.nodes, _WORDS), dtype=np.uint64)
+    places = np.arange(len(sources), dtype=np.uint64)
+    heard[sources, places // 64] = np.uint64(1) << places % 64
+    news, counts = heard.copy(), list[int]()
+    while True:
+        news = _gathered(back, news)
+        news &= ~heard
+        if not (count := int(_ONES[news.view(np.uint8)].sum(dtype=np.int64))):
+            return counts
+        counts.append(count)
+        heard |= news
+
+
+def _gathered(back: Csr, news: Bits) -> Bits:
+    """What each page hears from all that link to it."""
+    heard = np.zeros_like(news)
+    for pages in _shares_of_work(back):
+        start, stop = back.starts[pages[0]], back.starts[pages[-1] + 1]
+        said = news[back.targets[start:stop]]
+        heard[pages] = np.bitwise_or.reduceat(said, back.starts[pages] - start, axis=0)
+    return heard
+
+
+def _shares_of_work(back: Csr) -> Iterator[NDArray[np.int64]]:
+    """The pages that are linked to, as many at a time as memory is spent on."""
+    linked = np.flatnonzero(np.diff(back.starts))
+    cuts = np.searchsorted(
+        back.starts[linked], np.arange(_LINKS_AT_ONCE, back.edges, _LINKS_AT_ONCE)
+    )
+    return filter(len, np.split(linked, cuts))

@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from minicrawl.graph.components import edges_within, strong, weak
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.diameter import exact, exact_work, sampled
+from minicrawl.graph.distances import exact, exact_work, sampled
 
 MOST_WORK = 10_000_000
 """Links that a round of all searches may look at; beyond that it would take minutes."""

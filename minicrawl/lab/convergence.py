@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.measure import EstimateErrors, errors
-from minicrawl.lab.progress import Progress, part
+from minicrawl.lab.measure import EstimateErrors, Progress, errors, part
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import UNIT, one_more_link

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
-from minicrawl.lab.progress import Progress
+from minicrawl.lab.measure import Progress
 from minicrawl.opic.ledger import READ, UNREAD, Ledger
 from minicrawl.opic.offline import LinkMatrix
 from minicrawl.opic.schedule import Richest

@@ -18,8 +18,7 @@ import numpy as np
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.convergence import read, true_importance
-from minicrawl.lab.measure import EstimateErrors, errors
-from minicrawl.lab.progress import Progress, part
+from minicrawl.lab.measure import EstimateErrors, Progress, errors, part
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import one_more_link
 from minicrawl.opic.strategies import Greedy

@@ -2,6 +2,10 @@
 
 Law: an audit does not believe what it looks at: it ends with a list of what is wrong, and never
 with a traceback or a loop.
+
+The books made anew from the first step to the last, and held against those that were loaded.
+
+Law: a checkpoint only saves time. What it says of a page is what the steps say, to the atom.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,20 +13,70 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.errors import MinicrawlError
+from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.model import STANDS_FOR_ANOTHER
 from minicrawl.opic.ledger import READ
-from minicrawl.report.fold import Tell, differences
-from minicrawl.report.snapshot import unproven
-from minicrawl.store import columns, questions, tables, values
+from minicrawl.report.snapshot import inlinks, spent, unproven
+from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import NONSENSE
+
+Tell = Callable[[float], None]
+
+_STEPS_AT_ONCE = 1000  # before anybody is told
+
+
+def differences(
+    connection: tables.Connection, loaded: Frontier, tell: Tell = lambda _share: None
+) -> Iterator[str]:
+    """A line for each page and each total that the steps tell otherwise."""
+    made, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
+    try:
+        for row in tables.steps_after(connection, 0):
+            made.apply(row)
+            if not row.seq % _STEPS_AT_ONCE:
+                tell(min(row.seq / max(last, 1), 1.0))
+    except NONSENSE as error:
+        yield f"step {made.last_seq} cannot be done: {error}"
+        return
+    yield from _of_pages(loaded, made)
+    for name, one, other in (
+        ("inlinks", inlinks(connection, loaded), made.gained()),
+        ("spent", spent(connection, loaded), made.spent.of_all(len(made))),
+    ):
+        yield from _of_column(name, one, other)
+    if loaded.ledger.totals != made.ledger.totals:
+        yield f"the totals are {loaded.ledger.totals}, by the steps {made.ledger.totals}"
+    if loaded.books.forwards != made.books.forwards:
+        yield "pages stand for others than the steps say"
+
+
+def _of_pages(loaded: Frontier, made: Frontier) -> Iterator[str]:
+    for (name, one), (_, other) in zip(_columns(loaded), _columns(made), strict=True):
+        yield from _of_column(name, one, other)
+    for page in range(len(loaded)):
+        if loaded.window.past(page) != made.window.past(page):
+            yield f"page {page} has another history than the steps say"
+
+
+def _of_column(name: str, loaded: NDArray[Any], made: NDArray[Any]) -> Iterator[str]:
+    for page in np.flatnonzero(loaded != made).tolist():
+        yield f"page {page} has {name} {loaded[page]}, by the steps {made[page]}"
+
+
+def _columns(frontier: Frontier) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    yield "state", np.array(frontier.state, dtype=np.int64)
+    yield "key", np.array(frontier.ledger.key, dtype=np.int64)
+
 
 _DENSE = ("urls", "hosts", "frontier")
 _SHOWN = 10
@@ -92,9 +146,9 @@ def _file(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 def _values(connection: tables.Connection, _path: Path) -> Iterator[str]:
     """What the other checks and all commands take for granted of each column."""
-    yield from values.unfit(connection)
+    yield from columns.unfit(connection)
     is_imported = (tables.terms(connection) or StoreTerms()).imported
-    if not is_imported and (count := values.foreign_origins(connection)):
+    if not is_imported and (count := columns.foreign_origins(connection)):
         yield f"the origins of {count:,} hosts are no beginning of a URL"
 
 
@@ -147,9 +201,9 @@ def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 def _standing(connection: tables.Connection) -> Iterator[tuple[int, int]]:
     """The pages that stand for others, and the steps that say for which."""
-    for pages, states, spent in columns.frontier(connection, "id", "state", "spent"):
+    for pages, states, steps in columns.frontier(connection, "id", "state", "spent"):
         found = np.isin(states, STANDS_FOR_ANOTHER)
-        yield from zip(pages[found].tolist(), spent[found].tolist(), strict=True)
+        yield from zip(pages[found].tolist(), steps[found].tolist(), strict=True)
 
 
 def _circling(targets: dict[int, int]) -> Iterator[int]:

@@ -26,7 +26,7 @@ from minicrawl.report.graphs import refuse_without_links, urls
 from minicrawl.report.ranks import richest
 from minicrawl.report.snapshot import LABELS, Snapshot, spent
 from minicrawl.store import backlinks as index
-from minicrawl.store.beside import reading_beside
+from minicrawl.store.files import reading_beside
 
 _FEW_STEPS = 20_000
 _MANY_OF = 8

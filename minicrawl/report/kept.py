@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, ranks, tables
-from minicrawl.store.beside import reading_beside
+from minicrawl.store.files import reading_beside
 from minicrawl.store.ranks import RankRow
 
 OWN = "opic"

@@ -21,8 +21,8 @@ from minicrawl.analysis.blocks import (
 from minicrawl.analysis.source import opened
 from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.graph.named import NamedGraph
+from minicrawl.graphfiles.blocks import MEGA
 from minicrawl.graphfiles.reading import read
-from minicrawl.graphfiles.room import MEGA
 from minicrawl.report.snapshot import snapshot
 from tests.stores import filled_store
 

@@ -4,7 +4,7 @@ from io import BytesIO, TextIOWrapper
 
 import pytest
 
-from minicrawl.analysis.labels import Label, read
+from minicrawl.analysis.agreement import Label, read
 from minicrawl.errors import UsageError
 
 

@@ -12,7 +12,7 @@ from minicrawl.analysis.ranks import RANKS
 from minicrawl.analysis.source import Tell, opened
 from minicrawl.analysis.stability import Loss, Spread, Stability, stability
 from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks.degree import degree
+from minicrawl.ranks.centrality import degree
 from minicrawl.ranks.scores import Scores
 
 

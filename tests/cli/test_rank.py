@@ -17,7 +17,7 @@ from minicrawl.cli.rank.running import ranking
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.scores import Scores
 from minicrawl.store import ranks
-from minicrawl.store.beside import beside, reading_beside
+from minicrawl.store.files import beside, reading_beside
 from minicrawl.store.ranks import RankRow
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms

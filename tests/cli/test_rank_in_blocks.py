@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.beside import reading_beside
+from minicrawl.store.files import reading_beside
 from minicrawl.store.ranks import kept
 from tests.stores import HandCrawl
 

@@ -1,7 +1,7 @@
 import pytest
 
-from minicrawl.demo.annexes import annex, attic
 from minicrawl.demo.sites import Quirk, Site
+from minicrawl.demo.web import annex, attic
 from minicrawl.demo.words import TOPICS
 
 

@@ -13,12 +13,10 @@ import brotli  # type: ignore[import-untyped]  # it comes without types
 import pytest
 import zstandard
 
+from minicrawl.fetch.body.body import BodyLimits, DecodeBudget, read_body
 from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, Decoder
-from minicrawl.fetch.body.limits import BodyLimits, DecodeBudget
-from minicrawl.fetch.body.reading import read_body
 from minicrawl.fetch.connection.connection import ROOM_BYTES, Connection
-from minicrawl.fetch.connection.framing import ByChunks
-from minicrawl.fetch.connection.http1 import ResponseParser
+from minicrawl.fetch.connection.http1 import ByChunks, ResponseParser
 from minicrawl.model import Failed, FailureKind
 from tests.doubling import expect_linear
 

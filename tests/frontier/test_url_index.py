@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.frontier import recent_urls as lately_module
 from minicrawl.frontier import url_index as known_module
-from minicrawl.frontier.recent_urls import OriginOf
-from minicrawl.frontier.url_index import UrlIndex
+from minicrawl.frontier import url_index as lately_module
+from minicrawl.frontier.url_index import OriginOf, UrlIndex
 from minicrawl.web.urls import origin
 
 A, B, C = (f"http://{name}.example/" for name in "abc")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph import diameter
-from minicrawl.graph.diameter import Extent, exact, exact_work, sampled
+from minicrawl.graph import distances
+from minicrawl.graph.distances import Extent, exact, exact_work, sampled
 from tests.graph.test_csr import Link, graph_of, nodes_and_links
 from tests.real_graphs import graph_in
 
@@ -73,7 +73,7 @@ def test_more_pages_than_are_searched_from_at_once_are_all_searched_from() -> No
 def test_links_that_are_looked_at_in_several_pieces_are_all_looked_at(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(diameter, "_LINKS_AT_ONCE", 2)
+    monkeypatch.setattr(distances, "_LINKS_AT_ONCE", 2)
     assert exact(graph_of(5, LINKS)) == Extent(3, 16 / 10, 10, is_exact=True)
 
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.named import NamedGraph
-from minicrawl.graph.named_parts import with_nodes
-from minicrawl.graph.text.ids import Ids
+from minicrawl.graph.parts import with_nodes
+from minicrawl.graph.text.edgelist import Ids
 from tests.graph.test_csr import Link, graph_of, links_of
 
 NODES = 6

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.rows import RowBuilder
+from minicrawl.graph.links import RowBuilder
 
 NODES = 6
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.links import LinkArrays
-from minicrawl.graphfiles.blocks import BlockFiles, NodeIds
-from minicrawl.graphfiles.room import Room
+from minicrawl.graphfiles.blocks import BlockFiles, NodeIds, Room
 
 NODES = 7
 PAIRS = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=40)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import NamedGraph
-from minicrawl.graphfiles.names import Texts
+from minicrawl.graphfiles.reading import Texts
 
 Pairs = list[tuple[int, int]]
 Matrix = NDArray[np.float64]

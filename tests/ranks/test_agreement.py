@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from minicrawl.ranks.agreement import GRADES, agreement, graded
-from minicrawl.ranks.compare import Floats, Ints
+from minicrawl.ranks.compare import GRADES, Floats, Ints, agreement, graded
 
 judgements = st.lists(st.tuples(st.integers(0, 9), st.integers(1, GRADES)), min_size=1)
 

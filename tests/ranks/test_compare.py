@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
 from minicrawl.graphfiles.reading import read
+from minicrawl.ranks.centrality import Direction, degree
 from minicrawl.ranks.compare import Floats, compare, kendall, places, spearman
-from minicrawl.ranks.degree import Direction, degree
 
 NAN = float("nan")
 

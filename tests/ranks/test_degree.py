@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.degree import Direction, degree
+from minicrawl.ranks.centrality import Direction, degree
 
 NODES = 5
 

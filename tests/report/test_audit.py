@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from minicrawl.opic.windows import WINDOWS
-from minicrawl.report.audit import Audit, audit
-from minicrawl.report.fold import differences
+from minicrawl.report.audit import Audit, audit, differences
 from minicrawl.store.records import StoreTerms
 from tests.stores import MOVED, A, B, HandCrawl, filled_store
 
@@ -42,7 +41,7 @@ def test_every_window_passes(tmp_path: Path, window: str) -> None:
 
 
 def test_how_much_is_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.report.fold._STEPS_AT_ONCE", 1)
+    monkeypatch.setattr("minicrawl.report.audit._STEPS_AT_ONCE", 1)
     told: list[float] = []
     audit(filled_store(tmp_path / "crawl.db"), told.append)
     assert told == sorted(told)

@@ -15,7 +15,7 @@ from minicrawl.report.backlinks import Linked, LinkedPage, backlinks, links
 from minicrawl.report.flows import flows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store import backlinks as index
-from minicrawl.store.beside import beside, reading_beside
+from minicrawl.store.files import beside, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.report.mirrors import Mirror, mirrors
+from minicrawl.report.status import Mirror, mirrors
 from tests.stores import A, HandCrawl
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minicrawl.store import ranks
-from minicrawl.store.beside import reading_beside, writing_beside
+from minicrawl.store.files import reading_beside, writing_beside
 from minicrawl.store.ranks import RankRow
 from minicrawl.store.reader import reading
 from tests.stores import filled_store

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from minicrawl.web import headers, urls
-from minicrawl.web.html import encoding, markup, tags, thin
+from minicrawl.web.html import encoding, markup, thin, tokens
 from minicrawl.web.html.page import ParseOptions, read
 from minicrawl.web.robots import rules
 from minicrawl.web.robots.rules import Rules
@@ -215,10 +215,18 @@ WORST: dict[str, tuple[Reader, int, list[Input]]] = {
     "html": (scan, 30_000, MARKUP),
     "xhtml": (scan_xhtml, 30_000, MARKUP),
     "thin": (lambda text: thin.is_thin(text, ""), 60_000, MARKUP),
-    "attributes": (tags.attributes, 30_000, [*HEADER, *((" ", it) for it in ("a", "a=", "a='b'"))]),
-    "href": (tags.href, 60_000, [*HEADER, *(("", it) for it in ("href", "a=href ", "href href"))]),
-    "references": (tags.unescaped, 60_000, MARKUP[20:31]),
-    "values": (tags.decoded, 60_000, MARKUP[20:31]),
+    "attributes": (
+        tokens.attributes,
+        30_000,
+        [*HEADER, *((" ", it) for it in ("a", "a=", "a='b'"))],
+    ),
+    "href": (
+        tokens.href,
+        60_000,
+        [*HEADER, *(("", it) for it in ("href", "a=href ", "href href"))],
+    ),
+    "references": (tokens.unescaped, 60_000, MARKUP[20:31]),
+    "values": (tokens.decoded, 60_000, MARKUP[20:31]),
     "refresh": (
         markup.meta_refresh,
         60_000,

@@ -1,1 +1,1 @@
-""""""
+"""What commands have in common: options, tables, stores, progress."""

@@ -3,9 +3,12 @@
 `@settings_options("budget", "order")` gives a command the options of these sections, or all, and
 hands it `settings`: what flags, environment, minicrawl.toml and defaults make together. Values are
 text here; the table reads them, so that a flag and a variable are refused alike.
+
+Numbers that options take.
 """
 
 import functools
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,6 +19,19 @@ import click
 from minicrawl.config import Loaded, kinds, load
 from minicrawl.config.table import PREFIX, SECTIONS, TABLE, Section, Setting
 from minicrawl.errors import UsageError
+
+
+class Number(click.FloatRange):
+    """A number within bounds, which nan and infinity are not."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a number of the range", param, ctx)
+        return number
+
 
 USUAL_FILE = Path("minicrawl.toml")
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"

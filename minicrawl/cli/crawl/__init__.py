@@ -1,1 +1,1 @@
-""""""
+"""`minicrawl crawl`: the command, its display and its log."""

@@ -1,17 +1,154 @@
-"""`minicrawl crawl`: from seeds, or from where it was, to the end of the budget."""
+"""`minicrawl crawl`: from seeds, or from where it was, to the end of the budget.
+
+How a crawl would begin, on stdout.
+
+The seeds that the user names: URLs, files of URLs, stdin.
+
+Law: a list may be of any length and is never held in memory; a line that is no URL is named and
+spoils nothing else.
+"""
 
 import asyncio
 import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from errno import ENOENT
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.numbers import Number
-from minicrawl.cli.common.options import CommandWithSettings, loaded_options
-from minicrawl.config import Loaded
+from minicrawl.cli.common.options import CommandWithSettings, Number, loaded_options
+from minicrawl.cli.common.stores import units
+from minicrawl.cli.common.tables import show_facts, show_list
+from minicrawl.config import Loaded, Scope
+from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
+from minicrawl.errors import UsageError
+from minicrawl.export.cells import visible
+from minicrawl.web.urls import origin, seed
+
+STDIN = "-"
+SHOWN_COMPLAINTS = 10
+_SHOWN_TEXT = 60
+_SCHEMES = ("http://", "https://")
+
+
+def seeds_of(arguments: Sequence[str], leaving: ExitStack) -> Iterator[str]:
+    """The seeds of all arguments; every file is opened now, and read when its turn comes."""
+    urls = [text for text in arguments if text.lower().startswith(_SCHEMES)]
+    files = [text for text in arguments if text not in urls]
+    lists = [(_name(file), leaving.enter_context(_opened(file))) for file in files]
+    return chain(urls, _listed(lists, may_be_empty=bool(urls or not lists)))
+
+
+def read_seeds(lines: Iterable[str], complain: Callable[[int, str], None]) -> Iterator[str]:
+    """The URLs of a list, one a line, `#` begins a comment; told are the lines that hold none."""
+    for number, line in enumerate(lines, 1):
+        text = line.partition("#")[0].strip()
+        url = seed(text, strip_marks=False)
+        if url is not None:
+            yield url
+        elif text:
+            complain(number, text)
+
+
+def _name(file: str) -> str:
+    return "stdin" if file == STDIN else file
+
+
+def _opened(file: str) -> IO[str]:
+    try:
+        # What is no UTF-8 spoils its own line alone.
+        return click.open_file(file, encoding="utf-8-sig", errors="surrogateescape")
+    except OSError as error:
+        hint = "; a URL begins with https://" if error.errno == ENOENT else ""
+        raise UsageError(f"{file}: {error.strerror}{hint}") from None
+
+
+def _listed(lists: Sequence[tuple[str, Iterable[str]]], *, may_be_empty: bool) -> Iterator[str]:
+    found = 0
+    for name, lines in lists:
+        complaints = _Complaints(name)
+        for url in read_seeds(lines, complaints.hear):
+            found += 1
+            yield url
+        complaints.close()
+    if not found and not may_be_empty:
+        raise UsageError(f"{', '.join(name for name, _ in lists)}: no URL to start from")
+
+
+class _Complaints:
+    """Names the first lines of a list that are no URLs, and counts the others."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._count = 0
+
+    def hear(self, number: int, text: str) -> None:
+        self._count += 1
+        if self._count <= SHOWN_COMPLAINTS:
+            shown = text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…"
+            self._say(f"{self._name}:{number}: {shown} is no URL")
+
+    def close(self) -> None:
+        if self._count > SHOWN_COMPLAINTS:
+            self._say(f"{self._name}: so are {self._count - SHOWN_COMPLAINTS:,} more lines")
+
+    def _say(self, line: str) -> None:
+        click.echo(f"{PROGRAM}: {visible(line)}", err=True)
+
+
+HOST_HEADINGS = ("delay", "host", "robots.txt")
+PAGE_HEADINGS = ("turn", "cash", "what happens", "url")
+
+
+def show_preview(found: Preview, scope: Scope) -> None:
+    """The scope, the hosts of the first pages with their robots.txt, the first pages."""
+    show_facts(
+        [
+            ("scope", scope.scope),
+            *(("allow", pattern) for pattern in scope.allow),
+            *(("deny", pattern) for pattern in scope.deny),
+            ("known", f"{found.known:,} pages, {found.seeds:,} of them seeds"),
+        ]
+    )
+    click.echo()
+    show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
+    click.echo()
+    silent = {host.origin for host in found.hosts if not _has_answered(host)}
+    turns = (
+        (f"{turn:,}", units(page.cash), _what_happens(page, silent), page.url)
+        for turn, page in enumerate(found.pages, 1)
+    )
+    show_list(PAGE_HEADINGS, turns, texts=1)
+    click.echo("\nrobots.txt was asked for and nothing else; nothing was written")
+
+
+def _host_line(host: FirstHost) -> tuple[str, ...]:
+    return f"{host.delay_s:g} s", host.origin, _robots(host)
+
+
+def _what_happens(page: FirstPage, silent: Collection[str]) -> str:
+    if page.refusal is not None:
+        return page.refusal.label
+    return "wait" if origin(page.url) in silent else "fetch"
+
+
+def _has_answered(host: FirstHost) -> bool:
+    return host.rules is not None or host.trouble is not None
+
+
+def _robots(host: FirstHost) -> str:
+    if host.trouble is not None:
+        return f"cannot be had: {host.trouble.label}"
+    if host.rules is None:
+        return "no answer, it would be asked for again"
+    if not host.rules.forbidden:
+        return "forbids nothing"
+    return f"{len(host.rules.forbidden):,} Disallow, {len(host.rules.allowed):,} Allow"
+
 
 DEMO_PAGES = 2000
 SHOWN_FIRST = 20
@@ -91,8 +228,7 @@ def crawl(
     """
     from minicrawl import app
     from minicrawl.cli.common.stores import blamed
-    from minicrawl.cli.crawl.dry_run import show_preview
-    from minicrawl.cli.crawl.seeds import seeds_of
+    from minicrawl.cli.crawl.command import seeds_of, show_preview
     from minicrawl.cli.crawl.session import RunOptions, Session
     from minicrawl.cli.reports.top import top
 

@@ -27,8 +27,7 @@ from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Listener, Noted, Reason, Warned
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
-from minicrawl.report.mirrors import mirrors
-from minicrawl.report.status import Status, status
+from minicrawl.report.status import Status, mirrors, status
 
 FEWEST_ANSWERS = 20
 """Fewer prove nothing about the share of failures."""

@@ -6,9 +6,9 @@ from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
 
 # name -> where the command is and the line that `minicrawl graph --help` shows for it.
 COMMANDS = {
-    "import": ("minicrawl.cli.graph.importing:import_", "Make a store of a graph file."),
+    "import": ("minicrawl.cli.graph.command:import_", "Make a store of a graph file."),
     "info": (
-        "minicrawl.cli.graph.info:info",
+        "minicrawl.cli.graph.command:info",
         "Show how large a graph is, and how it hangs together.",
     ),
 }

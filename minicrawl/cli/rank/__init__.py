@@ -7,7 +7,7 @@ from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
 # name -> where the command is and the line that `minicrawl rank --help` shows for it.
 COMMANDS = {
     "list": ("minicrawl.cli.rank.listing:list_ranks", "The ranks that are kept."),
-    "degree": ("minicrawl.cli.rank.degree:degree", "How many links lead to a page."),
+    "degree": ("minicrawl.cli.rank.centrality:degree", "How many links lead to a page."),
     "pagerank": ("minicrawl.cli.rank.pagerank:pagerank", "How often a walk over links comes by."),
     "inverse-pagerank": (
         "minicrawl.cli.rank.pagerank:inverse_pagerank",
@@ -19,7 +19,7 @@ COMMANDS = {
         "minicrawl.cli.rank.communities:communities",
         "Groups of hubs and authorities.",
     ),
-    "harmonic": ("minicrawl.cli.rank.harmonic:harmonic", "Near to many."),
+    "harmonic": ("minicrawl.cli.rank.centrality:harmonic", "Near to many."),
     "sites": ("minicrawl.cli.rank.sites:sites", "Registrable domains, by links between them."),
 }
 

@@ -5,16 +5,14 @@ from typing import IO
 
 import click
 
-from minicrawl.analysis import labels as lists
-from minicrawl.analysis.judging import Judged, judged
+from minicrawl.analysis import agreement as lists
+from minicrawl.analysis.agreement import Judged, judged
 from minicrawl.analysis.source import Source
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.measures import correlation, say, share
-from minicrawl.cli.common.sources import source_options
-from minicrawl.cli.common.stores import json_option
-from minicrawl.cli.common.tables import show_facts, show_json, show_table
+from minicrawl.cli.common.stores import json_option, source_options
+from minicrawl.cli.common.tables import correlation, say, share, show_facts, show_json, show_table
 from minicrawl.export.cells import visible
-from minicrawl.ranks.agreement import GRADES
+from minicrawl.ranks.compare import GRADES
 
 _GRADES = range(1, GRADES + 1)
 HEADINGS = ("people", *(f"rank {grade}" for grade in _GRADES))

@@ -6,13 +6,12 @@ from functools import partial
 import click
 import numpy as np
 
-from minicrawl.analysis.keeping import keep
+from minicrawl.analysis.ranks import keep
 from minicrawl.analysis.source import Source, Tell
-from minicrawl.cli.common.sources import source_options
-from minicrawl.cli.common.stores import count_option, json_option, percent
+from minicrawl.cli.common.stores import count_option, json_option, percent, source_options
 from minicrawl.cli.common.tables import show_json, show_list
-from minicrawl.cli.rank.guarding import guard_options
 from minicrawl.cli.rank.running import as_option, rank_name
+from minicrawl.cli.rank.walk_options import guard_options
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.hits.communities import Community, Sign, by_deflation, by_destroying
 from minicrawl.ranks.hits.guards import Guards

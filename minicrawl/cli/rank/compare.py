@@ -6,10 +6,16 @@ import click
 
 from minicrawl.analysis import comparing
 from minicrawl.analysis.source import Source
-from minicrawl.cli.common.measures import NONE, correlation, say, share, sizes_option
-from minicrawl.cli.common.sources import source_options
-from minicrawl.cli.common.stores import json_option, say_what_is_unranked
-from minicrawl.cli.common.tables import show_facts, show_json
+from minicrawl.cli.common.stores import json_option, say_what_is_unranked, source_options
+from minicrawl.cli.common.tables import (
+    NONE,
+    correlation,
+    say,
+    share,
+    show_facts,
+    show_json,
+    sizes_option,
+)
 from minicrawl.ranks.compare import RankErrors
 
 _MANY = 100

@@ -8,16 +8,15 @@ from typing import Any
 import click
 import numpy as np
 
-from minicrawl.analysis.roots import having, listed
+from minicrawl.analysis.root_set import having, listed, worded
 from minicrawl.analysis.source import Source, Tell
-from minicrawl.analysis.wording import worded
-from minicrawl.cli.common.numbers import Number
+from minicrawl.cli.common.options import Number
 from minicrawl.cli.rank.running import ranking
 from minicrawl.export.cells import visible
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.hits import hits as ranks
 from minicrawl.ranks.hits.base_set import LINKING, ROOTS, base_set
-from minicrawl.ranks.hits.stable import randomised, subspace
+from minicrawl.ranks.hits.hits import randomised, subspace
 from minicrawl.ranks.scores import Scores
 
 _SEED = 1

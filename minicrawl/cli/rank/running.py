@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import click
 
-from minicrawl.analysis.keeping import checked_name, keep
+from minicrawl.analysis.ranks import checked_name, keep
 from minicrawl.analysis.source import Source
-from minicrawl.cli.common.sources import source_options
-from minicrawl.cli.common.stores import count_option, json_option, percent
+from minicrawl.cli.common.stores import count_option, json_option, percent, source_options
 from minicrawl.cli.common.tables import show_json, show_list
-from minicrawl.cli.rank.guarding import guard_options
+from minicrawl.cli.rank.walk_options import guard_options
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.hits.guards import Guards
 from minicrawl.ranks.scores import Scores

@@ -4,13 +4,11 @@ from dataclasses import asdict
 
 import click
 
-from minicrawl.analysis.keeping import keep
+from minicrawl.analysis.ranks import keep
 from minicrawl.analysis.source import Source
-from minicrawl.cli.common.sources import source_options
-from minicrawl.cli.common.stores import count_option, json_option
-from minicrawl.cli.rank.guarding import guard_options
+from minicrawl.cli.common.stores import count_option, json_option, source_options
 from minicrawl.cli.rank.running import as_option, rank_name, show_ranks
-from minicrawl.cli.rank.walking import terms_options
+from minicrawl.cli.rank.walk_options import guard_options, terms_options
 from minicrawl.errors import UsageError
 from minicrawl.ranks.hits.guards import Guards
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of

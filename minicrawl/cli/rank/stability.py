@@ -7,11 +7,9 @@ import numpy as np
 
 from minicrawl.analysis import stability as analysis
 from minicrawl.analysis.source import Source
-from minicrawl.cli.common.measures import correlation, say, share, sizes_option
-from minicrawl.cli.common.numbers import Number
-from minicrawl.cli.common.sources import source_options
-from minicrawl.cli.common.stores import json_option
-from minicrawl.cli.common.tables import show_json, show_table
+from minicrawl.cli.common.options import Number
+from minicrawl.cli.common.stores import json_option, source_options
+from minicrawl.cli.common.tables import correlation, say, share, show_json, show_table, sizes_option
 
 HEADINGS = ("", "mean", "least")
 

@@ -6,9 +6,9 @@ import click
 
 from minicrawl.analysis.ranks import TRUSTED
 from minicrawl.analysis.source import Tell
-from minicrawl.cli.common.numbers import Number
+from minicrawl.cli.common.options import Number
 from minicrawl.cli.rank.running import ranking
-from minicrawl.cli.rank.walking import NAMES_FILE, damping_option, lines_of, nodes_of
+from minicrawl.cli.rank.walk_options import NAMES_FILE, damping_option, lines_of, nodes_of
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.scores import Scores

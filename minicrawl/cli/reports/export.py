@@ -21,7 +21,7 @@ from minicrawl.cli.common.stores import (
 from minicrawl.cli.common.tables import show_json
 from minicrawl.export.drafts import replacing
 from minicrawl.export.drawings import DRAWINGS
-from minicrawl.export.files import FORMATS, WRITERS, format_of
+from minicrawl.export.formats import FORMATS, WRITERS, format_of
 from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
 from minicrawl.report.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import Choice, blocks, score_column

@@ -8,7 +8,7 @@ import click
 from minicrawl.cli.common.stores import json_option, percent, store_option
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.report import status as report
-from minicrawl.report.mirrors import mirrors
+from minicrawl.report.status import mirrors
 
 _UNKNOWN = "-"
 _KIB = 1024

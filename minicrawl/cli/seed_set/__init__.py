@@ -1,1 +1,1 @@
-""""""
+"""`minicrawl seed-set`: options, command and report."""

@@ -1,1 +1,1 @@
-""""""
+"""HTTP/1.1 over connections of our own."""

@@ -1,1 +1,1 @@
-""""""
+"""Where a request goes: URL to host, host to addresses, addresses that are allowed."""

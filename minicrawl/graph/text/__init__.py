@@ -1,1 +1,1 @@
-""""""
+"""Link graphs as text: one module for each format, and the detection of formats."""

@@ -12,19 +12,41 @@ there is no link, all nodes are alike.
 
 The limit comes with the bound that `singular` derives. How far from it just so many rounds are,
 `textbook` does not know: that they change little proves nothing.
+
+Forms of HITS that a few links more or less do not turn over (Ng, Zheng and Jordan, 2001).
+
+HITS hands everything to the first eigenvector. Where the second eigenvalue is nearly as large, a
+few links decide which of two communities gets all.
+
+randomised  A surfer goes forward along a link, then back along one, and so on; before each move it
+            starts anew anywhere with probability ε. Where there is no link to go along it starts
+            anew as well. Authorities are where it is after moves forward, hubs after moves back.
+    a = ε/n + (1 − ε) (what hubs share among their links, and 1/n of what those without links have)
+    h = the same of a, along the links backwards
+subspace    The first K eigenvectors count, by the squares of their eigenvalues λ.
+    a_j = Σ λ_i² x_ij²,  h_j = Σ λ_i² y_ij²
+
+Error
+Randomised: a round brings any two distributions nearer by c = (1 − ε)² at least, summed over all
+nodes, so there is one limit, and it is c / (1 − c) of the last change away at most: proven. Hubs
+are nearer by 1 − ε still.
+Subspace: the sine of the angle between the space found and that of the first K is at most that of
+residuals and gap (Davis and Kahan), up to the deflation of `singular`; shares are 16 √K of it away,
+over Σ λ_i² / λ_1². If the K-th eigenvalue is as large as the next one, the K-th vector is one of
+many, and no bound is claimed.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
+from math import inf, sqrt
 
 import numpy as np
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.ranks.hits.adjacency import Adjacency, Vector, Weights
-from minicrawl.ranks.hits.singular import pair, scores, shares, unit
-from minicrawl.ranks.scores import Floats, Scores
+from minicrawl.ranks.hits.singular import FURTHEST, Pair, pair, pairs, scores, shares, unit
+from minicrawl.ranks.scores import Floats, Scores, share_done
 
 TOLERANCE = 1e-8
 """The error that will do, summed over all nodes."""
@@ -105,3 +127,106 @@ def all_alike(nodes: int) -> Hits:
     """The ranks of nodes that no link tells apart."""
     alike = Scores(values=shares(np.zeros(nodes)), iterations=0, error_bound=0.0, converged=True)
     return Hits(authorities=alike, hubs=alike)
+
+
+_MOST_STEPS = 1000
+_FINER = 1e-2  # so much better than their space are the vectors to be known
+_ROUNDING = 1e-14  # as a share of the first eigenvalue
+
+
+def randomised(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    anew: float = 0.15,
+    tolerance: float = TOLERANCE,
+    most_rounds: int = 10_000,
+    tell: Callable[[float], None] = lambda _share: None,
+) -> Hits:
+    """Where the surfer is in the long run; `anew` is ε."""
+    if not 0 < anew <= 1:
+        raise UsageError(f"the surfer starts anew with a probability above 0, up to 1, not {anew}")
+    if not graph.nodes:
+        return all_alike(0)
+    links = Adjacency(graph, weights)
+    forward = _move(links.pushed, links.pulled(np.ones(graph.nodes)), anew)
+    back = _move(links.pulled, links.pushed(np.ones(graph.nodes)), anew)
+    nearer = (1 - anew) ** 2
+    authorities = hubs = np.full(graph.nodes, 1 / graph.nodes)
+    bound, rounds = FURTHEST, 0
+    while bound > tolerance and rounds < most_rounds:
+        before, authorities = authorities, forward(hubs)
+        hubs = back(authorities)
+        bound = float(np.abs(authorities - before).sum()) * nearer / (1 - nearer)
+        rounds += 1
+        tell(share_done(bound, tolerance))
+    return Hits(
+        authorities=_reached(authorities, rounds, bound, tolerance),
+        hubs=_reached(hubs, rounds, bound * (1 - anew), tolerance),
+    )
+
+
+def _move(
+    along: Callable[[Vector], Vector], weight: Vector, anew: float
+) -> Callable[[Vector], Vector]:
+    """One move; `weight` is that of all links by which the surfer can leave each node."""
+    share = 1 / np.where(weight == 0, np.inf, weight)
+
+    def move(x: Vector) -> Vector:
+        moved = along((1 - anew) * share * x)
+        moved += (1 - moved.sum()) / len(x)
+        return moved
+
+    return move
+
+
+def subspace(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    rng: np.random.Generator,
+    size: int = 10,
+    tolerance: float = TOLERANCE,
+    tell: Callable[[float], None] = lambda _share: None,
+) -> Hits:
+    """Authorities and hubs by the first `size` eigenvectors together."""
+    if size < 1:
+        raise UsageError(f"a subspace has 1 dimension or more, not {size}")
+    # One more: how far its eigenvalue is from those before says how well the space is known.
+    sought = pairs(
+        Adjacency(graph, weights),
+        size + 1,
+        rng,
+        tolerance=tolerance * _FINER,
+        most_steps=_MOST_STEPS,
+        tell=tell,
+    )
+    authorities, hubs, found = np.zeros(graph.nodes), np.zeros(graph.nodes), list[Pair]()
+    for each in sought:
+        if len(found) < size:
+            part = (each.value / (found or [each])[0].value) ** 2
+            authorities += part * each.authorities**2
+            hubs += part * each.hubs**2
+        found.append(each)
+    if not found:
+        return all_alike(graph.nodes)
+    steps, bound = sum(each.steps for each in found), _subspace_bound(found, size)
+    return Hits(
+        authorities=_reached(shares(authorities), steps, bound, tolerance),
+        hubs=_reached(shares(hubs), steps, bound, tolerance),
+    )
+
+
+def _subspace_bound(found: list[Pair], size: int) -> float:
+    """Of shares; `found` are the pairs, one more than the subspace has if there is one more."""
+    values = np.array([each.value for each in found])
+    gap = values[:size][-1] - values[size] if len(values) > size else values[-1]
+    residual = sqrt(sum(each.residual**2 for each in found[:size])) + _ROUNDING * values[0]
+    if gap <= 0:
+        return FURTHEST
+    parts = (values[:size] / values[0]) ** 2
+    return min(float(16 * sqrt(size) * residual / gap / parts.sum()), FURTHEST)
+
+
+def _reached(x: Vector, steps: int, bound: float, tolerance: float) -> Scores:
+    return Scores(values=x, iterations=steps, error_bound=bound, converged=bound <= tolerance)

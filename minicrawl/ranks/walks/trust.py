@@ -27,9 +27,8 @@ from minicrawl.ranks.hits.adjacency import Adjacency, Weights
 from minicrawl.ranks.hits.hits import hits
 from minicrawl.ranks.hits.singular import FURTHEST
 from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.walks.inverse import inverse_pagerank
 from minicrawl.ranks.walks.pagerank import DAMPING, TOLERANCE, PageRankOptions, Tell, pagerank
-from minicrawl.ranks.walks.topics import teleport
+from minicrawl.ranks.walks.variants import inverse_pagerank, teleport
 from minicrawl.ranks.walks.walk import Dangling, walk_of
 
 Trust = NDArray[np.float64]

@@ -9,7 +9,7 @@ as UTF-8. If not, the page may still speak later, as browsers allow; else it is 
 import codecs
 import re
 
-from minicrawl.web.html.tags import ATTRIBUTES, attributes
+from minicrawl.web.html.tokens import ATTRIBUTES, attributes
 
 FALLBACK = "windows-1252"
 _UTF_8 = "utf-8"

@@ -4,6 +4,8 @@ Law: a link is there once, in the order of the page, and of all that may be said
 word counts. Only robots are asked as often as they are spoken to.
 
 written    as it stands in the page, its character references not decoded
+
+Words: what is said of a link, in its anchor and around it.
 """
 
 import re
@@ -12,9 +14,42 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minicrawl.web.headers import HTML_TYPES, NO_WISHES, RobotsTag, media_type, robots_tag
-from minicrawl.web.html.tags import S, attributes, decoded, href, unescaped
-from minicrawl.web.html.tokens import HREF, HTML, XHTML
-from minicrawl.web.html.words import words
+from minicrawl.web.html.tokens import (
+    HREF,
+    HTML,
+    STOP,
+    XHTML,
+    S,
+    attributes,
+    decoded,
+    href,
+    unescaped,
+)
+
+_WORDS_AROUND = 10
+_MARKUP_AROUND = 600  # characters in which they are looked for
+_ANCHOR_READ = 2000  # characters of markup before an anchor that is left open ends for us
+_ANCHOR_ENDS = re.compile(rf"</?a{STOP}", re.IGNORECASE | re.ASCII)
+_NO_WORDS = re.compile(
+    r"^[^<>]*>"  # the rest of a tag that begins before the window
+    r"|<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1[^>]*+>|\Z)|<[^>]*+(?:>|\Z)",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+
+
+def words(text: str, start: int, end: int) -> str:
+    """What the anchor says whose start tag is `text[start:end]`, with the words around it."""
+    limit = end + _ANCHOR_READ
+    closing = _ANCHOR_ENDS.search(text, end, limit)
+    close = closing.start() if closing else min(limit, len(text))
+    before = _plain_words(text[max(start - _MARKUP_AROUND, 0) : start])[-_WORDS_AROUND:]
+    after = _plain_words(text[close : close + _MARKUP_AROUND])[:_WORDS_AROUND]
+    return " ".join([*before, *_plain_words(text[end:close]), *after])
+
+
+def _plain_words(markup: str) -> list[str]:
+    return decoded(_NO_WORDS.sub(" ", markup)).split()
+
 
 TITLE_LENGTH = 300
 """Characters of a title that are kept."""

@@ -13,7 +13,7 @@ heading   the title, or the beginning of the text where there is none
 
 import re
 
-from minicrawl.web.html.tags import STOP, unescaped
+from minicrawl.web.html.tokens import STOP, unescaped
 
 ENOUGH = 200
 """Characters of text that are not few."""

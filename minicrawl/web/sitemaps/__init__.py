@@ -1,1 +1,1 @@
-""""""
+"""Sitemaps and feeds: the URLs in them, however broken they are."""

@@ -17,7 +17,7 @@ import pytest
 
 from minicrawl.app import Crawl
 from minicrawl.cli import main
-from minicrawl.cli.crawl.dry_run import show_preview
+from minicrawl.cli.crawl.command import show_preview
 from minicrawl.config import Scope, Settings
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview

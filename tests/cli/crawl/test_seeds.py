@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cli.crawl.seeds import read_seeds, seeds_of
+from minicrawl.cli.crawl.command import read_seeds, seeds_of
 from minicrawl.errors import UsageError
 
 Captured = pytest.CaptureFixture[str]

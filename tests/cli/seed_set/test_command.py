@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.cli.crawl.seeds import read_seeds
+from minicrawl.cli.crawl.command import read_seeds
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]

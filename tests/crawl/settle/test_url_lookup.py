@@ -13,8 +13,8 @@ import pytest
 from minicrawl.crawl import events
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.url_lookup import UrlLookup
-from minicrawl.frontier import recent_urls, url_index
-from minicrawl.frontier.recent_urls import RecentUrls
+from minicrawl.frontier import url_index
+from minicrawl.frontier.url_index import RecentUrls
 from minicrawl.store import tables
 from tests.crawl.fakes import FakeWeb, Scene, crawl, in_time, keeping, web_of
 from tests.crawl.settle.test_recorder import A, B, bear
@@ -199,7 +199,7 @@ def test_the_loop_asks_for_nothing_that_was_foreseen(
 ) -> None:
     """But for the seed, and even if hardly any URL stays at hand until it is met."""
     monkeypatch.setattr(url_index, "RECENT", 1)
-    monkeypatch.setattr(recent_urls, "ROOM", 1)
+    monkeypatch.setattr(url_index, "ROOM", 1)
     urls = [f"{A}/", *URLS]
     links = {url: [other for other in urls if other != url] for url in urls}
     path = tmp_path / "crawl.db"

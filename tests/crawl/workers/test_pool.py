@@ -16,9 +16,8 @@ from minicrawl.app import Crawl
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason, Settled
 from minicrawl.crawl.workers import pool
-from minicrawl.crawl.workers.load_shedder import LoadShedder
 from minicrawl.crawl.workers.pool import MOST_BY_CORES, WorkerPool, going_out, workers_of
-from minicrawl.crawl.workers.supervisor import WorkerLost, WorkerProcess, WorkerSlot
+from minicrawl.crawl.workers.supervisor import LoadShedder, WorkerLost, WorkerProcess, WorkerSlot
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
 from minicrawl.demo.server import DemoServer

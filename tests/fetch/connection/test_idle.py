@@ -2,8 +2,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from minicrawl.fetch.connection.client import IdleConnections
 from minicrawl.fetch.connection.connection import Connection
-from minicrawl.fetch.connection.idle import IdleConnections
 from minicrawl.fetch.where.resolve_rules import ConnectTarget
 from minicrawl.fetch.where.targets import Origin
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles.reading import read
-from minicrawl.ranks.hits.hits import Hits, hits
+from minicrawl.ranks.hits.hits import Hits, hits, randomised, subspace
 from minicrawl.ranks.hits.singular import FURTHEST, shares
-from minicrawl.ranks.hits.stable import randomised, subspace
 from minicrawl.ranks.scores import Scores
 from tests.ranks.graphs import (
     DEGENERATE,

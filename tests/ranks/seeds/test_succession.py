@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from minicrawl.graph.named import NamedGraph
-from minicrawl.graph.text.ids import Ids
-from minicrawl.graphfiles.names import Texts
+from minicrawl.graph.text.edgelist import Ids
+from minicrawl.graphfiles.reading import Texts
 from minicrawl.ranks.seeds.succession import Heir, most_similar, still_there
 from tests.graph.test_csr import graph_of
 

@@ -16,8 +16,8 @@ from minicrawl.analysis.source import opened
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.opic.offline import LinkMatrix
-from minicrawl.ranks.walks.inverse import inverse_pagerank
 from minicrawl.ranks.walks.pagerank import Method, PageRankOptions, pagerank
+from minicrawl.ranks.walks.variants import inverse_pagerank
 from minicrawl.ranks.walks.walk import Dangling
 from tests.ranks.graphs import (
     DEGENERATE,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
 from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
-from minicrawl.ranks.walks.topics import teleport
 from minicrawl.ranks.walks.trust import SEEDS_BY, Passing, chosen_seeds, trust
+from minicrawl.ranks.walks.variants import teleport
 from minicrawl.ranks.walks.walk import Dangling
 from tests.ranks.graphs import DEGENERATE, NODES, Pairs, a_node, graph_of, some_links
 

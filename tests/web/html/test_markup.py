@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from minicrawl.web.headers import RobotsTag
 from minicrawl.web.html.markup import Markup, MetaRefresh, meta_refresh, scan
-from minicrawl.web.html.tags import attributes, decoded
+from minicrawl.web.html.tokens import attributes, decoded
 
 
 def links(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.sitemaps import sitemap, xml
+from minicrawl.web.sitemaps import sitemap
 from minicrawl.web.sitemaps.sitemap import Sitemap, parse
 
 AT = "https://example.com/maps/sitemap.xml"
@@ -238,7 +238,7 @@ def test_no_more_urls_are_taken_than_a_sitemap_may_have(monkeypatch: pytest.Monk
 
 
 def test_reading_ends_where_tags_and_texts_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xml, "_MAX_EVENTS", 1_000)
+    monkeypatch.setattr(sitemap, "_MAX_EVENTS", 1_000)
     body = f"<urlset><loc>/a</loc>{'<a/>' * 1_000}<loc>/b</loc></urlset>"
     assert pages(body) == ["/a"]
     assert parse(body.encode(), AT).limit == "a sitemap of so many tags is not read to its end"

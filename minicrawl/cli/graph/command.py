@@ -1,0 +1,98 @@
+"""`minicrawl graph info`: a graph in a few numbers.
+
+`minicrawl graph import`: a graph file as a store.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+import numpy as np
+
+from minicrawl.analysis.importing import Imported, import_graph, refuse_to_overwrite
+from minicrawl.analysis.source import Source, opened
+from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.stores import json_option, source_options, store_option_for
+from minicrawl.cli.common.tables import show_facts, show_json
+from minicrawl.graph.outline import Outline, outline
+from minicrawl.graphfiles.reading import PIPE
+
+
+@click.command("import")
+@click.argument(
+    "file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+)
+@json_option
+@store_option_for("make")
+def import_(file: Path, store: Path, as_json: bool) -> None:
+    """Make a new store of the links in FILE, plain or .gz; `-` is stdin.
+
+    All commands that read a store work on it, as if a crawl had read each page that has links.
+    Nodes that are no URLs keep their names.
+    """
+    refuse_to_overwrite(store)
+    with opened(store, file, progress) as source:
+        named = source.graph
+    with progress("import") as tell:
+        made = import_graph(named, store, _label(file), time.time(), tell)
+    if as_json:
+        show_json(asdict(made) | {"store": str(made.store)})
+    else:
+        show_facts(_import_facts(made))
+
+
+def _label(file: Path) -> str:
+    return "stdin" if str(file) == PIPE else file.name
+
+
+def _import_facts(made: Imported) -> Iterator[tuple[str, str]]:
+    yield "store", str(made.store)
+    yield "pages", f"{made.pages:,}, {made.read:,} of them with links"
+    yield "links", f"{made.links:,}"
+    if made.merged:
+        yield "merged", f"{made.merged:,} names that are the URL of another one"
+    if made.self_links:
+        yield "left out", f"{made.self_links:,} links of pages to themselves"
+    yield "next", "`minicrawl refine` makes the ranks converge"
+
+
+_SEED = 1
+"""The same graph is measured from the same pages."""
+
+
+@click.command()
+@json_option
+@source_options
+def info(source: Source, as_json: bool) -> None:
+    """Show how large a graph is, how it hangs together and how far apart its pages are.
+
+    Distances are those of pages that a path leads to. Large graphs are measured from some pages:
+    then the diameter is a lower bound.
+    """
+    graph = source.graph.graph
+    with source.progress("distances") as tell:
+        found = outline(graph, np.random.default_rng(_SEED), tell)
+    if as_json:
+        show_json(found.as_json())
+    else:
+        show_facts(_facts(found))
+
+
+def _facts(found: Outline) -> Iterator[tuple[str, str]]:
+    yield "nodes", f"{found.nodes:,}, {found.dangling:,} of them without links"
+    yield "links", f"{found.edges:,}, {found.self_links:,} of them to the node itself"
+    yield (
+        "strong components",
+        f"{found.strong_components:,}, the largest of {found.largest_strong:,} nodes "
+        f"and {found.largest_strong_edges:,} links",
+    )
+    yield (
+        "weak components",
+        f"{found.weak_components:,}, the largest of {found.largest_weak:,} nodes",
+    )
+    how = "" if found.is_exact else ", measured from some nodes"
+    mean = "none" if found.mean_distance is None else f"{found.mean_distance:.4g} links"
+    yield "mean distance", f"{mean}{how}"
+    yield "diameter", f"{'' if found.is_exact else 'at least '}{found.diameter:,}"

@@ -1,0 +1,211 @@
+"""Harmonic centrality: near to many.
+
+    H(v) = Σ 1 / d(u, v) over all u ≠ v from which links lead to v, in d(u, v) steps at least
+
+`exact` walks back from every node. `hyperball` (Boldi and Vigna, 2013) keeps for every node how
+many there are in its ball, the nodes that reach it in t steps or fewer, and lets all balls grow by
+a step at a time: the ball of v becomes that of all nodes that link to v, and its own.
+
+ball      counted by 2^b registers of a byte (HyperLogLog: Flajolet et al., 2007). A node is in one
+          register by b bits of its hash; its value is the place of the first 1 in the others. The
+          registers of a union are the larger of each; b is the `precision`.
+memory    two times nodes × 2^b bytes, and links backwards.
+error     Of each ball the standard error is 1.04 / √2^b of its size, without bias to speak of: for
+          small balls empty registers are counted instead. Errors of the balls of one node go the
+          same way, so that of H is about as large. It is no bound: a third is further, and how far
+          nobody knows.
+
+Scores are H as shares that sum to 1. Where there is no link all nodes are alike.
+
+Importance by counting links.
+
+    in    score(i) = weight of the links to i   / weight of all links
+    out   score(i) = weight of the links from i / weight of all links
+
+Where there is no link at all, all nodes are alike.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.csr import Csr
+from minicrawl.ranks.hits.adjacency import Vector
+from minicrawl.ranks.hits.singular import shares
+from minicrawl.ranks.scores import Scores
+
+
+class Direction(StrEnum):
+    """Which links of a node count."""
+
+    IN = "in"
+    OUT = "out"
+
+
+def degree(
+    graph: Csr,
+    weights: NDArray[np.float32] | None = None,
+    *,
+    direction: Direction = Direction.IN,
+) -> Scores:
+    """Each node's share of all links."""
+    ends = graph.targets if direction is Direction.IN else graph.sources()
+    counts = np.bincount(ends, weights, minlength=graph.nodes).astype(np.float64, copy=False)
+    total = counts.sum()
+    values = counts / total if total else np.full(graph.nodes, 1 / max(graph.nodes, 1))
+    return Scores(values=values, iterations=0, error_bound=0.0, converged=True)
+
+
+Registers = NDArray[np.uint8]
+Ids = NDArray[np.int64]
+Tell = Callable[[float], None]
+
+FEWEST_BITS, MOST_BITS = 4, 16
+PRECISION = 6
+"""64 registers: a standard error of 13 %."""
+MEMORY_BYTES = 2 << 30
+"""What registers may take, unless allowed more."""
+
+_HASH_BITS = 64
+_HALVES = np.float32(0.5) ** np.arange(_HASH_BITS, dtype=np.float32)
+_ALPHA = {16: 0.673, 32: 0.697, 64: 0.709}  # by the number of registers; of more by a formula
+_BYTES_AT_ONCE = 1 << 22
+_EXPECTED_STEPS = 30  # for progress alone: most graphs of the web are done by then
+
+
+def exact(graph: Csr, *, tell: Tell = lambda _share: None) -> Scores:
+    """By a walk back from each node: time grows with nodes × links."""
+    backwards = graph.reversed()
+    sums = np.zeros(graph.nodes)
+    for node in range(graph.nodes):
+        sums[node] = sum(len(level) / steps for steps, level in _levels(backwards, node))
+        tell((node + 1) / graph.nodes)
+    return Scores(values=shares(sums), iterations=0, error_bound=0.0, converged=True)
+
+
+def hyperball(
+    graph: Csr,
+    *,
+    rng: np.random.Generator,
+    precision: int = PRECISION,
+    memory_bytes: int = MEMORY_BYTES,
+    tell: Tell = lambda _share: None,
+) -> Scores:
+    """By balls that are counted with registers, until no ball grows any more."""
+    check(graph.nodes, precision, memory_bytes)
+    balls = _Balls(graph, precision, rng)
+    sums, sizes, steps = np.zeros(graph.nodes), np.ones(graph.nodes), 0
+    while (grown := balls.grow()).size:
+        steps += 1
+        # An estimate may fall by a hair where it turns from one way of counting to the other.
+        larger = np.maximum(_sizes(balls.registers, grown), sizes[grown])
+        sums[grown] += (larger - sizes[grown]) / steps
+        sizes[grown] = larger
+        tell(steps / (steps + _EXPECTED_STEPS))
+    return Scores(
+        values=shares(sums),
+        iterations=steps,
+        error_bound=inf if steps else 0.0,
+        converged=True,
+        standard_error=standard_error(precision) if steps else None,
+    )
+
+
+def standard_error(precision: int) -> float:
+    """Of the size of a ball, as a share of it."""
+    return float(1.04 / np.sqrt(2.0**precision))
+
+
+def check(nodes: int, precision: int, memory_bytes: int) -> None:
+    """Refuse what there is no room for."""
+    if not FEWEST_BITS <= precision <= MOST_BITS:
+        raise UsageError(
+            f"the precision is {FEWEST_BITS} to {MOST_BITS} bits of registers, not {precision}"
+        )
+    if (needed := 2 * nodes << precision) > memory_bytes:
+        raise UsageError(
+            f"registers of {precision} bits for {nodes:,} nodes take {needed >> 20:,} MiB, "
+            f"{memory_bytes >> 20:,} are allowed: lower the precision or allow more memory"
+        )
+
+
+def _levels(backwards: Csr, node: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
+    """How many steps away, and which nodes are so far away."""
+    is_met = np.zeros(backwards.nodes, dtype=np.bool_)
+    is_met[node] = True
+    level, steps = np.array([node], dtype=np.int32), 0
+    while level.size:
+        rows = [backwards.targets_of(each) for each in level.tolist()]
+        found = np.unique(np.concatenate(rows))
+        level, steps = found[~is_met[found]], steps + 1
+        is_met[level] = True
+        yield steps, level
+
+
+class _Balls:
+    """The ball of every node; each begins with the node alone."""
+
+    def __init__(self, graph: Csr, precision: int, rng: np.random.Generator) -> None:
+        self._graph, self._backwards = graph, graph.reversed()
+        self._grew = np.ones(graph.nodes, dtype=np.bool_)
+        self._links_at_once = max(_BYTES_AT_ONCE >> precision, 1)
+        self.registers = np.zeros((graph.nodes, 1 << precision), dtype=np.uint8)
+        # The first 1 of random bits is at place k with probability 2^-k.
+        values = np.minimum(rng.geometric(0.5, size=graph.nodes), _HASH_BITS - precision)
+        places = rng.integers(0, 1 << precision, size=graph.nodes)
+        self.registers[np.arange(graph.nodes), places] = values
+
+    def grow(self) -> Ids:
+        """Let all balls become a step larger; answers with the nodes whose did."""
+        before = self.registers.copy()
+        grown = [self._grow(rows, before) for rows in self._blocks(self._concerned())]
+        rows = np.concatenate([np.empty(0, dtype=np.int64), *grown])
+        self._grew[:] = False
+        self._grew[rows] = True
+        return rows
+
+    def _concerned(self) -> Ids:
+        """The nodes that those link to whose balls grew in the last step."""
+        is_concerned = np.zeros(self._graph.nodes, dtype=np.bool_)
+        is_concerned[self._graph.targets[np.repeat(self._grew, self._graph.out_degrees())]] = True
+        return np.flatnonzero(is_concerned)
+
+    def _blocks(self, rows: Ids) -> Iterator[Ids]:
+        """The nodes in parts of few links."""
+        starts = self._backwards.starts
+        links = np.cumsum(starts[rows + 1] - starts[rows])
+        cuts = np.searchsorted(links, np.arange(0, links[-1:].sum(), self._links_at_once))
+        yield from (part for part in np.split(rows, np.unique(cuts)) if part.size)
+
+    def _grow(self, rows: Ids, before: Registers) -> Ids:
+        starts = self._backwards.starts
+        degrees = starts[rows + 1] - starts[rows]
+        begins = np.cumsum(degrees) - degrees
+        links = np.repeat(starts[rows] - begins, degrees) + np.arange(degrees.sum())
+        linking = before[self._backwards.targets[links]]
+        larger = np.maximum(before[rows], np.maximum.reduceat(linking, begins, axis=0))
+        self.registers[rows] = larger
+        grew: NDArray[np.bool_] = (larger != before[rows]).any(axis=1)
+        return rows[grew]
+
+
+def _sizes(registers: Registers, rows: Ids) -> Vector:
+    """How many nodes are in the balls of these, as estimated."""
+    at_once = max(_BYTES_AT_ONCE // registers.shape[1], 1)
+    parts = np.split(rows, range(at_once, len(rows), at_once))
+    return np.concatenate([_estimates(registers[part]) for part in parts])
+
+
+def _estimates(registers: Registers) -> Vector:
+    width = registers.shape[1]
+    # The correction of the bias.
+    alpha = _ALPHA.get(width, 0.7213 / (1 + 1.079 / width))
+    raw = alpha * width**2 / _HALVES[registers].sum(axis=1, dtype=np.float64)
+    empty = np.count_nonzero(registers == 0, axis=1)
+    by_empty = width * np.log(width / np.maximum(empty, 1))
+    found: Vector = np.where((raw <= 2.5 * width) & (empty > 0), by_empty, raw)
+    return found

@@ -1,0 +1,70 @@
+"""Topic-specific PageRank: a rank for each topic, mixed for each query (Haveliwala, 2002).
+
+Law: where nodes without links hand on to all nodes alike, PageRank is linear in where jumps lead
+to, so that the mixture of the topics' ranks is the rank of the mixture of their jumps. The error of
+a mixture is no more than the same mixture of their errors.
+
+Inverse PageRank: PageRank of the links followed backwards. High is what leads to much.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from minicrawl.errors import UsageError
+from minicrawl.graph.csr import Csr
+from minicrawl.ranks.hits.adjacency import Weights
+from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.walks.pagerank import USUAL, PageRankOptions, Tell, pagerank, pageranks
+from minicrawl.ranks.walks.walk import Dangling
+
+
+def inverse_pagerank(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    terms: PageRankOptions = USUAL,
+    tell: Tell = lambda _share: None,
+) -> Scores:
+    """The PageRank of the reversed graph."""
+    turned = None if weights is None else graph.turned(weights)
+    return pagerank(graph.reversed(), turned, terms=terms, tell=tell)
+
+
+def topic_ranks(
+    graph: Csr,
+    topics: Mapping[str, Sequence[int]],
+    weights: Weights | None = None,
+    *,
+    terms: PageRankOptions = USUAL,
+    tell: Tell = lambda _share: None,
+) -> dict[str, Scores]:
+    """The rank of each topic; its nodes are those that jumps lead to, all alike."""
+    if terms.dangling is Dangling.VIRTUAL:
+        raise UsageError("the virtual page links to all alike: it knows no topics")
+    teleports = np.stack([teleport(graph.nodes, nodes) for nodes in topics.values()])
+    found = pageranks(graph, weights, terms=terms, teleports=teleports, tell=tell)
+    return dict(zip(topics, found, strict=True))
+
+
+def teleport(count: int, nodes: Iterable[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Jumps that lead to these of so many nodes."""
+    found = np.zeros(count)
+    found[list(nodes)] = 1.0
+    return found
+
+
+def mixture(ranks: Mapping[str, Scores], parts: Mapping[str, float]) -> Scores:
+    """The ranks of some topics, each by its part of all."""
+    if missing := [name for name in parts if name not in ranks]:
+        raise UsageError(f"no topic {missing[0]!r}; there are {', '.join(ranks)}")
+    total = sum(parts.values())
+    if min(parts.values(), default=0) < 0 or not 0 < total < np.inf:
+        raise UsageError("the parts of a mixture are 0 or more, and one is above 0 at least")
+    mixed = [(ranks[name], part / total) for name, part in parts.items()]
+    return Scores(
+        values=np.sum([scores.values * part for scores, part in mixed], axis=0),
+        iterations=max(scores.iterations for scores, _ in mixed),
+        error_bound=sum(scores.error_bound * part for scores, part in mixed),
+        converged=all(scores.converged for scores, _ in mixed),
+    )

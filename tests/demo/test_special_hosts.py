@@ -1,0 +1,95 @@
+import codecs
+from itertools import pairwise
+
+import pytest
+
+from minicrawl.demo.pages import DIRECTORY, SHORT, SPAM
+from minicrawl.demo.special_hosts import CALENDAR, LETTERS
+from tests.demo.asking import WEB, ask, links
+
+PAGES = 500
+
+
+def hops(url: str, most: int) -> list[str]:
+    """Where redirects lead, step by step."""
+    visited = [url]
+    while len(visited) <= most and "Location" in (answer := ask(visited[-1])).headers:
+        location = answer.headers["Location"]
+        visited.append(location if "//" in location else f"{SHORT}{location[1:]}")
+    return visited
+
+
+def test_the_chain_has_three_hops_and_ends_on_a_page() -> None:
+    chain = hops(f"{SHORT}chain/1", most=9)
+    assert len(chain) == 1 + 3
+    assert chain[-1] == DIRECTORY
+    assert [ask(url).status for url in chain] == [301, 302, 301, 200]
+
+
+def test_the_loop_goes_round_for_ever() -> None:
+    loop = hops(f"{SHORT}round", most=6)
+    assert loop == [f"{SHORT}round", f"{SHORT}and-round"] * 3 + [f"{SHORT}round"]
+
+
+def test_a_short_link_leads_to_the_page_of_its_number() -> None:
+    targets = [hops(f"{SHORT}{page}", most=1)[-1] for page in range(PAGES)]
+    assert len(set(targets)) == PAGES
+    assert all(ask(url, visits=1).status == 200 for url in targets)
+
+
+@pytest.mark.parametrize("path", ["", str(PAGES), "9" * 5000, "٣", "x", "-1"])
+def test_other_short_links_lead_nowhere(path: str) -> None:
+    assert ask(f"{SHORT}{path}").status == 404
+
+
+def test_the_old_host_sends_everybody_to_the_same_page_of_the_new_one() -> None:
+    answer = ask("http://old.harbour-museum.example/boats/")
+    assert answer.status == 301
+    assert answer.headers["Location"] == "http://www.harbour-museum.example/boats/"
+
+
+def test_the_calendar_has_a_next_month_for_ever_and_begins_with_the_year_0() -> None:
+    months = ["/2003/11"]
+    for _ in range(30):
+        url = f"{CALENDAR[:-1]}{months[-1]}"
+        months.append(links(url, ask(url))[0].removeprefix(CALENDAR[:-1]))
+    assert months[1:4] == ["/2003/12", "/2004/1", "/2004/2"]
+    assert len(set(months)) == 31
+    assert all(before != after for before, after in pairwise(months))
+    assert f"{CALENDAR}0/0" not in links(CALENDAR, ask(f"{CALENDAR}0/1"))
+    assert ask(f"{CALENDAR}2003/5/28").status == 200
+
+
+def test_behind_every_room_there_are_three_more() -> None:
+    url = f"{CALENDAR}rooms/hall"
+    for depth in range(50):
+        rooms = links(url, ask(url))
+        assert len(rooms) == 3
+        url = rooms[depth % 3]
+    assert url.count("/") == 4 + 50
+
+
+@pytest.mark.parametrize("path", ["2003/13", "2003/0", "2003", "x"])
+def test_there_is_no_such_month(path: str) -> None:
+    assert ask(f"{CALENDAR}{path}").status == 404
+
+
+def test_letters_are_kept_in_the_encodings_they_were_written_in() -> None:
+    latin, wide = ask(f"{LETTERS}latin"), ask(f"{LETTERS}wide")
+    assert "crème brûlée" in latin.body.decode("latin-1")
+    assert b'<meta charset="iso-8859-1">' in latin.body
+    assert wide.body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    assert 'href="/wide/answer"' in wide.body.decode("utf-16")
+    assert latin.headers["Content-Type"] == wide.headers["Content-Type"] == "text/html"
+    assert ask(f"{LETTERS}wide/answer").status == 200
+    assert ask(f"{LETTERS}lost").status == 404
+    assert set(links(LETTERS, ask(LETTERS))) == {f"{LETTERS}latin", f"{LETTERS}wide"}
+
+
+def test_spam_is_linked_by_nofollow_links_only() -> None:
+    assert ask(f"{SPAM}best-offers").status == 200
+    assert not any(
+        target.startswith(SPAM)
+        for url in WEB.link_graph()
+        for target in links(url, ask(url, visits=1))
+    )

@@ -1,0 +1,219 @@
+import asyncio
+import gzip
+from collections.abc import AsyncIterator
+
+import pytest
+
+from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, read_body
+from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
+from minicrawl.fetch.outcomes import Fault
+from minicrawl.model import Failed, FailureKind, Refusal, Refused
+
+DECODE_BUDGET = DecodeBudget(max_bytes=1_000_000)
+
+
+class Chunks:
+    """Chunks of a body, how many of them were asked for, and perhaps an error at the end."""
+
+    def __init__(self, *chunks: bytes, error: Exception | None = None) -> None:
+        self.chunks = chunks
+        self.error = error
+        self.read = 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self.chunks:
+            self.read += 1
+            yield chunk
+        if self.error:
+            raise self.error
+
+
+def wanted(first_bytes: bytes) -> bool:
+    return not first_bytes.startswith(b"%PDF")
+
+
+def read(chunks: Chunks, cap: int = 100, coding: str = "") -> Body | Failed | Refused:
+    """Without what it cost."""
+    return at_any_cost(
+        asyncio.run(read_body(chunks, codings(coding), cap, wanted, BodyLimits(DECODE_BUDGET)))
+    )
+
+
+def at_any_cost(outcome: Body | Failed | Refused) -> Body | Failed | Refused:
+    return outcome._replace(cost_s=0.0)
+
+
+def test_a_body_is_all_its_chunks() -> None:
+    assert read(Chunks(b"ab", b"c")) == Body(b"abc", 3, cut=None)
+    assert read(Chunks()) == Body(b"", 0, cut=None)
+
+
+def test_a_body_as_long_as_the_cap_is_whole_and_a_longer_one_is_cut() -> None:
+    assert read(Chunks(b"abc", b"d"), cap=4) == Body(b"abcd", 4, cut=None)
+    too_large = FailureKind.TOO_LARGE
+    assert read(Chunks(b"abc", b"de"), cap=4) == Body(b"abcd", 4, cut=too_large)
+    assert read(Chunks(b"abcd", b"e"), cap=4) == Body(b"abcd", 4, cut=too_large)
+
+
+def test_what_is_beyond_the_cap_is_not_read() -> None:
+    chunks = Chunks(b"abc", b"def", b"ghi", b"jkl")
+    read(chunks, cap=4)
+    assert chunks.read == 2
+
+
+def test_the_cap_holds_before_and_after_decoding() -> None:
+    coded = gzip.compress(b"a" * 1000)
+    cut = FailureKind.TOO_LARGE
+    assert read(Chunks(coded), cap=100, coding="gzip") == Body(b"a" * 100, len(coded), cut)
+    incompressible = gzip.compress(bytes(range(256)), compresslevel=0)
+    body = read(Chunks(incompressible[:100], incompressible[100:]), cap=100, coding="gzip")
+    assert isinstance(body, Body)
+    assert (body.wire_bytes, body.cut) == (100, FailureKind.TOO_LARGE)
+    assert bytes(range(256)).startswith(body.content)
+
+
+def test_a_body_that_breaks_off_is_what_came_of_it() -> None:
+    error = Fault(FailureKind.RESET, "gone")
+    assert read(Chunks(b"abc", error=error)) == Body(b"abc", 3, FailureKind.RESET)
+
+
+def test_a_body_that_breaks_off_before_it_began_is_a_failure() -> None:
+    error = Fault(FailureKind.RESET, "gone")
+    assert read(Chunks(error=error)) == Failed(kind=FailureKind.RESET, detail="gone")
+
+
+class Drip(Chunks):
+    """Whose end does not come in time."""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for chunk in self.chunks:
+            yield chunk
+        await asyncio.Event().wait()
+
+
+def read_in_no_time(chunks: Chunks) -> Body | Failed | Refused:
+    return at_any_cost(
+        asyncio.run(read_body(chunks, (), 100, wanted, BodyLimits(DECODE_BUDGET, until=0)))
+    )
+
+
+def test_a_body_that_is_late_is_what_came_of_it() -> None:
+    assert read_in_no_time(Drip(b"abc")) == Body(b"abc", 3, FailureKind.TIMEOUT)
+
+
+def test_a_body_of_which_nothing_came_in_time_is_a_failure() -> None:
+    failed = read_in_no_time(Drip())
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.TIMEOUT
+
+
+def test_a_coding_that_breaks_off_gives_what_came_of_it() -> None:
+    content = bytes(range(200))
+    body = read(Chunks(gzip.compress(content)[:-9]), cap=1000, coding="gzip")
+    assert isinstance(body, Body)
+    assert body.cut is FailureKind.ENCODING
+    assert content.startswith(body.content)
+    assert body.content
+
+
+@pytest.mark.parametrize("coded", [b"no gzip", gzip.compress(b"abc", mtime=0)[:9]])
+def test_a_coding_of_which_nothing_came_is_a_failure(coded: bytes) -> None:
+    failed = read(Chunks(coded), coding="gzip")
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.ENCODING
+
+
+def test_nothing_and_nothing_coded_are_empty_bodies() -> None:
+    assert read(Chunks(), coding="gzip") == Body(b"", 0, FailureKind.ENCODING)
+    nothing = gzip.compress(b"")
+    assert read(Chunks(nothing), coding="gzip") == Body(b"", len(nothing), cut=None)
+
+
+def test_an_unknown_coding_is_said_before_anything_is_read() -> None:
+    chunks = Chunks(b"abc")
+    with pytest.raises(UnknownCoding):
+        read(chunks, coding="lzma")
+    assert chunks.read == 0
+
+
+def test_a_body_is_judged_by_its_first_bytes_and_read_no_further() -> None:
+    chunks = Chunks(b"%PDF" + b"x" * 1000, b"x" * 1000, b"x" * 1000)
+    assert read(chunks, cap=10_000) == Refused(reason=Refusal.TYPE)
+    assert chunks.read == 2
+
+
+def test_a_short_body_is_judged_at_its_end() -> None:
+    assert read(Chunks(b"%PDF")) == Refused(reason=Refusal.TYPE)
+    assert read(Chunks(b"text")) == Body(b"text", 4, cut=None)
+
+
+BOMB = gzip.compress(bytes(5_000_000))
+
+
+def test_a_body_that_swells_past_all_pages_is_cut_and_says_which_bound_it_passed() -> None:
+    most = FLOOR_BYTES + FACTOR * len(BOMB)
+    told = f"a bomb: {len(BOMB):,} bytes grew past 262,144 and 200 times their number"
+    body = read(Chunks(BOMB), cap=10_000_000, coding="gzip")
+    assert body == Body(bytes(most), len(BOMB), FailureKind.ENCODING, told)
+
+
+def test_a_bomb_under_another_coding_is_a_failure_that_says_so() -> None:
+    wrapped = gzip.compress(bytes(5_000_000))
+    failed = read(Chunks(wrapped), cap=10_000_000, coding="br, gzip")
+    assert isinstance(failed, Failed)
+    assert failed.kind is FailureKind.ENCODING
+
+
+def test_a_body_that_swells_no_more_than_pages_do_is_whole() -> None:
+    page = b"".join(b"<li><a href=/%d>item</a></li>\n" % (n // 9) for n in range(30_000))
+    coded = gzip.compress(page, 9)
+    assert len(page) > 59 * len(coded)
+    assert read(Chunks(coded), 10_000_000, "gzip") == Body(page, len(coded), cut=None)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "coding", "kind"),
+    [
+        (Chunks(gzip.compress(b"a" * 5000)), "gzip", Body),
+        (Chunks(b"no gzip" * 100), "gzip", Failed),
+        (Chunks(b"x", error=Fault(FailureKind.RESET, "gone")), "gzip", Failed),
+        (Chunks(b"%PDF" * 1000), "", Refused),
+    ],
+)
+def test_whatever_came_of_a_body_says_what_it_cost(
+    chunks: Chunks, coding: str, kind: type[Body | Failed | Refused]
+) -> None:
+    outcome = asyncio.run(
+        read_body(chunks, codings(coding), 10_000, wanted, BodyLimits(DECODE_BUDGET))
+    )
+    assert isinstance(outcome, kind)
+    assert 0 < outcome.cost_s < 1
+
+
+def test_a_body_that_grows_past_the_cap_under_another_coding_is_too_large() -> None:
+    coded = gzip.compress(gzip.compress(bytes(range(256)) * 8, 0), 0)
+    body = read(Chunks(coded[:1500], coded[1500:]), cap=2060, coding="gzip, gzip")
+    assert isinstance(body, Body)
+    assert body.cut is FailureKind.TOO_LARGE
+
+
+def test_a_body_that_is_cut_for_others_gives_away_what_it_holds_though_nothing_more_comes() -> None:
+    class Waits(Chunks):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for chunk in super().__aiter__():
+                yield chunk
+            await asyncio.Event().wait()
+
+    async def work() -> None:
+        pace = BodyLimits(DecodeBudget(max_bytes=100))
+        largest = asyncio.create_task(read_body(Waits(b"a" * 80), [], 90, True, pace))
+        await asyncio.sleep(0)
+        other = await read_body(Chunks(b"b" * 60), [], 90, True, pace)
+        async with asyncio.timeout(10):
+            cut = await largest
+        assert isinstance(cut, Body)
+        assert isinstance(other, Body)
+        assert (len(cut.content), cut.cut) == (80, FailureKind.CROWDED)
+        assert (len(other.content), other.cut) == (60, None)
+
+    asyncio.run(work())

@@ -1,0 +1,103 @@
+"""Harmonic centrality, exact and by balls that are counted roughly."""
+
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+
+from minicrawl.errors import UsageError
+from minicrawl.graphfiles.reading import read
+from minicrawl.ranks import centrality as module
+from minicrawl.ranks.centrality import exact, hyperball, standard_error
+from tests.ranks.graphs import DEGENERATE, NODES, Pairs, graph_of, random_graph, some_links
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def test_a_chain_by_hand() -> None:
+    """0 → 1 → 2: H is 0, 1 and 1 + 1/2."""
+    assert exact(graph_of(3, [(0, 1), (1, 2)])).values == pytest.approx([0, 0.4, 0.6])
+
+
+def test_small_balls_are_counted_nearly_exactly() -> None:
+    found = hyperball(graph_of(3, [(0, 1), (1, 2)]), rng=rng(), precision=12)
+    assert found.values == pytest.approx([0, 0.4, 0.6], abs=0.01)
+    assert found.iterations == 2
+
+
+@given(some_links)
+def test_exact_is_what_networkx_says(pairs: Pairs) -> None:
+    oracle = networkx.DiGraph()
+    oracle.add_nodes_from(range(NODES))
+    oracle.add_edges_from(pairs)
+    wanted = np.array([networkx.harmonic_centrality(oracle)[node] for node in range(NODES)])
+    total = wanted.sum()
+    expected = wanted / total if total else [1 / NODES] * NODES
+    assert exact(graph_of(NODES, pairs)).values == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("precision", [4, 6, 10])
+def test_balls_err_by_their_standard_error(precision: int) -> None:
+    graph = random_graph(2000, 8000)
+    wanted = exact(graph).values
+    found = hyperball(graph, rng=rng(), precision=precision)
+    assert found.standard_error == standard_error(precision)
+    assert np.abs(found.values - wanted).sum() < standard_error(precision)
+    assert found.error_bound == inf
+
+
+def test_the_standard_error_falls_with_the_root_of_the_registers() -> None:
+    assert standard_error(6) == pytest.approx(0.13)
+    assert standard_error(8) == pytest.approx(0.065)
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_scores_sum_to_one_whatever_the_graph(name: str) -> None:
+    graph = graph_of(*DEGENERATE[name])
+    for found in (exact(graph), hyperball(graph, rng=rng())):
+        assert np.isfinite(found.values).all()
+        assert found.values.sum() == pytest.approx(1 if graph.nodes else 0)
+        assert found.converged
+
+
+@pytest.mark.parametrize("at_once", [1, 100, 5000])
+def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    graph = random_graph(200, 600)
+    whole = hyperball(graph, rng=rng())
+    monkeypatch.setattr(module, "_BYTES_AT_ONCE", at_once)
+    assert hyperball(graph, rng=rng()).values == pytest.approx(whole.values)
+
+
+def test_progress_is_told() -> None:
+    told: list[float] = []
+    exact(graph_of(2, [(0, 1)]), tell=told.append)
+    assert told == [0.5, 1.0]
+    told.clear()
+    hyperball(graph_of(3, [(0, 1), (1, 2)]), rng=rng(), tell=told.append)
+    assert told == sorted(told)
+    assert len(told) == 2
+
+
+def test_what_there_is_no_room_for_is_refused_with_what_to_do() -> None:
+    graph = random_graph(1000, 10)
+    with pytest.raises(UsageError, match=r"take 7 MiB, 1 are allowed: lower the precision or"):
+        hyperball(graph, rng=rng(), precision=12, memory_bytes=1 << 20)
+
+
+@pytest.mark.parametrize("precision", [3, 17])
+def test_a_precision_that_cannot_be_is_refused(precision: int) -> None:
+    with pytest.raises(UsageError, match=f"4 to 16 bits of registers, not {precision}"):
+        hyperball(random_graph(5, 5), rng=rng(), precision=precision)
+
+
+def test_on_a_real_graph_the_best_are_found(shared_graph: Callable[[str], Path]) -> None:
+    graph = read(shared_graph("california.txt.gz")).graph
+    wanted, found = exact(graph), hyperball(graph, rng=rng(), precision=10)
+    assert {*np.argsort(-wanted.values)[:5]} <= {*np.argsort(-found.values)[:15]}
+    assert np.abs(wanted.values - found.values).sum() < standard_error(10)

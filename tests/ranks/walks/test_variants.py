@@ -1,0 +1,59 @@
+"""The ranks of topics are those of their jumps, and mix as the jumps do."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.errors import UsageError
+from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
+from minicrawl.ranks.walks.variants import mixture, teleport, topic_ranks
+from minicrawl.ranks.walks.walk import Dangling
+from tests.ranks.graphs import NODES, Pairs, a_node, graph_of, some_links
+
+TIGHT = PageRankOptions(tolerance=1e-12)
+some_nodes = st.lists(a_node, min_size=1, max_size=4)
+
+
+@given(some_links, some_nodes, some_nodes, st.integers(0, 9))
+def test_the_mixture_of_ranks_is_the_rank_of_the_mixture(
+    pairs: Pairs, first: list[int], second: list[int], tenths: int
+) -> None:
+    graph = graph_of(NODES, pairs)
+    ranks = topic_ranks(graph, {"a": first, "b": second}, terms=TIGHT)
+    mixed = mixture(ranks, {"a": tenths, "b": 10 - tenths})
+    jumps = [teleport(NODES, nodes) / len(set(nodes)) for nodes in (first, second)]
+    wanted = pagerank(
+        graph, terms=TIGHT, teleport=tenths / 10 * jumps[0] + (1 - tenths / 10) * jumps[1]
+    )
+    assert np.abs(mixed.values - wanted.values).sum() <= mixed.error_bound + wanted.error_bound
+    assert mixed.converged
+
+
+def test_each_topic_is_a_rank_of_its_own() -> None:
+    graph = graph_of(3, [(0, 1), (1, 0), (2, 0)])
+    ranks = topic_ranks(graph, {"left": [0], "right": [2, 2]}, terms=TIGHT)
+    assert list(ranks) == ["left", "right"]
+    for name, nodes in (("left", [0]), ("right", [2])):
+        wanted = pagerank(graph, terms=TIGHT, teleport=teleport(3, nodes))
+        assert ranks[name].values == pytest.approx(wanted.values)
+
+
+def test_the_virtual_page_knows_no_topics() -> None:
+    with pytest.raises(UsageError, match="knows no topics"):
+        topic_ranks(graph_of(1, []), {"a": [0]}, terms=PageRankOptions(dangling=Dangling.VIRTUAL))
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"c": 1.0}, "no topic 'c'; there are a, b"),
+        ({"a": -1.0, "b": 2.0}, "0 or more"),
+        ({"a": 0.0}, "above 0"),
+        ({}, "above 0"),
+    ],
+)
+def test_a_mixture_of_nothing_is_refused(parts: dict[str, float], message: str) -> None:
+    ranks = topic_ranks(graph_of(2, [(0, 1)]), {"a": [0], "b": [1]})
+    with pytest.raises(UsageError, match=message):
+        mixture(ranks, parts)

@@ -1,0 +1,103 @@
+"""What is derived from a store is beside it, whole or not at all, and of no other store."""
+
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from minicrawl.errors import StoreError
+from minicrawl.store.files import beside, reading_beside, writing_beside
+from minicrawl.store.reader import reading
+from tests.stores import A, B, HandCrawl, filled_store
+
+SCHEMA = "CREATE TABLE IF NOT EXISTS words (word TEXT)"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return filled_store(tmp_path / "crawl.db")
+
+
+def nothing() -> None:
+    pass
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def write(store: Path, word: str, then: Callable[[], None] = nothing) -> None:
+    with reading(store) as connection, writing_beside(store, connection, SCHEMA) as derived:
+        derived.execute("INSERT INTO words VALUES (?)", (word,))
+        then()
+
+
+def words(store: Path) -> list[str] | None:
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        if derived is None:
+            return None
+        return [word for (word,) in derived.execute("SELECT word FROM words")]
+
+
+def test_nothing_is_there_before_something_is_written(store: Path) -> None:
+    assert words(store) is None
+    assert not beside(store).exists()
+
+
+def test_what_is_written_is_read(store: Path) -> None:
+    write(store, "one")
+    write(store, "two")
+    assert words(store) == ["one", "two"]
+    assert beside(store) == store.with_name("crawl.db-ranks")
+
+
+def test_what_is_broken_off_was_never_there(store: Path) -> None:
+    write(store, "one")
+    with pytest.raises(KeyboardInterrupt):
+        write(store, "two", then=interrupt)
+    assert words(store) == ["one"]
+
+
+def test_it_stays_while_the_crawl_goes_on(store: Path) -> None:
+    write(store, "one")
+    with reading(store) as connection:
+        before = connection.execute("SELECT count(*) FROM fetches").fetchone()
+    assert before != (0,)
+    with closing(HandCrawl(store)) as crawl:
+        crawl.frontier = crawl.loaded()
+        crawl.read("http://c.example/x", [B])
+    assert words(store) == ["one"]
+
+
+def test_what_came_from_another_store_of_the_name_is_not_there(store: Path) -> None:
+    write(store, "one")
+    store.unlink()
+    with closing(HandCrawl(store)) as crawl:
+        crawl.seeds([B, A])
+    assert words(store) is None
+    write(store, "two")
+    assert words(store) == ["two"]
+
+
+def test_a_store_has_it_by_all_its_names(store: Path) -> None:
+    link = store.with_name("link.db")
+    link.symlink_to(store)
+    write(link, "one")
+    assert words(store) == ["one"]
+
+
+def test_it_is_read_while_something_is_written(store: Path) -> None:
+    write(store, "one")
+    with reading(store) as connection, writing_beside(store, connection, SCHEMA) as derived:
+        derived.execute("INSERT INTO words VALUES ('two')")
+        assert words(store) == ["one"]
+    assert words(store) == ["one", "two"]
+
+
+def test_a_file_that_is_something_else_is_named_with_what_helps(store: Path) -> None:
+    beside(store).write_bytes(b"something else" * 100)
+    for attempt in (words, partial(write, word="one")):
+        with pytest.raises(StoreError, match=r"crawl\.db-ranks: .*delete it"):
+            attempt(store)
