@@ -33,7 +33,8 @@ from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.ports import WebAccess
 from minicrawl.store import tables
-from minicrawl.store.files import SUFFIX, place_of
+from minicrawl.store.files import SUFFIX
+from minicrawl.store.place import place_of
 from minicrawl.store.reader import glance, reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors

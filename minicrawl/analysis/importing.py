@@ -28,7 +28,7 @@ from minicrawl.graph.named import NamedGraph
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
-from minicrawl.store.files import place_of
+from minicrawl.store.place import place_of
 from minicrawl.store.records import (
     NOT_ASKED,
     Batch,

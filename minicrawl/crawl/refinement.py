@@ -23,7 +23,7 @@ from minicrawl.frontier.proof import prove
 from minicrawl.opic.refine import Channels, Flow, Refinement
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
-from minicrawl.store.files import place_of
+from minicrawl.store.place import place_of
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, RefinementRow
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors

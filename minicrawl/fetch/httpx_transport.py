@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import httpx
 
 from minicrawl.fetch.connection.heads import joined_headers
-from minicrawl.fetch.outcomes import Fault
+from minicrawl.fetch.failures import Fault
 from minicrawl.fetch.transport import TransportRequest
 from minicrawl.model import FailureKind
 

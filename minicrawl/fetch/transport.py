@@ -3,7 +3,7 @@
 Production asks by `fetch.connection.client`; `fetch.httpx_transport` lets any transport
 of httpx take its place.
 
-Law: what a transport raises is among `minicrawl.fetch.outcomes.EXPECTED`, or a mistake of ours.
+Law: what a transport raises is among `minicrawl.fetch.failures.EXPECTED`, or a mistake of ours.
 """
 
 from collections.abc import AsyncIterable, Sequence

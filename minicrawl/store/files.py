@@ -5,33 +5,19 @@ file may be deleted at any time.
 
 Laws: nothing in it is half written; whatever was derived from another store of the same name is
 as if it were not there, and goes when something is written.
-
-Where a store is.
-
-Law: a store that is known by several names, through symbolic links, is one file in one place; what
-belongs to it is beside that file.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from minicrawl.errors import StoreError, UsageError
+from minicrawl.errors import StoreError
 from minicrawl.store import tables
+from minicrawl.store.place import place_of
 from minicrawl.store.reader import glance, hold
 from minicrawl.store.tables import Connection
 from minicrawl.store.trouble import NONSENSE, translating_sqlite_errors
-
-
-def place_of(path: Path) -> Path:
-    """The file that the name leads to, be it there or not."""
-    place = Path(os.path.realpath(path))
-    if place.is_symlink():  # what cannot be followed to an end stays a link
-        raise UsageError(f"{path} is a symbolic link that leads in a circle")
-    return place
-
 
 SUFFIX = "-ranks"
 DERIVED = "what it holds is derived: delete it if need be, and make it anew"

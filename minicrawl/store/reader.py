@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from minicrawl.errors import UsageError
-from minicrawl.store.files import place_of
+from minicrawl.store.place import place_of
 from minicrawl.store.schema import VERSION, check_version
 from minicrawl.store.trouble import translating_sqlite_errors
 

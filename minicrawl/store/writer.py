@@ -20,7 +20,7 @@ from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import StepKind
 from minicrawl.store import bulk, tables
 from minicrawl.store.blobs import pack
-from minicrawl.store.files import place_of
+from minicrawl.store.place import place_of
 from minicrawl.store.reader import LOCK
 from minicrawl.store.records import Batch, Checkpoint, RefinementRow, StepRow, StoreTerms
 from minicrawl.store.schema import prepare

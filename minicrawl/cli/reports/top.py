@@ -17,8 +17,9 @@ from minicrawl.cli.common.stores import (
 )
 from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.report.kept import OWN
-from minicrawl.report.ranks import Choice, RankedPage, RankedSite, top_sites
+from minicrawl.report.ranks import Choice, RankedPage
 from minicrawl.report.ranks import top as top_pages
+from minicrawl.report.sites import RankedSite, top_sites
 from minicrawl.report.snapshot import snapshot
 
 PAGE_HEADINGS = ("rank", "importance", "cash", "history", "in-links", "status", "url", "title")

@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import Literal, NamedTuple, Protocol
 
 from minicrawl.fetch.body.decoding import Decoder
-from minicrawl.fetch.outcomes import EXPECTED, Fault, failure, kind_of
+from minicrawl.fetch.failures import EXPECTED, Fault, failure, kind_of
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
 _BREATH_S = 0.005

@@ -25,7 +25,7 @@ from typing import Self, TypedDict
 from minicrawl.fetch.connection.connection import ROOM_BYTES, Connection
 from minicrawl.fetch.connection.heads import Head
 from minicrawl.fetch.connection.http1 import question as as_bytes
-from minicrawl.fetch.outcomes import EXPECTED, Fault
+from minicrawl.fetch.failures import EXPECTED, Fault
 from minicrawl.fetch.transport import TransportRequest
 from minicrawl.fetch.where.resolve_rules import ConnectTarget
 from minicrawl.fetch.where.targets import Origin

@@ -20,7 +20,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from minicrawl.fetch.connection.heads import Head, body_bytes, read_head, says
-from minicrawl.fetch.outcomes import Fault
+from minicrawl.fetch.failures import Fault
 from minicrawl.model import FailureKind
 
 BLANK_LINE = re.compile(rb"\n\r?\n")

@@ -9,7 +9,7 @@ import trustme
 
 from minicrawl.fetch.connection.client import HttpClient
 from minicrawl.fetch.connection.connection import Connection
-from minicrawl.fetch.outcomes import Fault
+from minicrawl.fetch.failures import Fault
 from minicrawl.fetch.transport import TransportRequest
 from minicrawl.fetch.where.resolve_rules import ConnectTarget
 from minicrawl.fetch.where.targets import target

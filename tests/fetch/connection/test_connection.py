@@ -6,7 +6,7 @@ from weakref import ref
 import pytest
 
 from minicrawl.fetch.connection.connection import ROOM_BYTES, Connection
-from minicrawl.fetch.outcomes import Fault
+from minicrawl.fetch.failures import Fault
 from minicrawl.model import FailureKind
 from tests.loops import hear
 

@@ -1,7 +1,7 @@
 import pytest
 
 from minicrawl.fetch.connection.heads import Head, body_bytes, joined_headers, read_head, says
-from minicrawl.fetch.outcomes import Fault
+from minicrawl.fetch.failures import Fault
 from minicrawl.model import FailureKind
 
 
