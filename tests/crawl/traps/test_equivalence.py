@@ -11,7 +11,7 @@ from minicrawl.crawl.traps.equivalence import (
     UrlEquivalence,
 )
 from minicrawl.web.traps import MOST_PARAMETERS
-from tests.doubling import expect_linear
+from tests.linear_time import TIMES, expect_linear
 
 A, B = "http://a.example", "http://b.example"
 LIMIT = 3
@@ -254,6 +254,6 @@ def test_no_url_takes_more_than_its_share(web: Web, piece: str) -> None:
         web.twins.saw_original(url)
         web.twins.original(url)
 
-    times = 200_000 // len(piece)
-    short, long = piece * times, piece * times * 2
+    times = 100_000 // len(piece)
+    short, long = piece * times, piece * times * TIMES
     expect_linear(lambda: all_that_is_asked(short), lambda: all_that_is_asked(long))

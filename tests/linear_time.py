@@ -1,0 +1,37 @@
+"""Whether work is linear: four times the input takes four times the time, and not sixteen times.
+
+Of all measurements the least counts: other programs on the machine make some slow, and none quick.
+"""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+TIMES = 4
+"""So many times the input has the second work."""
+MOST = 2 * TIMES
+"""Four is expected, sixteen is feared: a noisy machine takes neither for the other."""
+_TRIES, _REPEATS = 10, 3
+_NOTHING_S = 1e-3  # what takes less is quick, whatever it is
+
+Work = Callable[[], object]
+
+
+def expect_linear(little: Work, much: Work, what: str = "") -> None:
+    """The second work has `TIMES` the input of the first."""
+    little_s = much_s = float("inf")
+    for _ in range(_TRIES):
+        little_s = min(little_s, *(_seconds(little) for _ in range(_REPEATS)))
+        much_s = min(much_s, *(_seconds(much) for _ in range(_REPEATS)))
+        if much_s < MOST * max(little_s, _NOTHING_S):
+            return
+    pytest.fail(
+        f"{much_s / little_s:.1f} times the time for {TIMES} times the input {what}".rstrip()
+    )
+
+
+def _seconds(work: Work) -> float:
+    began = time.thread_time()
+    work()
+    return time.thread_time() - began
