@@ -270,8 +270,8 @@ def _class(one: type) -> Iterator[str]:
     yield paragraphs(one.__doc__ or "")
     if _is_a_record(one):
         yield _record(one)
-    elif one.__init__.__doc__ and "__init__" in vars(one):
-        yield paragraphs(one.__init__.__doc__)
+    elif made := getattr(vars(one).get("__init__"), "__doc__", None):
+        yield paragraphs(made)
     for name, member in vars(one).items():
         described = _member(name, member)
         if not name.startswith("_") and described:

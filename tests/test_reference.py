@@ -1,11 +1,13 @@
 """The reference in docs/reference is what the code gives."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 
 import minicrawl
+from minicrawl.cli import INTERRUPTED
 from minicrawl.cli.crawl.session import NotFetched
 from minicrawl.config.table import TABLE
 from minicrawl.errors import MinicrawlError
@@ -47,10 +49,14 @@ class TestCommittedPages:
         assert [name for name in names if f"## {name}" not in headings] == []
 
     def test_every_exit_code_of_an_error_is_there(self) -> None:
-        errors = [MinicrawlError, NotFetched, click.UsageError]
-        for error in errors:
-            errors += error.__subclasses__()
-        assert {error.exit_code for error in errors} <= set(reference.exit_codes())
+        codes = {NotFetched.exit_code, click.UsageError.exit_code, INTERRUPTED}
+        assert codes | set(_exit_codes(MinicrawlError)) <= set(reference.exit_codes())
+
+
+def _exit_codes(error: type[MinicrawlError]) -> Iterator[int]:
+    yield error.exit_code
+    for special in error.__subclasses__():
+        yield from _exit_codes(special)
 
 
 class TestMarkdown:

@@ -72,9 +72,10 @@ class TestImport:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_leaves_nothing_behind(self, number: signal.Signals, folder: Path) -> None:
         before = sorted(folder.iterdir())
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        command = [sys.executable, "-c", STOPPED_HALFWAY]
-        with killed_on_failure(subprocess.Popen(command, **pipes)) as process:
+        importing = subprocess.Popen(
+            [sys.executable, "-c", STOPPED_HALFWAY], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        with killed_on_failure(importing) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
             assert sorted(folder.iterdir()) != before
