@@ -1,4 +1,4 @@
-"""Who may import whom is checked with the tests, and the check itself is checked."""
+"""Who may import whom is checked, so is the check, and so is what ARCHITECTURE.md says of it."""
 
 import os
 import re
@@ -6,11 +6,18 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests import readme
+
 ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+MOST_TERMS = 40
 LINT_IMPORTS = (
     "from importlinter.cli import lint_imports_command as command; command(['--no-cache'])"
 )
@@ -38,9 +45,14 @@ def copied_house(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def contracts_of(root: Path) -> list[dict[str, Any]]:
+    settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = settings["tool"]["importlinter"]["contracts"]
+    return found
+
+
 def test_every_contract_is_kept() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    contracts = settings["tool"]["importlinter"]["contracts"]
+    contracts = contracts_of(ROOT)
     checked = check_contracts(ROOT)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert f"Contracts: {len(contracts)} kept, 0 broken." in checked.stdout
@@ -80,3 +92,75 @@ def test_the_part_that_holds_something_alone_may_import_it(
     (package / "__init__.py").write_text(f"{line}\n", encoding="utf-8")
     checked = check_contracts(copied_house)
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+# ---------------------------------------------------------------- ARCHITECTURE.md
+
+
+def section(heading: str) -> str:
+    _, _, found = TEXT.partition(f"\n## {heading}\n")
+    return found.partition("\n## ")[0]
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of a section's table, without its head."""
+    lines = [line for line in section(heading).splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def layers_drawn() -> list[set[str]]:
+    drawing = next(readme.blocks(section("The layers"))).body
+    lines = [re.split(r" {3,}", line)[0] for line in drawing.splitlines()]
+    return [set(line.split(" | ")) for line in lines]
+
+
+def test_the_drawing_has_the_layers_of_the_contract() -> None:
+    layers = next(one["layers"] for one in contracts_of(ROOT) if one["type"] == "layers")
+    assert [{name.strip("[]") for name in layer} for layer in layers_drawn()] == [
+        {name.strip("()") for name in layer.split(" | ")} for layer in layers
+    ]
+
+
+def test_a_package_is_in_brackets_if_it_is_not_there() -> None:
+    for name in set().union(*layers_drawn()):
+        is_there = find_spec(f"minicrawl.{name.strip('[]')}") is not None
+        assert is_there == (not name.startswith("[")), name
+
+
+NAMES = sorted(
+    {name for row in rows("Where to add what") for cell in row for name in readme.spans(cell)}
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_table_names_is_there(name: str) -> None:
+    if "/" in name:
+        assert (ROOT / name).exists()
+    elif name.startswith("python -m "):
+        assert find_spec(name.split()[2])
+    elif name.startswith("minicrawl "):
+        assert [readme.mistakes(words) for words in readme.mentions(name)] == [[]]
+    else:
+        assert resolved(name) is not None
+
+
+def resolved(name: str) -> object:
+    """What a dotted name below minicrawl stands for."""
+    found: Any = import_module("minicrawl")
+    for part in name.split("."):
+        if not hasattr(found, part):
+            import_module(f"{found.__name__}.{part}")
+        found = getattr(found, part)
+    return found
+
+
+def test_a_name_that_is_not_there_is_found_out() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        resolved("opic.no_such_module")
+    with pytest.raises(ModuleNotFoundError):
+        resolved("opic.steps.no_such_name")
+
+
+def test_the_glossary_is_short_and_has_each_word_once() -> None:
+    words = [word for word, _ in rows("Glossary")]
+    assert len(words) == len(set(words)) <= MOST_TERMS

@@ -16,6 +16,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.graph import outline
 from minicrawl.store.records import StoreTerms
+from tests.processes import killed_on_failure
 from tests.stores import DEEP, GONE, MOVED, A, B, C, filled_store
 
 Captured = pytest.CaptureFixture[str]
@@ -50,13 +51,17 @@ def refusal(capsys: Captured, *arguments: str) -> str:
 
 
 STOPPED_HALFWAY = """
-import signal, sys
+import os, signal, sys
 from minicrawl.analysis import importing
 from minicrawl.cli import main
 
 def wait_for_a_signal(*_):
+    # The signal writes to the pipe, so that one that comes before the read is not lost.
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write)
     print("ready", flush=True)
-    signal.pause()
+    os.read(read, 1)
 
 importing._Reader.read_all = wait_for_a_signal
 sys.exit(main(["graph", "import", "web.txt"]))
@@ -67,9 +72,10 @@ class TestImport:
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_leaves_nothing_behind(self, number: signal.Signals, folder: Path) -> None:
         before = sorted(folder.iterdir())
-        with subprocess.Popen(
+        importing = subprocess.Popen(
             [sys.executable, "-c", STOPPED_HALFWAY], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as process:
+        )
+        with killed_on_failure(importing) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
             assert sorted(folder.iterdir()) != before

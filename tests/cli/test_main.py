@@ -13,6 +13,7 @@ from minicrawl import __version__
 from minicrawl.cli import COMMANDS, main, root
 from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
 from minicrawl.errors import MinicrawlError, UsageError
+from tests.processes import killed_on_failure
 from tests.stores import A, filled_store
 
 HEAVY = {"asyncio", "httpx", "matplotlib", "numpy", "rich", "scipy", "sqlite3"}
@@ -262,7 +263,7 @@ class TestProcesses:
         "body", ["click.echo('more')", "print('more' * 9999)", "sys.stdout.write('more'); exit(0)"]
     )
     def test_a_reader_that_leaves_ends_the_command_in_silence(self, body: str) -> None:
-        with pouring(body) as process:
+        with killed_on_failure(pouring(body)) as process:
             assert process.stdout is not None
             assert process.stderr is not None
             assert process.stdout.readline() == b"ready\n"
@@ -284,7 +285,7 @@ class TestProcesses:
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_an_interrupt_is_one_line_and_exit_130(self, number: signal.Signals) -> None:
-        with pouring("pass") as process:
+        with killed_on_failure(pouring("pass")) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
             process.send_signal(number)

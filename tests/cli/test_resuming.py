@@ -26,6 +26,7 @@ from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import Store
 from minicrawl.version import __version__
+from tests.processes import PATIENCE_S, killed_on_failure
 
 Captured = pytest.CaptureFixture[str]
 
@@ -296,9 +297,9 @@ def killed_at_its_first_request(*arguments: str) -> None:
     """By no request was an answer had, so that nothing was settled."""
     with create_server(("127.0.0.1", 0)) as deaf:
         place = ("--resolve", f"*=127.0.0.1:{deaf.getsockname()[1]}", "--allow-private")
-        with subprocess.Popen(
-            [sys.executable, "-m", "minicrawl", "crawl", "-q", *arguments, *place]
-        ) as process:
+        deaf.settimeout(PATIENCE_S)
+        command = [sys.executable, "-m", "minicrawl", "crawl", "-q", *arguments, *place]
+        with killed_on_failure(subprocess.Popen(command)) as process:
             deaf.accept()[0].close()
             process.kill()
 

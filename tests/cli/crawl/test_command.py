@@ -28,6 +28,7 @@ from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.store.writer import Store
 from tests.cli.test_main import HEAVY, packages_imported_by
+from tests.processes import PATIENCE_S, killed_on_failure
 
 Captured = pytest.CaptureFixture[str]
 
@@ -460,7 +461,9 @@ class TestSignals:
         self, server: DemoServer, capsys: Captured, number: signal.Signals
     ) -> None:
         slow = ("--resolve", f"*={server.address}", "--allow-private", "--delay", "200ms")
-        with started("seeds.txt", "--fresh", "--pages", "40", "-v", *slow) as process:
+        with killed_on_failure(
+            started("seeds.txt", "--fresh", "--pages", "40", "-v", *slow)
+        ) as process:
             wait_for(process, "  fetched")
             process.send_signal(number)
             _, err = process.communicate()
@@ -478,9 +481,11 @@ class TestSignals:
 
     def test_two_break_it_off_at_once(self) -> None:
         with create_server(("127.0.0.1", 0)) as deaf:
+            deaf.settimeout(PATIENCE_S)
             place = f"*=127.0.0.1:{deaf.getsockname()[1]}"
+            crawl = started("seeds.txt", "-v", "--resolve", place, "--allow-private")
             with (
-                started("seeds.txt", "-v", "--resolve", place, "--allow-private") as process,
+                killed_on_failure(crawl) as process,
                 deaf.accept()[0],  # a request is under way, and will stay so
             ):
                 process.send_signal(signal.SIGINT)
@@ -493,7 +498,7 @@ class TestSignals:
         assert audit(Path("data/crawl.db")).is_whole
 
     def test_one_ends_the_wait_for_a_line_of_stdin(self) -> None:
-        with started("-") as process:
+        with killed_on_failure(started("-")) as process:
             assert process.stdin is not None
             process.stdin.write("no url\n")
             process.stdin.flush()
@@ -506,7 +511,7 @@ class TestSignals:
     def test_one_while_seeds_are_planted_says_how_to_go_on(self) -> None:
         urls = "".join(f"http://h{number}.example/\n" for number in range(400_000))
         Path("many.txt").write_text(urls, encoding="utf-8")
-        with started("many.txt") as process:
+        with killed_on_failure(started("many.txt")) as process:
             wait_for(process, "seeds so far")
             process.send_signal(signal.SIGINT)
             _, err = process.communicate()
@@ -518,7 +523,7 @@ class TestSignals:
         self, server: DemoServer, capsys: Captured
     ) -> None:
         slow = ("--resolve", f"*={server.address}", "--allow-private", "--delay", "200ms")
-        with started("seeds.txt", "-v", *slow) as process:
+        with killed_on_failure(started("seeds.txt", "-v", *slow)) as process:
             wait_for(process, "  fetched")
             for arguments in ([], ["--fresh"]):
                 assert main(["crawl", "seeds.txt", *arguments, *of(server)]) == 1

@@ -17,6 +17,7 @@ from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, Store
 from minicrawl.store.writer import Store
 from minicrawl.web.robots.rules import Rules
 from tests.crawl.fakes import frontier_of, in_time, keeping
+from tests.processes import PATIENCE_S
 
 A, B = "http://a.example", "http://b.example"
 
@@ -129,7 +130,7 @@ def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
     commit = Store.commit
 
     def slow(self: Store, batch: Batch) -> None:
-        written.wait()
+        assert written.wait(PATIENCE_S)
         commit(self, batch)
 
     async def work() -> None:

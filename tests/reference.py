@@ -1,0 +1,357 @@
+"""The reference, written from the code: commands, settings, exit codes, files, columns, Python API.
+
+    python -m tests.reference           say which pages of docs/reference are out of date
+    python -m tests.reference --write   write them
+
+Each page is a function that gives Markdown; `PAGES` lists them. Nothing here is written by hand but
+headings and the sentences that lead into a list.
+"""
+
+import dataclasses
+import enum
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from types import UnionType
+
+import click
+
+import minicrawl
+from minicrawl import cli
+from minicrawl.cli.common.options import OWN_OPTIONS, SettingOption
+from minicrawl.config.table import KEPT, SECTIONS, TABLE, Setting
+from minicrawl.export.drawings import DRAWINGS
+from minicrawl.export.formats import WRITERS
+from minicrawl.export.rows import LINK_COLUMNS, ExportRow
+from minicrawl.store.files import SUFFIX
+from minicrawl.store.reader import LOCK
+from tests.readme import command_tree
+
+FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+NOTICE = "<!-- Written by `python -m tests.reference --write`: edit the code, not this page. -->"
+
+_CODE_SPAN = re.compile(r"(`[^`]+`)")
+_SPECIAL = re.compile(r"([\\*_<>\[\]])")
+_EXIT_CODE = re.compile(r"^ {4}(\d+) +(.+)$", re.MULTILINE)
+_FIELD = re.compile(r"^    (\w+): ([^#=\n]+?)(?: = [^#\n]+?)?(?:  # (.+))?$", re.MULTILINE)
+_MEMBER = re.compile(r"^    (\w+) = [^#\n]+?(?:  # (.+))?$", re.MULTILINE)
+
+
+# ---------------------------------------------------------------- Markdown
+
+
+def prose(text: str) -> str:
+    """Text of a help or a docstring in Markdown: what is not in backticks means itself."""
+    pieces = _CODE_SPAN.split(" ".join(text.split()))
+    return "".join(
+        piece if piece.startswith("`") else _SPECIAL.sub(r"\\\1", piece) for piece in pieces
+    )
+
+
+def paragraphs(text: str) -> str:
+    """A docstring in Markdown. Examples, and what click must not wrap (\\b), become code."""
+    found = [part for part in re.split(r"\n\s*\n", inspect.cleandoc(text)) if part.strip()]
+    return "\n\n".join(_paragraph(part) for part in found)
+
+
+def _paragraph(part: str) -> str:
+    lines = part.strip("\n").removeprefix("\b\n")
+    if lines != part.strip("\n") or lines.startswith((">>>", " ")):
+        return f"```text\n{inspect.cleandoc(lines)}\n```"
+    return prose(lines)
+
+
+def _page(title: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", NOTICE, *parts]) + "\n"
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+
+
+# ---------------------------------------------------------------- commands
+
+
+def commands_page() -> str:
+    """Every command with its arguments and options."""
+    tree = command_tree()
+    return _page(
+        "Commands",
+        "Every command and every option, as `--help` shows them. A setting has a page of its own, "
+        "[Settings](settings.md), with its variable and its key in minicrawl.toml.",
+        "\n".join(
+            f"- [`{path}`](#{_anchor(path)}): {prose(_summary(command))}"
+            for path, command in tree.items()
+        ),
+        *(_command(path, command) for path, command in tree.items()),
+    )
+
+
+def _summary(command: click.Command) -> str:
+    return command.get_short_help_str(limit=200)
+
+
+def _command(path: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=path, help_option_names=["-h", "--help"])
+    usage = " ".join([path, *command.collect_usage_pieces(context)])
+    return "\n\n".join(
+        [
+            f"## `{path}`",
+            f"```text\n{usage}\n```",
+            *([paragraphs(command.help)] if command.help else []),
+            *_option_lists(command, context),
+        ]
+    )
+
+
+def _option_lists(command: click.Command, context: click.Context) -> Iterator[str]:
+    lists: dict[str, list[str]] = {}
+    for option in command.get_params(context):
+        record = option.get_help_record(context)
+        if record is not None:
+            heading = option.heading if isinstance(option, SettingOption) else OWN_OPTIONS
+            written, does = record
+            lists.setdefault(heading, []).append(f"- `{written}`: {prose(does)}")
+    for heading in sorted(lists, key=lambda name: name != OWN_OPTIONS):
+        yield f"**{heading}**"
+        yield "\n".join(lists[heading])
+
+
+# ---------------------------------------------------------------- settings
+
+
+def settings_page() -> str:
+    """The table of settings, section by section."""
+    return _page(
+        "Settings",
+        "A flag wins over a variable, a variable over minicrawl.toml, that over what the store "
+        "keeps, and the store over the default. `minicrawl config show` prints each value and "
+        "where it came from. In Python a setting is an argument of `Settings.of`.",
+        "The store keeps the settings that define a crawl, so a crawl that goes on has them again. "
+        "The others hold for one run.",
+        *(
+            part
+            for name in SECTIONS
+            for part in (
+                f"## Section {name}",
+                f"In minicrawl.toml these settings are in `[{name}]`.",
+                *(_setting(row) for row in TABLE if row.section.name == name),
+            )
+        ),
+    )
+
+
+def _setting(row: Setting) -> str:
+    facts = {
+        "Flag": f"`{_flag(row)}`" + (f", `{row.off}`" if row.off else ""),
+        "Variable": f"`{row.variable}`",
+        "Key in minicrawl.toml": f"the table `[{row.key}]`" if row.is_table else f"`{row.key}`",
+        "Python": f"`{row.argument}`",
+        "Default": f"`{_default(row)}`",
+        "Kept in the store": "yes" if row in KEPT else "no",
+    }
+    return "\n\n".join(
+        [
+            f"### {row.name}",
+            prose(row.help[:1].upper() + row.help[1:]),
+            "\n".join(f"- {name}: {value}" for name, value in facts.items()),
+        ]
+    )
+
+
+def _flag(row: Setting) -> str:
+    value = f"{row.facet}={row.kind.metavar}" if row.facet else row.kind.metavar
+    return f"{row.flag} {value}".strip()
+
+
+def _default(row: Setting) -> str:
+    match row.default:
+        case None | ():
+            return "none"
+        case bool(on):
+            return "on" if on else "off"
+        case int(number):
+            return f"{number:,}"
+        case float(number):
+            return f"{number:g}"
+        case word:
+            return str(word)
+
+
+# ---------------------------------------------------------------- what commands leave behind
+
+
+def exit_codes() -> dict[int, str]:
+    """The list in the docstring of the command line."""
+    return {int(code): text for code, text in _EXIT_CODE.findall(cli.__doc__ or "")}
+
+
+def exit_codes_page() -> str:
+    """What a command's exit code says."""
+    return _page(
+        "Exit codes",
+        "\n".join(f"- `{code}`: {prose(text)}" for code, text in exit_codes().items()),
+    )
+
+
+def files_page() -> str:
+    """The files of a store."""
+    store = "crawl.db"
+    files = {
+        store: "the store, an SQLite database",
+        f"{store}-wal": "commits that are not in the database file yet; SQLite reads it, so it "
+        "belongs to the store: never copy or delete one without the other",
+        f"{store}-shm": "an index of `-wal`, while somebody has the store open",
+        f"{store}{LOCK}": "the lock of the process that writes the store; no harm if it stays",
+        f"{store}{SUFFIX}": "ranks and the index of in-links, derived from the store; may be "
+        "deleted at any time",
+        f"{store}.2026-11-21T09-30-00": "a store that `minicrawl crawl --fresh` set aside, with "
+        "the time at which it did",
+        f"{store}.part": "a copy that `minicrawl refine --to` has not finished",
+    }
+    return _page(
+        "Files",
+        f"The option `--store` names the store. Beside a store called `{store}` there may be:",
+        "\n".join(f"- `{name}`: {what}." for name, what in files.items()),
+    )
+
+
+def export_page() -> str:
+    """The formats of `minicrawl export`, and the columns of pages and links."""
+    columns = _FIELD.findall(inspect.getsource(ExportRow))
+    return _page(
+        "Export columns",
+        f"`minicrawl export` writes pages as {_listed(WRITERS)}, and graphs as these or as "
+        f"{_listed(DRAWINGS)}. Columns are the same in every format and stand in this order.",
+        "## Pages",
+        "\n".join(
+            f"- `{name}` ({prose(kind)})" + (f": {prose(comment)}" if comment else "")
+            for name, kind, comment in columns
+        ),
+        "Each rank of `--ranks` adds a column of its scores behind these.",
+        "## Links",
+        f"A row for each link, with `--edges`: {_listed(LINK_COLUMNS)}.",
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = (f"`{name}`" for name in names)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+# ---------------------------------------------------------------- the Python API
+
+
+def python_page() -> str:
+    """Every public name, with its signature and its docstring."""
+    names = [name for name in minicrawl.__all__ if not name.startswith("_")]
+    return _page(
+        "Python API",
+        "All that `minicrawl` exports. Everything else may change without notice.",
+        *(part for name in names for part in _public(name, getattr(minicrawl, name))),
+    )
+
+
+def _public(name: str, value: object) -> Iterator[str]:
+    yield f"## {name}"
+    if isinstance(value, UnionType):
+        yield f"One of {_listed(one.__name__ for one in value.__args__)}."
+    elif isinstance(value, type):
+        yield from _class(value)
+    else:
+        raise TypeError(f"{name} is neither a class nor a union: the reference cannot describe it")
+
+
+def _class(one: type) -> Iterator[str]:
+    if not _is_a_record(one):
+        yield _signature(one.__name__, one)
+    yield paragraphs(one.__doc__ or "")
+    if _is_a_record(one):
+        yield _record(one)
+    elif made := getattr(vars(one).get("__init__"), "__doc__", None):
+        yield paragraphs(made)
+    for name, member in vars(one).items():
+        described = _member(name, member)
+        if not name.startswith("_") and described:
+            yield described
+
+
+def _is_a_record(one: type) -> bool:
+    return dataclasses.is_dataclass(one) or issubclass(one, enum.Enum | tuple)
+
+
+def _record(one: type) -> str:
+    """Its fields or members, with the comments behind them."""
+    source = inspect.getsource(one)
+    if issubclass(one, enum.Enum):
+        comments = dict(_MEMBER.findall(source))
+        rows = [(member.name, f"{member.value}", comments[member.name]) for member in one]
+    else:
+        rows = _FIELD.findall(source)
+    return "\n".join(
+        f"- `{name}`" + (f" ({prose(kind)})" if kind else "") + (f": {prose(why)}" if why else "")
+        for name, kind, why in rows
+    )
+
+
+def _member(name: str, member: object) -> str:
+    match member:
+        case property(fget=getter) if getter is not None and getter.__doc__:
+            return f"### `{name}`\n\n{paragraphs(getter.__doc__)}"
+        case classmethod() | staticmethod():
+            member = member.__func__
+    if not inspect.isfunction(member) or not member.__doc__:
+        return ""
+    return "\n\n".join([f"### `{name}()`", _signature(name, member), paragraphs(member.__doc__)])
+
+
+def _signature(name: str, callable_: Callable[..., object]) -> str:
+    try:
+        written = str(inspect.signature(callable_))
+    except ValueError:  # an exception without an __init__ of its own
+        written = "(message)"
+    written = re.sub(r"\((?:self|cls)(?:, )?", "(", written, count=1)
+    written = re.sub(r"'([^']+)'", r"\1", written)  # annotations that are text
+    return f"```python\n{name}{written}\n```"
+
+
+# ---------------------------------------------------------------- writing
+
+PAGES: dict[str, Callable[[], str]] = {
+    "commands.md": commands_page,
+    "settings.md": settings_page,
+    "exit-codes.md": exit_codes_page,
+    "files.md": files_page,
+    "export-columns.md": export_page,
+    "python-api.md": python_page,
+}
+
+
+def stale(folder: Path = FOLDER) -> list[str]:
+    """The pages that are not what the code gives."""
+    return [
+        name
+        for name, page in PAGES.items()
+        if not (file := folder / name).exists() or file.read_text(encoding="utf-8") != page()
+    ]
+
+
+def write(folder: Path = FOLDER) -> None:
+    """All pages anew."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, page in PAGES.items():
+        (folder / name).write_text(page(), encoding="utf-8")
+
+
+def main(arguments: list[str]) -> int:
+    if arguments == ["--write"]:
+        write()
+    for name in (found := stale()):
+        sys.stdout.write(f"docs/reference/{name} is out of date\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

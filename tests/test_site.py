@@ -1,0 +1,67 @@
+"""The site: every page is in it, no link leads nowhere, and it asks no other site for anything."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
+PARTS = ("## Decision\n", "## Why\n", "## Numbers\n", "## What would change our mind\n")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def page_of(document: Path) -> Path:
+    """Where the site has the page of a document."""
+    place = document.relative_to(ROOT / "docs").with_suffix("")
+    return (place.parent if place.name == "index" else place) / "index.html"
+
+
+def test_every_document_is_a_page_that_the_first_page_leads_to(site: Path) -> None:
+    start = (site / "index.html").read_text(encoding="utf-8")
+    for document in (ROOT / "docs").rglob("*.md"):
+        page = page_of(document)
+        assert (site / page).is_file()
+        link = "." if page.parent == Path() else f"{page.parent}/"
+        assert f'href="{link}"' in start, document
+
+
+def test_the_architecture_is_a_page_and_links_to_others(site: Path) -> None:
+    page = (site / "explanation" / "architecture" / "index.html").read_text(encoding="utf-8")
+    assert 'href="../../decisions/"' in page
+
+
+def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
+    loaded = re.compile(r"""<(?:script|img|link|iframe)\b[^>]*(?:src|href)="(?:https?:)?//""")
+    for page in site.rglob("*.html"):
+        assert loaded.search(page.read_text(encoding="utf-8")) is None, page
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"url\([\"']?(?:https?:)?//", sheet.read_text(encoding="utf-8")), sheet
+
+
+def test_decisions_are_numbered_one_by_one() -> None:
+    assert [int(page.name[:4]) for page in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
+def test_a_decision_has_its_numbers_and_says_what_would_change_it(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(f"# {int(page.name[:4])}. ")
+    places = [text.find(part) for part in PARTS]
+    assert -1 not in places
+    assert places == sorted(places)
