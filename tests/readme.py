@@ -1,13 +1,18 @@
-"""README as the tests read it: the commands it names and the output it shows.
+"""The documents for users as the tests read them: the commands they name and the output they show.
 
 Glossary: a *block* is fenced by three backticks and has a language; a *span* is code within a
 sentence; a *mention* is a line of either that calls minicrawl; an *example* is a console block
 whose first line is `$ minicrawl ...` and whose other lines are what that prints to stdout.
+
+The examples of one document run one after the other in one folder. An example below the comment
+`<!-- numbers vary -->` shows stderr as well, and only its words are compared, not its numbers or
+the width of its columns. A shown line `...` stands for any number of lines.
 """
 
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,11 +24,25 @@ import click
 
 from minicrawl.cli import PROGRAM, root
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+MANUAL = tuple(
+    path
+    for kind in ("tutorial", "how-to", "explanation")
+    for path in sorted((ROOT / "docs" / kind).glob("*.md"))
+)
+"""The pages of the manual that people wrote; the reference is generated."""
+
+DEMO_STORE = "data/demo.db"
+_MAKE_DEMO = ("crawl --demo --demo-pages 100 --pages 5000", f"refine --store {DEMO_STORE}")
 
 _BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
 _PROMPT = "$ "
+_NUMBERS_VARY = "<!-- numbers vary -->"
+_ANY_LINES = "..."
+_ABOVE = f"{_NUMBERS_VARY}\n"
 _SHELL_LANGUAGES = {"", "sh", "console"}
 # What ends one command and starts the next, once shlex has set it apart.
 _BETWEEN_COMMANDS = {"&&", "||", "|", ";", "&", "$(", ")", ">", ">>", "<", "<("}
@@ -45,10 +64,23 @@ class Example:
     shown: str
     start: int
     end: int
+    numbers_vary: bool = False
 
     def printed(self, folder: Path) -> str:
-        """What the command prints to stdout when run in `folder`, with a plain environment."""
-        return _tidy(_run(shlex.split(self.command)[1:], folder))
+        """What the command prints when run in `folder`, with a plain environment."""
+        words = shlex.split(self.command)[1:]
+        return _tidy(_run(words, folder, with_stderr=self.numbers_vary))
+
+    def is_shown_by(self, printed: str) -> bool:
+        """Whether the document shows what was printed."""
+        shown, found = self.shown, printed
+        if self.numbers_vary:
+            shown, found = _without_numbers(shown), _without_numbers(found)
+        lines = (
+            "(?:.*\n)*?" if line == _ANY_LINES else re.escape(f"{line}\n")
+            for line in shown.splitlines()
+        )
+        return re.fullmatch("".join(lines), found) is not None
 
 
 def blocks(text: str) -> Iterator[Block]:
@@ -80,21 +112,51 @@ def shell_lines(text: str) -> list[str]:
 
 def examples(text: str) -> list[Example]:
     return [
-        Example(command=command.removeprefix(_PROMPT), shown=_tidy(shown), start=start, end=end)
+        Example(
+            command=command.removeprefix(_PROMPT),
+            shown=_tidy(shown),
+            start=block.end - len(shown),
+            end=block.end,
+            numbers_vary=text[: block.start].removesuffix("```console\n").endswith(_ABOVE),
+        )
         for block in blocks(text)
         if block.language == "console"
         for command, _, shown in [block.body.partition("\n")]
-        for start, end in [(block.end - len(shown), block.end)]
         if command.startswith(f"{_PROMPT}{PROGRAM} ")
     ]
 
 
 def with_fresh_output(text: str, folder: Path) -> str:
     """The text with each example showing what its command prints now."""
+    found = examples(text)
+    outputs = [example.printed(folder) for example in found]
     # From the last to the first, so that the places of those before stay true.
-    for example in reversed(examples(text)):
-        text = text[: example.start] + example.printed(folder) + text[example.end :]
+    for example, printed in zip(reversed(found), reversed(outputs), strict=True):
+        if not example.is_shown_by(printed):
+            text = text[: example.start] + printed + text[example.end :]
     return text
+
+
+def linked_files(text: str) -> list[str]:
+    """The files that a document links to, as it writes them."""
+    links = _LINK.findall(_SPAN.sub("", _BLOCK.sub("", text)))
+    return [link.partition("#")[0] for link in links if not link.startswith(("#", "https://"))]
+
+
+def needs_the_demo(text: str) -> bool:
+    """Whether the examples read the store of a demo crawl that the page does not make itself."""
+    commands = [example.command for example in examples(text)]
+    return bool(commands) and DEMO_STORE in " ".join(commands) and " --demo" not in commands[0]
+
+
+def make_demo(folder: Path) -> None:
+    """Leave in the folder what the demo crawl of the manual leaves, with converged ranks."""
+    for command in _MAKE_DEMO:
+        _run(command.split(), folder, with_stderr=True)
+
+
+def copy_demo(made: Path, folder: Path) -> None:
+    shutil.copytree(made / "data", folder / "data")
 
 
 def mentions(line: str) -> list[list[str]]:
@@ -190,7 +252,12 @@ def _tidy(output: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in output.rstrip().splitlines())
 
 
-def _run(arguments: list[str], folder: Path) -> str:
+def _without_numbers(output: str) -> str:
+    """The words of an output, however long it took and whatever it counted."""
+    return re.sub(r"[ \t]+", " ", re.sub(r"\d[\d,.:]*", "#", output))
+
+
+def _run(arguments: list[str], folder: Path, *, with_stderr: bool) -> str:
     ours = {name for name in os.environ if name.startswith(("MINICRAWL_", "FORCE_COLOR"))}
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     done = subprocess.run(
@@ -199,6 +266,7 @@ def _run(arguments: list[str], folder: Path) -> str:
         env=environment | {"NO_COLOR": "1", "COLUMNS": "80", "PYTHONUTF8": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if with_stderr else None,
         text=True,
         encoding="utf-8",
         check=True,

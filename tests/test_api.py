@@ -1,4 +1,4 @@
-"""The Python API: what docs/python.md shows is what happens."""
+"""The Python API: what docs/how-to/use-from-python.md shows is what happens."""
 
 import doctest
 from pathlib import Path
@@ -9,7 +9,7 @@ import minicrawl
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 
-MANUAL = Path(__file__).parents[1] / "docs" / "python.md"
+MANUAL = Path(__file__).parents[1] / "docs" / "how-to" / "use-from-python.md"
 
 
 def test_the_manual_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
-"""README tells the truth: it names every command, no other, and shows what they print."""
+"""The documents tell the truth: what they name exists, and what they show is what is printed."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -8,11 +9,21 @@ import pytest
 
 from minicrawl.version import __version__
 from tests import readme
-from tests.readme import README, Example
+from tests.readme import MANUAL, README, ROOT
 from tests.readme_output import refresh
 
 TEXT = README.read_text(encoding="utf-8")
-CI_RUN = README.parent / ".ci" / "run"
+CI_RUN = ROOT / ".ci" / "run"
+MOST_LINES = 150
+
+# Documents that say what a user may type, and those that speak of other programs' options too.
+FOR_USERS = (README, *MANUAL)
+DOCUMENTS = (
+    *FOR_USERS,
+    *(ROOT / name for name in ("CONTRIBUTING.md", "SECURITY.md")),
+    *(ROOT / "docs" / name for name in ("speed.md", "hostile.md")),
+)
+WITH_EXAMPLES = [path for path in FOR_USERS if readme.examples(path.read_text(encoding="utf-8"))]
 
 SEE_IT = (
     "python3 -m venv --without-pip .venv"
@@ -54,19 +65,30 @@ class TestTheTwoCommands:
         assert found.stdout == f"{TEST_IT}\n"
 
 
-class TestCommandsAndOptions:
-    def test_every_command_and_every_long_option_is_documented(self) -> None:
-        tree = readme.command_tree()
-        names = set(tree).union(*(readme.long_options(command) for command in tree.values()))
-        assert [name for name in sorted(names) if not readme.is_named(name, TEXT)] == []
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
 
-    def test_every_command_and_option_that_is_shown_exists(self) -> None:
-        mentioned = [words for line in readme.shell_lines(TEXT) for words in readme.mentions(line)]
-        assert mentioned
+
+class TestReadme:
+    def test_it_is_read_in_a_few_minutes(self) -> None:
+        assert len(TEXT.splitlines()) <= MOST_LINES
+
+
+class TestCommandsAndOptions:
+    @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+    def test_every_command_and_option_that_is_shown_exists(self, document: Path) -> None:
+        text = document.read_text(encoding="utf-8")
+        mentioned = [words for line in readme.shell_lines(text) for words in readme.mentions(line)]
         assert [mistake for words in mentioned for mistake in readme.mistakes(words)] == []
 
-    def test_every_option_named_on_its_own_belongs_to_some_command(self) -> None:
-        named = {span.split()[0] for span in readme.spans(TEXT) if span.startswith("--")}
+    def test_commands_are_found_in_the_documents(self) -> None:
+        lines = [line for path in FOR_USERS for line in readme.shell_lines(path.read_text())]
+        assert sum(len(readme.mentions(line)) for line in lines) > 50
+
+    @pytest.mark.parametrize("document", FOR_USERS, ids=name_of)
+    def test_every_option_named_on_its_own_belongs_to_some_command(self, document: Path) -> None:
+        text = document.read_text(encoding="utf-8")
+        named = {re.split(r"[ =]", span)[0] for span in readme.spans(text) if span[:2] == "--"}
         known = {
             name
             for command in readme.command_tree().values()
@@ -75,12 +97,39 @@ class TestCommandsAndOptions:
         assert named <= known
 
 
+class TestLinks:
+    @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+    def test_every_link_leads_to_a_file_that_is_there(self, document: Path) -> None:
+        linked = readme.linked_files(document.read_text(encoding="utf-8"))
+        # The reference is made from the commands; a test of its own holds it to them.
+        places = [document.parent / name for name in linked if "reference/" not in name]
+        assert [place for place in places if not place.exists()] == []
+
+    @pytest.mark.parametrize("document", MANUAL, ids=name_of)
+    def test_pages_of_the_manual_link_to_no_file_outside_it(self, document: Path) -> None:
+        linked = readme.linked_files(document.read_text(encoding="utf-8"))
+        places = [(document.parent / name).resolve() for name in linked]
+        assert [place for place in places if not place.is_relative_to(ROOT / "docs")] == []
+
+
 class TestShownOutput:
-    @pytest.mark.parametrize("example", readme.examples(TEXT), ids=lambda example: example.command)
+    @pytest.fixture(scope="class")
+    def demo(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        made = tmp_path_factory.mktemp("demo")
+        readme.make_demo(made)
+        return made
+
+    @pytest.mark.parametrize("document", WITH_EXAMPLES, ids=name_of)
     def test_what_is_shown_is_what_the_command_prints(
-        self, example: Example, tmp_path: Path
+        self, document: Path, demo: Path, tmp_path: Path
     ) -> None:
-        assert example.printed(tmp_path) == example.shown, "python -m tests.readme_output renews it"
+        text = document.read_text(encoding="utf-8")
+        if readme.needs_the_demo(text):
+            readme.copy_demo(demo, tmp_path)
+        for example in readme.examples(text):
+            printed = example.printed(tmp_path)
+            if not example.is_shown_by(printed):  # pytest shows how they differ
+                assert printed == example.shown, "python -m tests.readme_output renews it"
 
 
 class TestReadingOfReadme:
@@ -156,6 +205,26 @@ class TestReadingOfReadme:
             "```console\n$ minicrawl top --n 2\none  \ntwo\n```\n"
         )
         assert [(e.command, e.shown) for e in found] == [("minicrawl top --n 2", "one\ntwo\n")]
+
+    def test_numbers_may_vary_only_where_a_comment_above_says_so(self) -> None:
+        block = "```console\n$ minicrawl status\nread  7 pages\n```\n"
+        exact, loose = readme.examples(f"{block}\n<!-- numbers vary -->\n{block}")
+        assert loose.is_shown_by("read     1,024 pages\n")
+        assert not loose.is_shown_by("read 7 hosts\n")
+        assert exact.is_shown_by("read  7 pages\n")
+        assert not exact.is_shown_by("read  8 pages\n")
+
+    @pytest.mark.parametrize(
+        ("printed", "is_shown"),
+        [("a\nz\n", True), ("a\nb\nc\nz\n", True), ("a\nb\n", False), ("b\nz\n", False)],
+    )
+    def test_a_line_of_three_dots_stands_for_any_lines(self, printed: str, is_shown: bool) -> None:
+        (example,) = readme.examples("```console\n$ minicrawl top\na\n...\nz\n```\n")
+        assert example.is_shown_by(printed) is is_shown
+
+    def test_links_to_files_are_told_from_links_to_pages_and_headings(self) -> None:
+        text = "[a](docs/a.md#part) [b](https://b.example/) [c](#c) ![d](d.svg) `[e](e.md)`"
+        assert readme.linked_files(text) == ["docs/a.md", "d.svg"]
 
 
 class TestRenewal:

@@ -1,0 +1,35 @@
+"""The picture of the README is what a terminal showed."""
+
+from xml.etree import ElementTree
+
+from tests.picture import PICTURE, drawing, frames
+
+ERASE = "\r\x1b[2K\x1b[1A\x1b[2K"
+RECORDED = (
+    "\x1b[?25l\x1b[1;36mpages\x1b[0m  1 of 3\n"
+    f"{ERASE}\x1b[1;36mpages\x1b[0m  2 of 3\n"
+    f"{ERASE}\x1b[?25hthe budget is spent\n"
+)
+
+
+def test_a_recording_is_the_panel_as_it_was_drawn_and_what_stays() -> None:
+    assert frames(RECORDED) == [
+        "\x1b[1;36mpages\x1b[0m  1 of 3",
+        "\x1b[1;36mpages\x1b[0m  2 of 3",
+        "the budget is spent",
+    ]
+
+
+def test_the_drawing_shows_one_moment_of_the_crawl_and_its_end() -> None:
+    words = drawing(RECORDED).replace("&#160;", " ")
+    assert "1 of 3" not in words
+    assert "2 of 3" in words
+    assert "the budget is spent" in words
+
+
+def test_the_picture_fetches_nothing_from_elsewhere() -> None:
+    picture = PICTURE.read_text(encoding="utf-8")
+    ElementTree.fromstring(picture)
+    assert picture.count("http://www.w3.org/2000/svg") == 1
+    assert "url(http" not in picture
+    assert "href" not in picture
