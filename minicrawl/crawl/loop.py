@@ -326,21 +326,27 @@ class Crawler:
         It is resumed when it may.
         """
         host = lease.host
-        if host in self._learning or not self.hosts.has_room(host, now, lambda: self._rank(lease)):
+        if host in self._learning:
+            return True
+        if not self.hosts.has_room(host, now):
+            self.hosts.wait_for_room(host, now, self._rank(lease))
             return True
         if not self.hosts.may_be_asked(host, now):
             self.hosts.resume_when_ready(host, now)
             return True
-        return not (self.hosts.answers(host) or self._places.has_room_for_silent(host))
+        if self.hosts.answers(host) or self._places.has_room_for_silent():
+            return False
+        self._places.wait(host)
+        return True
 
     def _rank(self, lease: Lease) -> Rank:
         """Richer pages are first at their address, and of equal ones those of hosts we know."""
-        return -self._leasing.order.keys[lease.page], not self._onboarding.are_known(lease.host)
+        return -self._leasing.order.keys[lease.page], not self._onboarding.is_known(lease.host)
 
     def _turn_of(self, lease: Lease, now: float, cost_s: float) -> Coroutine[None, None, None]:
         host = lease.host
         place = self._places.take(now, is_silent=not self.hosts.answers(host))
-        if not self._onboarding.are_known(host):
+        if not self._onboarding.is_known(host):
             self._leasing.give_back(lease)
             self._learning.add(host)
             return self._learn(host, place, self._rank(lease))
@@ -366,9 +372,11 @@ class Crawler:
         if state is not None:
             return state
         if self._depths is not None and self._depths.is_too_deep(lease.page):
+            self._depths.park(lease.page)
             return State.UNREAD
+        self._onboarding.recall(lease.host)
         state = self.hosts.trouble(lease.host, now)
-        if state is None and self._onboarding.are_known(lease.host):
+        if state is None and self._onboarding.is_known(lease.host):
             url = self._spelled.get(lease.page, lease.url)
             return None if self._onboarding.allow(lease.host, url) else State.ROBOTS
         return state
@@ -416,9 +424,14 @@ class Crawler:
         assert turn is not None
         self._learners.add(turn)
         try:
-            if not await self._locate(host) or self._onboarding.are_known(host):
+            if not await self._locate(host):
                 return
-            if self.hosts.has_room(host, self._clock.now(), lambda: rank):
+            self._onboarding.recall(host)
+            if self._onboarding.is_known(host):
+                return
+            if not self.hosts.has_room(host, self._clock.now()):
+                self.hosts.wait_for_room(host, self._clock.now(), rank)
+            else:
                 await self._onboarding.learn(host, self._tell, self._introduce)
         finally:
             self._learners.discard(turn)
