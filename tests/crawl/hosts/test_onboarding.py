@@ -448,7 +448,7 @@ def test_long_rules_of_many_hosts_are_obeyed_but_not_all_of_them_are_in_memory(
     most_in_memory: list[int] = []
 
     def hear(scene: Scene, _: object) -> None:
-        kept = [scene.crawler.hosts[number].rules for number in range(len(hosts))]
+        kept = [scene.crawler.parts.hosts[number].rules for number in range(len(hosts))]
         most_in_memory.append(sum(rules is not None for rules in kept))
 
     crawl(web, path, *(f"{host}/" for host in hosts), hear=hear, concurrency=1)
