@@ -220,7 +220,7 @@ class TurnEnds:
     def _settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
         page, url = turn.page, turn.lease.url
         turn.tries += _is_a_try(fetched)
-        turn.hops = max(turn.hops, self._suspended.take_hops(page))
+        turn.hops = self._suspended.hops_to(page)
         outcome = decide_outcome(
             url,
             fetched,
@@ -245,6 +245,7 @@ class TurnEnds:
         self._tell(Delayed(url=turn.lease.url, detail=f"{row.outcome} {row.detail}".rstrip()))
 
     def _end(self, turn: Turn, end: TurnEnd, row: FetchRow) -> None:
+        self._suspended.end(turn.page)
         if end.redirected_to is not None:
             self._suspended.redirected(end.redirected_to, turn.hops + 1)
         self._replays.fetched()

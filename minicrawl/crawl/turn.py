@@ -45,42 +45,36 @@ class Turn:
 
 
 class SuspendedTurns:
-    """What is remembered of pages between two leases; of most of them that is nothing."""
+    """What is remembered of pages until their turns end; of most of them that is nothing."""
 
     def __init__(self) -> None:
-        self._turns: dict[int, Turn] = {}
+        self._tries: dict[int, tuple[int, str | None]] = {}
         self._hops: dict[int, int] = {}
 
     def __len__(self) -> int:
-        return len(self._turns) + len(self._hops)
+        return len(self._tries) + len(self._hops)
 
     def turn_of(self, lease: Lease) -> Turn:
         """The turn that this lease continues, or a new one."""
-        turn = self._turns.get(lease.page)
-        if turn is None:
-            return Turn(lease, lease.page, lease.host, NO_PAGES)
-        turn.lease, turn.cost_s = lease, 0.0
-        return turn
-
-    def resume(self, turn: Turn) -> None:
-        """The page is under way again."""
-        self._turns.pop(turn.page, None)
+        page = lease.page
+        tries, spelling = self._tries.get(page, (0, None))
+        return Turn(lease, page, lease.host, NO_PAGES, tries, spelling)
 
     def suspend(self, turn: Turn) -> None:
         """The page is asked for again later."""
-        self._turns[turn.page] = turn
+        self._tries[turn.page] = turn.tries, turn.spelling
 
     def redirected(self, page: int, hops: int) -> None:
         """A chain of so many redirects leads to the page."""
         self._hops[page] = max(hops, self._hops.get(page, 0))
 
-    def take_hops(self, page: int) -> int:
-        """The longest chain that led to the page since this was asked last."""
-        return self._hops.pop(page, 0)
+    def hops_to(self, page: int) -> int:
+        """The redirects of the longest chain that leads to the page."""
+        return self._hops.get(page, 0)
 
-    def forget(self, page: int) -> None:
-        """Its turn is over."""
-        self._turns.pop(page, None)
+    def end(self, page: int) -> None:
+        """Its turn is over: forget it."""
+        self._tries.pop(page, None)
         self._hops.pop(page, None)
 
 

@@ -34,7 +34,7 @@ class AsidePages:
 
     def close(self, turn: Turn, aside: Aside, now: float, began: float) -> None:
         """The turn ends. It began at a moment of `perf_counter`."""
-        self._suspended.forget(turn.page)
+        self._suspended.end(turn.page)
         if turn.lease.again:
             self._leave(turn, aside.state, now)
         else:
@@ -95,6 +95,6 @@ class AsidePages:
     def _close_parked(self) -> bool:
         pages = [] if self._depths is None else self._depths.give_up()
         for page in pages:
-            self._suspended.forget(page)
+            self._suspended.end(page)
             self._close(page, self._recorder.url_of(page), Aside(State.DEPTH))
         return bool(pages)

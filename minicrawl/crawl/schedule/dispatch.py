@@ -77,7 +77,6 @@ class Dispatcher:
         decision = self._admission.decide(turn, now)
         match decision:
             case Ask():
-                self._suspended.resume(turn)
                 turn.cost_s = perf_counter() - began
                 return self._page_turns.begin(turn, now)
             case LearnHost():
