@@ -51,7 +51,7 @@ class LeaseScheduler:
     def resume(self, host: int) -> None:
         """The host may be asked again."""
         self.queue.resume(host)
-        self.refresh.stir()
+        self.refresh.look_again()
 
     def next(self) -> Lease | None:
         """A page of the pool whose share is due, else of the other."""
