@@ -16,7 +16,7 @@ from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
 from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listens
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_seldom
+from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.preview import DryRun, Preview
@@ -125,14 +125,13 @@ class Crawl:
     async def run_in_loop(self) -> Reason:
         """The same for whoever has a loop running."""
         try:
-            return await self._run_from(self._seeds_at_hand())
+            with RARE_CYCLE_SEARCH.during_a_crawl():
+                return await self._run_from(self._seeds_at_hand())
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
 
     async def _run_from(self, seeds: Iterator[Name]) -> Reason:
         check_authorities()
-        keep_large_arrays_apart()
-        look_for_cycles_seldom()
         store = self.settings.storing.store
         if self._fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
