@@ -1,4 +1,4 @@
-"""Which page that was read should be read again? The one that probably changed and matters most.
+"""Which page should be read again? The one that matters most and has probably changed.
 
 Law: the order is cash × probability of change. How often a page changes is learned from how it
 answered when it was asked again.
@@ -6,7 +6,7 @@ answered when it was asked again.
 rate    changes a second: (changes + 1/2) / (seconds watched + a prior week); so a page of which
         nothing is known yet counts as one that changes once in a fortnight
 chance  that a page has changed since it was last seen: 1 - exp(-rate × age)
-age     time since then; where the clock was turned back nobody knows it, and it counts as well
+age     time since then; its absolute value, as the clock may have been turned back
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class RefreshScheduler:
     """Chooses which of the pages that were read is read again next."""
 
     def __init__(self, host_of: Sequence[int], *, endless: bool) -> None:
-        """A page has one turn in a run, or, in an endless one, as many as there is time for."""
+        """A page is read again once in a run; in an endless run, as often as there is time."""
         self._host_of = host_of
         self._endless = endless
         self._watched = WatchedPages()
@@ -106,8 +106,9 @@ class RefreshScheduler:
         self._may_find_more = True
 
     def saw(self, document: DocumentRow, *, just_now: bool = False) -> None:
-        """The page was read, for the first time or again. What was read first in a run that ends
-        is read again in the next one.
+        """The page was read, for the first time or again.
+
+        In a run that ends, what was read `just_now` for the first time is left to the next run.
         """
         if document.page in self._watched:
             self._watched.update(document)
@@ -147,7 +148,7 @@ class RefreshScheduler:
         return None
 
     def release(self, page: int) -> None:
-        """The page's lease has ended, however; it had its turn."""
+        """The turn of the page has ended."""
         if self._endless:
             self._watched.set_waits(page, 1)
             self._may_find_more = True
