@@ -75,7 +75,8 @@ class Crawl:
         """Seeds are URLs; `example.org` will do. There may be none if the store has some.
 
         A crawl that is resumed keeps the settings that define it, except those that are given now.
-        A value of `Settings` that equals its default does not count as given; what `load` read does.
+        A value of `Settings` that equals its default does not count as given; a value that `load`
+        has read does.
 
         A `fresh` crawl begins anew, and an older store is renamed. The `command` is the one that
         resumes the crawl; `minicrawl status` prints it.

@@ -61,24 +61,24 @@ class Crawler:
 
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or somebody stops it."""
-        keeping = asyncio.create_task(self._context.recorder.keep(self._hear_of_room))
+        committing = asyncio.create_task(self._context.recorder.keep(self._report_room))
         try:
-            reason = await self._crawl_while(keeping)
+            reason = await self._crawl_while(committing)
             self._context.recorder.finish()
-            await keeping
+            await committing
         except BaseExceptionGroup as group:
             raise _first(group) from group
         finally:
-            keeping.cancel()
+            committing.cancel()
         self._context.tell(Ended(reason=reason))
         return reason
 
-    async def _crawl_while(self, keeping: asyncio.Task[None]) -> Reason:
+    async def _crawl_while(self, committing: asyncio.Task[None]) -> Reason:
         async with asyncio.TaskGroup() as group:
             crawling = group.create_task(self._crawl(group))
-            await asyncio.wait((crawling, keeping), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((crawling, committing), return_when=asyncio.FIRST_COMPLETED)
             if not crawling.done():  # a store that fails ends the crawl
-                keeping.result()
+                committing.result()
         return crawling.result()
 
     def stop(self) -> None:
@@ -86,8 +86,8 @@ class Crawler:
         self._time.stop()
         self._news.set()
 
-    def _hear_of_room(self, event: Event) -> None:
-        """The store has none, or has some again."""
+    def _report_room(self, event: Event) -> None:
+        """The disk of the store is full, or has room again."""
         self._context.tell(event)
         self._news.set()
 
@@ -130,17 +130,17 @@ class Crawler:
         """Whether pages wait for their hosts, or wait again from now on."""
         if self.parts.hosts.next_wake() is not None and self._aside.has_unread():
             return True
-        found = self._aside.release()
+        found = self._aside.reopen_or_close()
         if found:
             self._news.set()
         return found
 
     async def _wait(self) -> None:
-        """Until there is news, or a host's time comes, or ours is over."""
+        """Until there is news, a host may be asked, or the time of the crawl is over."""
         takes_more = self._context.recorder.takes_more
         if takes_more:
             self.parts.replays.run(self.parts.settler)
-        await asyncio.sleep(0)  # news that is there already lets nobody else have a turn
+        await asyncio.sleep(0)  # if there is news already, `wait` lets no other task run
         now = self._context.clock.now()
         wake = self.parts.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
         times = (wake, self._time.ends_at, self._turns.next_slow(now))
@@ -163,7 +163,7 @@ class TimeLimit:
         self.ends_at = None if self._seconds is None else now + self._seconds
 
     def stop(self) -> None:
-        """Somebody wants it to end."""
+        """End the crawl now."""
         self.reason = Reason.STOPPED
 
     def is_over(self, now: float) -> bool:
@@ -234,7 +234,7 @@ class TurnTasks:
             slots.give_up_slowest(now)
 
     def _release_expensive(self) -> None:
-        """Nobody is due: a host need not wait for what it cost."""
+        """No other host is due: one need not wait for what it has cost."""
         if not self._tasks and self._parts.hosts.release_expensive(self._context.clock.now()):
             self._context.wake()
 

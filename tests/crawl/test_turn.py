@@ -1,9 +1,11 @@
 """The turn of a page, and the decision what to do with it."""
 
 from itertools import product
+from pathlib import Path
 
 import pytest
 
+from minicrawl.crawl.events import Event
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.traps.detector import Aside
 from minicrawl.crawl.turn import (
@@ -17,7 +19,10 @@ from minicrawl.crawl.turn import (
     WaitsFor,
     decide,
 )
-from minicrawl.model import State
+from minicrawl.model import FailureKind, State
+from tests.crawl.fakes import Answer, Scene, crawl, failed, html, moved
+
+A = "http://a.example"
 
 REFUSALS = (
     None,
@@ -122,3 +127,22 @@ def test_a_page_whose_turn_has_ended_takes_no_room() -> None:
         turns.redirected(page, 1)
         turns.end(page)
     assert len(turns) == 0
+
+
+def test_a_crawl_that_has_read_all_remembers_nothing_of_its_turns(tmp_path: Path) -> None:
+    web: dict[str, Answer] = {
+        f"{A}/": html("/moved", "/gone", "/down", title="All"),
+        f"{A}/moved": moved("/here"),
+        f"{A}/here": html(title="Here"),
+        f"{A}/gone": failed(FailureKind.NOT_FOUND),
+        f"{A}/down": failed(FailureKind.SERVER_ERROR),
+    }
+    remembered: list[int] = []
+
+    def hear(scene: Scene, _event: Event) -> None:
+        remembered.append(len(scene.crawler.parts.suspended))
+
+    run = crawl(web, tmp_path / "crawl.db", f"{A}/", hear=hear)
+    assert run.states[f"{A}/here"] is State.FETCHED
+    assert max(remembered) > 0
+    assert remembered[-1] == 0

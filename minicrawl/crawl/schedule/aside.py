@@ -83,7 +83,7 @@ class AsidePages:
         """Let pages wait again that have earned it by now; whether there are any."""
         return self._reopen(self._traps.due(self._recorder.counted("requests")))
 
-    def release(self) -> bool:
+    def reopen_or_close(self) -> bool:
         """All else is read: reopen what has earned it, or close what is parked; whether any is."""
         return self._reopen(self._traps.earned()) or self._close_parked()
 

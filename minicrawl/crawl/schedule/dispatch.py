@@ -64,8 +64,8 @@ class Dispatcher:
                 if self._slots.resume_one():
                     continue
                 return None
-            if task := self._dispatch(lease, now):
-                return task
+            if turn := self._dispatch(lease, now):
+                return turn
             if perf_counter() >= until:
                 break
         self._wake()

@@ -170,10 +170,10 @@ class RefreshScheduler:
         """The first ones, but not many of one host."""
         taken = Counter[int]()
 
-        def is_one_of_few(page: int) -> bool:
+        def take_few(page: int) -> bool:
             host = self._host_of[page]
             taken[host] += 1
             return taken[host] <= MOST_OF_A_HOST
 
         most = max(FEWEST, self._watched.waiting >> 5)
-        return list(islice(filter(is_one_of_few, pages), most))
+        return list(islice(filter(take_few, pages), most))

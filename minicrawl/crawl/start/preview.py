@@ -96,7 +96,7 @@ class DryRun:
         )
 
     def _pages(self) -> Iterator[int]:
-        """Every host has its first page before any has its second, as if all delays were the same."""
+        """The first page of every host comes before any second one, as if all delays were equal."""
         frontier = self._frontier
         self._order.grow(range(len(frontier)))
         queue = ByHost(self._order.keys, frontier.ledger.flags, frontier.host_of)
