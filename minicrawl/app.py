@@ -1,4 +1,4 @@
-"""The composition root: settings in, a crawl of wired parts out."""
+"""The composition root and the Python API: settings in, a crawl of wired parts out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
 from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listens
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_seldom
+from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.preview import DryRun, Preview
@@ -58,11 +58,11 @@ class SystemClock:
 
 
 class _StoppedAmongSeedsError(Exception):
-    """None of them is endowed before all are known, so the next run plants them as if anew."""
+    """No seed is endowed before all are known, so the next run begins with the seeds again."""
 
 
 class Crawl:
-    """A crawl of the web from some seeds into a store; run again, it goes on where it was."""
+    """A crawl of the web from some seeds into a store. The next run resumes where this one ends."""
 
     def __init__(
         self,
@@ -72,13 +72,14 @@ class Crawl:
         fresh: bool = False,
         command: str = "",
     ) -> None:
-        """Seeds are URLs, `example.org` will do. They may be empty where the store knows some.
+        """Seeds are URLs; `example.org` will do. There may be none if the store has some.
 
-        A crawl that goes on keeps the settings that define it, but for those that are given now. A
-        value of `Settings` that equals its default does not count as given; what `load` read does.
+        A crawl that is resumed keeps the settings that define it, except those that are given now.
+        A value of `Settings` that equals its default does not count as given; a value that `load`
+        has read does.
 
-        A `fresh` crawl begins anew; an older store gets another name. The `command` is the one
-        that goes on with it, for `minicrawl status` to say.
+        A `fresh` crawl begins anew, and an older store is renamed. The `command` is the one that
+        resumes the crawl; `minicrawl status` prints it.
         """
         given = settings or Settings()
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
@@ -88,34 +89,34 @@ class Crawl:
         self._command = command
         self._listeners: list[Listener] = []
         self._crawler: Crawler | None = None
-        self._gauge: ProgressMeter | None = None
+        self._meter: ProgressMeter | None = None
         self._is_stopped = False
 
     def subscribe(self, listener: Listener) -> None:
-        """Be told of every event, in the crawl's own thread: do not keep it waiting."""
+        """Call the listener with every event, in the crawl's own thread. It should return soon."""
         self._listeners.append(listener)
 
     def run(self) -> Reason:
-        """Crawl until the budget is spent or nothing is left; says which it was."""
+        """Crawl until the budget is spent or nothing is left, and return which it was."""
         return asyncio.run(self.run_in_loop())
 
     def stop(self) -> None:
-        """Let what is under way end, and no more; to be called in the loop's thread."""
+        """Begin no more requests, and wait for those under way. Call it in the loop's thread."""
         self._is_stopped = True
         if self._crawler is not None:
             self._crawler.stop()
 
     @property
     def has_begun(self) -> bool:
-        """Whether it has left its seeds behind."""
-        return self._gauge is not None
+        """Whether all seeds are known, so that pages may be asked for."""
+        return self._meter is not None
 
     def progress(self) -> Progress | None:
-        """How far it has come; None before it has begun."""
-        return None if self._gauge is None else self._gauge.read()
+        """How far it has come, or None before it has begun."""
+        return None if self._meter is None else self._meter.read()
 
     def pages(self, count: int = 0) -> Iterator[ExportRow]:
-        """The pages in the store, read or not, the best first; all of them unless told."""
+        """The best `count` pages in the store, read or not; all pages if it is 0."""
         from minicrawl.report.ranks import Choice, rows
         from minicrawl.report.snapshot import snapshot
 
@@ -123,16 +124,15 @@ class Crawl:
             yield from rows(seen, Choice(count=count))
 
     async def run_in_loop(self) -> Reason:
-        """The same for whoever has a loop running."""
+        """The same as `run`, for callers with a running event loop."""
         try:
-            return await self._run_from(self._seeds_at_hand())
+            with RARE_CYCLE_SEARCH.during_a_crawl():
+                return await self._run_from(self._seeds_at_hand())
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
 
     async def _run_from(self, seeds: Iterator[Name]) -> Reason:
         check_authorities()
-        keep_large_arrays_apart()
-        look_for_cycles_seldom()
         store = self.settings.storing.store
         if self._fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
@@ -141,7 +141,7 @@ class Crawl:
             return await self._crawl(recorder)
 
     async def preview(self, count: int) -> Preview:
-        """The first so many pages; asks for robots.txt alone, and writes to a copy of the store."""
+        """The first `count` pages. Asks for robots.txt only, and writes to a copy of the store."""
         check_authorities()
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
         with scratch("preview") as folder:
@@ -152,12 +152,12 @@ class Crawl:
                 _opened(self._agree, copy, seeds) as recorder,
                 _network(self.settings, recorder) as (gate, web_access),
             ):
-                rehearsal = DryRun(self.settings, recorder, web_access, gate, SystemClock())
-                return await rehearsal.preview(count)
+                dry_run = DryRun(self.settings, recorder, web_access, gate, SystemClock())
+                return await dry_run.preview(count)
 
     async def _crawl(self, recorder: Recorder) -> Reason:
         clock = SystemClock()
-        self._gauge = ProgressMeter(recorder, clock)
+        self._meter = ProgressMeter(recorder, clock)
         async with _network(self.settings, recorder) as (gate, web_access):
             crawler = Crawler(self.settings, recorder, web_access, gate, clock, self._tell)
             self._crawler = crawler
@@ -166,7 +166,7 @@ class Crawl:
             return await crawler.run()
 
     def _agree(self, store: Store) -> Settings:
-        """The settings that count for this store. It keeps them, unless it refuses them."""
+        """The settings for this store, which keeps them, unless it refuses them."""
         loaded = resumed(self._given, store.connection)
         store.agree(_terms(loaded.settings))
         keep(store, loaded)
@@ -174,7 +174,7 @@ class Crawl:
         return self.settings
 
     def _seeds_at_hand(self) -> Iterator[Name]:
-        """Nothing is written for a crawl that has no seed. The store may say how they are named."""
+        """The seeds. A crawl without seeds is refused before anything is written."""
         seeds = self._until_stopped(self._seeds)
         for first in seeds:
             self._named(first)
@@ -205,7 +205,7 @@ class Crawl:
 
 @contextmanager
 def demo(loaded: Loaded, pages: int, *, fresh: bool = False, command: str = "") -> Iterator[Crawl]:
-    """A crawl of a little web that this process serves itself; flags count, no other settings."""
+    """A crawl of a small web that this process serves itself. Of the settings only flags count."""
     from minicrawl.demo.server import DemoServer
     from minicrawl.demo.web import DemoWeb
 
@@ -216,9 +216,9 @@ def demo(loaded: Loaded, pages: int, *, fresh: bool = False, command: str = "") 
 
 
 def _demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
-    """Quick, as nobody has to be spared; with a small endowment, as nobody chose the seeds.
+    """No delay, as it is our own server, and a small endowment, as nobody chose the seeds.
 
-    Flags are given, the rest takes the place of the defaults.
+    Flags count as given; the rest are defaults.
     """
     usual = {
         "pages": pages,
@@ -247,14 +247,14 @@ def _demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
 
 
 _WHILE_READ = ("", "-wal", "-shm")
-"""The last two are there while somebody reads."""
+"""The last two exist while a process has the store open."""
 _FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ))
 
 
 def set_aside(path: Path) -> Path | None:
-    """Give the store another name, which is the answer; None if there is no store.
+    """Rename the store. Returns its new name, or None if there is no store.
 
-    A name that is a link to the store stays, and leads to where the next one will be.
+    If the path is a link, the store that it leads to is renamed, and the link stays.
     """
     if not path.exists():
         return None
@@ -277,7 +277,7 @@ def _copy(path: Path, copy: Path) -> None:
 
 
 def with_store(loaded: Loaded) -> Loaded:
-    """The settings that `minicrawl crawl` would go on with, if the store is there."""
+    """The settings that `minicrawl crawl` would resume with, if the store exists."""
     store = loaded.settings.storing.store
     if not store.exists():
         return loaded
@@ -292,7 +292,7 @@ async def _opened(
     seeds: Iterable[Name],
     tell: Listener = nobody_listens,
 ) -> AsyncIterator[Recorder]:
-    """The store with the seeds in it; made if it is not there."""
+    """The store with the seeds in it. It is created if it does not exist."""
     with closing(Store.open(path)) as store, translating_sqlite_errors(path, SAFE):
         settings = agree(store)
         with (
@@ -307,7 +307,7 @@ async def _opened(
 
 
 def recorder_of(store: Store, connection: tables.Connection) -> Recorder:
-    """All that the store knows, if that makes sense."""
+    """A recorder of all that is in the store, once that has been checked."""
     with reporting_damage(store.path):
         terms = tables.terms(store.connection) or StoreTerms()
         recorder = Recorder(store, connection, partial(Frontier.load, store.connection, terms))
@@ -335,7 +335,7 @@ def _terms(settings: Settings) -> StoreTerms:
 async def _network(
     settings: Settings, recorder: Recorder
 ) -> AsyncIterator[tuple[ScopeGate, WebAccess]]:
-    """What may be asked for, and who asks. The user vouches for seeds that are addresses."""
-    charge = WorkerConfig.of(settings, trusted_among(recorder.seeds()))
-    async with going_out(charge, workers_of(settings.network)) as web_access:
+    """What may be asked for, and who asks. Seeds that are private addresses are trusted."""
+    worker_config = WorkerConfig.of(settings, trusted_among(recorder.seeds()))
+    async with going_out(worker_config, workers_of(settings.network)) as web_access:
         yield gate_for(recorder, settings.scope), web_access

@@ -1,4 +1,4 @@
-"""What the crawl tells whoever listens: plain values, one class for each kind of news."""
+"""The events of a crawl: plain values, one class for each kind."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,14 +35,14 @@ class Delayed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noted:
-    """Something that the user may want to know: a Crawl-delay that was capped, a host down."""
+    """Something that the user may want to know, such as a Crawl-delay that was capped."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warned:
-    """Something that only the user can mend: said to those who want to hear of errors only, too."""
+    """Something that only the user can mend. It is shown where only errors are shown, too."""
 
     text: str
 
@@ -67,4 +67,4 @@ Listener = Callable[[Event], None]
 
 
 def nobody_listens(_event: Event) -> None:
-    """For those who do not care."""
+    """The listener that ignores all events."""

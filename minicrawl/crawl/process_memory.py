@@ -2,18 +2,21 @@
 
 glibc learns from what is freed: after a while it takes large arrays from the heap that all small
 things share. Arrays that grow and move leave holes there, a third of all memory in the end, and so
-do threads that each have a heap of their own. Both can be switched off.
+do threads that each have a heap of their own. Both can be switched off, but not on again: only a
+command, whose process is a crawl and nothing else, does that.
 
 Python looks for cycles among all objects after every few hundred new ones. A crawl makes hardly
 any, and the search stalled it for 200 ms at a million URLs: a fifth of the time of a settlement. So
-all objects are looked at seldom, and the young ones often; connections leave no cycles behind.
-A worker knows next to nothing but what it has loaded: once that is left out, all is soon looked at.
+while a crawl is under way the search is rare; connections leave no cycles behind. A worker knows
+next to nothing but what it has loaded: once that is left out, all is soon searched.
 """
 
 import ctypes
 import gc
 import resource
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _MMAP_THRESHOLD, _ARENA_MAX = -3, -8  # of malloc.h
@@ -21,14 +24,35 @@ _LARGE = 128 * 1024
 _STATM = Path("/proc/self/statm")
 
 
-_CYCLES_AFTER = 2_000, 10, 5_000
+CYCLES_AFTER = 2_000, 10, 5_000
 """New objects; searches among the young; searches among the older ones."""
 _IN_A_WORKER = 2_000, 5, 5
 
 
-def look_for_cycles_seldom() -> None:
-    """From now on objects that hold each other stay a little longer."""
-    gc.set_threshold(*_CYCLES_AFTER)
+class RareCycleSearch:
+    """Python searches for cycles seldom while one crawl at least is under way."""
+
+    def __init__(self) -> None:
+        self._crawls = 0
+        self._former = gc.get_threshold()
+
+    @contextmanager
+    def during_a_crawl(self) -> Iterator[None]:
+        """The last crawl that ends restores what the first one found."""
+        if not self._crawls:
+            self._former = gc.get_threshold()
+            gc.set_threshold(*CYCLES_AFTER)
+        self._crawls += 1
+        try:
+            yield
+        finally:
+            self._crawls -= 1
+            if not self._crawls:
+                gc.set_threshold(*self._former)
+
+
+RARE_CYCLE_SEARCH = RareCycleSearch()
+"""That of this process."""
 
 
 def look_for_cycles_among_what_comes() -> None:

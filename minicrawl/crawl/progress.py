@@ -1,4 +1,4 @@
-"""How far a crawl has come, honestly: what was done and is known, no guess when it will end."""
+"""How far a crawl has come: what is known and what was done. It never guesses when a crawl ends."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from minicrawl.ports import Clock
 from minicrawl.store import tables
 
 _COST_SHARE = 0.01
-"""Of the time that may be spent on adding up the importance of pages."""
+"""The share of the time that may be spent on adding up the importance of pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """A moment of a crawl; totals are over all its runs."""
+    """The state of a crawl at one moment. Totals are over all its runs."""
 
     known: int
     unread: int
@@ -32,7 +32,7 @@ class Progress:
 
 
 class ProgressMeter:
-    """Reads a running crawl; adds up pages seldom enough to cost next to nothing."""
+    """Reads a running crawl. It adds up importance so seldom that this costs next to nothing."""
 
     def __init__(self, recorder: Recorder, clock: Clock) -> None:
         self._recorder = recorder

@@ -16,6 +16,7 @@ the pages a second. A stall is how much later than due something else in the loo
 """
 
 import asyncio
+import gc
 import subprocess
 import sys
 import time
@@ -34,7 +35,7 @@ import numpy as np
 
 from minicrawl.app import SystemClock
 from minicrawl.config import Settings
-from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_seldom
+from minicrawl.crawl.process_memory import CYCLES_AFTER, keep_large_arrays_apart
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.replay import ReplayScheduler
 from minicrawl.crawl.settle.outcome import WasRead
@@ -280,7 +281,7 @@ async def opened(path: Path) -> AsyncIterator[Recorder]:
 async def go_on(path: Path) -> None:
     """Another process: until the first page is leased; then the crawl ends as it should."""
     keep_large_arrays_apart()
-    look_for_cycles_seldom()
+    gc.set_threshold(*CYCLES_AFTER)
     before, began = memory()[0], time.perf_counter()
     async with opened(path) as recorder:
         Bench(recorder).lease()
@@ -308,7 +309,7 @@ def resumed(path: Path) -> tuple[float, float, float]:
 async def measure(path: Path, stops: list[int]) -> list[str]:
     """A row for each of the stops, those of runs that were broken off among them."""
     keep_large_arrays_apart()
-    look_for_cycles_seldom()
+    gc.set_threshold(*CYCLES_AFTER)
     before, kept = memory()[0], path.with_name(f"{path.name}-stages")
     with kept.open("a", encoding="utf-8") as stages:
         async with opened(path) as recorder:

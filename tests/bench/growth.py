@@ -12,6 +12,7 @@ it, to keep its host waiting, and to wake that again when its time has come.
 """
 
 import asyncio
+import gc
 import os
 import signal
 import time
@@ -34,7 +35,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.loop import Crawler
-from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_seldom
+from minicrawl.crawl.process_memory import CYCLES_AFTER, keep_large_arrays_apart
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.scope_gate import ScopeGate
@@ -137,7 +138,7 @@ async def crawling(
 def be_a_crawl() -> None:
     """What the command does before it crawls."""
     keep_large_arrays_apart()
-    look_for_cycles_seldom()
+    gc.set_threshold(*CYCLES_AFTER)
 
 
 # ---------------------------------------------------------------- more pages

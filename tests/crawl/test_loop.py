@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from minicrawl.config import Focus
 from minicrawl.config.table import STRATEGIES, WINDOWS
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
-from minicrawl.crawl.loop import CLOSED_AT_ONCE, GRACE_S
+from minicrawl.crawl.loop import GRACE_S
+from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
@@ -172,7 +173,7 @@ def test_the_next_page_is_the_richest_of_all_whose_host_may_be_asked(
     asked: list[int] = []
 
     async def search(scene: Scene) -> None:
-        frontier, hosts = scene.recorder.frontier, scene.crawler.hosts
+        frontier, hosts = scene.recorder.frontier, scene.crawler.parts.hosts
         begin = hosts.begin
 
         def compare(host: int, now: float) -> None:
@@ -728,7 +729,7 @@ def test_sitemaps_make_pages_known(path: Path) -> None:
 def test_a_long_sitemap_does_not_hold_up_the_others(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("minicrawl.crawl.loop.LINKS_AT_ONCE", 2)
+    monkeypatch.setattr("minicrawl.crawl.introducer.LINKS_AT_ONCE", 2)
     listed = "".join(f"<url><loc>/{n}</loc></url>" for n in range(5))
     web = FakeWeb(
         {
@@ -756,7 +757,7 @@ def test_a_page_of_very_many_links_leads_to_them_as_one_of_few_does(
     answers: dict[str, Answer] = {f"{A}/": many, f"{A}/3": html("/8", "/1")}
     states = []
     for at_once in (1000, 3):
-        monkeypatch.setattr("minicrawl.crawl.loop.LINKS_AT_ONCE", at_once)
+        monkeypatch.setattr("minicrawl.crawl.introducer.LINKS_AT_ONCE", at_once)
         path = tmp_path / f"{at_once}.db"
         run = crawl(FakeWeb(answers), path, f"{A}/")
         states.append(run.states)

@@ -1,5 +1,6 @@
 """Memory of a large array or a circle of objects is given back, and what is taken is known."""
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl import process_memory
+from minicrawl.crawl.process_memory import CYCLES_AFTER, RareCycleSearch
 
 RESIDENT = """
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, resident
@@ -72,3 +74,21 @@ def test_circles_are_found_and_nobody_looks_at_what_was_there_before() -> None:
     there, left = map(int, done.stdout.split())
     assert there < 100
     assert left < 3_000
+
+
+def test_the_search_for_cycles_is_rare_until_the_last_crawl_has_ended() -> None:
+    before, search = gc.get_threshold(), RareCycleSearch()
+    first, second = search.during_a_crawl(), search.during_a_crawl()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold() == CYCLES_AFTER != before
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == before
+
+
+def test_a_crawl_that_fails_restores_the_search_for_cycles() -> None:
+    before = gc.get_threshold()
+    with pytest.raises(ZeroDivisionError), RareCycleSearch().during_a_crawl():
+        _ = 1 / 0
+    assert gc.get_threshold() == before

@@ -25,6 +25,7 @@ from minicrawl.cli.crawl.live import Display, Scene, Speed, Watch, display, last
 from minicrawl.cli.crawl.logs import Log, Writer, log_file
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Listener, Noted, Reason, Warned
+from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.report.status import Status, mirrors, status
@@ -73,6 +74,7 @@ class Session:
 
     def run(self) -> None:
         """Crawl, and say what came of it."""
+        keep_large_arrays_apart()
         shown = display(self._scene, self._console, quiet=self._wishes.quiet)
         with ExitStack() as leaving:
             leaving.callback(shown.close)

@@ -91,7 +91,7 @@ class HostOnboarding:
         self._patterns: dict[int, int] = {}  # of hosts that have many of them
         self._patterns_in_all = 0
 
-    def are_known(self, host: int) -> bool:
+    def is_known(self, host: int) -> bool:
         """Whether pages of the host may be asked for as it is: its address, its rules."""
         is_located = self._hosts[host].address is not None
         return self._has_rules(host) and is_located and host not in self._sitemaps
@@ -104,19 +104,24 @@ class HostOnboarding:
     def _has_rules(self, host: int) -> bool:
         """Whether those of its last answer still hold, be it one to an earlier run."""
         clock, today = self._hosts[host], self._clock.today()
-        if not clock.recalled:
-            clock.recalled = True
-            self._recall(host, today)
-        elif clock.forgotten and not clock.has_long_rules:
-            self._recall_rules(host)
         until = clock.rules_until
         holds = math.isinf(until) or remaining_s(until, today, ANSWER_HOLDS_S) > 0
         return clock.rules is not None and holds
 
-    def _recall(self, host: int, today: float) -> None:
+    def recall(self, host: int) -> None:
+        """Load what the store knows of the host, unless it is in memory."""
+        clock = self._hosts[host]
+        if not clock.recalled:
+            clock.recalled = True
+            self._recall_run(host)
+        elif clock.forgotten and not clock.has_long_rules:
+            self._recall_rules(host)
+
+    def _recall_run(self, host: int) -> None:
         """What earlier runs knew of it."""
         if host >= self._recorder.hosts_before:
             return
+        today = self._clock.today()
         wait_s = remaining_s(self._recorder.wait_until(host), today, LONGEST_WAIT_S)
         self._hosts.spare(host, self._clock.now(), wait_s)
         self._recall_rules(host)
@@ -177,8 +182,10 @@ class HostOnboarding:
                 self._hosts[host].know(ALLOW_ALL, math.inf)
             elif self._hosts[host].has_long_rules:
                 await self._recall_long_rules(host)
-            elif not self._has_rules(host):
-                await self._ask_for_rules(host, tell)
+            else:
+                self.recall(host)
+                if not self._has_rules(host):
+                    await self._ask_for_rules(host, tell)
 
     async def _ask_for_rules(self, host: int, tell: Listener) -> None:
         origin, clock = self._recorder.frontier.origins[host], self._hosts[host]
@@ -215,6 +222,7 @@ class HostOnboarding:
         """What the host of a URL asks of us; None if it cannot say now."""
         host = self._recorder.host_at(origin(url))
         for _ in range(_MOST_LEARNED):
+            self.recall(host)
             if self._has_rules(host):
                 return self._hosts[host].rules
             await self._learn_rules(host, tell)
@@ -222,6 +230,7 @@ class HostOnboarding:
 
     def known_rules(self, host: int) -> Rules | None:
         """The same, if it was asked before."""
+        self.recall(host)
         return self._hosts[host].rules if self._has_rules(host) else None
 
     def judge(self, url: str, answer: FetchResult) -> None:
@@ -339,7 +348,7 @@ class HostOnboarding:
 
     async def _ask(self, url: str, question: Callable[[], Awaitable[Visit]]) -> Visit:
         host = self._recorder.host_at(origin(url))
-        self._has_rules(host)  # what earlier runs knew of its delay counts here as well
+        self.recall(host)  # what earlier runs knew of its delay counts here as well
         if self._hosts[host].address is None:
             where = await self._web_access.locate(url)
             if not isinstance(where, str):

@@ -212,24 +212,28 @@ class HostTable:
         if kind not in _NO_ANSWER:
             self[host].pace.answers = kind not in _SILENCE
 
-    def has_room(self, host: int, now: float, rank: Callable[[], Rank] = lambda: FIRST) -> bool:
-        """Whether its address takes one more request; if not, the host is told when it does."""
+    def has_room(self, host: int, now: float) -> bool:
+        """Whether its address takes one more request."""
         name = self[host].address
-        if name is None:
+        address = None if name is None else self._addresses.get(name)
+        if address is None:
             return True
-        address = self._address(name, now)
-        if address.in_use < self._politeness.per_address and address.free_at <= now:
-            return True
-        address.wait(host, rank(), next(self._numbers))
-        self._set_alarm(name, address, now)
-        return False
+        return address.in_use < self._politeness.per_address and address.free_at <= now
+
+    def wait_for_room(self, host: int, now: float, rank: Rank = FIRST) -> None:
+        """The host is resumed when its address takes one more request."""
+        name = self[host].address
+        if name is not None:
+            address = self._address(name, now)
+            address.wait(host, rank, next(self._numbers))
+            self._set_alarm(name, address, now)
 
     def _address(self, name: str, now: float) -> _Address:
         address = self._addresses.get(name)
         if address is None:
-            address = self._addresses[name] = _Address(self._address_delay_s(name))
-            if len(self._addresses) > self._most_addresses:
+            if len(self._addresses) >= self._most_addresses:
                 self._forget_addresses(now)
+            address = self._addresses[name] = _Address(self._address_delay_s(name))
         return address
 
     def _forget_addresses(self, now: float) -> None:

@@ -47,20 +47,17 @@ class RequestSlots:
         self._others: dict[RequestSlot, None] = {}  # in the order in which they began
         self._waiting: dict[int, None] = {}
 
-    def has_room_for_silent(self, host: int) -> bool:
-        """Whether a host that does not answer may be asked; if not, it is told when it may."""
-        if self._has_room:
-            return True
-        self._waiting[host] = None
-        return False
-
-    @property
-    def _has_room(self) -> bool:
+    def has_room_for_silent(self) -> bool:
+        """Whether one more host that does not answer may be asked."""
         return self._silent - self._idle() < self._most_silent
+
+    def wait(self, host: int) -> None:
+        """The host, which does not answer, is resumed when there is room for it."""
+        self._waiting[host] = None
 
     def resume_one(self) -> bool:
         """Whether there was room for a host that waits; it may not take it."""
-        if not (self._waiting and self._has_room):
+        if not (self._waiting and self.has_room_for_silent()):
             return False
         host = next(iter(self._waiting))
         del self._waiting[host]

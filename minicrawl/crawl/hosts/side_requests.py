@@ -74,6 +74,8 @@ class SideRequests:
         now = self.clock.now()
         if not self.hosts.may_be_asked(host, now):
             self.hosts.resume_when_ready(host, now)
+        elif not self.hosts.has_room(host, now):
+            self.hosts.wait_for_room(host, now)
         self._stir()
         try:
             await called

@@ -1,8 +1,10 @@
-"""Who is next?
+"""Which page is next?
 
+dispatch  leases pages, decides what to do with each, and begins their turns
 leases    the next page of all hosts that may be asked now
+aside     pages that are not asked for: closed, parked, reopened
 orders    the keys by which pages wait: cash, age or chance
 depth     how far a page is from the seeds, if there is a limit
 refresh   which page that was read is read again
-replay    pages read before spend their cash again, without a request
+replay    pages that were read spend their cash again, without a request
 """

@@ -1,8 +1,8 @@
-"""How far from the seeds a page is, when that decides whether it is fetched.
+"""How far a page is from the seeds, where the user limits that.
 
-Law: a page is refused for its depth only when no shorter way to it can be found any more. The most
-important page comes first and not the nearest, so a page is often found on a long way and then on
-a shorter one; until all is read, pages that are too deep wait aside.
+Law: a page is refused for its depth only when no shorter way to it can be found any more. The crawl
+reads the most important page first and not the nearest, so it often finds a long way to a page and
+then a shorter one. Until all else is read, pages that are too deep are parked.
 """
 
 from collections import deque
@@ -20,39 +20,40 @@ class DepthTracker:
     def __init__(self, frontier: Frontier, limit: int) -> None:
         self._frontier = frontier
         self._limit = limit
-        self._aside: set[int] = set()
+        self._parked: set[int] = set()
         read = np.flatnonzero(frontier.states() != State.UNREAD).tolist()
         for page in sorted(read, key=frontier.depth.__getitem__):
             self.shorten(page, frontier.spending_of(page).links)
 
     def __len__(self) -> int:
-        """Pages that wait aside."""
-        return len(self._aside)
+        """Pages that are parked."""
+        return len(self._parked)
 
     def is_too_deep(self, page: int) -> bool:
-        """Whether the page must wait for a shorter way; it waits from now on."""
-        if self._frontier.depth[page] <= self._limit:
-            return False
-        self._aside.add(page)
-        return True
+        """Whether the page may be read only when a shorter way to it is found."""
+        return self._frontier.depth[page] > self._limit
+
+    def park(self, page: int) -> None:
+        """The page waits for a shorter way."""
+        self._parked.add(page)
 
     def shorten(self, page: int, links: Sequence[int]) -> list[int]:
-        """The page links to these; answers with the pages that need not wait any longer."""
+        """The page links to these pages. Returns the parked pages that need not wait any longer."""
         released = []
         ways = deque([(page, links)])
         while ways:
             start, ends = ways.popleft()
             for link in self._nearer(start, ends):
-                if link in self._aside and self._frontier.depth[link] <= self._limit:
-                    self._aside.discard(link)
+                if link in self._parked and self._frontier.depth[link] <= self._limit:
+                    self._parked.discard(link)
                     released.append(link)
                 if self._frontier.state[link] != State.UNREAD:
                     ways.append((link, self._frontier.spending_of(link).links))
         return released
 
     def give_up(self) -> list[int]:
-        """All is read: those who wait aside are too deep for good."""
-        pages, self._aside = sorted(self._aside), set()
+        """All else is read: the parked pages are too deep for good."""
+        pages, self._parked = sorted(self._parked), set()
         return pages
 
     def _nearer(self, start: int, ends: Iterable[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Leases: whose turn it is, among the pages whose hosts may be asked.
+"""Leases: the pages whose turn it is, among those whose hosts may be asked.
 
 Laws: the next page is the richest one whose host may be asked now; pages never read and pages read
 before never compete, but share the fetches as the user wants; a lease is given back or ends.
@@ -29,7 +29,7 @@ class Lease(NamedTuple):
 
 
 class LeaseScheduler:
-    """Two pools: the pages that wait to be read, and those that were."""
+    """Two pools: the pages that wait to be read, and those that wait to be read again."""
 
     def __init__(self, settings: Settings, recorder: Recorder, clock: Clock) -> None:
         frontier = recorder.frontier
@@ -41,7 +41,7 @@ class LeaseScheduler:
         self.refresh = RefreshScheduler(frontier.host_of, endless=settings.budget.continuous)
 
     def restore(self) -> None:
-        """Who waits at the beginning."""
+        """Load the pages that wait when the crawl begins."""
         self.order.grow(range(len(self._frontier)))
         self.queue.wait(self._frontier.in_state(State.UNREAD))
         if self._share_again:
@@ -51,13 +51,13 @@ class LeaseScheduler:
     def resume(self, host: int) -> None:
         """The host may be asked again."""
         self.queue.resume(host)
-        self.refresh.stir()
+        self.refresh.look_again()
 
     def next(self) -> Lease | None:
-        """A page of the pool whose share is due, else of the other."""
+        """Lease a page of the pool whose share is due, or else one of the other pool."""
         if self._granted_again < self._share_again * (self._granted + 1):
-            return self._again() or self._new()
-        return self._new() or (self._again() if self._share_again else None)
+            return self._next_read() or self._next_unread()
+        return self._next_unread() or (self._next_read() if self._share_again else None)
 
     def grant(self, lease: Lease) -> None:
         """The page is asked for: that counts towards the share of its pool."""
@@ -65,14 +65,14 @@ class LeaseScheduler:
         self._granted_again += lease.again
 
     def give_back(self, lease: Lease) -> None:
-        """The page has not had its turn: it waits again."""
+        """The turn of the page has not ended: it waits again."""
         if lease.again:
             self.refresh.give_back(lease.page)
         else:
             self.queue.release(lease.page)
 
     def end(self, lease: Lease) -> None:
-        """The page had its turn, and is watched from now on if pages are read again."""
+        """The turn of the page has ended. It may be read again, if the user wants that."""
         if not self._share_again:
             return
         document = self._recorder.document(lease.page)
@@ -81,15 +81,15 @@ class LeaseScheduler:
         if lease.again:
             self.refresh.release(lease.page)
 
-    def has_more(self, aside: int) -> bool:
-        """Whether anybody waits but those who wait aside."""
-        return self._frontier.ledger.unread > aside or self.refresh.has_more()
+    def has_more(self, parked: int) -> bool:
+        """Whether pages wait that are not parked."""
+        return self._frontier.ledger.unread > parked or self.refresh.has_more()
 
-    def _new(self) -> Lease | None:
+    def _next_unread(self) -> Lease | None:
         page = self.queue.take()
         return None if page is None else self._lease(page, again=False)
 
-    def _again(self) -> Lease | None:
+    def _next_read(self) -> Lease | None:
         host_of = self._frontier.host_of
         page = self.refresh.take(
             lambda page: self.queue.is_ready(host_of[page]),

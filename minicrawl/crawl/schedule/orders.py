@@ -1,7 +1,7 @@
-"""Orders of reading among the pages that wait: each gives every page a key, the largest first.
+"""The orders in which pages are read: each gives every page a key, and the largest comes first.
 
-A strategy is an array of keys and what to do when pages are born; `ByHost` does the rest, so that
-all of them ask hosts politely in the same way.
+An order is an array of keys, and what to do when pages become known. `ByHost` does the rest, so
+that hosts are asked politely whatever the order is.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ class PageOrder(Protocol):
     keys: array[int]
 
     def grow(self, pages: range) -> None:
-        """These pages are born."""
+        """These pages became known."""
 
 
 class ByCash:
-    """Greedy: the page that links gave most comes first. The ledger's own keys."""
+    """Greedy: the page that got most cash from links comes first. The keys are the ledger's."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.keys = ledger.key
@@ -34,7 +34,7 @@ class ByCash:
 
 
 class ByAge:
-    """The page found first comes first: breadth-first, and over and over again a cycle."""
+    """The page that was found first comes first: breadth-first."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.keys = array("q")
@@ -44,7 +44,7 @@ class ByAge:
 
 
 class ByLot:
-    """Any page, with equal chance; the lots are the same in every run."""
+    """Any page, with equal chance. The draws are the same in every run."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.keys = array("q")

@@ -1,4 +1,4 @@
-"""Which page that was read should be read again? The one that probably changed and matters most.
+"""Which page should be read again? The one that matters most and has probably changed.
 
 Law: the order is cash × probability of change. How often a page changes is learned from how it
 answered when it was asked again.
@@ -6,7 +6,7 @@ answered when it was asked again.
 rate    changes a second: (changes + 1/2) / (seconds watched + a prior week); so a page of which
         nothing is known yet counts as one that changes once in a fortnight
 chance  that a page has changed since it was last seen: 1 - exp(-rate × age)
-age     time since then; where the clock was turned back nobody knows it, and it counts as well
+age     time since then; its absolute value, as the clock may have been turned back
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HALF = 0.5
 FEWEST = 4
 """Pages that are chosen at once; of many, one in 32."""
 MOST_OF_A_HOST = 4
-"""Of these at most so many of one host, which can have but one turn at a time."""
+"""Of these at most so many of one host, which is asked for one page at a time."""
 _LOOKED_AT = 50_000
 """Pages that are looked at in search of other hosts."""
 
@@ -39,100 +39,49 @@ def chance(first_at: Floats, last_at: Floats, changes: NDArray[np.uint32], today
     return -np.expm1(-rate * np.abs(today - last_at))
 
 
-class RefreshScheduler:
-    """The pages that were read, and which of them comes next."""
+class WatchedPages:
+    """The pages that were read: when, how often they had changed, and which of them wait."""
 
-    def __init__(self, host_of: Sequence[int], *, endless: bool) -> None:
-        """A page has one turn in a run, or, in an endless one, as many as there is time for."""
-        self._host_of = host_of
-        self._endless = endless
+    def __init__(self) -> None:
         self._places: dict[int, int] = {}
         self._pages = array("I")
         self._first_at = array("d")
         self._last_at = array("d")
         self._changes = array("I")
         self._waits = bytearray()
-        self._waiting = 0
-        self._chosen: list[int] = []
-        self._stirred = True
+        self.waiting = 0
 
-    def saw(self, document: DocumentRow, *, just_now: bool = False) -> None:
-        """The page was read, for the first time or again. What was read first in a run that ends
-        is read again in the next one.
-        """
-        place = self._places.get(document.page)
-        if place is None:
-            self._watch(document, waits=self._endless or not just_now)
-        else:
-            self._last_at[place] = document.last_at
-            self._changes[place] = document.changes
+    def __contains__(self, page: int) -> bool:
+        return page in self._places
 
-    def _watch(self, document: DocumentRow, *, waits: bool) -> None:
+    def add(self, document: DocumentRow, *, waits: bool) -> None:
+        """The page was read for the first time."""
         self._places[document.page] = len(self._pages)
         self._pages.append(document.page)
         self._first_at.append(document.first_at)
         self._last_at.append(document.last_at)
         self._changes.append(document.changes)
         self._waits.append(waits)
-        self._waiting += waits
-        self._stirred = True
+        self.waiting += waits
 
-    def take(
-        self, may_ask: Callable[[int], bool], cash: Callable[[], Floats], today: float
-    ) -> int | None:
-        """Lease the next page whose host may be asked.
+    def update(self, document: DocumentRow) -> None:
+        """The page was read again."""
+        place = self._places[document.page]
+        self._last_at[place] = document.last_at
+        self._changes[place] = document.changes
 
-        If no host of those who were chosen may be asked, the best pages of others are looked for.
-        """
-        page = self._chosen_one(may_ask)
-        if page is None and self._stirred and self._waiting:
-            self._stirred = False
-            best = self._best_first(cash, today)
-            self._chosen = self._spread(best)
-            page = self._chosen_one(may_ask)
-            if page is None:
-                self._chosen = self._spread(filter(may_ask, best))
-                page = self._chosen_one(may_ask)
-        return page
-
-    def stir(self) -> None:
-        """Other hosts may be asked than before."""
-        self._stirred = True
-
-    def _chosen_one(self, may_ask: Callable[[int], bool]) -> int | None:
-        for number, page in enumerate(self._chosen):
-            if may_ask(page):
-                del self._chosen[number]
-                self._stirred = self._stirred or not self._chosen
-                self._set_waits(page, 0)
-                return page
-        return None
-
-    def release(self, page: int) -> None:
-        """The page's lease has ended, however; it had its turn."""
-        if self._endless:
-            self._set_waits(page, 1)
-            self._stirred = True
+    def set_waits(self, page: int, waits: int) -> None:
+        """Whether the page waits to be read again."""
+        place = self._places[page]
+        self.waiting += waits - self._waits[place]
+        self._waits[place] = waits
 
     def forget(self, page: int) -> None:
         """The page may not be asked for again."""
         del self._places[page]
 
-    def give_back(self, page: int) -> None:
-        """The lease ended before the page was asked: it waits again."""
-        self._set_waits(page, 1)
-        self._chosen.insert(0, page)
-
-    def has_more(self) -> bool:
-        """Whether pages wait for their turn."""
-        return self._waiting > 0
-
-    def _set_waits(self, page: int, waits: int) -> None:
-        place = self._places[page]
-        self._waiting += waits - self._waits[place]
-        self._waits[place] = waits
-
-    def _best_first(self, cash: Callable[[], Floats], today: float) -> list[int]:
+    def best_first(self, cash: Callable[[], Floats], today: float) -> list[int]:
+        """Those that wait, by cash × probability of change."""
         places = np.flatnonzero(np.frombuffer(self._waits, dtype=np.uint8))
         pages = np.frombuffer(self._pages, dtype=np.uint32)[places]
         chances = chance(
@@ -144,13 +93,87 @@ class RefreshScheduler:
         order = np.argsort(-cash()[pages] * chances, kind="stable")[:_LOOKED_AT]
         return [int(page) for page in pages[order]]
 
+
+class RefreshScheduler:
+    """Chooses which of the pages that were read is read again next."""
+
+    def __init__(self, host_of: Sequence[int], *, endless: bool) -> None:
+        """A page is read again once in a run; in an endless run, as often as there is time."""
+        self._host_of = host_of
+        self._endless = endless
+        self._watched = WatchedPages()
+        self._chosen: list[int] = []
+        self._may_find_more = True
+
+    def saw(self, document: DocumentRow, *, just_now: bool = False) -> None:
+        """The page was read, for the first time or again.
+
+        In a run that ends, what was read `just_now` for the first time is left to the next run.
+        """
+        if document.page in self._watched:
+            self._watched.update(document)
+        else:
+            self._watched.add(document, waits=self._endless or not just_now)
+            self._may_find_more = True
+
+    def take(
+        self, may_be_asked: Callable[[int], bool], cash: Callable[[], Floats], today: float
+    ) -> int | None:
+        """Lease the next page whose host may be asked.
+
+        If no host of the chosen pages may be asked, the best pages of other hosts are chosen.
+        """
+        page = self._take_chosen(may_be_asked)
+        if page is None and self._may_find_more and self.has_more():
+            self._may_find_more = False
+            best = self._watched.best_first(cash, today)
+            self._chosen = self._spread(best)
+            page = self._take_chosen(may_be_asked)
+            if page is None:
+                self._chosen = self._spread(filter(may_be_asked, best))
+                page = self._take_chosen(may_be_asked)
+        return page
+
+    def look_again(self) -> None:
+        """Other hosts may be asked than before."""
+        self._may_find_more = True
+
+    def _take_chosen(self, may_be_asked: Callable[[int], bool]) -> int | None:
+        for number, page in enumerate(self._chosen):
+            if may_be_asked(page):
+                del self._chosen[number]
+                self._may_find_more = self._may_find_more or not self._chosen
+                self._watched.set_waits(page, 0)
+                return page
+        return None
+
+    def release(self, page: int) -> None:
+        """The turn of the page has ended."""
+        if self._endless:
+            self._watched.set_waits(page, 1)
+            self._may_find_more = True
+
+    def forget(self, page: int) -> None:
+        """The page may not be asked for again."""
+        self._watched.forget(page)
+
+    def give_back(self, page: int) -> None:
+        """The lease ended before the page was asked for: it waits again."""
+        self._watched.set_waits(page, 1)
+        self._chosen.insert(0, page)
+
+    def has_more(self) -> bool:
+        """Whether pages wait for their turn."""
+        return self._watched.waiting > 0
+
     def _spread(self, pages: Iterable[int]) -> list[int]:
         """The first ones, but not many of one host."""
         taken = Counter[int]()
 
-        def is_one_of_few(page: int) -> bool:
+        def take_few(page: int) -> bool:
             host = self._host_of[page]
             taken[host] += 1
             return taken[host] <= MOST_OF_A_HOST
 
-        return list(islice(filter(is_one_of_few, pages), max(FEWEST, self._waiting >> 5)))
+        most = max(FEWEST, self._watched.waiting >> 5)
+        return list(islice(filter(take_few, pages), most))

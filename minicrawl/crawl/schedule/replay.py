@@ -1,7 +1,7 @@
-"""Replays: pages read before spend again what they were given since, along stored links.
+"""Replays: pages that were read spend again what they were given since, along stored links.
 
-Law: a replay costs no request and delays none: replays are done while the loop has nothing else to
-do, at most so many a fetch as the user allows.
+Law: a replay costs no request and delays none. Replays are done while the loop has nothing else to
+do, and for each fetch there are at most as many as the user allows.
 """
 
 from minicrawl.crawl.settle.settler import Settler
@@ -13,11 +13,11 @@ from minicrawl.opic.steps import Plan
 
 AT_ONCE = 32
 GROWN = 8 * UNIT
-"""Cash that is worth a replay. Of smaller sums nothing is gained, as measured on real graphs."""
+"""Cash that is worth a replay. Smaller sums gain nothing, as measured on real graphs."""
 
 
 class ReplayScheduler:
-    """Chooses the pages that read most since they were read."""
+    """Chooses the pages that were given most since they were read."""
 
     def __init__(self, frontier: Frontier, a_fetch: int) -> None:
         self._frontier = frontier

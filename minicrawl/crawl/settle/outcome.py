@@ -110,6 +110,7 @@ class TurnEnd(NamedTuple):
 
     state: State
     why: str = ""
+    redirected_to: int | None = None  # the target, if it has not been read
 
 
 def decide_outcome(

@@ -5,7 +5,7 @@ from then on; whoever was given cash may have moved up.
 
 contents     the page with this content that is itself; others with the same are its aliases. Thin
              pages are those of their hosts alone: other hosts have pages that say as little
-hops         how many redirects led to a page
+hops         how many redirects in a row led to a page
 wait again   pages that were put aside, some of them after they had been read
 """
 
@@ -76,7 +76,6 @@ class Settler:
         self._max_redirects = settings.limits.max_redirects
         self._depths = waiting.depths
         self._saw = waiting.saw
-        self.hops: dict[int, int] = {}
         self.contents = Slots()
         self._wait_again: set[int] = set()
 
@@ -99,13 +98,15 @@ class Settler:
         self.contents.insert_pending()
         self._traps.copies.recall(self._recorder.spendings())
 
-    def settle(self, page: int, url: str, ending: Outcome, today: float) -> TurnEnd | None:
+    def settle(
+        self, page: int, url: str, ending: Outcome, today: float, hops: int = 0
+    ) -> TurnEnd | None:
         """What the page is from now on; None if it waits again."""
         match ending:
             case WasRead():
                 return TurnEnd(self._read(page, url, ending, today))
             case Redirects():
-                return self._lead(page, url, ending)
+                return self._lead(page, url, ending, hops)
             case GivenUp(state=state, why=why):
                 return TurnEnd(self.close(page, state), why)
             case NotModified():
@@ -116,7 +117,6 @@ class Settler:
 
     def close(self, page: int, state: State) -> State:
         """The page hands all it has to the virtual page."""
-        self.hops.pop(page, None)
         self._wait_again.discard(page)
         self._traps.copies.is_itself(page)
         self._do(Step(StepKind.DEAD_END, page), state, ())
@@ -158,7 +158,6 @@ class Settler:
 
     def _read(self, page: int, url: str, read: WasRead, today: float) -> State:
         reading = read.reading
-        self.hops.pop(page, None)
         self._describe(page, read.page, reading, today)
         first = self._first_with(reading, page)
         is_barren = self._traps.read(page, url, reading, first)
@@ -285,9 +284,9 @@ class Settler:
             return self._visit(page, url, read.reading, pages, new)
         return self._forward(page, State.CANONICAL, other, other_new + new)
 
-    def _lead(self, page: int, url: str, leads: Redirects) -> TurnEnd:
+    def _lead(self, page: int, url: str, leads: Redirects, hops: int) -> TurnEnd:
         """Where a chain is too long, nobody asks how it goes on."""
-        hops, most = self.hops.pop(page, 0) + 1, self._max_redirects
+        hops, most = hops + 1, self._max_redirects
         if hops > most:
             why = f"more than {most} redirects in a row (--max-redirects)"
             return TurnEnd(self.close(page, State.BAD_REDIRECT), why)
@@ -298,9 +297,9 @@ class Settler:
         if page in self._traps.seeds:
             self._traps.vouch(other)
             self._gate.widen(leads.target)
-        if new or self._frontier.state[other] == State.UNREAD:
-            self.hops[other] = max(hops, self.hops.get(other, 0))
-        return TurnEnd(self._forward(page, State.MOVED, other, new))
+        is_unread = bool(new) or self._frontier.state[other] == State.UNREAD
+        state = self._forward(page, State.MOVED, other, new)
+        return TurnEnd(state, redirected_to=other if is_unread else None)
 
     def _meet_target(self, page: int, target: str, originals: Originals) -> tuple[int, list[int]]:
         meeting = self._recorder.meet([target], self._frontier.depth[page], originals)

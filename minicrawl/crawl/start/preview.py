@@ -1,6 +1,6 @@
-"""How a crawl would begin: its first turns, and what their hosts ask of us.
+"""How a crawl would begin: its first pages, and what their hosts ask of us.
 
-Law: no page is asked for, robots.txt alone; whoever calls gives a store that may be written to.
+Law: only robots.txt files are asked for, no page. The caller gives a store that may be written to.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOOKS_EVERY_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class FirstPage:
-    """A page that is among the first to have its turn; with a `refusal` it is not asked for."""
+    """One of the first pages. With a `refusal` it is not asked for."""
 
     url: str
     cash: float  # in units
@@ -39,11 +39,11 @@ class FirstPage:
 
 @dataclass(frozen=True, slots=True)
 class FirstHost:
-    """The host of such a page, as its robots.txt has it."""
+    """The host of such a page, and what its robots.txt says."""
 
     origin: str
     delay_s: float
-    rules: Rules | None  # None where it gave no answer
+    rules: Rules | None  # None where it did not answer
     trouble: State | None
 
 
@@ -58,7 +58,7 @@ class Preview:
 
 
 class DryRun:
-    """Goes through the first turns of a crawl, and asks for no page."""
+    """Goes through the first pages of a crawl, and asks for none of them."""
 
     def __init__(
         self,
@@ -81,7 +81,8 @@ class DryRun:
         self._room = asyncio.Semaphore(settings.politeness.per_address)
 
     async def preview(self, count: int) -> Preview:
-        pages = list(islice(self._turns(), count))
+        """Of so many pages."""
+        pages = list(islice(self._pages(), count))
         asked = [page for page in pages if self._gate_refuses(page) is None]
         hosts = list(dict.fromkeys(self._frontier.host_of[page] for page in asked))
         waking = asyncio.create_task(self._wake())
@@ -94,8 +95,8 @@ class DryRun:
             list(map(self._first_page, pages)),
         )
 
-    def _turns(self) -> Iterator[int]:
-        """Every host has a turn before any has its second, as if all had the same delay."""
+    def _pages(self) -> Iterator[int]:
+        """The first page of every host comes before any second one, as if all delays were equal."""
         frontier = self._frontier
         self._order.grow(range(len(frontier)))
         queue = ByHost(self._order.keys, frontier.ledger.flags, frontier.host_of)
@@ -115,7 +116,7 @@ class DryRun:
                 await self._onboarding.learn(host, lambda _event: None, _no_sitemaps)
 
     async def _wake(self) -> None:
-        """Whoever waits for a host that has answered already."""
+        """Go on with hosts that have waited long enough."""
         while True:
             self._hosts.wake(self._clock.now())
             await asyncio.sleep(_LOOKS_EVERY_S)
@@ -142,5 +143,5 @@ class DryRun:
 
 
 async def _no_sitemaps(_pages: tuple[str, ...], _depth: int, _originals: Originals) -> float:
-    """None is read."""
+    """No sitemap is read."""
     return 0.0

@@ -1,16 +1,14 @@
-"""Pages that were put aside wait again when what put them aside holds no more.
+"""Resuming a crawl: its settings, and the pages that wait again.
 
-What the user wants otherwise than in the last run is said, with the pages that wait again for it.
+The store keeps the settings that define the crawl. The user hears which of them differ from those
+of the last run, and how many pages wait again.
 
-Law: a page that an earlier run refused waits again only when the reason is gone: what was out of
-scope, when the user widens the scope; what was trapped, when a limit of traps is another; what
-robots.txt forbade, when its answer has expired or counts no more; what failed for a reason that
-passes, when the last run is an hour ago.
-
-The settings of a crawl that goes on: the store keeps those that define it.
-
-Laws: what is given now counts before what the store keeps, and that before the defaults. What was
-given is committed before anything is asked for, so that what was forbidden survives a kill.
+Laws: settings that are given now come before those in the store, and these before the defaults.
+They are committed before the first request, so that what the user forbids survives a kill.
+A page that an earlier run refused waits again only when the reason is gone: a page out of scope,
+when the user widens the scope; a trapped page, when a limit of traps has changed; a page that
+robots.txt forbade, when that answer has expired or robots.txt is ignored now; a page that failed
+for a passing reason, when the last run is an hour ago.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -34,7 +32,9 @@ from minicrawl.web.robots.rules import ANSWER_HOLDS_S
 
 
 def resumed(given: Loaded, connection: tables.Connection) -> Loaded:
-    """With what the store keeps; a value that cannot be read is refused, unless another counts."""
+    """The settings, with those of the store. A value that cannot be read is refused, unless it is
+    overridden.
+    """
     path = given.settings.storing.store
     with reporting_damage(path):
         kept = tables.settings(connection)
@@ -42,7 +42,7 @@ def resumed(given: Loaded, connection: tables.Connection) -> Loaded:
 
 
 def keep(store: Store, loaded: Loaded) -> None:
-    """Commit what the next run will go on with."""
+    """Commit the settings that the next run resumes with."""
     counters, kept = tables.counters(store.connection), as_kept(loaded)
     if counters.get(tables.SETTINGS) != kept:
         store.commit(Batch(counters=counters | {tables.SETTINGS: kept}))
@@ -50,7 +50,7 @@ def keep(store: Store, loaded: Loaded) -> None:
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET)
 TRAPPED = (State.TRAP, State.ALLOWANCE)
-"""Other limits may let them in; a crawl that still knows better puts them aside again."""
+"""Other limits may let these in. If the trap is met again, they are put aside again."""
 PASSING = (
     State.DNS,
     State.CONNECT,
@@ -63,50 +63,52 @@ PASSING = (
 PASSES_AFTER_S = 3600.0
 _AT_ONCE = 10_000
 _ALLOW_PRIVATE = BY_NAME["allow-private"]
-_OF_SCOPE, _OF_TRAPS = (
+_SCOPE_NAMES, _TRAP_NAMES = (
     frozenset(setting.name for setting in KEPT if setting.section is section)
     for section in (SCOPE, TRAPS)
 )
-LAST_AT = "last_at"  # a counter: until when the last run went on
+LAST_AT = "last_at"  # a counter: when the last run ended
 
 
 def reopen(recorder: Recorder, gate: ScopeGate, settings: Settings, today: float) -> list[str]:
-    """Let them wait; says which settings are new, and how many pages wait again."""
-    before, wishes = _wishes_before(recorder), _wishes(settings)
-    new = {name for name, wish in wishes.items() if name not in before or before[name] != wish}
+    """Reopen pages. Returns lines for the user: changed settings, and how many pages wait again."""
+    before, after = _settings_before(recorder), _settings_now(settings)
+    new = {name for name, value in after.items() if name not in before or before[name] != value}
     wanted = set(_wanted(recorder, gate, settings, new))
     passed = set(_passed(recorder, today)) - wanted
     pages = sorted(wanted | passed)
     for start in range(0, len(pages), _AT_ONCE):
         recorder.settle(Step(StepKind.REOPEN, spending=Spending(pages[start : start + _AT_ONCE])))
-    recorder.counters[tables.WISHES] = wishes
-    return list(_lines(before, wishes, len(wanted), len(passed)))
+    recorder.counters[tables.WISHES] = after
+    return list(_lines(before, after, len(wanted), len(passed)))
 
 
-def _wishes(settings: Settings) -> dict[str, object]:
-    """By the settings' names, as JSON gives them back."""
+def _settings_now(settings: Settings) -> dict[str, object]:
+    """The settings by name, as JSON gives them back."""
     return {setting.name: plain(settings, setting) for setting in (*KEPT, _ALLOW_PRIVATE)}
 
 
-def _wishes_before(recorder: Recorder) -> dict[str, object]:
-    """An earlier minicrawl wrote the names of fields, and false where nothing was said."""
+def _settings_before(recorder: Recorder) -> dict[str, object]:
+    """Those of the last run. Older versions wrote names of fields, and false for no value."""
     found = recorder.counters.get(tables.WISHES)
     if not isinstance(found, dict):
         return {}
-    return {n.replace("_", "-"): wish for n, wish in found.items() if n != "allow_private" or wish}
+    return {
+        n.replace("_", "-"): value for n, value in found.items() if n != "allow_private" or value
+    }
 
 
 def _lines(
-    before: Mapping[str, object], wishes: Mapping[str, object], wanted: int, passed: int
+    before: Mapping[str, object], after: Mapping[str, object], wanted: int, passed: int
 ) -> Iterator[str]:
     changes = ", ".join(
-        f"{name} {in_words(wish)} (was {in_words(before[name])})"
-        for name, wish in wishes.items()
-        if name in before and before[name] != wish
+        f"{name} {in_words(value)} (was {in_words(before[name])})"
+        for name, value in after.items()
+        if name in before and before[name] != value
     )
     if changes:
         yield f"{changes}: {_waiting(wanted)}" if wanted else changes
-    elif wanted:  # an earlier minicrawl did not say all that it wanted
+    elif wanted:  # an older version did not keep all of its settings
         passed += wanted
     if passed:
         yield _waiting(passed, " put aside earlier")
@@ -119,10 +121,10 @@ def _waiting(pages: int, which: str = "") -> str:
 def _wanted(
     recorder: Recorder, gate: ScopeGate, settings: Settings, new: Set[str]
 ) -> Iterator[int]:
-    """Pages that the user refused, and does no more."""
-    if new & _OF_SCOPE:
-        yield from _let_pass(recorder, gate)
-    if new & _OF_TRAPS:
+    """Pages that the user refused, but does not refuse any more."""
+    if new & _SCOPE_NAMES:
+        yield from _in_scope_now(recorder, gate)
+    if new & _TRAP_NAMES:
         yield from _pages(recorder, *TRAPPED)
     if _ALLOW_PRIVATE.name in new and settings.network.allow_private:
         yield from _pages(recorder, State.ADDRESS)
@@ -131,7 +133,7 @@ def _wanted(
 
 
 def _passed(recorder: Recorder, today: float) -> Iterator[int]:
-    """Pages whose trouble may be over by now; a clock that went back tells nothing."""
+    """Pages whose trouble may be over by now. A clock that was turned back counts as time."""
     if abs(today - recorder.counted(LAST_AT)) > PASSES_AFTER_S:
         yield from _pages(recorder, *PASSING)
     for page in _pages(recorder, State.ROBOTS):
@@ -140,14 +142,14 @@ def _passed(recorder: Recorder, today: float) -> Iterator[int]:
 
 
 def _pages(recorder: Recorder, *states: State) -> list[int]:
-    """Most stores have none: a glance at the counts spares a look at all pages."""
+    """Most stores have none of them: then the counts say so, and not all pages are searched."""
     frontier = recorder.frontier
     if not any(frontier.counts[state] for state in states):
         return []
     return np.flatnonzero(np.isin(frontier.states(), states)).tolist()
 
 
-def _let_pass(recorder: Recorder, gate: ScopeGate) -> Iterator[int]:
+def _in_scope_now(recorder: Recorder, gate: ScopeGate) -> Iterator[int]:
     frontier = recorder.frontier
     refused = _pages(recorder, *BY_THE_USER)
     if refused:

@@ -1,4 +1,4 @@
-"""May this page be fetched at all? Everything that forbids it for good, but for robots.txt.
+"""May this page be fetched at all? All that forbids it for good, except robots.txt.
 
 Law: a page that the gate refuses is known and ranked, and no request is ever made for it.
 """
@@ -44,7 +44,7 @@ class ScopeGate:
         return State.DEPTH if self._max_depth is not None and depth > self._max_depth else None
 
     def widen(self, url: str) -> None:
-        """A seed leads here: whoever named it meant this place, be it of another name."""
+        """A seed redirects here: the user who named the seed meant this page, whatever its host."""
         if not self._rules.allows(url) and not self._wider.allows(url):
             self._led_to.append(url)
             self._wider = self._rules_for(self._led_to)

@@ -1,8 +1,8 @@
-"""Seeds: the pages that the user vouches for. They become known and share the endowment.
+"""Seeds: the pages that the user names. They become known and share the endowment.
 
-Laws: seeds may come by the million, so they are taken block by block; the endowment is shared once,
-when all are known. Seeds added to a crawl later, be they known by links already, get no less each
-than the first ones, and a page is endowed once.
+Laws: there may be millions of seeds, so they are taken block by block. The endowment is shared
+once, when all are known. Each seed that is added to a crawl later gets no less than the first ones
+did, even if links led to it before. A page is endowed once.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ _FIRST = "first_seeds"  # how many shared the endowment
 async def plant(
     recorder: Recorder, seeds: Iterable[Name], endowment: int, tell: Listener = nobody_listens
 ) -> int:
-    """Make pages known as seeds; answers with how many of them are new as such."""
+    """Make the seeds known and endow them. Returns how many of them were no seeds before."""
     before = recorder.planted()
     named = await _introduce(recorder, iter(seeds), tell)
     new = sorted(named - before)
@@ -38,7 +38,7 @@ async def plant(
 
 
 def gate_for(recorder: Recorder, scope: Scope) -> ScopeGate:
-    """The scope as the seeds have it, and the places where their redirects have led so far."""
+    """The scope: that of the seeds, and of the pages that they have redirected to so far."""
     gate = ScopeGate(scope, recorder.seeds())
     for url in recorder.led_to_by_seeds():
         gate.widen(url)

@@ -448,7 +448,7 @@ def test_long_rules_of_many_hosts_are_obeyed_but_not_all_of_them_are_in_memory(
     most_in_memory: list[int] = []
 
     def hear(scene: Scene, _: object) -> None:
-        kept = [scene.crawler.hosts[number].rules for number in range(len(hosts))]
+        kept = [scene.crawler.parts.hosts[number].rules for number in range(len(hosts))]
         most_in_memory.append(sum(rules is not None for rules in kept))
 
     crawl(web, path, *(f"{host}/" for host in hosts), hear=hear, concurrency=1)
@@ -497,21 +497,21 @@ def test_an_answer_holds_for_a_day_and_silence_for_an_hour(path: Path) -> None:
     async def task(
         onboarding: HostOnboarding, hosts: HostTable, clock: FakeClock, web: FakeWeb
     ) -> None:
-        assert not onboarding.are_known(0)
+        assert not onboarding.is_known(0)
         await learn(onboarding)
-        assert onboarding.are_known(0)
+        assert onboarding.is_known(0)
         clock.turned_s = 86_399
-        assert onboarding.are_known(0)
+        assert onboarding.is_known(0)
         clock.turned_s = 86_401
-        assert not onboarding.are_known(0)
+        assert not onboarding.is_known(0)
         web.answers[ROBOTS] = failed(FailureKind.SERVER_ERROR)
         for _ in range(3):
-            assert not onboarding.are_known(0)
+            assert not onboarding.is_known(0)
             await learn(onboarding)
-        assert onboarding.are_known(0)
+        assert onboarding.is_known(0)
         assert hosts[0].rules == FORBID_ALL
         clock.turned_s += 3601
-        assert not onboarding.are_known(0)
+        assert not onboarding.is_known(0)
 
     learning(path, FORBIDDING, task)
 

@@ -28,6 +28,13 @@ class Polite:
         told, self.resumed[:] = list(self.resumed), []
         return told
 
+    def waits(self, host: int, now: float) -> bool:
+        """Whether its address is full, so that the host is one of those that wait for it."""
+        if self.hosts.has_room(host, now):
+            return False
+        self.hosts.wait_for_room(host, now)
+        return True
+
     def request(self, host: int, began: float, ended: float) -> None:
         self.hosts.begin(host, began)
         self.hosts.end(host, ended)
@@ -189,7 +196,7 @@ def test_an_address_has_a_limit_over_all_its_hosts() -> None:
     for host in (HOST, OTHER):
         assert polite.hosts.has_room(host, 0)
         polite.hosts.begin(host, 0)
-    assert not polite.hosts.has_room(THIRD, 0)
+    assert polite.waits(THIRD, 0)
     assert polite.told(100) == []
     polite.hosts.end(HOST, 100)
     assert THIRD in polite.told(100)
@@ -205,8 +212,8 @@ def test_a_host_whose_address_is_not_known_has_room() -> None:
 def test_whoever_waits_for_an_address_is_told_even_if_the_one_before_does_not_use_it() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
-    assert not polite.hosts.has_room(OTHER, 2)
-    assert not polite.hosts.has_room(THIRD, 2)
+    assert polite.waits(OTHER, 2)
+    assert polite.waits(THIRD, 2)
     polite.hosts.end(HOST, 1)
     polite.resumed.clear()
     told: set[int] = set()
@@ -219,7 +226,7 @@ def test_a_host_that_waits_twice_takes_one_place_in_the_line() -> None:
     polite = at_one_address(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
     for host in (OTHER, OTHER, THIRD):
-        polite.hosts.has_room(host, 2)
+        polite.waits(host, 2)
     for leaving, arriving in ((HOST, OTHER), (OTHER, THIRD)):
         polite.hosts.end(leaving, 1)
         assert arriving in polite.told(1)
@@ -229,14 +236,14 @@ def test_a_host_that_waits_twice_takes_one_place_in_the_line() -> None:
 def test_hosts_at_a_full_address_do_not_keep_the_loop_awake() -> None:
     polite = at_one_address(HOST, OTHER)
     polite.hosts.begin(HOST, 0)
-    polite.hosts.has_room(OTHER, 2)
+    polite.waits(OTHER, 2)
     assert polite.hosts.next_wake() is None
 
 
 def test_a_place_that_is_taken_again_at_once_wakes_nobody() -> None:
     polite = at_one_address(HOST, OTHER)
     polite.hosts.begin(HOST, 0)
-    polite.hosts.has_room(OTHER, 2)
+    polite.waits(OTHER, 2)
     polite.request(HOST, 0, 1)
     polite.resumed.clear()
     assert polite.told(1) == []
@@ -255,7 +262,7 @@ def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
     polite = at_one_address(HOST, OTHER, per_host=2)
     polite.hosts.begin(HOST, 0)
     polite.hosts.found_at(HOST, "192.0.2.2")
-    assert not polite.hosts.has_room(OTHER, 2)
+    assert polite.waits(OTHER, 2)
     polite.hosts.end(HOST, 1)
     assert polite.hosts.has_room(OTHER, 2)
     assert polite.hosts.has_room(HOST, 2)
@@ -317,7 +324,7 @@ class Town:
     def _ask(self) -> None:
         asked = [host for host, _, _ in self.requests]
         for host in sorted(self._ready, key=asked.count):
-            if self._lasts_s and self.hosts.has_room(host, self.now):
+            if self._lasts_s and not self._polite.waits(host, self.now):
                 ends = self.now + self._lasts_s.pop()
                 self.hosts.begin(host, self.now)
                 self._under_way.append((ends, host))
@@ -370,8 +377,8 @@ def paced(*hosts: int, **settings: Any) -> Polite:
 def test_requests_to_one_address_begin_a_pause_apart_whatever_the_names() -> None:
     polite = paced(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
-    assert not polite.hosts.has_room(OTHER, 0.4)
-    assert not polite.hosts.has_room(THIRD, 0.4)
+    assert polite.waits(OTHER, 0.4)
+    assert polite.waits(THIRD, 0.4)
     assert polite.hosts.next_wake() == 0.5
     assert polite.told(0.4) == []
     assert polite.told(0.5) == [OTHER]
@@ -387,7 +394,7 @@ def test_whoever_is_let_in_and_does_not_go_keeps_nobody_from_it() -> None:
     polite = paced(HOST, OTHER, THIRD)
     polite.hosts.begin(HOST, 0)
     for host in (OTHER, THIRD):
-        polite.hosts.has_room(host, 0)
+        polite.waits(host, 0)
     assert polite.told(0.5) == [OTHER]
     assert polite.told(0.5) == [THIRD]
 
@@ -422,7 +429,7 @@ def test_addresses_of_which_nothing_is_wanted_any_more_are_forgotten() -> None:
     polite = Polite(delay_s=0, address_delay_s=0.5)
     for host in range(5000):
         polite.hosts.found_at(host, f"192.0.2.{host}")
-        polite.hosts.has_room(host, host)
+        polite.waits(host, host)
         polite.hosts.begin(host, host)
         polite.hosts.end(host, host)
     assert len(polite.hosts._addresses) < 2000

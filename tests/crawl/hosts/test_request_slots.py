@@ -19,16 +19,17 @@ def test_silent_hosts_hold_their_share_and_one_place_at_least() -> None:
     for concurrency, share, most in ((8, 0.5, 4), (8, 1.0, 8), (1, 0.5, 1), (64, 0.0, 1)):
         room = Room(concurrency, share)
         for _ in range(most):
-            assert room.places.has_room_for_silent(HOST)
+            assert room.places.has_room_for_silent()
             room.places.take(0, is_silent=True)
-        assert not room.places.has_room_for_silent(HOST)
+        assert not room.places.has_room_for_silent()
 
 
 def test_a_silent_host_that_found_no_place_is_told_of_the_next_one() -> None:
     room = Room(2)
     place = room.places.take(0, is_silent=True)
-    assert not room.places.has_room_for_silent(HOST)
-    assert not room.places.has_room_for_silent(OTHER)
+    for host in (HOST, OTHER):
+        assert not room.places.has_room_for_silent()
+        room.places.wait(host)
     assert not room.places.resume_one()
     room.places.leave(place)
     assert room.resumed == [HOST]
@@ -40,7 +41,7 @@ def test_a_silent_host_that_found_no_place_is_told_of_the_next_one() -> None:
 def test_turns_that_wait_for_another_host_hold_no_place() -> None:
     room = Room(2, idle=1)
     room.places.take(0, is_silent=True)
-    assert room.places.has_room_for_silent(HOST)
+    assert room.places.has_room_for_silent()
 
 
 def test_hosts_that_answer_are_not_counted_while_they_are_quick() -> None:
@@ -49,7 +50,7 @@ def test_hosts_that_answer_are_not_counted_while_they_are_quick() -> None:
         room.places.take(0, is_silent=False).give_up = lambda: None
     assert not room.places.has_too_many_slow(SLOW_S - 0.1)
     assert room.places.next_slow(0) == SLOW_S
-    assert room.places.has_room_for_silent(HOST)
+    assert room.places.has_room_for_silent()
 
 
 def test_of_too_many_slow_requests_the_one_under_way_longest_gives_up_once() -> None:

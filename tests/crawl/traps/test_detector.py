@@ -270,7 +270,7 @@ def test_sites_at_one_address_have_no_more_pages_than_one(path: Path) -> None:
     def locate(scene: Scene, _: Event) -> None:
         for host, origin in enumerate(scene.recorder.frontier.origins):
             if origin != A:
-                scene.crawler._traps.located(host, "198.41.0.4")
+                scene.crawler.parts.traps.located(host, "198.41.0.4")
 
     run = crawl(web, path, f"{A}/", site_pages=12, hear=locate, concurrency=1, endowment=0)
     aside = in_state(run, State.ALLOWANCE)

@@ -1,0 +1,278 @@
+"""The turns of pages: ask -> parse -> settle.
+
+Laws: a request's slot is given back before its answer is parsed, and a lease when the turn ends or
+is suspended, whatever happens. A page that takes long to parse is parsed while no other one is that
+takes long. What a page costs is charged to its host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from time import perf_counter
+
+from minicrawl.crawl.events import Asked, Delayed, Settled
+from minicrawl.crawl.hosts.fairness import FairLock
+from minicrawl.crawl.introducer import PageIntroducer, are_many
+from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.settle.outcome import (
+    Retry,
+    TurnEnd,
+    WasRead,
+    decide_outcome,
+    describe_outcome,
+)
+from minicrawl.crawl.turn import Turn
+from minicrawl.model import (
+    Failed,
+    FailureKind,
+    FetchResult,
+    ParsedPage,
+    Refused,
+    Request,
+    Response,
+    State,
+    Unchanged,
+)
+from minicrawl.opic.money import UNIT
+from minicrawl.ports import Visit
+from minicrawl.store.records import FetchRow
+
+_GAVE_PLACE = Failed(kind=FailureKind.INTERRUPTED, detail="it gave its place to hosts that answer")
+_AT_ONCE = 0.0
+"""A moment that has passed, by any loop's clock."""
+
+
+class PageTurns:
+    """The turns of pages that are under way."""
+
+    def __init__(
+        self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
+    ) -> None:
+        self._clock, self._tell = context.clock, context.tell
+        self._cash = context.recorder.frontier.ledger.cash
+        self._hosts, self._leases, self._traps = parts.hosts, parts.leases, parts.traps
+        self._requests = PageRequests(context, parts)
+        self._ends = TurnEnds(context, parts, introducer)
+        self._long_parses = LongParses(context, parts)
+        self.under_way = 0
+
+    def begin(self, turn: Turn, now: float) -> Coroutine[None, None, None]:
+        """The turn of a page whose host may be asked."""
+        host, again = turn.host, turn.lease.again
+        self.under_way += 1
+        self._hosts[host].pages += not again
+        self._traps.asks(host, again=again)
+        self._leases.grant(turn.lease)
+        self._requests.begin(turn, now)
+        return self._run(turn)
+
+    async def _run(self, turn: Turn) -> None:
+        is_page = False
+        self._tell(Asked(url=turn.lease.url, cash=self._cash(turn.page) / UNIT))
+        try:
+            visit = await self._requests.ask(turn)
+            turn.cost_s += _cost_s(visit.fetched)
+            if visit.is_large:
+                async with self._long_parses.one_at_a_time(turn):
+                    is_page = await self._parse_and_settle(turn, visit)
+            else:
+                is_page = await self._parse_and_settle(turn, visit)
+        finally:
+            self._hosts.charge(turn.host, turn.cost_s, self._clock.now())
+            if not is_page:
+                self._hosts[turn.host].pages -= not turn.lease.again
+            self.under_way -= 1
+
+    async def _parse_and_settle(self, turn: Turn, visit: Visit) -> bool:
+        """Whether it was a page."""
+        fetched, parsed = visit.fetched, None
+        if visit.read is not None:
+            result, cost_s = await visit.read()
+            turn.cost_s += cost_s
+            if isinstance(result, Failed):
+                fetched = result
+            elif isinstance(result, ParsedPage):
+                parsed = result
+        if parsed is not None and are_many(parsed.links) and not visit.is_large:
+            async with self._long_parses.one_at_a_time(turn):
+                await self._ends.settle(turn, fetched, parsed)
+        else:
+            await self._ends.settle(turn, fetched, parsed)
+        return isinstance(fetched, Response)
+
+
+# ---------------------------------------------------------------- ask
+
+
+class PageRequests:
+    """Requests for pages, and what their answers mean for their hosts."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        settings = context.settings
+        self._max_bytes = settings.network.max_body_bytes
+        self._has_links = settings.storing.links
+        self._recorder, self._clock = context.recorder, context.clock
+        self._frontier = context.recorder.frontier
+        self._web_access = context.web_access
+        self._hosts, self._onboarding = parts.hosts, parts.onboarding
+        self._slots, self._traps = parts.slots, parts.traps
+
+    def begin(self, turn: Turn, now: float) -> None:
+        """The request counts from now on."""
+        turn.slot = self._slots.take(now, is_silent=not self._hosts.answers(turn.host))
+        self._hosts.begin(turn.host, now)
+
+    async def ask(self, turn: Turn) -> Visit:
+        """The host is free again before the page is parsed, which may take a while."""
+        host, slot = turn.host, turn.slot
+        assert slot is not None
+        try:
+            async with asyncio.timeout(None) as patience:
+                slot.give_up = lambda: patience.reschedule(_AT_ONCE)
+                visit = await self._web_access.visit(self._request(turn))
+        except TimeoutError:
+            self._hosts[host].pace.answers = False
+            return Visit(_GAVE_PLACE)
+        else:
+            self._hosts.heard(host, visit.fetched)
+            if not self._onboarding.strike(host, visit.fetched):
+                self._hosts.heal(host)
+            return visit
+        finally:
+            self._slots.leave(slot)
+            self._hosts.end(host, self._clock.now())
+
+    def _request(self, turn: Turn) -> Request:
+        """For a page that was read before, with what lets the server say that it is the same."""
+        page, lease = turn.page, turn.lease
+        was_read = lease.again and self._has_links and State(self._frontier.state[page]).was_read
+        known = self._recorder.document(page) if was_read else None
+        return Request(
+            url=lease.url,
+            max_bytes=self._max_bytes,
+            etag=None if known is None else known.etag,
+            last_modified=None if known is None else known.last_modified,
+            spelled=turn.spelling,
+            suspicious=self._traps.suspicious(turn.host),
+        )
+
+
+class LongParses:
+    """Work that is much for one page: of all hosts the one that has cost least is next."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
+        self._clock = context.clock
+        self._hosts, self._side_requests = parts.hosts, parts.side_requests
+        self._lock = FairLock()
+
+    @asynccontextmanager
+    async def one_at_a_time(self, turn: Turn) -> AsyncIterator[None]:
+        """The host is asked for nothing meanwhile: what waits is held in memory."""
+        name, before_s = self._hosts[turn.host].pace.name, turn.cost_s
+        self._hosts.begin_reading(turn.host)
+        try:
+            with self._side_requests.reading():
+                async with self._lock.held_for(name):
+                    yield
+        finally:
+            self._hosts.end_reading(turn.host, self._clock.now())
+        self._lock.charge(name, turn.cost_s - before_s)
+
+
+# ---------------------------------------------------------------- settle
+
+
+class TurnEnds:
+    """Ends turns with what came, or suspends them."""
+
+    def __init__(
+        self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
+    ) -> None:
+        self._settings, self._recorder = context.settings, context.recorder
+        self._clock, self._tell = context.clock, context.tell
+        self._frontier = context.recorder.frontier
+        self._settler, self._leases = parts.settler, parts.leases
+        self._suspended, self._replays = parts.suspended, parts.replays
+        self._introducer = introducer
+
+    async def settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
+        """The end of the turn, unless the page is asked for again."""
+        if parsed is not None:
+            await self._look_up(turn, parsed)
+        began = perf_counter()
+        self._settle(turn, fetched, parsed)
+        turn.cost_s += perf_counter() - began
+
+    async def _look_up(self, turn: Turn, parsed: ParsedPage) -> None:
+        """The pages that it links to; of very many some become known before the turn ends."""
+        links = parsed.links
+        if not are_many(links) or parsed.refresh is not None:
+            turn.looked_up = await self._recorder.look_up_urls(links)
+            return
+        depth = self._frontier.depth[turn.page] + 1
+        introduced = await self._introducer.introduce(links, depth, parsed.originals)
+        turn.looked_up, turn.introduced, cost_s = introduced
+        turn.cost_s += cost_s
+
+    def _settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
+        page, url = turn.page, turn.lease.url
+        turn.tries += _is_a_try(fetched)
+        turn.hops = self._suspended.hops_to(page)
+        outcome = decide_outcome(
+            url,
+            fetched,
+            parsed,
+            turn.tries,
+            max_tries=self._settings.limits.max_tries,
+            strip_marks=self._settings.storing.strip_marks,
+        )
+        if isinstance(outcome, WasRead):
+            outcome = replace(outcome, looked_up=turn.looked_up, introduced=turn.introduced)
+        end = self._settler.settle(page, url, outcome, self._clock.today(), turn.hops)
+        row = self._record(turn, fetched, parsed, end)
+        if end is None:
+            self._suspend(turn, outcome.spelled if isinstance(outcome, Retry) else None, row)
+        else:
+            self._end(turn, end, row)
+
+    def _suspend(self, turn: Turn, spelling: str | None, row: FetchRow) -> None:
+        turn.spelling = spelling or turn.spelling
+        self._suspended.suspend(turn)
+        self._leases.give_back(turn.lease)
+        self._tell(Delayed(url=turn.lease.url, detail=f"{row.outcome} {row.detail}".rstrip()))
+
+    def _end(self, turn: Turn, end: TurnEnd, row: FetchRow) -> None:
+        self._suspended.end(turn.page)
+        if end.redirected_to is not None:
+            self._suspended.redirected(end.redirected_to, turn.hops + 1)
+        self._replays.fetched()
+        self._leases.end(turn.lease)
+        self._tell(
+            Settled(url=turn.lease.url, state=end.state, detail=row.detail, elapsed_s=row.elapsed_s)
+        )
+
+    def _record(
+        self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None, end: TurnEnd | None
+    ) -> FetchRow:
+        name, status, detail = describe_outcome(fetched, self._settings.network, parsed, end)
+        wire_bytes = fetched.wire_bytes if isinstance(fetched, Response) else 0
+        today, elapsed_s = self._clock.today(), fetched.elapsed_s
+        row = FetchRow(turn.page, today, name, status, wire_bytes, elapsed_s, detail)
+        self._recorder.record(row)
+        self._recorder.count("requests")
+        self._recorder.count("wire_bytes", wire_bytes)
+        self._recorder.count("fetched", isinstance(fetched, Response | Unchanged))
+        return row
+
+
+def _cost_s(fetched: FetchResult) -> float:
+    """What it cost to decode the body."""
+    return fetched.cost_s if isinstance(fetched, Response | Refused | Failed) else 0.0
+
+
+def _is_a_try(fetched: FetchResult) -> bool:
+    """Whether the page had its chance."""
+    return not (isinstance(fetched, Failed) and fetched.kind is FailureKind.INTERRUPTED)

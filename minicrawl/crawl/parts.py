@@ -1,0 +1,77 @@
+"""The parts that the turns of a crawl share, wired once, and loaded with what earlier runs left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from minicrawl.config import Settings
+from minicrawl.crawl.events import Listener, Noted
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.politeness import hosts_of
+from minicrawl.crawl.hosts.request_slots import RequestSlots
+from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.crawl.schedule.depth import DepthTracker
+from minicrawl.crawl.schedule.leases import LeaseScheduler
+from minicrawl.crawl.schedule.replay import ReplayScheduler
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle.settler import Settler, Waiting
+from minicrawl.crawl.start.resume import reopen
+from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.traps.detector import TrapDetector
+from minicrawl.crawl.turn import SuspendedTurns
+from minicrawl.ports import Clock, WebAccess
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrawlContext:
+    """What a crawl is given from outside."""
+
+    settings: Settings
+    recorder: Recorder
+    web_access: WebAccess
+    gate: ScopeGate
+    clock: Clock
+    tell: Listener
+    wake: Callable[[], None]
+    """To be called when something has happened that may let another page have its turn."""
+
+
+class CrawlParts:
+    """What a crawl is made of."""
+
+    def __init__(self, context: CrawlContext) -> None:
+        settings, recorder, clock = context.settings, context.recorder, context.clock
+        frontier, limit = recorder.frontier, settings.scope.max_depth
+        self.depths = None if limit is None else DepthTracker(frontier, limit)
+        self.leases = LeaseScheduler(settings, recorder, clock)
+        self.hosts = hosts_of(settings, frontier.origins, self.leases.resume)
+        self.side_requests = SideRequests(self.hosts, clock, context.wake)
+        self.slots = RequestSlots(
+            settings.politeness,
+            lambda host: self.hosts.resume_when_ready(host, clock.now()),
+            lambda: self.side_requests.idle,
+        )
+        self.onboarding = HostOnboarding(
+            settings, recorder, context.web_access, context.gate, self.side_requests
+        )
+        self.replays = ReplayScheduler(frontier, settings.order.replay)
+        self.traps = TrapDetector(settings.traps, recorder, context.gate)
+        waiting = Waiting(self.leases.queue, self.leases.order, self.depths, self.replays.saw)
+        self.settler = Settler(settings, recorder, waiting, context.gate, self.traps)
+        self.suspended = SuspendedTurns()
+
+    def restore(self, context: CrawlContext) -> None:
+        """Load what earlier runs left: which pages wait, which wait again, what was read."""
+        recorder = context.recorder
+        for line in reopen(recorder, context.gate, context.settings, context.clock.today()):
+            context.tell(Noted(text=line))
+        recorder.agree_on_terms(context.settings.order.discovery)
+        self.leases.restore()
+        for pages, contents in recorder.contents():
+            self.settler.know_contents(pages, contents)
+            pages_by_host = list(recorder.by_host(pages))
+            self.traps.restore(pages_by_host)
+            for host, count in pages_by_host:
+                self.hosts[host].pages += count
+        self.settler.finish_loading()

@@ -1,0 +1,158 @@
+"""Which page, or which host, has the next turn.
+
+Laws: the next page is the richest one whose host may be asked now, chosen when there is room for it
+and not before. A page that may not be asked for now is given back, and its host is resumed when
+what it waits for has come. Where many pages are closed in a row, the loop goes on in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from time import perf_counter
+from typing import assert_never
+
+from minicrawl.crawl.host_turns import HostTurns
+from minicrawl.crawl.hosts.politeness import Rank
+from minicrawl.crawl.page_turns import PageTurns
+from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.schedule.aside import AsidePages
+from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.traps.detector import Aside
+from minicrawl.crawl.turn import (
+    NOT_LOOKED_AT,
+    Ask,
+    Close,
+    Decision,
+    HostFacts,
+    LearnHost,
+    Turn,
+    Wait,
+    WaitsFor,
+    decide,
+)
+from minicrawl.model import State
+
+CLOSED_AT_ONCE = 500
+"""Pages that are closed without a request before the loop goes on."""
+LONGEST_LOOK_S = 0.02
+"""The same in time."""
+
+
+class Dispatcher:
+    """Leases pages until one of them, or the host of one, may have its turn."""
+
+    def __init__(
+        self,
+        context: CrawlContext,
+        parts: CrawlParts,
+        pages: PageTurns,
+        hosts: HostTurns,
+        aside: AsidePages,
+    ) -> None:
+        self._clock, self._wake = context.clock, context.wake
+        self._hosts, self._leases, self._slots = parts.hosts, parts.leases, parts.slots
+        self._suspended = parts.suspended
+        self._admission = Admission(context, parts, hosts)
+        self._page_turns, self._host_turns, self._aside = pages, hosts, aside
+
+    def next_turn(self, until: float) -> Coroutine[None, None, None] | None:
+        """The next turn, if one is found by that moment of `perf_counter`."""
+        now = self._clock.now()
+        for _ in range(CLOSED_AT_ONCE):
+            lease = self._leases.next()
+            if lease is None:
+                if self._slots.resume_one():
+                    continue
+                return None
+            if turn := self._dispatch(lease, now):
+                return turn
+            if perf_counter() >= until:
+                break
+        self._wake()
+        return None
+
+    def _dispatch(self, lease: Lease, now: float) -> Coroutine[None, None, None] | None:
+        began = perf_counter()
+        turn = self._suspended.turn_of(lease)
+        decision = self._admission.decide(turn, now)
+        match decision:
+            case Ask():
+                turn.cost_s = perf_counter() - began
+                return self._page_turns.begin(turn, now)
+            case LearnHost():
+                self._leases.give_back(lease)
+                return self._host_turns.begin(turn.host, self._admission.rank(turn), now)
+            case Wait(waits_for=WaitsFor.SHORTER_WAY):
+                self._aside.park(turn, now, began)
+            case Wait(waits_for=waits_for):
+                self._wait(turn, waits_for, now)
+            case Close(aside=aside):
+                self._aside.close(turn, aside, now, began)
+            case _:
+                assert_never(decision)
+        return None
+
+    def _wait(self, turn: Turn, waits_for: WaitsFor, now: float) -> None:
+        """Its host is resumed when this is over, as is one whose onboarding ends."""
+        if waits_for is WaitsFor.ADDRESS:
+            self._hosts.wait_for_room(turn.host, now, self._admission.rank(turn))
+        elif waits_for is WaitsFor.HOST:
+            self._hosts.resume_when_ready(turn.host, now)
+        elif waits_for is WaitsFor.SLOT:
+            self._slots.wait(turn.host)
+        self._leases.give_back(turn.lease)
+
+
+class Admission:
+    """Finds out all that the decision about a page needs to know, the cheap things first."""
+
+    def __init__(self, context: CrawlContext, parts: CrawlParts, host_turns: HostTurns) -> None:
+        self._frontier, self._gate = context.recorder.frontier, context.gate
+        self._depths, self._traps = parts.depths, parts.traps
+        self._hosts, self._onboarding = parts.hosts, parts.onboarding
+        self._slots, self._host_turns = parts.slots, host_turns
+        self._keys = parts.leases.order.keys
+
+    def rank(self, turn: Turn) -> Rank:
+        """Richer pages are first at their address, and of equal ones those of hosts we know."""
+        return -self._keys[turn.page], not self._onboarding.is_known(turn.host)
+
+    def decide(self, turn: Turn, now: float) -> Decision:
+        """What to do with a page. What earlier runs knew of its host is recalled first."""
+        refusal, facts = self._refusal_of_page(turn), NOT_LOOKED_AT
+        depths = self._depths
+        is_too_deep = refusal is None and depths is not None and depths.is_too_deep(turn.page)
+        if refusal is None and not is_too_deep:
+            self._onboarding.recall(turn.host)
+            is_known = self._onboarding.is_known(turn.host)
+            refusal = self._refusal_of_host(turn, now, is_known=is_known)
+            if refusal is None:
+                facts = self._facts(turn.host, now, is_known=is_known)
+        return decide(refusal, is_too_deep=is_too_deep, host=facts)
+
+    def _refusal_of_page(self, turn: Turn) -> Aside | None:
+        """Why the page is never asked for: scope and limits."""
+        lease = turn.lease
+        depth = self._frontier.depth[turn.page] if self._depths is None else 0
+        pages = 0 if lease.again else self._hosts[turn.host].pages
+        state = self._gate.refusal(lease.url, depth, pages)
+        return None if state is None else Aside(state)
+
+    def _refusal_of_host(self, turn: Turn, now: float, *, is_known: bool) -> Aside | None:
+        """Why the page is not asked for: trouble of its host, robots.txt, traps."""
+        lease, host = turn.lease, turn.host
+        trouble = self._hosts.trouble(host, now)
+        if trouble is not None:
+            return Aside(trouble)
+        if is_known and not self._onboarding.allow(host, turn.spelling or lease.url):
+            return Aside(State.ROBOTS)
+        return None if lease.again else self._traps.aside(turn.page, host, lease.url)
+
+    def _facts(self, host: int, now: float, *, is_known: bool) -> HostFacts:
+        return HostFacts(
+            host in self._host_turns,
+            self._hosts.has_room(host, now),
+            self._hosts.may_be_asked(host, now),
+            self._hosts.answers(host) or self._slots.has_room_for_silent(),
+            is_known,
+        )

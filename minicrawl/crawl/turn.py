@@ -1,0 +1,155 @@
+"""The turn of a page, and what to do with it.
+
+Laws: the decision is pure: it follows from what is known of the page and of its host, and changes
+nothing. What refuses a page for good comes before what delays it, and a delay of its host before
+the first request to the host.
+
+turn        from the lease of a page until its end is settled; where a request fails and is tried
+            again, the turn is suspended between two leases
+spelling    the URL as it is sent, where the server insists on the marks of a visit
+hops        redirects in a row that led to the page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
+
+from minicrawl.crawl.hosts.request_slots import RequestSlot
+from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.traps.detector import Aside
+from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
+
+# ---------------------------------------------------------------- the turn
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """All that is known of a page while it is under way."""
+
+    lease: Lease
+    page: int
+    host: int
+    looked_up: PagesByUrl
+    """The pages that its links lead to, as far as they are known."""
+    tries: int = 0
+    spelling: str | None = None
+    hops: int = 0
+    introduced: Sequence[int] = ()
+    """Those of them that became known by this turn, before its end."""
+    slot: RequestSlot | None = None
+    cost_s: float = 0.0
+    """The processor time that it has taken so far."""
+
+
+class SuspendedTurns:
+    """What is remembered of pages until their turns end; of most of them that is nothing."""
+
+    def __init__(self) -> None:
+        self._tries: dict[int, tuple[int, str | None]] = {}
+        self._hops: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._tries) + len(self._hops)
+
+    def turn_of(self, lease: Lease) -> Turn:
+        """The turn that this lease continues, or a new one."""
+        page = lease.page
+        tries, spelling = self._tries.get(page, (0, None))
+        return Turn(lease, page, lease.host, NO_PAGES, tries, spelling)
+
+    def suspend(self, turn: Turn) -> None:
+        """The page is asked for again later."""
+        self._tries[turn.page] = turn.tries, turn.spelling
+
+    def redirected(self, page: int, hops: int) -> None:
+        """A chain of so many redirects leads to the page."""
+        self._hops[page] = max(hops, self._hops.get(page, 0))
+
+    def hops_to(self, page: int) -> int:
+        """The redirects of the longest chain that leads to the page."""
+        return self._hops.get(page, 0)
+
+    def end(self, page: int) -> None:
+        """Its turn is over: forget it."""
+        self._tries.pop(page, None)
+        self._hops.pop(page, None)
+
+
+# ---------------------------------------------------------------- the decision
+
+
+class WaitsFor(Enum):
+    """What a page waits for."""
+
+    SHORTER_WAY = auto()  # from the seeds to the page
+    ONBOARDING = auto()  # of its host
+    ADDRESS = auto()  # room at the address of its host
+    HOST = auto()  # the delay of its host, or a request to it that is under way
+    SLOT = auto()  # room among the requests to hosts that do not answer
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask for the page now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LearnHost:
+    """First learn where its host is, and what its robots.txt asks of us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Not now."""
+
+    waits_for: WaitsFor
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The page is not asked for."""
+
+    aside: Aside
+
+
+Decision = Ask | LearnHost | Wait | Close
+
+ASK, LEARN_HOST = Ask(), LearnHost()
+WAIT_FOR = {waits_for: Wait(waits_for) for waits_for in WaitsFor}
+
+
+class HostFacts(NamedTuple):
+    """What the decision needs to know of a host."""
+
+    is_onboarding: bool = False
+    has_room: bool = False  # at its address
+    may_be_asked: bool = False  # by its own clock
+    has_slot: bool = False
+    is_known: bool = False  # its address, its robots.txt, its sitemaps
+
+
+NOT_LOOKED_AT = HostFacts()
+"""For a page that its host cannot help."""
+
+
+def decide(refusal: Aside | None, *, is_too_deep: bool, host: HostFacts) -> Decision:
+    """What to do with a page that is leased; the first reason that holds counts."""
+    if refusal is not None:
+        return Close(refusal)
+    waits_for = WaitsFor.SHORTER_WAY if is_too_deep else _waits_for(host)
+    if waits_for is not None:
+        return WAIT_FOR[waits_for]
+    return ASK if host.is_known else LEARN_HOST
+
+
+def _waits_for(host: HostFacts) -> WaitsFor | None:
+    if host.is_onboarding:
+        return WaitsFor.ONBOARDING
+    if not host.has_room:
+        return WaitsFor.ADDRESS
+    if not host.may_be_asked:
+        return WaitsFor.HOST
+    return None if host.has_slot else WaitsFor.SLOT

@@ -1,0 +1,148 @@
+"""The turn of a page, and the decision what to do with it."""
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from minicrawl.crawl.events import Event
+from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.traps.detector import Aside
+from minicrawl.crawl.turn import (
+    Ask,
+    Close,
+    Decision,
+    HostFacts,
+    LearnHost,
+    SuspendedTurns,
+    Wait,
+    WaitsFor,
+    decide,
+)
+from minicrawl.model import FailureKind, State
+from tests.crawl.fakes import Answer, Scene, crawl, failed, html, moved
+
+A = "http://a.example"
+
+REFUSALS = (
+    None,
+    Aside(State.SCOPE),
+    Aside(State.TRAP, "deep"),
+    Aside(State.TWIN, "", "http://a/"),
+)
+FACTS = [HostFacts(*facts) for facts in product((False, True), repeat=len(HostFacts._fields))]
+
+
+def _by_table(refusal: Aside | None, host: HostFacts, *, is_too_deep: bool) -> Decision:
+    """The first row whose condition holds."""
+    table: list[tuple[bool, Decision]] = [
+        (refusal is not None, Close(refusal or Aside(State.UNREAD))),
+        (is_too_deep, Wait(WaitsFor.SHORTER_WAY)),
+        (host.is_onboarding, Wait(WaitsFor.ONBOARDING)),
+        (not host.has_room, Wait(WaitsFor.ADDRESS)),
+        (not host.may_be_asked, Wait(WaitsFor.HOST)),
+        (not host.has_slot, Wait(WaitsFor.SLOT)),
+        (not host.is_known, LearnHost()),
+        (True, Ask()),
+    ]
+    return next(decision for holds, decision in table if holds)
+
+
+def test_every_combination_is_decided_as_the_table_says() -> None:
+    met = set()
+    for refusal, is_too_deep, host in product(REFUSALS, (False, True), FACTS):
+        decision = decide(refusal, is_too_deep=is_too_deep, host=host)
+        assert decision == _by_table(refusal, host, is_too_deep=is_too_deep), (refusal, host)
+        met.add(decision)
+    assert {type(decision) for decision in met} == {Ask, LearnHost, Wait, Close}
+    waits = {decision.waits_for for decision in met if isinstance(decision, Wait)}
+    assert waits == set(WaitsFor)
+
+
+READY = HostFacts(
+    is_onboarding=False, has_room=True, may_be_asked=True, has_slot=True, is_known=True
+)
+
+
+def test_a_page_whose_host_is_ready_is_asked_for() -> None:
+    assert decide(None, is_too_deep=False, host=READY) == Ask()
+
+
+def test_a_host_is_learned_before_its_first_page() -> None:
+    assert decide(None, is_too_deep=False, host=READY._replace(is_known=False)) == LearnHost()
+
+
+@pytest.mark.parametrize("host", FACTS)
+def test_a_page_that_is_refused_is_closed_whatever_its_host_does(host: HostFacts) -> None:
+    refusal = Aside(State.ROBOTS)
+    assert decide(refusal, is_too_deep=True, host=host) == Close(refusal)
+
+
+@pytest.mark.parametrize("host", [host for host in FACTS if not host.is_known])
+def test_no_page_of_an_unknown_host_is_asked_for(host: HostFacts) -> None:
+    assert decide(None, is_too_deep=False, host=host) != Ask()
+
+
+# ---------------------------------------------------------------- between two leases
+
+PAGE, OTHER, HOST = 7, 8, 3
+LEASE = Lease(PAGE, HOST, "http://a.example/", again=False)
+
+
+def test_a_turn_begins_with_nothing() -> None:
+    turns = SuspendedTurns()
+    turn = turns.turn_of(LEASE)
+    assert (turn.page, turn.host, turn.tries, turn.spelling, turn.hops) == (PAGE, HOST, 0, None, 0)
+    assert len(turns) == 0
+
+
+def test_a_suspended_turn_keeps_its_tries_and_its_spelling_for_every_lease_until_it_ends() -> None:
+    turns = SuspendedTurns()
+    turn = turns.turn_of(LEASE)
+    turn.tries, turn.spelling, turn.cost_s = 2, "http://a.example/?sid=1", 0.5
+    turns.suspend(turn)
+    for _ in range(2):  # the first lease is given back, as the host may not be asked
+        again = turns.turn_of(LEASE)
+        assert (again.tries, again.spelling, again.cost_s) == (2, turn.spelling, 0)
+    assert turns.turn_of(LEASE._replace(page=OTHER)).tries == 0
+    turns.end(PAGE)
+    assert turns.turn_of(LEASE).tries == 0
+    assert len(turns) == 0
+
+
+def test_of_two_chains_of_redirects_to_a_page_the_longer_one_counts() -> None:
+    turns = SuspendedTurns()
+    for hops in (2, 5, 3):
+        turns.redirected(PAGE, hops)
+    assert (turns.hops_to(PAGE), turns.hops_to(OTHER)) == (5, 0)
+    turns.end(PAGE)
+    assert turns.hops_to(PAGE) == 0
+
+
+def test_a_page_whose_turn_has_ended_takes_no_room() -> None:
+    turns = SuspendedTurns()
+    for page in range(100):
+        turn = turns.turn_of(LEASE._replace(page=page))
+        turns.suspend(turn)
+        turns.redirected(page, 1)
+        turns.end(page)
+    assert len(turns) == 0
+
+
+def test_a_crawl_that_has_read_all_remembers_nothing_of_its_turns(tmp_path: Path) -> None:
+    web: dict[str, Answer] = {
+        f"{A}/": html("/moved", "/gone", "/down", title="All"),
+        f"{A}/moved": moved("/here"),
+        f"{A}/here": html(title="Here"),
+        f"{A}/gone": failed(FailureKind.NOT_FOUND),
+        f"{A}/down": failed(FailureKind.SERVER_ERROR),
+    }
+    remembered: list[int] = []
+
+    def hear(scene: Scene, _event: Event) -> None:
+        remembered.append(len(scene.crawler.parts.suspended))
+
+    run = crawl(web, tmp_path / "crawl.db", f"{A}/", hear=hear)
+    assert run.states[f"{A}/here"] is State.FETCHED
+    assert max(remembered) > 0
+    assert remembered[-1] == 0
