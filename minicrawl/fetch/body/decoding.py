@@ -1,13 +1,12 @@
-"""Content-Encoding undone, in bounds: time and memory grow with the bytes that were sent.
+"""Undoes Content-Encoding within limits: time and memory grow with the bytes that were sent.
 
-layer     one coding undone, as its bytes come
-slice     what a layer gives in one go; the caller may do something else before the next
-limit     the most that the body may be; what is beyond it is of no interest
-swelling  a layer that gives more than so many bytes, and so many more for each byte that was sent
+layer     the decoder of one coding, which is fed as bytes come
+slice     what a layer decodes in one step; the caller may do something else before the next
+limit     the most bytes that a body may have; the rest is not decoded
+swelling  a layer that decodes to more than FLOOR_BYTES and more than FACTOR times what was sent
 
-Laws: n bytes cost no more than c * n time and memory, whatever they are. Between two slices no
-more is done than a few milliseconds take. A stream that breaks, or breaks off, gives what came
-before.
+Laws: n bytes cost no more than c * n time and memory, whatever they are. A slice takes no more than
+a few milliseconds. If a stream is broken or incomplete, what came before is decoded.
 """
 
 import zlib
@@ -21,9 +20,10 @@ ACCEPTED = "gzip, deflate, br, zstd"
 """The codings that a request may offer."""
 
 FLOOR_BYTES = 256 * 1024
+"""A body may always have so many bytes."""
 FACTOR = 200
-"""A body may be so large, and so many times what was sent. Of 2,000 pages of manuals over 30 kB,
-half shrink to a 6th, one of a hundred to a 28th, the most repetitive to a 59th."""
+"""A larger body may have so many times the bytes that were sent. Of 2,000 pages of manuals over
+30 kB, half shrink to a 6th, one of a hundred to a 28th, the most repetitive to a 59th."""
 FACTOR_WITHIN = 20
 """The same for a layer under another: what was compressed once hardly shrinks again."""
 
@@ -45,7 +45,7 @@ _BITE = 64  # bytes; of zstd, each four of them may be a block of 128 KiB
 
 
 class UnknownCoding(Exception):
-    """The message names a coding that cannot be undone."""
+    """The message names a coding that is not supported."""
 
 
 class _Layer(Protocol):

@@ -93,7 +93,7 @@ class Drip(Chunks):
 
 def read_in_no_time(chunks: Chunks) -> Body | Failed | Refused:
     return at_any_cost(
-        asyncio.run(read_body(chunks, (), 100, wanted, BodyLimits(DECODE_BUDGET, until=0)))
+        asyncio.run(read_body(chunks, (), 100, wanted, BodyLimits(DECODE_BUDGET, deadline=0)))
     )
 
 
@@ -205,10 +205,10 @@ def test_a_body_that_is_cut_for_others_gives_away_what_it_holds_though_nothing_m
             await asyncio.Event().wait()
 
     async def work() -> None:
-        pace = BodyLimits(DecodeBudget(max_bytes=100))
-        largest = asyncio.create_task(read_body(Waits(b"a" * 80), [], 90, True, pace))
+        limits = BodyLimits(DecodeBudget(max_bytes=100))
+        largest = asyncio.create_task(read_body(Waits(b"a" * 80), [], 90, True, limits))
         await asyncio.sleep(0)
-        other = await read_body(Chunks(b"b" * 60), [], 90, True, pace)
+        other = await read_body(Chunks(b"b" * 60), [], 90, True, limits)
         async with asyncio.timeout(10):
             cut = await largest
         assert isinstance(cut, Body)

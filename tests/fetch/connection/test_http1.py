@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.fetch.connection.heads import Head
-from minicrawl.fetch.connection.http1 import ResponseParser, question
+from minicrawl.fetch.connection.http1 import ResponseParser, request_bytes
 from minicrawl.fetch.failures import Fault
 from minicrawl.model import FailureKind
 
@@ -23,14 +23,14 @@ class Read(NamedTuple):
     body: bytes
     fault: FailureKind | None
     whole: bool
-    leaves_connection: bool
+    keeps_connection: bool
 
 
 def read(*pieces: bytes) -> Read:
     reader = ResponseParser(MAX_HEAD_BYTES)
-    body = b"".join([reader.take(piece) for piece in pieces])
-    whole, leaves = reader.ended, reader.leaves_connection
-    reader.hang_up()
+    body = b"".join([reader.feed(piece) for piece in pieces])
+    whole, leaves = reader.ended, reader.keeps_connection
+    reader.end_connection()
     kind = reader.fault.kind if reader.fault else None
     return Read(reader.head, body, kind, whole, leaves)
 
@@ -50,7 +50,7 @@ def read_fault(answer: bytes) -> FailureKind | None:
 
 
 def test_a_question_names_its_host_and_asks_to_stay() -> None:
-    asked = question("a.example:81", "/x?y", [(b"Accept", b"*/*"), (b"A", b"b")])
+    asked = request_bytes("a.example:81", "/x?y", [(b"Accept", b"*/*"), (b"A", b"b")])
     assert asked == (
         b"GET /x?y HTTP/1.1\r\nHost: a.example:81\r\nAccept: */*\r\nA: b\r\n"
         b"Connection: keep-alive\r\n\r\n"
@@ -58,9 +58,9 @@ def test_a_question_names_its_host_and_asks_to_stay() -> None:
 
 
 def test_a_path_past_any_reason_is_not_asked_for() -> None:
-    assert question("a", "/" * 65_536, ())
+    assert request_bytes("a", "/" * 65_536, ())
     with pytest.raises(Fault) as caught:
-        question("a", "/" * 65_537, ())
+        request_bytes("a", "/" * 65_537, ())
     assert caught.value.kind is PROTOCOL
 
 
@@ -99,7 +99,7 @@ def test_a_body_without_a_length_ends_with_its_connection() -> None:
 )
 def test_chunks_make_a_body(chunks: bytes) -> None:
     got = read(CHUNKED + chunks)
-    assert (got.body, got.fault, got.whole, got.leaves_connection) == (b"abcde", None, True, True)
+    assert (got.body, got.fault, got.whole, got.keeps_connection) == (b"abcde", None, True, True)
 
 
 def test_sizes_of_chunks_are_hexadecimal() -> None:
@@ -138,7 +138,7 @@ def test_after_a_fault_nothing_is_read() -> None:
 def test_chunks_count_before_a_length_but_the_connection_is_not_trusted_again() -> None:
     both = OK + b"Content-Length: 9, 8\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n"
     got = read(both + b"3\r\nabc\r\n0\r\n\r\n")
-    assert (got.body, got.whole, got.leaves_connection) == (b"abc", True, False)
+    assert (got.body, got.whole, got.keeps_connection) == (b"abc", True, False)
 
 
 def test_an_old_server_does_not_mean_its_chunks() -> None:
@@ -188,14 +188,14 @@ def test_nothing_but_interim_answers_is_too_large_a_head() -> None:
 def test_another_protocol_is_an_answer_that_ends_with_its_connection() -> None:
     got = read(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
     assert got.head == Head(101, {})
-    assert not got.leaves_connection
+    assert not got.keeps_connection
 
 
 @pytest.mark.parametrize(
     "answer", [b"<", b"hello", b"\r\n<html>", b"\0\0\x12\4", b"HTTP 200 OK", b"ICY 200 OK\r\n\r\n"]
 )
 def test_what_is_no_http_is_known_by_its_first_bytes(answer: bytes) -> None:
-    assert read(answer) == Read(None, b"", PROTOCOL, whole=False, leaves_connection=False)
+    assert read(answer) == Read(None, b"", PROTOCOL, whole=False, keeps_connection=False)
 
 
 @pytest.mark.parametrize(
@@ -242,16 +242,16 @@ def test_a_connection_is_left_as_its_version_and_header_say(
     version: bytes, header: bytes, leaves: bool
 ) -> None:
     answer = b"HTTP/" + version + b" 200 OK\r\nContent-Length: 0\r\n" + header + b"\r\n\r\n"
-    assert read(answer).leaves_connection is leaves
+    assert read(answer).keeps_connection is leaves
 
 
 @pytest.mark.parametrize(
     "answer", [OK + b"Content-Length: 1\r\n\r\na", CHUNKED + b"1\r\na\r\n0\r\n\r\n"]
 )
 def test_a_connection_that_says_more_than_was_asked_is_not_left(answer: bytes) -> None:
-    assert read(answer).leaves_connection
+    assert read(answer).keeps_connection
     for more in (read(answer + b"x"), read(answer, b"x")):
-        assert more == read(answer)._replace(leaves_connection=False)
+        assert more == read(answer)._replace(keeps_connection=False)
 
 
 # ---------------------------------------------------------------- however it is split

@@ -20,10 +20,10 @@ class Still(Connection):
     """A connection that only knows whether it was hung up."""
 
     def __init__(self) -> None:
-        super().__init__(nothing, nothing, max_head_bytes=0, room=memoryview(b""))
+        super().__init__(nothing, nothing, max_head_bytes=0, read_buffer=memoryview(b""))
         self.gone = asyncio.Event()
 
-    def hang_up(self) -> None:
+    def abort(self) -> None:
         self.gone.set()
 
 
