@@ -475,7 +475,7 @@ def learning(
             recorder.meet([f"{A}/"], 0)
             settings, clock, web = Settings.of(), FakeClock(), FakeWeb({ROBOTS: answer})
             hosts = HostTable(settings.politeness, lambda _: None)
-            visitor = Visitor(web, WorkerConfig.of(settings).reader())
+            visitor = Visitor(web, WorkerConfig.of(settings).parser())
             gate, side_requests = ScopeGate(settings.scope, ()), SideRequests(hosts, clock)
             await task(
                 HostOnboarding(settings, recorder, visitor, gate, side_requests), hosts, clock, web
