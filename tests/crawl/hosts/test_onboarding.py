@@ -607,7 +607,7 @@ def test_long_rules_that_are_too_much_are_asked_for_anew(path: Path) -> None:
         return Timed(Failed(kind=FailureKind.TOO_LARGE))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Visitor, "recalled", too_much)
+        patch.setattr(Visitor, "parse_stored_rules", too_much)
         run = crawl(again, path, f"{A}/")
     assert run.states[f"{A}/a"] is State.FETCHED
     assert ROBOTS in [visit.url for visit in again.visits]
