@@ -184,7 +184,7 @@ async def _feed(reader: "_BodyReader", chunk: bytes, decode_budget: DecodeBudget
 class _BodyReader:
     """Decodes one body, keeps what it holds and notes why it ends.
 
-    `is_wanted` is a function until enough has come to judge by, and then what that said.
+    `is_wanted` is a function until enough has come to judge the body, and then its result.
     """
 
     def __init__(self, codings: Sequence[str], cap: int, is_wanted: Judge | bool) -> None:

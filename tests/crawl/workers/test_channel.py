@@ -21,7 +21,7 @@ def as_bytes(message: object) -> bytes:
 
 
 @given(messages=MESSAGES, cuts=st.lists(st.integers(0, 200)))
-def test_all_is_heard_in_its_order_however_the_bytes_are_cut(
+def test_messages_arrive_in_order_however_the_bytes_are_split(
     messages: list[object], cuts: list[int]
 ) -> None:
     travelling = b"".join(map(as_bytes, messages))
@@ -36,7 +36,7 @@ def test_all_is_heard_in_its_order_however_the_bytes_are_cut(
     assert heard == messages
 
 
-def test_what_one_end_says_the_other_hears_be_it_said_before_they_are_connected() -> None:
+def test_what_one_end_sends_the_other_receives_even_if_sent_before_they_are_connected() -> None:
     async def talk() -> None:
         heard: asyncio.Queue[object] = asyncio.Queue()
         one, other = PickleChannel(lambda _: None), PickleChannel(heard.put_nowait)
@@ -58,7 +58,7 @@ def test_what_one_end_says_the_other_hears_be_it_said_before_they_are_connected(
     asyncio.run(talk())
 
 
-def test_a_line_that_was_never_connected_may_be_closed() -> None:
+def test_a_channel_that_was_never_connected_may_be_closed() -> None:
     async def close() -> None:
         channel = PickleChannel(lambda _: None)
         channel.close()
@@ -67,7 +67,7 @@ def test_a_line_that_was_never_connected_may_be_closed() -> None:
     asyncio.run(close())
 
 
-def test_the_receive_message_is_waited_for_and_the_next_one_is_left() -> None:
+def test_the_first_message_is_waited_for_and_the_next_one_is_left() -> None:
     ours, its = socket.socketpair()
     with ours, its:
         first = {"large": bytes(3_000_000)}
@@ -78,7 +78,7 @@ def test_the_receive_message_is_waited_for_and_the_next_one_is_left() -> None:
         speaking.join()
 
 
-def test_there_is_no_receive_message_of_who_has_gone_be_it_in_the_middle_of_it() -> None:
+def test_an_end_that_closes_sends_no_message_even_in_the_middle_of_one() -> None:
     for part in (b"", b"\0\0", as_bytes("whole")[:-1]):
         ours, its = socket.socketpair()
         with its:
@@ -87,7 +87,7 @@ def test_there_is_no_receive_message_of_who_has_gone_be_it_in_the_middle_of_it()
             assert receive_message(its) is None
 
 
-def test_who_sends_much_can_wait_until_it_has_been_taken() -> None:
+def test_a_sender_can_wait_until_its_messages_have_been_taken() -> None:
     async def talk() -> None:
         received: asyncio.Queue[object] = asyncio.Queue()
         one, other = PickleChannel(lambda _: None), PickleChannel(received.put_nowait)
@@ -109,7 +109,7 @@ def test_who_sends_much_can_wait_until_it_has_been_taken() -> None:
     asyncio.run(talk())
 
 
-def test_who_waits_on_a_channel_that_is_closed_waits_no_longer() -> None:
+def test_closing_a_channel_wakes_senders_that_wait() -> None:
     async def wait() -> None:
         channel = PickleChannel(lambda _: None)
         sending = asyncio.create_task(channel.drain())
@@ -120,7 +120,7 @@ def test_who_waits_on_a_channel_that_is_closed_waits_no_longer() -> None:
     asyncio.run(wait())
 
 
-def test_messages_are_sent_without_a_loop_too() -> None:
+def test_messages_can_be_sent_without_an_event_loop() -> None:
     async def talk() -> None:
         received: asyncio.Queue[object] = asyncio.Queue()
         channel = PickleChannel(received.put_nowait)

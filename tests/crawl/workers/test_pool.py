@@ -118,7 +118,7 @@ def test_a_host_has_one_worker_and_the_hosts_are_dealt_out_in_turn() -> None:
     asyncio.run(work())
 
 
-def test_the_first_requests_are_made_here_and_so_are_those_for_a_worker_who_is_not_there() -> None:
+def test_the_own_process_does_the_first_requests_and_those_of_a_worker_that_is_starting() -> None:
     async def work() -> None:
         desk = Desk(Hand(is_there=False), Hand(), first_own=2)
         titles = [await desk.visit(A) for _ in range(3)]
@@ -130,7 +130,7 @@ def test_the_first_requests_are_made_here_and_so_are_those_for_a_worker_who_is_n
     asyncio.run(work())
 
 
-def test_of_a_worker_that_cannot_keep_up_some_pages_are_done_here_but_not_among_suspects() -> None:
+def test_the_own_process_does_some_pages_of_a_busy_worker_but_not_beside_suspects() -> None:
     async def work() -> None:
         hand = Hand(is_busy=True)
         desk = Desk(hand)
@@ -143,7 +143,7 @@ def test_of_a_worker_that_cannot_keep_up_some_pages_are_done_here_but_not_among_
     asyncio.run(work())
 
 
-def test_a_worker_is_asked_for_other_things_too_and_what_it_takes_with_it_is_done_here() -> None:
+def test_workers_do_other_calls_too_and_the_own_process_repeats_those_that_are_lost() -> None:
     async def work() -> None:
         hand = Hand()
         desk = Desk(hand)
@@ -177,7 +177,7 @@ def test_a_large_page_is_read_by_the_worker_that_has_it() -> None:
     asyncio.run(work())
 
 
-def test_what_was_under_way_at_an_end_is_asked_for_once_more_by_somebody_else_one_by_one() -> None:
+def test_pages_under_way_when_a_worker_ends_are_fetched_one_by_one_in_quarantine() -> None:
     async def work() -> None:
         hand = Hand()
         desk = Desk(hand)
@@ -194,7 +194,7 @@ def test_what_was_under_way_at_an_end_is_asked_for_once_more_by_somebody_else_on
     asyncio.run(work())
 
 
-def test_what_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
+def test_a_page_that_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
     async def work() -> None:
         hand = Hand()
         desk = Desk(hand)
@@ -207,7 +207,7 @@ def test_what_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
     asyncio.run(work())
 
 
-def test_without_workers_the_visitor_is_here() -> None:
+def test_without_workers_the_own_process_does_everything() -> None:
     async def work() -> None:
         async with open_web_access(CONFIG, 0) as outside:
             assert isinstance(outside, Visitor)
@@ -215,7 +215,7 @@ def test_without_workers_the_visitor_is_here() -> None:
     asyncio.run(work())
 
 
-def test_the_number_of_workers_is_told_or_follows_from_the_cores(
+def test_the_number_of_workers_is_set_or_follows_from_the_cores(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert worker_count(Settings.of(workers=7).network) == 7

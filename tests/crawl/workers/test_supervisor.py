@@ -60,7 +60,7 @@ def test_a_worker_starts_when_it_is_wanted_and_stays() -> None:
     manned(work)
 
 
-def test_a_worker_that_is_killed_loses_what_it_was_asked_for_and_another_takes_its_post() -> None:
+def test_a_worker_that_is_killed_fails_its_calls_and_is_replaced() -> None:
     async def work(slot: WorkerSlot) -> None:
         async with wire(SILENCE) as server:
             pid, worker = await pid_of(slot), slot.worker
@@ -91,7 +91,7 @@ def stopped_at_work(pid: int, worker: WorkerProcess) -> bool:
     return False
 
 
-def test_of_all_that_a_worker_was_asked_what_it_was_busy_with_is_to_blame() -> None:
+def test_of_all_calls_of_a_worker_the_one_that_it_was_busy_with_is_to_blame() -> None:
     """It reads pages that take a while, and another host is silent."""
     body = b"<title>A</title>" + b"<a href=/x>" * 20_000
 
@@ -132,7 +132,7 @@ def test_a_worker_that_is_silent_for_too_long_is_ended(monkeypatch: pytest.Monke
     manned(work, silence_s=1.0)
 
 
-def test_who_never_came_has_no_successor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_never_started_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_process, "_CODE", "raise SystemExit(1)")
 
     async def work(slot: WorkerSlot) -> None:
@@ -145,7 +145,7 @@ def test_who_never_came_has_no_successor(monkeypatch: pytest.MonkeyPatch) -> Non
     manned(work)
 
 
-def test_who_cannot_even_be_started_never_came(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_be_started_fails_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
 
     async def work(slot: WorkerSlot) -> None:
@@ -155,7 +155,7 @@ def test_who_cannot_even_be_started_never_came(monkeypatch: pytest.MonkeyPatch) 
     manned(work)
 
 
-def test_who_waits_no_longer_takes_the_question_back() -> None:
+def test_a_caller_that_is_cancelled_cancels_its_call() -> None:
     async def work(slot: WorkerSlot) -> None:
         async with wire(SILENCE, answer(b"<title>A</title>")) as server:
             asking = asyncio.create_task(
@@ -172,7 +172,7 @@ def test_who_waits_no_longer_takes_the_question_back() -> None:
     manned(work)
 
 
-def test_a_post_is_closed_at_any_time() -> None:
+def test_a_slot_may_be_closed_at_any_time() -> None:
     async def never_held(_: WorkerSlot) -> None:
         assert children() == []
 

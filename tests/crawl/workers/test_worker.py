@@ -72,7 +72,7 @@ def test_a_page_is_read_where_it_was_fetched_and_its_body_stays_there() -> None:
     work_for(ask, PAGE)
 
 
-def test_of_a_large_page_the_answer_comes_first_and_the_reading_when_it_is_wished() -> None:
+def test_the_reply_comes_before_a_large_page_is_parsed() -> None:
     async def ask(crawl: Crawl) -> None:
         visited = await crawl.ask(7, WorkerCommand.VISIT, Request(url=crawl.server.url()))
         assert (visited.number, visited.parsed) == (7, None)
@@ -102,7 +102,7 @@ def test_other_wishes_are_those_of_a_fetcher() -> None:
     work_for(ask, PAGE)
 
 
-def test_a_question_that_is_taken_back_is_not_answered_and_the_next_one_is() -> None:
+def test_a_cancelled_call_has_no_reply_and_the_next_one_has() -> None:
     async def ask(crawl: Crawl) -> None:
         crawl.channel.send((1, WorkerCommand.VISIT, Request(url=crawl.server.url())))
         while not crawl.server.asked:
@@ -124,7 +124,7 @@ def test_the_worker_ends_with_the_channel_whatever_is_under_way() -> None:
     work_for(ask, SILENCE)
 
 
-def test_a_worker_that_is_told_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_without_a_config_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, its = socket.socketpair()
     ours.close()
     with its, its.makefile() as stdin, closing(SharedBlameMark()) as mark:

@@ -27,12 +27,14 @@ class Two:
 
 
 @pytest.mark.parametrize("busy", [0, 0.1, BUSY - 0.01])
-def test_a_worker_that_waits_for_the_web_is_not_relieved_however_idle_we_are(busy: float) -> None:
+def test_a_worker_that_waits_for_the_web_sheds_nothing_however_idle_the_own_process_is(
+    busy: float,
+) -> None:
     two = Two()
     assert [two.share_here(0, busy) for _ in range(20)] == [0] * 20
 
 
-def test_one_that_is_busier_than_we_are_is_relieved_more_and_more_but_of_half_at_most() -> None:
+def test_a_worker_that_is_busier_than_the_own_process_sheds_more_and_more_up_to_half() -> None:
     two = Two()
     shares = [two.share_here(0.3, 0.95) for _ in range(15)]
     assert shares == sorted(shares)

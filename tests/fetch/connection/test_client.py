@@ -15,7 +15,7 @@ from tests.fetch.wire import FAULTS, Answer, Then, answer, deaf, wire
 NOBODY = "127.0.0.2"
 
 
-def test_the_first_place_that_lets_us_is_asked() -> None:
+def test_the_first_address_that_accepts_the_connection_gets_the_request() -> None:
     async def play() -> None:
         async with wire(answer(b"a")) as server:
             asker = client()
@@ -27,7 +27,7 @@ def test_the_first_place_that_lets_us_is_asked() -> None:
     run(play())
 
 
-def test_where_no_place_lets_us_the_last_one_tells_why() -> None:
+def test_if_no_address_accepts_the_connection_the_last_error_is_reported() -> None:
     async def play() -> None:
         async with wire() as server:
             with pytest.raises(Fault, match=r"127\.0\.0\.3") as caught:
@@ -38,7 +38,7 @@ def test_where_no_place_lets_us_the_last_one_tells_why() -> None:
     run(play())
 
 
-def test_a_place_that_is_silent_is_given_up_for_the_next() -> None:
+def test_an_address_that_is_silent_is_given_up_for_the_next() -> None:
     async def play() -> None:
         silence = Answer((), Then.HOLD)
         async with (
@@ -59,7 +59,7 @@ def test_a_place_that_is_silent_is_given_up_for_the_next() -> None:
     run(play())
 
 
-def test_a_place_that_was_silent_is_asked_after_those_that_may_speak() -> None:
+def test_an_address_that_was_silent_is_tried_after_the_others() -> None:
     async def play() -> None:
         asker = client(timeout_s=0.1)
         async with wire(Answer(answer(b"a").pieces, Then.CLOSE)) as server:
@@ -74,7 +74,7 @@ def test_a_place_that_was_silent_is_asked_after_those_that_may_speak() -> None:
     run(play())
 
 
-def test_of_many_dead_places_four_are_tried_for_a_question_and_others_for_the_next(
+def test_of_many_dead_addresses_a_request_tries_four_and_the_next_one_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tried: list[str] = []
@@ -100,14 +100,14 @@ def test_of_many_dead_places_four_are_tried_for_a_question_and_others_for_the_ne
     run(play())
 
 
-def test_all_places_before_the_last_take_half_of_the_time_together() -> None:
+def test_all_addresses_before_the_last_take_half_of_the_time_together() -> None:
     for timeout_s in (0.5, 2, 30, 600):
         for places in (2, 3, 4):
             connect_s = client(timeout_s=timeout_s)._connect_s(places)
             assert connect_s * (places - 1) <= timeout_s / 2
 
 
-def test_a_place_that_was_silent_until_the_deadline_is_tried_last_by_the_next_question() -> None:
+def test_an_address_that_was_silent_until_the_deadline_is_tried_last_by_the_next_request() -> None:
     async def play() -> None:
         asker = client(timeout_s=0.1)
         async with wire(answer(b"a")) as server:
@@ -135,7 +135,7 @@ def test_a_name_that_tls_cannot_carry_is_a_fault(host: str) -> None:
     run(play())
 
 
-def test_no_more_questions_than_allowed_are_under_way() -> None:
+def test_no_more_requests_than_allowed_are_under_way() -> None:
     async def play() -> None:
         async with wire(FAULTS["silence"], answer(b"a")) as server:
             asker = client(connections=1)
@@ -153,7 +153,7 @@ def test_no_more_questions_than_allowed_are_under_way() -> None:
     run(play())
 
 
-def test_a_question_that_waits_for_its_turn_may_be_given_up() -> None:
+def test_a_request_that_waits_for_its_turn_may_be_cancelled() -> None:
     async def play() -> None:
         async with wire(FAULTS["silence"], answer(b"a")) as server:
             asker = client(connections=1)
@@ -169,7 +169,7 @@ def test_a_question_that_waits_for_its_turn_may_be_given_up() -> None:
     run(play())
 
 
-def test_an_answer_nobody_waits_for_any_more_is_hung_up() -> None:
+def test_a_cancelled_request_closes_its_connection() -> None:
     async def play() -> None:
         async with wire(FAULTS["a body without end"]) as server:
             asker = client(connections=1)
@@ -217,7 +217,7 @@ def test_no_more_idle_connections_are_kept_than_may_be_at_work() -> None:
     run(play())
 
 
-def test_closing_hangs_up_on_idle_connections_and_on_questions_under_way() -> None:
+def test_closing_ends_idle_connections_and_requests_under_way() -> None:
     async def play() -> None:
         async with wire(answer(b"a"), FAULTS["silence"]) as server:
             asker = client()
@@ -246,7 +246,7 @@ def test_a_kept_connection_that_its_server_closed_is_forgotten() -> None:
     run(play())
 
 
-def test_a_question_is_asked_once_more_after_a_pause_only() -> None:
+def test_a_request_is_sent_once_more_after_a_pause_only() -> None:
     async def play() -> None:
         async with wire(answer(b"a"), FAULTS["closed at once"], answer(b"a")) as server:
             asker = client(pause_s=1000)

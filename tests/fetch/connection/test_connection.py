@@ -67,7 +67,7 @@ async def begin(call: Call, answer: bytes) -> None:
     await asking
 
 
-def test_a_question_goes_out_and_its_answer_comes_in() -> None:
+def test_a_request_is_sent_and_its_response_comes() -> None:
     async def play(call: Call) -> None:
         await begin(call, OK + b"Content-Length: 6\r\n\r\nabc")
         assert call.line.asked == b"GET"
@@ -124,7 +124,7 @@ def test_a_connection_that_rests_listens() -> None:
     run(play)
 
 
-def test_whoever_speaks_unasked_is_hung_up() -> None:
+def test_a_server_that_sends_bytes_without_a_request_is_disconnected() -> None:
     async def play(call: Call) -> None:
         hear(call.connection, b"HTTP/1.1 408 Request Timeout\r\n\r\n")
         assert call.line.left
@@ -142,7 +142,7 @@ def test_a_connection_tells_when_it_is_made_and_when_it_is_lost() -> None:
     run(play)
 
 
-def test_a_connection_that_was_lost_before_its_question_does_not_answer() -> None:
+def test_a_connection_that_was_lost_before_its_request_fails_it() -> None:
     async def play(call: Call) -> None:
         call.connection.connection_lost(None)
         with pytest.raises(Fault):
@@ -153,7 +153,7 @@ def test_a_connection_that_was_lost_before_its_question_does_not_answer() -> Non
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError("reset")])
-def test_what_came_before_the_end_is_read_before_the_end_is_told(error: OSError | None) -> None:
+def test_what_came_before_the_end_is_read_before_the_end_is_reported(error: OSError | None) -> None:
     async def play(call: Call) -> None:
         await begin(call, OK + b"Content-Length: 6\r\n\r\nabc")
         call.connection.connection_lost(error)
@@ -181,7 +181,7 @@ def test_an_end_in_order_is_the_end_of_a_body_without_length_and_a_broken_one_is
     run(play_broken)
 
 
-def test_no_http_is_told_without_waiting_for_more() -> None:
+def test_bytes_that_are_not_http_fail_without_waiting_for_more() -> None:
     async def play(call: Call) -> None:
         with pytest.raises(Fault) as caught:
             await begin(call, b"<html>")
@@ -191,7 +191,7 @@ def test_no_http_is_told_without_waiting_for_more() -> None:
 
 
 @pytest.mark.parametrize("broken_by", ["no chunk", "a reset"])
-def test_what_breaks_an_answer_keeps_nothing_of_it_in_memory(broken_by: str) -> None:
+def test_the_error_that_breaks_a_response_keeps_nothing_of_it_in_memory(broken_by: str) -> None:
     """Or else a server that breaks off large bodies fills it, until cycles are looked for."""
 
     class Body:

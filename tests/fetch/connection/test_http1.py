@@ -49,7 +49,7 @@ def read_fault(answer: bytes) -> FailureKind | None:
 # ---------------------------------------------------------------- what is asked
 
 
-def test_a_question_names_its_host_and_asks_to_stay() -> None:
+def test_a_request_names_its_host_and_asks_to_keep_the_connection() -> None:
     asked = request_bytes("a.example:81", "/x?y", [(b"Accept", b"*/*"), (b"A", b"b")])
     assert asked == (
         b"GET /x?y HTTP/1.1\r\nHost: a.example:81\r\nAccept: */*\r\nA: b\r\n"
@@ -57,7 +57,7 @@ def test_a_question_names_its_host_and_asks_to_stay() -> None:
     )
 
 
-def test_a_path_past_any_reason_is_not_asked_for() -> None:
+def test_a_path_that_is_far_too_long_is_not_requested() -> None:
     assert request_bytes("a", "/" * 65_536, ())
     with pytest.raises(Fault) as caught:
         request_bytes("a", "/" * 65_537, ())
@@ -77,7 +77,7 @@ def test_a_body_of_no_bytes_ends_with_its_head() -> None:
 
 
 @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
-def test_some_answers_have_no_body_whatever_they_say(status: bytes) -> None:
+def test_some_responses_have_no_body_whatever_their_headers_say(status: bytes) -> None:
     assert read_body(b"HTTP/1.1 " + status + b"\r\nContent-Length: 9\r\n\r\n") == (b"", True)
 
 
@@ -162,30 +162,30 @@ def test_an_old_server_does_not_mean_its_chunks() -> None:
         b"HTTP/1.1 100 Continue\r\n\r\n",
     ],
 )
-def test_an_answer_that_breaks_off_is_a_fault(answer: bytes) -> None:
+def test_a_response_that_breaks_off_is_a_fault(answer: bytes) -> None:
     assert read_fault(answer) is RESET
 
 
 # ---------------------------------------------------------------- heads
 
 
-def test_blank_lines_before_an_answer_are_skipped() -> None:
+def test_blank_lines_before_a_response_are_skipped() -> None:
     assert read_body(b"\r\n\n\r\n" + OK + b"Content-Length: 1\r\n\r\na") == (b"a", True)
 
 
-def test_interim_answers_are_skipped() -> None:
+def test_interim_responses_are_skipped() -> None:
     interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
     got = read(interim + OK + b"Content-Length: 1\r\n\r\na")
     assert (got.head, got.body) == (Head(200, {"content-length": "1"}), b"a")
 
 
-def test_nothing_but_interim_answers_is_too_large_a_head() -> None:
+def test_interim_responses_without_end_are_too_large_a_head() -> None:
     interim = b"HTTP/1.1 100 Continue\r\n\r\n"
     assert read_fault(interim * 16 + OK + b"\r\n") is None
     assert read_fault(interim * (MAX_HEAD_BYTES // len(interim) + 1)) is TOO_LARGE
 
 
-def test_another_protocol_is_an_answer_that_ends_with_its_connection() -> None:
+def test_a_switch_of_protocols_is_a_response_that_ends_with_its_connection() -> None:
     got = read(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
     assert got.head == Head(101, {})
     assert not got.keeps_connection
@@ -248,7 +248,7 @@ def test_a_connection_is_left_as_its_version_and_header_say(
 @pytest.mark.parametrize(
     "answer", [OK + b"Content-Length: 1\r\n\r\na", CHUNKED + b"1\r\na\r\n0\r\n\r\n"]
 )
-def test_a_connection_that_says_more_than_was_asked_is_not_left(answer: bytes) -> None:
+def test_a_connection_with_bytes_after_the_response_is_not_kept(answer: bytes) -> None:
     assert read(answer).keeps_connection
     for more in (read(answer + b"x"), read(answer, b"x")):
         assert more == read(answer)._replace(keeps_connection=False)
@@ -293,14 +293,16 @@ answers = st.builds(lambda opening, rest: opening + b"".join(rest), openings, st
 
 
 @given(answers, st.data())
-def test_however_an_answer_is_split_it_is_read_the_same(answer: bytes, data: st.DataObject) -> None:
+def test_a_response_is_parsed_the_same_however_it_is_split(
+    answer: bytes, data: st.DataObject
+) -> None:
     cuts = data.draw(st.lists(st.integers(0, len(answer))))
     pieces = [answer[a:b] for a, b in pairwise([0, *sorted(cuts), len(answer)]) if a < b]
     assert read(*pieces) == read(answer)
 
 
 @given(answers.filter(lambda answer: len(answer) < 2000))
-def test_an_answer_may_come_byte_by_byte(answer: bytes) -> None:
+def test_a_response_may_come_byte_by_byte(answer: bytes) -> None:
     assert read(*(bytes([byte]) for byte in answer)) == read(answer)
 
 
