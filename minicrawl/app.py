@@ -23,7 +23,7 @@ from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.resume import keep, resumed
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.start.seeds import gate_for, plant
-from minicrawl.crawl.workers.pool import going_out, workers_of
+from minicrawl.crawl.workers.pool import open_web_access, worker_count
 from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
@@ -336,6 +336,6 @@ async def _network(
     settings: Settings, recorder: Recorder
 ) -> AsyncIterator[tuple[ScopeGate, WebAccess]]:
     """What may be asked for, and who asks. Seeds that are private addresses are trusted."""
-    worker_config = WorkerConfig.of(settings, trusted_among(recorder.seeds()))
-    async with going_out(worker_config, workers_of(settings.network)) as web_access:
+    config = WorkerConfig.of(settings, trusted_among(recorder.seeds()))
+    async with open_web_access(config, worker_count(settings.network)) as web_access:
         yield gate_for(recorder, settings.scope), web_access

@@ -1,80 +1,90 @@
-"""The words everyone uses: what is asked of the network and what it answered, as plain values.
+"""The values that all parts share: requests, what came of them, and what pages say.
 
-request    one URL, asked once; redirects are not followed here, each hop is a request of its own
-fetched    what came of it: a page, a move, a refusal, a failure of a named kind; never an exception
-reading    what a page says: its links, each canonical and once, and what it asks of robots
+page id        the number of a page: its place in the order in which pages became known
+request        one URL, requested once; a redirect is not followed, each hop is its own request
+fetch result   what came of a request: a response, a redirect, a refusal or a failure of a named
+               kind, never an exception
+parsed page    what a page says: its links, each canonical and once, and its rules for robots
 
-They travel between processes, a few for each page: as tuples they do so in half of the time.
+These values travel between processes, a few for each page. As tuples they do so in half the time.
 """
 
 from collections.abc import Mapping
 from enum import IntEnum, StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+PageId: TypeAlias = int
+"""The number of a page, in the order in which pages became known; the store never changes it.
+
+An alias, not a type of its own: ids come out of numpy arrays and go into them all the time, and
+each would need a cast.
+"""
 
 
 class Want(StrEnum):
-    """What a request is for; it decides which bodies are worth reading."""
+    """What a request is for; this decides which bodies are read."""
 
-    PAGE = "page"  # HTML only: anything else is closed before its body comes
+    PAGE = "page"  # HTML only: the body of anything else is not read
     TEXT = "text"  # robots.txt, whatever type the server claims
-    SITEMAP = "sitemap"  # the same, and it is read as a sitemap
+    SITEMAP = "sitemap"  # the same, parsed as a sitemap
 
 
 class Request(NamedTuple):
-    """One URL to ask for; with validators of the copy we know, a server may answer `Unchanged`."""
+    """One URL. With the validators of a stored copy, the result may be `Unchanged`."""
 
     url: str
     want: Want = Want.PAGE
     max_bytes: int = 10_000_000
     etag: str | None = None
     last_modified: str | None = None
-    spelled: str | None = None  # with the marks of a visit that the server insists on
-    suspicious: int = 0  # titles of which pages are to be compared by what they say, as bits
+    spelled: str | None = None  # the URL with the marks of a visit, if the server insists on them
+    suspicious: int = 0  # bits of titles whose pages are compared by their text
 
 
 class FailureKind(StrEnum):
-    """Why there is no answer that counts; what follows from each is a table of the crawl's."""
+    """Why there is no usable response; `crawl.settle.outcome` has the retry policy of each."""
 
     DNS = "dns"  # the name has no address, or the resolver failed
     CONNECT = "connect"  # refused, unreachable
     TLS = "tls"  # certificate or handshake
-    TIMEOUT = "timeout"  # the deadline over everything passed
-    RESET = "reset"  # the connection ended before the answer did
-    PROTOCOL = "protocol"  # what came is no HTTP
+    TIMEOUT = "timeout"  # the deadline of the whole request passed
+    RESET = "reset"  # the connection ended before the response did
+    PROTOCOL = "protocol"  # what came is not HTTP
     ENCODING = "encoding"  # a Content-Encoding that is broken, unknown or a bomb
     TOO_LARGE = "too-large"  # headers or a body past the cap
-    CROWDED = "crowded"  # the largest of all bodies under way, when they were too large together
+    CROWDED = "crowded"  # all bodies under way together were too large, and this was the largest
     THROTTLED = "throttled"  # 429: asks us to slow down
     SERVER_ERROR = "server-error"  # 5xx
     NOT_FOUND = "not-found"  # 404 and 410
     CLIENT_ERROR = "client-error"  # any other 4xx
     BAD_STATUS = "bad-status"  # a status that means nothing for a GET
-    BAD_REDIRECT = "bad-redirect"  # a 3xx without a target that can be asked, or one too many
-    LOST = "lost"  # the process of ours that asked for it ended over it
-    INTERRUPTED = "interrupted"  # we ended the request for reasons that are not the page's
+    BAD_REDIRECT = "bad-redirect"  # a 3xx without a usable target, or one too many
+    LOST = "lost"  # our worker process ended while it was busy with this
+    INTERRUPTED = "interrupted"  # we ended the request for a reason that is not the page
 
 
 class Refusal(StrEnum):
-    """Why a page that is known is never asked for, or its answer never read."""
+    """Why a known page is not requested, or its body not read."""
 
-    ROBOTS = "robots"  # robots.txt says no, or could not be had
-    SCOPE = "scope"  # outside what the user asked for
+    ROBOTS = "robots"  # robots.txt disallows it or could not be fetched
+    SCOPE = "scope"  # outside the scope that the user set
     DEPTH = "depth"  # more links away from the seeds than allowed
-    HOST_BUDGET = "host-budget"  # its host has had all the pages it may have
-    ADDRESS = "address"  # it leads to an address that is not public
+    HOST_BUDGET = "host-budget"  # its host has had all the pages that the user allows it
+    ADDRESS = "address"  # its host is at an address that is not public
     TYPE = "type"  # not HTML
-    TRAP = "trap"  # there would be no end of pages like it
+    TRAP = "trap"  # there is no end of pages like it
     ALLOWANCE = "allowance"  # its host or site has had as many pages as it has earned
 
 
 class Response(NamedTuple):
-    """An answer with a body that counts. `body` is decoded; `cut` is what kept the rest from us:
-    the cap, the deadline, or whatever would be the failure if nothing had come; `cut_detail` says
-    it in words where the kind alone does not tell. `cost_s` is the processor time that it took.
+    """A response with a body. `body` is decoded.
+
+    `cut` is why the body is not whole: its cap, the deadline, or what would be the failure if
+    nothing had come. `cut_detail` explains that, where the kind alone does not.
     """
 
     status: int
-    headers: Mapping[str, str]  # by lower-case name; several of a kind joined by ", "
+    headers: Mapping[str, str]  # by lower-case name; several of a name joined by ", "
     body: bytes
     wire_bytes: int = 0
     elapsed_s: float = 0.0
@@ -84,12 +94,12 @@ class Response(NamedTuple):
 
     @property
     def broke_off(self) -> bool:
-        """Whether there might be more of it if it were asked for again."""
+        """Whether another request might bring more of the body."""
         return self.cut not in (None, FailureKind.TOO_LARGE)
 
 
 class Moved(NamedTuple):
-    """A redirect. `target` is as the server wrote it: it must pass the gates like any link."""
+    """A redirect. `target` is as the server wrote it; it is checked like any link."""
 
     status: int
     target: str
@@ -97,48 +107,48 @@ class Moved(NamedTuple):
 
 
 class Unchanged(NamedTuple):
-    """304: the copy we know is still right."""
+    """304: the stored copy is still valid."""
 
     elapsed_s: float = 0.0
 
 
 class Refused(NamedTuple):
-    """Not asked, or asked and hung up on, for a reason of ours."""
+    """Not requested, or its body not read, for a reason of ours."""
 
     reason: Refusal
     detail: str = ""
     status: int | None = None
     elapsed_s: float = 0.0
-    cost_s: float = 0.0  # of what was read of a body
+    cost_s: float = 0.0  # processor time for the part of the body that was read
 
 
 class Failed(NamedTuple):
-    """Asked in vain. `retry_after` is the header as it came; who reads it knows the time."""
+    """Requested in vain. `retry_after` is the header as it came."""
 
     kind: FailureKind
     detail: str = ""
     status: int | None = None
     retry_after: str | None = None
     elapsed_s: float = 0.0
-    cost_s: float = 0.0  # of what was read of a body
+    cost_s: float = 0.0  # processor time for the part of the body that was read
 
 
 FetchResult = Response | Moved | Unchanged | Refused | Failed
 
 
 Originals = tuple[tuple[str, str], ...]
-"""Canonical URLs, each with the one that was written where that had marks of a visit as well."""
+"""Canonical URLs, each with the URL as it was written, if that carries marks of a visit."""
 
 
 class ParsedPage(NamedTuple):
-    """What a page says. `links` holds each target once, in the order of the page.
+    """What a page says. `links` has each target once, in the order of the page.
 
     A link is a canonical URL. Links marked nofollow are not among them, nor is the page itself.
     """
 
     title: str = ""
     links: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()  # for each link those in and around it, if anybody wants them
+    words: tuple[str, ...] = ()  # for each link the words in and around it, if they are wanted
     canonical: str | None = None  # rel=canonical, where it names another page
     refresh: str | None = None  # the target of a meta refresh that leaves at once
     originals: Originals = ()  # of the URLs above
@@ -146,9 +156,9 @@ class ParsedPage(NamedTuple):
     encoding: str = "utf-8"
     cut: str = ""  # why not all links are there
     content: int = 0  # 64 bits of a hash of the body, with a sign, as SQLite keeps numbers
-    text: int = 0  # a hash of what it says, if anybody wants it, without markup and order
+    text: int = 0  # a hash of its text without order, if it is wanted
     gist: int = 0  # the same without numbers
-    is_thin: bool = False  # it says next to nothing, or what servers say by themselves
+    is_thin: bool = False  # it says next to nothing, or only what servers generate
 
 
 class State(IntEnum):
@@ -189,27 +199,27 @@ class State(IntEnum):
 
     @property
     def label(self) -> str:
-        """As people and programs read it."""
+        """The name as it is shown and exported."""
         return self.name.lower().replace("_", "-")
 
     @property
     def was_read(self) -> bool:
-        """Its body came, at least once."""
+        """Whether its body has come, at least once."""
         return self in READ_STATES
 
     @property
     def is_failure(self) -> bool:
-        """It was asked for in vain."""
+        """Whether it was requested in vain."""
         return self >= State.DNS
 
     @property
     def outcome(self) -> str:
-        """What is recorded of a request that made it a failure or a refusal."""
+        """What the store records of a request that failed or was refused."""
         return f"{'failed' if self.is_failure else 'refused'}:{self.label}"
 
     @classmethod
     def labelled(cls, label: str) -> "State":
-        """The state that is called so."""
+        """The state with this label."""
         return cls[label.upper().replace("-", "_")]
 
     @classmethod
@@ -219,7 +229,7 @@ class State(IntEnum):
 
 
 READ_STATES = (State.FETCHED, State.CANONICAL, State.ALIAS)
-"""Of the pages whose body came."""
+"""The states of pages whose body has come."""
 
 STANDS_FOR_ANOTHER = (State.MOVED, State.CANONICAL, State.ALIAS, State.TWIN)
-"""Of the pages that hand all they have to one other."""
+"""The states of pages that pass all their cash on to one other page."""

@@ -1,4 +1,4 @@
-"""What the crawl needs from outside, so that tests can turn the clock and play the network."""
+"""What the crawl needs from outside: the web and the time. Tests pass fakes of them."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Timed(NamedTuple, Generic[T_co]):
-    """A value, and the processor time that it took to make it."""
+    """A value, and the processor time that it cost."""
 
     value: T_co
     cost_s: float = 0.0
 
 
-class FetcherPort(Protocol):
-    """Asks for one URL and answers with a value, never an exception."""
+class PageFetcher(Protocol):
+    """Sends one request and returns a value that says what came of it, never an exception."""
 
     async def fetch(self, request: Request) -> FetchResult:
-        """What came of it."""
+        """Fetch one URL, body included."""
 
     async def locate(self, url: str) -> str | Refused | Failed:
         """The address that a fetch of this URL would connect to."""
@@ -30,30 +30,30 @@ class FetcherPort(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What came of asking for a page, without its body: whoever reads it has it."""
+    """A page that was fetched, and how to parse it. The body is where the page will be parsed."""
 
     fetched: FetchResult
     read: Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]] | None = None
-    """What the page says, once; a failure if it was too much. None where there is no page."""
+    """Parses the page, once; gives a failure if it takes too long. None if there is no page."""
     is_large: bool = False
-    """Reading it takes longer than its host should be kept waiting."""
+    """Whether parsing takes so long that the next request to its host should not wait for it."""
 
 
-class WebAccess(FetcherPort, Protocol):
-    """Fetches pages and reads them, wherever that is done."""
+class WebAccess(PageFetcher, Protocol):
+    """Fetches pages and parses them, in whichever process."""
 
     async def visit(self, request: Request) -> Visit:
-        """Ask for a page or a sitemap; the host is free again when this answers."""
+        """Fetch a page or a sitemap. When this returns, the next request to its host may begin."""
 
-    async def rules(self, page: Response, url: str) -> Timed[Rules | Failed]:
-        """What the robots.txt at this URL says to us; a failure if it was too much."""
+    async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
+        """What the robots.txt at this URL says about our agent; a failure if it takes too long."""
 
-    async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """Rules as they were kept."""
+    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
+        """The same for rules as a store keeps them."""
 
 
 class Clock(Protocol):
-    """Two times: one that never jumps, for waiting; and the time of day, for what is kept."""
+    """Two times: one that never jumps, to wait by, and the time of day, to store."""
 
     def now(self) -> float:
         """Seconds since some moment; never goes back."""

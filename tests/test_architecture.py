@@ -1,5 +1,6 @@
 """Who may import whom is checked, so is the check, and so is what ARCHITECTURE.md says of it."""
 
+import ast
 import os
 import re
 import shutil
@@ -70,6 +71,8 @@ def test_every_contract_is_kept() -> None:
         ("lab/intruder.py", "import rich.console", "Only cli talks to the terminal"),
         ("cli/intruder.py", "import sqlite3", "Only store speaks SQL"),
         ("lab/intruder.py", "import httpx", "Only fetch opens connections"),
+        ("crawl/intruder.py", "import socket", "Only fetch opens connections"),
+        ("demo/intruder.py", "import ssl", "Only fetch opens connections"),
     ],
 )
 def test_a_wrong_import_breaks_its_contract(
@@ -82,7 +85,8 @@ def test_a_wrong_import_breaks_its_contract(
 
 
 @pytest.mark.parametrize(
-    ("module", "line"), [("store", "import sqlite3"), ("fetch", "import httpx")]
+    ("module", "line"),
+    [("store", "import sqlite3"), ("fetch", "import httpx, socket, ssl")],
 )
 def test_the_part_that_holds_something_alone_may_import_it(
     copied_house: Path, module: str, line: str
@@ -164,3 +168,78 @@ def test_a_name_that_is_not_there_is_found_out() -> None:
 def test_the_glossary_is_short_and_has_each_word_once() -> None:
     words = [word for word, _ in rows("Glossary")]
     assert len(words) == len(set(words)) <= MOST_TERMS
+
+
+# ---------------------------------------------------------------- what opens connections by asyncio
+
+OPENS_CONNECTIONS = {
+    "connect_accepted_socket",
+    "create_connection",
+    "create_datagram_endpoint",
+    "create_server",
+    "create_unix_connection",
+    "create_unix_server",
+    "open_connection",
+    "open_unix_connection",
+    "start_server",
+    "start_unix_server",
+    "sock_connect",
+}
+"""Functions and methods of asyncio and of socket."""
+HOLDS_CONNECTIONS = {"asyncio.streams", "http.client", "http.server", "socketserver"} | {
+    "ftplib",
+    "smtplib",
+    "urllib.request",
+    "xmlrpc.client",
+}
+"""Modules of the standard library."""
+ALLOWED = {
+    ("crawl/workers/channel.py", "create_unix_connection"),  # a socket pair with a child process
+    ("demo/server.py", "create_server"),  # the demo web, on loopback
+}
+
+
+def ways_to_connect(source: str) -> set[str]:
+    """What of these a module names, be it imported, called or kept for later."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = {alias.name for alias in node.names}
+            found |= {node.module} | names | {f"{node.module}.{name}" for name in names}
+    return found & (OPENS_CONNECTIONS | HOLDS_CONNECTIONS)
+
+
+def test_only_fetch_opens_connections_by_asyncio_or_the_standard_library() -> None:
+    package = ROOT / "minicrawl"
+    modules = {path: path.relative_to(package).as_posix() for path in package.rglob("*.py")}
+    found = {
+        (name, way)
+        for path, name in modules.items()
+        if not name.startswith("fetch/")
+        for way in ways_to_connect(path.read_text(encoding="utf-8"))
+    }
+    assert found == ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("source", "way"),
+    [
+        ("asyncio.open_connection('a', 80)", "open_connection"),
+        ("from asyncio import start_server", "start_server"),
+        ("await loop.create_connection(P, 'a', 80)", "create_connection"),
+        ("listen = socket.create_server", "create_server"),
+        ("from asyncio import streams", "asyncio.streams"),
+        ("import urllib.request", "urllib.request"),
+        ("from http.client import HTTPConnection", "http.client"),
+    ],
+)
+def test_each_way_to_connect_is_found(source: str, way: str) -> None:
+    assert way in ways_to_connect(source)
+
+
+def test_what_only_sounds_alike_is_no_way_to_connect() -> None:
+    assert not ways_to_connect("from http import HTTPStatus\nopen_connections = set()\n")

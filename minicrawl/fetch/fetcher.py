@@ -1,8 +1,8 @@
-"""Asks for one URL and answers with a value.
+"""Fetches one URL and returns a value that says what came of it, never an exception.
 
-Laws: one deadline stands over everything; of a body that it cuts, what came is read. A redirect is
-an answer and is not followed. No cookies, no credentials, no proxies of the environment. No
-connection goes past the resolver's guard.
+Laws: one deadline covers everything; of a body that it cuts, the part that came is used. A redirect
+is a result and is not followed. There are no cookies, no credentials and no proxies from the
+environment. Every connection goes to an address that the resolver allows.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from minicrawl.fetch.body.decoding import ACCEPTED
 from minicrawl.fetch.connection.client import HttpClient
 from minicrawl.fetch.connection.tls import default_tls
 from minicrawl.fetch.failures import EXPECTED, Fault, failure
-from minicrawl.fetch.outcomes import read_answer
+from minicrawl.fetch.outcomes import read_response
 from minicrawl.fetch.transport import ResponseStream, Transport, TransportRequest
 from minicrawl.fetch.where.resolve_rules import ConnectTarget, ResolveRules, parse_rule
 from minicrawl.fetch.where.resolver import HostAndPort, Lookup, Resolver, SystemLookup
@@ -39,10 +39,10 @@ _KEPT_AT_MOST_S = 15.0
 
 
 class HttpFetcher:
-    """`trusted_hosts`, each with a port, may be private: `resolving.trusted_among` finds them.
+    """`trusted_hosts`, each with a port, may be private: `resolver.trusted_among` finds them.
 
-    Tests give it a lookup or a TLS context of their own. A transport of httpx takes the place of
-    our own client: a proxy, HTTP/2, a mock.
+    Tests pass a lookup or a TLS context of their own. A transport of httpx replaces our own client:
+    a proxy, HTTP/2, a mock.
     """
 
     def __init__(
@@ -92,40 +92,40 @@ class HttpFetcher:
         self._system_lookup.close()
 
     async def fetch(self, request: Request) -> FetchResult:
-        """What came of asking for one URL, once."""
+        """Send one request, once."""
         began = perf_counter()
-        until = asyncio.get_running_loop().time() + self._timeout_s
-        fetched = await self._ask(request, until)
+        deadline = asyncio.get_running_loop().time() + self._timeout_s
+        fetched = await self._fetch_by(deadline, request)
         return fetched._replace(elapsed_s=perf_counter() - began)
 
-    async def _ask(self, request: Request, until: float) -> FetchResult:
+    async def _fetch_by(self, deadline: float, request: Request) -> FetchResult:
         try:
-            answer = await self._answer_in_time(request, until)
-            if isinstance(answer, Refused | Failed):
-                return answer
+            stream = await self._send_by(deadline, request)
+            if isinstance(stream, Refused | Failed):
+                return stream
             try:
-                pace = BodyLimits(self._decode_budget, until)
-                return await read_answer(request, answer, pace, self._max_codings)
+                limits = BodyLimits(self._decode_budget, deadline)
+                return await read_response(request, stream, limits, self._max_codings)
             finally:
-                await answer.aclose()
+                await stream.aclose()
         except EXPECTED as error:
             return failure(error)
 
-    async def _answer_in_time(
-        self, request: Request, until: float
+    async def _send_by(
+        self, deadline: float, request: Request
     ) -> ResponseStream | Refused | Failed:
-        """An answer whose head has come."""
+        """Send the request and wait for the head of its response."""
         try:
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout_at(deadline):
                 located = await self._located(request.spelled or request.url)
                 if isinstance(located, Refused | Failed):
                     return located
-                return await self._transport.ask(
+                return await self._transport.send(
                     TransportRequest(*located, self._headers_of(request))
                 )
         except TimeoutError as error:
-            told = f"no answer in {self._timeout_s:g} s (--timeout)"
-            raise Fault(FailureKind.TIMEOUT, told) from error
+            detail = f"no answer in {self._timeout_s:g} s (--timeout)"
+            raise Fault(FailureKind.TIMEOUT, detail) from error
 
     async def locate(self, url: str) -> str | Refused | Failed:
         """The address that a fetch of this URL would connect to first."""
@@ -143,11 +143,11 @@ class HttpFetcher:
     async def _located(
         self, url: str
     ) -> tuple[Target, tuple[ConnectTarget, ...]] | Refused | Failed:
-        asked = target(url)
-        if asked is None:
+        wanted = target(url)
+        if wanted is None:
             return Refused(reason=Refusal.ADDRESS, detail="neither http nor https")
-        places = await self._resolver.locate(asked.origin.host, asked.origin.port)
-        return places if isinstance(places, Refused | Failed) else (asked, places)
+        places = await self._resolver.locate(wanted.origin.host, wanted.origin.port)
+        return places if isinstance(places, Refused | Failed) else (wanted, places)
 
     def _headers_of(self, request: Request) -> list[tuple[bytes, bytes]]:
         headers = [*self._headers, (b"Accept", _ACCEPT[request.want])]
@@ -172,10 +172,10 @@ def _through_httpx(transport: "httpx.AsyncBaseTransport") -> Transport:
 
 
 def _keep_s(delay_s: float) -> float:
-    """As long as the host may soon be asked again, or else idle connections would pile up."""
+    """How long a connection is kept: while the next request to the host may soon come."""
     return min(2 * delay_s + 1, _KEPT_AT_MOST_S)
 
 
 def _pause_s(delay_s: float) -> float:
-    """No shorter than any Crawl-delay that lets a connection be kept."""
+    """At least any Crawl-delay with which connections are kept."""
     return _keep_s(delay_s) if delay_s else 0.0

@@ -1,7 +1,7 @@
-"""Asks through any transport of httpx: a proxy, HTTP/2, a mock.
+"""Sends requests through any transport of httpx: a proxy, HTTP/2, a mock.
 
-Such a transport connects as it likes: the guard still refuses a host, but cannot choose the
-address that is connected to.
+Such a transport resolves names by itself: the resolver can still refuse a host, but it cannot
+choose the address.
 """
 
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from minicrawl.fetch.failures import Fault
 from minicrawl.fetch.transport import TransportRequest
 from minicrawl.model import FailureKind
 
-# The first line that fits counts, so the special stand before the general.
+# The first class that matches counts, so subclasses come before their bases.
 _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
     (httpx.TimeoutException, FailureKind.TIMEOUT),
     (httpx.ConnectError, FailureKind.CONNECT),
@@ -25,15 +25,15 @@ _EXPECTED = tuple(exception for exception, _ in _KINDS)
 
 
 class HttpxTransport:
-    """A transport of ours that is one of httpx's."""
+    """A transport of this package around one of httpx."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self._transport = transport
 
-    async def ask(self, question: TransportRequest) -> "HttpxResponseStream":
+    async def send(self, request: TransportRequest) -> "HttpxResponseStream":
         try:
-            request = httpx.Request("GET", question.target.url, headers=[*question.headers])
-            return HttpxResponseStream(await self._transport.handle_async_request(request))
+            sent = httpx.Request("GET", request.target.url, headers=[*request.headers])
+            return HttpxResponseStream(await self._transport.handle_async_request(sent))
         except _EXPECTED as error:
             raise fault(error) from error
 
@@ -42,7 +42,7 @@ class HttpxTransport:
 
 
 class HttpxResponseStream:
-    """A response of httpx."""
+    """A response of httpx as a stream of this package."""
 
     def __init__(self, response: httpx.Response) -> None:
         self._response = response
@@ -54,21 +54,21 @@ class HttpxResponseStream:
 
     @property
     def body(self) -> AsyncIterator[bytes]:
-        return self._pieces()
+        return self._chunks()
 
     async def aclose(self) -> None:
         await self._response.aclose()
 
-    async def _pieces(self) -> AsyncIterator[bytes]:
+    async def _chunks(self) -> AsyncIterator[bytes]:
         assert isinstance(self._response.stream, httpx.AsyncByteStream)
         try:
-            async for piece in self._response.stream:
-                yield piece
+            async for chunk in self._response.stream:
+                yield chunk
         except _EXPECTED as error:
             raise fault(error) from error
 
 
 def fault(error: Exception) -> Fault:
-    """The same in the words of the house."""
+    """The fault that an exception of httpx stands for."""
     kind = next(kind for exception, kind in _KINDS if isinstance(error, exception))
     return Fault(kind, str(error))

@@ -1,7 +1,7 @@
-"""What an answer amounts to: from status and headers to a value, reading the body if it counts.
+"""Turns a response into a fetch result: from status and headers, and the body if it is wanted.
 
-Laws: of an answer that is no page, or no page that is wanted, only the headers are read. A part
-that nobody asked for is never a whole page.
+Laws: of a response that is no page, or not a page that is wanted, only the head is read. A part of
+a page that nobody asked for is never taken for the whole page.
 """
 
 import re
@@ -10,7 +10,7 @@ from http import HTTPStatus
 
 from minicrawl.fetch.body.body import Body, BodyLimits, Judge, read_body
 from minicrawl.fetch.body.decoding import UnknownCoding, codings
-from minicrawl.fetch.connection.heads import DIFFERENT, MOST_CHARACTERS, transfer_codings
+from minicrawl.fetch.connection.heads import CONFLICT, MOST_CHARACTERS, transfer_codings
 from minicrawl.fetch.transport import ResponseStream
 from minicrawl.model import (
     Failed,
@@ -47,16 +47,16 @@ _RANGE = re.compile(r"bytes[\t ]*=?[\t ]*([0-9]{1,18})-")
 _FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
 
 
-async def read_answer(
-    request: Request, answer: ResponseStream, pace: BodyLimits, max_codings: int
+async def read_response(
+    request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
 ) -> FetchResult:
-    """The caller closes the answer."""
-    if answer.status // 100 == _SUCCESS:
-        return await _page(request, answer, pace, max_codings)
-    return _no_page(request, answer.status, answer.headers)
+    """What came of a request whose response is this stream; the caller closes the stream."""
+    if stream.status // 100 == _SUCCESS:
+        return await _page(request, stream, limits, max_codings)
+    return _other_result(request, stream.status, stream.headers)
 
 
-def _no_page(request: Request, status: int, headers: Mapping[str, str]) -> FetchResult:
+def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> FetchResult:
     if status in _REDIRECTS:
         return _redirect(status, headers.get("location", ""))
     if status == HTTPStatus.NOT_MODIFIED and (request.etag or request.last_modified):
@@ -67,10 +67,10 @@ def _no_page(request: Request, status: int, headers: Mapping[str, str]) -> Fetch
 
 
 def _redirect(status: int, target: str) -> Moved | Failed:
-    if target and len(target) <= MOST_CHARACTERS and DIFFERENT not in target:
+    if target and len(target) <= MOST_CHARACTERS and CONFLICT not in target:
         return Moved(status=status, target=target)
     detail = "no Location"
-    if DIFFERENT in target:
+    if CONFLICT in target:
         detail = "Locations that differ"
     elif target:
         detail = f"a Location of more than {MOST_CHARACTERS:,} characters"
@@ -78,25 +78,25 @@ def _redirect(status: int, target: str) -> Moved | Failed:
 
 
 async def _page(
-    request: Request, answer: ResponseStream, pace: BodyLimits, max_codings: int
+    request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
 ) -> FetchResult:
-    status, headers = answer.status, answer.headers
+    status, headers = stream.status, stream.headers
     if status in _EMPTY:
         return Response(status=status, headers=headers, body=b"")
-    if status == HTTPStatus.PARTIAL_CONTENT and (begin := _begin(headers)):
-        told = f"a part from byte {begin} on, though the whole was asked for"
-        return Failed(kind=FailureKind.PROTOCOL, detail=told, status=status)
-    match await _wanted_body(request, answer, pace, max_codings):
+    if status == HTTPStatus.PARTIAL_CONTENT and (first := _first_byte(headers)):
+        detail = f"a part from byte {first} on, though the whole was asked for"
+        return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
+    match await _wanted_body(request, stream, limits, max_codings):
         case Refused() as refused:
             essence, _ = media_type(headers.get("content-type"))
             return refused._replace(detail=essence or "no type", status=status)
         case Failed() as failed:
             return failed._replace(status=status)
         case body:
-            return _page_of(status, headers, body)
+            return _response(status, headers, body)
 
 
-def _page_of(status: int, headers: Mapping[str, str], body: Body) -> Response:
+def _response(status: int, headers: Mapping[str, str], body: Body) -> Response:
     cut, cut_detail = body.cut, body.cut_detail
     if status == HTTPStatus.PARTIAL_CONTENT and cut in (None, FailureKind.TOO_LARGE):
         cut, cut_detail = FailureKind.PROTOCOL, "a part, though the whole was asked for"
@@ -111,33 +111,33 @@ def _page_of(status: int, headers: Mapping[str, str], body: Body) -> Response:
     )
 
 
-def _begin(headers: Mapping[str, str]) -> int:
-    """Where a part begins."""
+def _first_byte(headers: Mapping[str, str]) -> int:
+    """Where a partial response begins."""
     found = _RANGE.match(headers.get("content-range", ""))
     return int(found[1]) if found else 0
 
 
 async def _wanted_body(
-    request: Request, answer: ResponseStream, pace: BodyLimits, max_codings: int
+    request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
 ) -> Body | Failed | Refused:
-    judge = _judge(request.want, answer.headers.get("content-type"))
+    judge = _judge(request.want, stream.headers.get("content-type"))
     if judge is False:
         return Refused(reason=Refusal.TYPE)
-    names = codings(answer.headers.get("content-encoding", "")) + transfer_codings(answer.headers)
+    names = codings(stream.headers.get("content-encoding", "")) + transfer_codings(stream.headers)
     if len(names) > max_codings:
-        told = f"{len(names)} codings, one over another (--max-codings)"
-        return Failed(kind=FailureKind.ENCODING, detail=told)
+        detail = f"{len(names)} codings, one over another (--max-codings)"
+        return Failed(kind=FailureKind.ENCODING, detail=detail)
     try:
-        return await read_body(answer.body, names, request.max_bytes, judge, pace)
+        return await read_body(stream.body, names, request.max_bytes, judge, limits)
     except UnknownCoding as error:
         return Failed(kind=FailureKind.ENCODING, detail=str(error))
 
 
 def _judge(want: Want, content_type: str | None) -> Judge | bool:
-    """Whether a body is wanted; or where its type does not tell, who tells it."""
+    """Whether a body is wanted; a function of its first bytes where its type does not tell."""
     if want is not Want.PAGE:
         return True
-    verdict = is_html(content_type, b"")
-    if verdict is not None:
-        return verdict
+    is_page = is_html(content_type, b"")
+    if is_page is not None:
+        return is_page
     return lambda first_bytes: is_html(content_type, first_bytes) is True

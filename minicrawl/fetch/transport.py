@@ -1,9 +1,9 @@
-"""What carries a question to its server: the seam between asking and the ways to ask.
+"""The seam between the fetcher and the ways to send a request.
 
-Production asks by `fetch.connection.client`; `fetch.httpx_transport` lets any transport
-of httpx take its place.
+`fetch.connection.client` is the usual transport; `fetch.httpx_transport` lets any transport of
+httpx take its place.
 
-Law: what a transport raises is among `minicrawl.fetch.failures.EXPECTED`, or a mistake of ours.
+Law: a transport raises what `minicrawl.fetch.failures.EXPECTED` names; anything else is a bug.
 """
 
 from collections.abc import AsyncIterable, Sequence
@@ -16,7 +16,7 @@ from minicrawl.fetch.where.targets import Target
 
 @dataclass(frozen=True, slots=True)
 class TransportRequest:
-    """A GET. `places` are all that may be connected to, the best first."""
+    """A GET. `places` are the addresses that it may connect to, the best first."""
 
     target: Target
     places: tuple[ConnectTarget, ...]
@@ -24,7 +24,7 @@ class TransportRequest:
 
 
 class ResponseStream(Protocol):
-    """An answer whose head has come; whoever asked closes it, read or not."""
+    """A response whose head has come. The caller closes it, whether it read the body or not."""
 
     @property
     def status(self) -> int: ...
@@ -36,19 +36,19 @@ class ResponseStream(Protocol):
 
     @property
     def body(self) -> AsyncIterable[bytes]:
-        """As it comes, still coded."""
+        """Chunks of the body as they come, not decoded."""
         ...
 
     async def aclose(self) -> None:
-        """What is still to come is not wanted."""
+        """Give up the rest of the body."""
 
 
 class Transport(Protocol):
-    """A way to ask."""
+    """A way to send requests."""
 
-    async def ask(self, question: TransportRequest) -> ResponseStream:
-        """Until the head of the answer is there."""
+    async def send(self, request: TransportRequest) -> ResponseStream:
+        """Send a request and wait for the head of the response."""
         ...
 
     async def aclose(self) -> None:
-        """Nothing is asked any more."""
+        """Close all connections."""

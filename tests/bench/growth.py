@@ -68,7 +68,7 @@ class Nearby:
 
     def __init__(self, web: EndlessWeb, latency_s: float) -> None:
         self._web = web
-        self._reader = PageParser(ParseOptions(), longest_s=30.0)
+        self._reader = PageParser(ParseOptions(), max_s=30.0)
         self._latency_s = latency_s
         self._answered: dict[str, float] = {}
         self.own_s = 0.0
@@ -88,12 +88,12 @@ class Nearby:
         body = _as_html(request.url, self._web.links(request.url))
         page = Response(status=200, headers=_HTML, body=body)
         self.own_s += time.perf_counter() - began
-        return Visit(page, self._reader.later(page, request.url))
+        return Visit(page, self._reader.parse_later(page, request.url))
 
-    async def rules(self, page: Response, url: str) -> Timed[Rules | Failed]:
+    async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         return Timed(ALLOW_ALL)
 
-    async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
+    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
         return Timed(ALLOW_ALL)
 
     async def _ask(self, url: str) -> None:

@@ -361,8 +361,8 @@ async def crawling(
                 hear(scene, event)
 
         # In a loop whose time jumps another process would always be too late.
-        charge = WorkerConfig.of(chosen)
-        reader = PageParser(charge.wishes, charge.max_reading_s, small=sys.maxsize)
+        config = WorkerConfig.of(chosen)
+        reader = PageParser(config.parse_options, config.max_reading_s, small=sys.maxsize)
         crawler = Crawler(chosen, recorder, Visitor(web, reader), gate, clock, tell)
         scene = Scene(crawler, recorder, web, clock)
         beside = during and asyncio.ensure_future(during(scene))

@@ -144,7 +144,7 @@ def reach(links: dict[str, list[str]]) -> set[str]:
 def test_a_page_that_is_too_much_for_the_reader_fails_alone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    later = PageParser.later
+    later = PageParser.parse_later
 
     async def fail() -> Timed[ParsedPage | Failed]:
         return Timed(Failed(kind=FailureKind.TOO_LARGE))
@@ -154,7 +154,7 @@ def test_a_page_that_is_too_much_for_the_reader_fails_alone(
     ) -> Callable[[], Awaitable[Timed[ParsedPage | Sitemap | Failed]]]:
         return fail if url.endswith("/0") else later(self, page, url, want, suspicious=suspicious)
 
-    monkeypatch.setattr(PageParser, "later", fail_once)
+    monkeypatch.setattr(PageParser, "parse_later", fail_once)
     run = crawl(star(A, 2), path, f"{A}/")
     names = {url.removeprefix(A): state.name for url, state in run.states.items()}
     assert names == {"/": "FETCHED", "/0": "TOO_LARGE", "/1": "FETCHED"}

@@ -15,7 +15,7 @@ import zstandard
 
 from minicrawl.fetch.body.body import BodyLimits, DecodeBudget, read_body
 from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, Decoder
-from minicrawl.fetch.connection.connection import ROOM_BYTES, Connection
+from minicrawl.fetch.connection.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.connection.http1 import ByChunks, ResponseParser
 from minicrawl.model import Failed, FailureKind
 from tests.linear_time import TIMES, expect_linear
@@ -50,7 +50,7 @@ def answer(pieces: Iterable[bytes]) -> Read:
     def work() -> None:
         reader = ResponseParser(NO_LIMIT)
         for piece in held:
-            reader.take(piece)
+            reader.feed(piece)
 
     return work
 
@@ -61,7 +61,7 @@ def chunks(pieces: Iterable[bytes]) -> Read:
     def work() -> None:
         framing = ByChunks()
         for piece in held:
-            framing.take(piece)
+            framing.feed(piece)
 
     return work
 
@@ -83,10 +83,10 @@ def connection(pieces: Iterable[bytes]) -> Read:
     held = list(pieces)
 
     async def hear() -> None:
-        room = memoryview(bytearray(ROOM_BYTES))
+        room = memoryview(bytearray(READ_BUFFER_BYTES))
         line = Connection(lambda _: None, lambda _: None, NO_LIMIT, room)
         line.connection_made(Mute())
-        asking = asyncio.create_task(line.ask(b""))
+        asking = asyncio.create_task(line.send(b""))
         await asyncio.sleep(0)
         for piece in held:
             room[: len(piece)] = piece
@@ -228,8 +228,8 @@ BOMBS: dict[str, tuple[str, Callable[[], bytes]]] = {
 
 def longest_slice_s(codings: list[str], coded: bytes) -> float:
     decoder, longest_s, given = Decoder(codings, 10_000_001), 0.0, 0
-    for at in range(0, len(coded), ROOM_BYTES):
-        slices = decoder.slices(coded[at : at + ROOM_BYTES])
+    for at in range(0, len(coded), READ_BUFFER_BYTES):
+        slices = decoder.slices(coded[at : at + READ_BUFFER_BYTES])
         piece: bytes | None = b""
         while piece is not None:
             began = time.thread_time()
@@ -263,8 +263,8 @@ def test_the_318_bytes_cost_no_more_than_a_page() -> None:
     assert len(coded) < 400
     costs_s = []
     for _ in range(_TRIES):
-        pace = BodyLimits(DecodeBudget(10_000_000))
-        found = asyncio.run(read_body(_come(coded), ["gzip"] * 3, 10_000_000, True, pace))
+        limits = BodyLimits(DecodeBudget(10_000_000))
+        found = asyncio.run(read_body(_come(coded), ["gzip"] * 3, 10_000_000, True, limits))
         assert isinstance(found, Failed)
         assert found.kind is FailureKind.ENCODING
         assert found.detail.startswith("a bomb: ")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from random import Random
 
 from minicrawl.fetch.body.decoding import Decoder, UnknownCoding, codings
-from minicrawl.fetch.connection.heads import body_bytes, read_head
+from minicrawl.fetch.connection.heads import content_length, read_head
 from minicrawl.fetch.connection.http1 import ByChunks, ResponseParser
 from minicrawl.fetch.failures import Fault
 from minicrawl.web import headers, urls
@@ -139,8 +139,8 @@ def undo_codings(body: bytes, random: Random) -> None:
 
 def _answer(pieces: list[bytes]) -> tuple[ResponseParser, bytes]:
     reader = ResponseParser(MAX_HEAD_BYTES)
-    body = b"".join([reader.take(piece) for piece in pieces if not reader.ended])
-    reader.hang_up()
+    body = b"".join([reader.feed(piece) for piece in pieces if not reader.ended])
+    reader.end_connection()
     return reader, body
 
 
@@ -152,20 +152,20 @@ def read_answer(body: bytes, random: Random) -> None:
     assert whole.ended == split.ended
     kinds = [fault and fault.kind for fault in (whole.fault, split.fault)]
     assert kinds[0] == kinds[1]
-    assert whole.leaves_connection in (True, False)
+    assert whole.keeps_connection in (True, False)
 
 
 def read_chunks(body: bytes, random: Random) -> None:
     whole, split = ByChunks(), ByChunks()
-    all_of_it = whole.take(body)
-    assert b"".join([split.take(piece) for piece in _pieces(body, random)]) == all_of_it
+    all_of_it = whole.feed(body)
+    assert b"".join([split.feed(piece) for piece in _pieces(body, random)]) == all_of_it
     assert (whole.ended, whole.fault is None) == (split.ended, split.fault is None)
 
 
 def read_heads(body: bytes, random: Random) -> None:
     try:
-        body_bytes(read_head(body).headers)
-        body_bytes({"content-length": _text(body, random)})
+        content_length(read_head(body).headers)
+        content_length({"content-length": _text(body, random)})
     except Fault:
         pass
 

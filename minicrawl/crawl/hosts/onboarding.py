@@ -142,7 +142,7 @@ class HostOnboarding:
         if known := self._recorder.robots(host):
             text, until = known
             with self.side_requests.reading():
-                rules, cost_s = await self._web_access.recalled(text, url)
+                rules, cost_s = await self._web_access.parse_stored_rules(text, url)
             self.charge(url, cost_s)
             if isinstance(rules, Rules):
                 self._take_recalled(host, rules, until)
@@ -195,7 +195,7 @@ class HostOnboarding:
         said: Rules | Failed | Refused
         if isinstance(answer, Response):
             with self.side_requests.reading():
-                said, cost_s = await self._web_access.rules(answer, self._robots_url(host))
+                said, cost_s = await self._web_access.parse_rules(answer, self._robots_url(host))
             self.charge(self._robots_url(host), answer.cost_s + cost_s)
         else:
             said = answer

@@ -1,10 +1,12 @@
-"""Which process does it?
+"""The processes that fetch and parse pages.
 
-pool         chooses the process that fetches and parses a page
-supervisor   starts worker processes, watches them and ends them
-channel      carries pickled values between two processes
-worker       the other end of the channel
-visitor      fetches one URL and hands its body to a parser
-parser       parses pages; large ones in a process that can be killed
-blame        tells which request a worker was busy with when it died
+pool             chooses the process that fetches and parses a page
+worker_process   worker processes as the crawl sees them, and how much work each is given
+supervisor       starts a child process, carries calls to it, watches it and ends it
+channel          carries pickled values between two processes
+worker           the worker's own side of the channel
+visitor          fetches one URL and hands its body to a parser
+parser           parses pages; large ones in a child process
+parser_process   the child process that is killed if one page takes too long
+blame            tells which call a worker was busy with when it ended
 """

@@ -1,9 +1,8 @@
-"""Blame: which question a worker process was at when it ended.
+"""Tells which call a worker process was busy with when it ended.
 
-Law: whatever ends a worker, the number of the question that it was working on, if any, is there to
-read for the crawl that asked it.
+Law: whatever ends a worker, the crawl can read the number of the call that it was working on.
 
-mark     eight bytes of memory that both processes share: that number, 0 while the worker waits
+mark   eight bytes of memory that both processes share: that number, 0 while the worker waits
 """
 
 from __future__ import annotations
@@ -21,25 +20,27 @@ _ANONYMOUS = -1
 
 
 class BlameMark:
-    """One end of it."""
+    """The mark as one of the two processes sees it."""
 
     def __init__(self, descriptor: int = _ANONYMOUS) -> None:
         self._memory = mmap(descriptor, _BYTES)
 
     @property
-    def question(self) -> int:
+    def call(self) -> int:
+        """The number of the call that the worker is busy with."""
         return int.from_bytes(self._memory, "little")
 
-    @question.setter
-    def question(self, number: int) -> None:
+    @call.setter
+    def call(self, number: int) -> None:
         self._memory[:] = number.to_bytes(_BYTES, "little")
 
     def close(self) -> None:
+        """Unmap the memory."""
         self._memory.close()
 
 
 class SharedBlameMark(BlameMark):
-    """The end that makes it; a process that inherits the descriptor has the other one."""
+    """Makes the mark; a process that inherits the descriptor shares it."""
 
     def __init__(self) -> None:
         self._file = TemporaryFile()  # noqa: SIM115  # open as long as processes may inherit it
@@ -48,31 +49,33 @@ class SharedBlameMark(BlameMark):
 
     @property
     def descriptor(self) -> int:
+        """The open file to inherit."""
         return self._file.fileno()
 
     def close(self) -> None:
+        """Unmap the memory and close the file."""
         super().close()
         self._file.close()
 
 
-async def marked(mark: BlameMark, question: int, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """The work that is begun, with the mark set while it has the processor."""
-    return await _marked(mark, question, begin())
+async def marked(mark: BlameMark, call: int, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine with the mark set whenever it has the processor."""
+    return await _marked(mark, call, begin())
 
 
 @coroutine
-def _marked(mark: BlameMark, question: int, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+def _marked(mark: BlameMark, call: int, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
     step: Callable[[Any], Any] = work.send
     value: Any = None
     while True:
-        mark.question = question
+        mark.call = call
         try:
             waits_for = step(value)
         except StopIteration as end:
-            answer: T = end.value
-            return answer
+            result: T = end.value
+            return result
         finally:
-            mark.question = 0
+            mark.call = 0
         try:
             step, value = work.send, (yield waits_for)
         except BaseException as thrown:

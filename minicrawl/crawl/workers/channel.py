@@ -1,8 +1,10 @@
-"""A line between two processes: a socket on which each says what it likes, value by value.
+"""A channel between two processes: a socket that carries pickled values.
 
-Laws: what one end says the other one hears, whole and in the same order, however the bytes travel;
-what is said within one turn of the loop travels together. Each end trusts the other: a message is
-a pickle behind its length.
+Laws: what one end sends arrives at the other end whole and in order, however the bytes are split on
+the way. What is sent within one turn of the event loop travels together. The two ends trust each
+other: a message is a pickle after its length in four bytes.
+
+A process without an event loop uses `receive_message` and `send_message` on the socket itself.
 """
 
 from __future__ import annotations
@@ -13,80 +15,103 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-_SIZE_BYTES = 4
-_ROOM_BYTES = 64 * 1024
+_LENGTH_BYTES = 4
+_READ_BUFFER_BYTES = 64 * 1024
 
 
 class PickleChannel(asyncio.BufferedProtocol):
-    """One end. It may be spoken into before it is connected; after its end nobody listens."""
+    """One end. Messages may be sent before it is connected; `on_message` gets what arrives."""
 
-    def __init__(self, hear: Callable[[Any], None]) -> None:
+    def __init__(self, on_message: Callable[[Any], None]) -> None:
         self.ended = asyncio.Event()
-        self._hear = hear
+        self._on_message = on_message
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.WriteTransport | None = None
-        self._room = memoryview(bytearray(_ROOM_BYTES))
-        self._heard = bytearray()
-        self._said: list[bytes] = []
+        self._read_buffer = memoryview(bytearray(_READ_BUFFER_BYTES))
+        self._received = bytearray()
+        self._unsent: list[bytes] = []
+        self._may_write = asyncio.Event()
 
     async def connect(self, connection: socket.socket) -> None:
-        """From now on the line has the socket, and closes it."""
+        """Use this socket, and close it at the end."""
         await self._loop.create_unix_connection(lambda: self, sock=connection)
 
-    def say(self, message: object) -> None:
-        """The other end will hear it, unless it has gone."""
-        if not self._said:
-            self._loop.call_soon(self._send)
-        self._said.append(_packed(message))
+    def send(self, message: object) -> None:
+        """Send a message; it is lost if the other end has gone."""
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent.append(_packed(message))
+
+    async def drain(self) -> None:
+        """Wait until the socket has taken nearly all of what was sent, or the channel is closed."""
+        self._flush()
+        while not self._may_write.is_set():
+            await self._may_write.wait()
 
     def close(self) -> None:
-        """Nothing more is said or heard."""
+        """Send and receive nothing more."""
+        self._may_write.set()
         if self._transport is not None:
             self._transport.abort()
 
-    def _send(self) -> None:
+    def _flush(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(b"".join(self._said))
-            self._said.clear()
+            self._transport.write(b"".join(self._unsent))
+            self._unsent.clear()
 
-    # ------------------------------------------------------------ what the loop calls
+    # ------------------------------------------------------------ called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.WriteTransport)
         self._transport = transport
-        self._send()
+        self._may_write.set()
+        self._flush()
+
+    def pause_writing(self) -> None:
+        self._may_write.clear()
+
+    def resume_writing(self) -> None:
+        self._may_write.set()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._room
+        return self._read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        heard = self._heard
-        heard += self._room[:nbytes]
+        received = self._received
+        received += self._read_buffer[:nbytes]
         begin = 0
-        while (end := _end_of_message(heard, begin)) <= len(heard):
-            with memoryview(heard)[begin + _SIZE_BYTES : end] as packed:  # not a copy
+        while (end := _end_of_message(received, begin)) <= len(received):
+            with memoryview(received)[begin + _LENGTH_BYTES : end] as packed:  # not a copy
                 message = pickle.loads(packed)
             begin = end
-            self._hear(message)
-        del heard[:begin]
+            self._on_message(message)
+        del received[:begin]
 
     def connection_lost(self, error: Exception | None) -> None:
         self.ended.set()
+        self._may_write.set()
 
 
-def first_message(connection: socket.socket) -> Any:
-    """What is said first, waited for without a loop; None if the other end has gone."""
-    size = int.from_bytes(connection.recv(_SIZE_BYTES, socket.MSG_WAITALL), "big")
-    packed = connection.recv(size, socket.MSG_WAITALL)
-    return pickle.loads(packed) if size and len(packed) == size else None
+def receive_message(connection: socket.socket) -> Any:
+    """Wait for the next message; None if the other end has gone."""
+    length = int.from_bytes(connection.recv(_LENGTH_BYTES, socket.MSG_WAITALL), "big")
+    packed = connection.recv(length, socket.MSG_WAITALL)
+    return pickle.loads(packed) if length and len(packed) == length else None
+
+
+def send_message(connection: socket.socket, message: object) -> None:
+    """Send a message; raises OSError if the other end has gone."""
+    connection.sendall(_packed(message))
 
 
 def _packed(message: object) -> bytes:
     packed = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-    return len(packed).to_bytes(_SIZE_BYTES, "big") + packed
+    return len(packed).to_bytes(_LENGTH_BYTES, "big") + packed
 
 
-def _end_of_message(heard: bytearray, begin: int) -> int:
-    """Where the message that begins here ends, or its length does if that has not come yet."""
-    body = begin + _SIZE_BYTES
-    return body + int.from_bytes(heard[begin:body], "big") if len(heard) >= body else body
+def _end_of_message(received: bytearray, begin: int) -> int:
+    """Where the message ends that begins here, or where its length ends if that is incomplete."""
+    body = begin + _LENGTH_BYTES
+    if len(received) < body:
+        return body
+    return body + int.from_bytes(received[begin:body], "big")

@@ -1,14 +1,15 @@
-"""Worker processes fetch the pages and read them; the crawl gets what a page says, without it.
+"""Distributes requests among worker processes, which fetch and parse the pages.
 
-Laws: a worker that ends, whatever ended it, is started anew and takes no page with it. What it was
-busy with failed, and is asked for again by a worker that does nothing else: the page that ends two
-workers is the one to blame. All else that it was asked for is asked for again as if it never had
-been. A worker that is not there yet keeps nobody waiting: this process
-does its work. Who is there and cannot keep up is relieved of some of it, unless there are suspects.
-But for that a host is always asked by the same worker, which knows its address and keeps its
+Laws: a worker that ends is replaced, and no page is lost with it. The page that it was busy with
+has failed and becomes a suspect: it is fetched again by a worker that does nothing else, so that a
+page that ends two workers is the one to blame. The other pages of the worker are fetched again as
+if they had not been requested before. While a worker starts, the crawl's own process does its work.
+If a worker cannot keep up, the own process does some of its pages, but not while there are
+suspects. Otherwise a host always has the same worker, which knows its address and keeps its
 connections.
 
 suspect   a page that its worker was busy with when it ended
+own       done by the crawl's own process
 """
 
 from __future__ import annotations
@@ -22,18 +23,19 @@ from itertools import cycle
 from time import perf_counter
 
 from minicrawl.config import Network
-from minicrawl.crawl.workers.supervisor import WorkerLost, WorkerProcess, WorkerSlot
+from minicrawl.crawl.workers.supervisor import ChildLost
 from minicrawl.crawl.workers.visitor import WorkerConfig, visiting
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
+from minicrawl.crawl.workers.worker_process import WorkerProcess, WorkerSlot
 from minicrawl.model import Failed, FailureKind, FetchResult, ParsedPage, Refused, Request, Response
 from minicrawl.ports import Timed, Visit, WebAccess
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
-FIRST_HERE = 20
-"""Requests that this process makes itself: who makes so many will make many more."""
+FIRST_OWN = 20
+"""Requests that the own process does itself: a shorter crawl needs no workers."""
 MOST_BY_CORES = 3
-"""More would wait for the crawl."""
+"""More workers would only wait for the crawl's own process."""
 _MOST_HOSTS = 20_000
 _LOST = Failed(kind=FailureKind.LOST, detail="the worker process ended over it")
 _INTERRUPTED = Failed(
@@ -42,125 +44,129 @@ _INTERRUPTED = Failed(
 
 
 @asynccontextmanager
-async def going_out(charge: WorkerConfig, workers: int) -> AsyncIterator[WebAccess]:
-    """By so many workers; with none of them, by this process."""
-    async with visiting(charge) as here:
+async def open_web_access(config: WorkerConfig, workers: int) -> AsyncIterator[WebAccess]:
+    """Web access through so many workers; without workers, through the own process."""
+    async with visiting(config) as own:
         if not workers:
-            yield here
+            yield own
             return
-        posts = [WorkerSlot(charge) for _ in range(workers)]
-        crew = WorkerPool(here, posts, WorkerSlot(charge), FIRST_HERE)
+        slots = [WorkerSlot(config) for _ in range(workers)]
+        pool = WorkerPool(own, slots, WorkerSlot(config), FIRST_OWN)
         try:
-            yield crew
+            yield pool
         finally:
-            await crew.close()
+            await pool.close()
 
 
-def workers_of(network: Network) -> int:
-    """As many as the user wants, or one for each core that the crawl itself does not need."""
+def worker_count(network: Network) -> int:
+    """As many as the user sets, or one for each core that the crawl itself does not need."""
     if isinstance(network.workers, int):
         return network.workers
     return min(_cores() - 1, MOST_BY_CORES)
 
 
 def _cores() -> int:
-    """Those that this process may use, where the system says so."""
+    """The cores that this process may use, if the system tells."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class WorkerPool:
-    """Who does what: the one who is `here`, the crew, and the one who is `apart` with suspects."""
+    """Web access through workers. `quarantine` is the slot of the worker that gets the suspects.
+
+    The own process does the first `first_own` requests.
+    """
 
     def __init__(
         self,
-        here: WebAccess,
-        crew: Sequence[WorkerSlot],
-        apart: WorkerSlot,
-        first_here: int,
+        own: WebAccess,
+        slots: Sequence[WorkerSlot],
+        quarantine: WorkerSlot,
+        first_own: int,
     ) -> None:
-        self._here, self._crew, self._apart = here, crew, apart
-        self._first_here = first_here
+        self._own, self._slots, self._quarantine = own, slots, quarantine
+        self._first_own = first_own
         self._suspects: set[str] = set()
-        self._alone = asyncio.Lock()
-        turns = cycle(crew)
-        self._post_of = lru_cache(_MOST_HOSTS)(lambda _origin: next(turns))
+        self._one_suspect = asyncio.Lock()
+        turns = cycle(slots)
+        self._slot_of = lru_cache(_MOST_HOSTS)(lambda _origin: next(turns))
 
     async def fetch(self, request: Request) -> FetchResult:
-        """Whatever it is, with its body."""
+        """Fetch one URL, body included."""
         if (worker := self._worker(request.url)) is not None:
-            with suppress(WorkerLost):
-                fetched: FetchResult = await worker.ask(WorkerCommand.FETCH, request)
+            with suppress(ChildLost):
+                fetched: FetchResult = await worker.call(WorkerCommand.FETCH, request)
                 return fetched
-        return await self._here.fetch(request)
+        return await self._own.fetch(request)
 
     async def locate(self, url: str) -> str | Refused | Failed:
-        """The address, as the one who will connect to it found it."""
+        """The address of a URL, from the process that will connect to it."""
         if (worker := self._worker(url)) is not None:
-            with suppress(WorkerLost):
-                found: str | Refused | Failed = await worker.ask(WorkerCommand.LOCATE, url)
+            with suppress(ChildLost):
+                found: str | Refused | Failed = await worker.call(WorkerCommand.LOCATE, url)
                 return found
-        return await self._here.locate(url)
+        return await self._own.locate(url)
 
-    async def rules(self, page: Response, url: str) -> Timed[Rules | Failed]:
-        """What a robots.txt says to us."""
-        return await self._here.rules(page, url)
+    async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
+        """What the robots.txt at this URL says about our agent."""
+        return await self._own.parse_rules(response, url)
 
-    async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """Rules as they were kept."""
-        return await self._here.recalled(text, url)
+    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
+        """The same for rules as a store keeps them."""
+        return await self._own.parse_stored_rules(text, url)
 
     async def visit(self, request: Request) -> Visit:
-        """A page, and what it says."""
+        """Fetch a page or a sitemap; it is parsed where it was fetched."""
         if request.url in self._suspects:
-            async with self._alone:
-                return await self._visit(self._apart.holder, request)
+            async with self._one_suspect:
+                return await self._visit(self._quarantine.worker, request)
         worker = self._worker(request.url)
-        if worker is None or self._relieves(worker):
-            return await self._here.visit(request)
+        if worker is None or self._shed(worker):
+            return await self._own.visit(request)
         return await self._visit(worker, request)
 
     async def close(self) -> None:
-        """All of them end."""
-        await asyncio.gather(*(post.close() for post in (*self._crew, self._apart)))
+        """End all workers."""
+        await asyncio.gather(*(slot.close() for slot in (*self._slots, self._quarantine)))
 
     def _worker(self, url: str) -> WorkerProcess | None:
-        """Who asks for this URL; None is who is here."""
-        if self._first_here:
-            self._first_here -= 1
+        """The worker that requests this URL; None is the own process."""
+        if self._first_own:
+            self._first_own -= 1
             return None
-        worker = self._post_of(url[: url.index("/", len("https://"))]).holder
-        return worker if worker.is_there else None
+        worker = self._slot_of(url[: url.index("/", len("https://"))]).worker
+        return worker if worker.is_ready else None
 
-    def _relieves(self, worker: WorkerProcess) -> bool:
+    def _shed(self, worker: WorkerProcess) -> bool:
+        """Decide whether the own process does the next page instead of this worker."""
         if self._suspects:
             return False
-        return worker.relief.is_due(perf_counter(), worker.cpu_s)
+        return worker.load_shedder.shed(perf_counter(), worker.cpu_s)
 
     async def _visit(self, worker: WorkerProcess, request: Request) -> Visit:
         try:
-            visited: VisitReply = await worker.ask(WorkerCommand.VISIT, request)
-        except WorkerLost as lost:
+            reply: VisitReply = await worker.call(WorkerCommand.VISIT, request)
+        except ChildLost as lost:
             if not lost.is_to_blame:
                 return Visit(_INTERRUPTED)
             self._suspects.add(request.url)
             return Visit(_LOST)
         self._suspects.discard(request.url)
-        if not isinstance(visited.fetched, Response):
-            return Visit(visited.fetched)
-        read = partial(_read, worker, visited)
-        return Visit(visited.fetched, read, is_large=visited.reading is None)
+        if not isinstance(reply.fetched, Response):
+            return Visit(reply.fetched)
+        parse = partial(_parse, worker, reply)
+        return Visit(reply.fetched, parse, is_large=reply.parsed is None)
 
 
-async def _read(worker: WorkerProcess, visited: VisitReply) -> Timed[ParsedPage | Sitemap | Failed]:
-    """What is large is read apart from the worker: if that ends, it is not to blame."""
-    if visited.reading is not None:
-        return visited.reading
+async def _parse(worker: WorkerProcess, reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed]:
+    """A large page is parsed in a child of the worker, so it cannot have ended the worker."""
+    if reply.parsed is not None:
+        return reply.parsed
     try:
-        reading: Timed[ParsedPage | Sitemap | Failed] = await worker.ask(
-            WorkerCommand.READ, visited.number
+        parsed: Timed[ParsedPage | Sitemap | Failed] = await worker.call(
+            WorkerCommand.PARSE, reply.number
         )
-        return reading
-    except WorkerLost:
+        return parsed
+    except ChildLost:
         return Timed(_INTERRUPTED)

@@ -1,14 +1,14 @@
-"""The processes that workers are, each from its start to its end, and the posts that they hold.
+"""Starts a child process, carries calls to it, watches it and ends it.
 
-Laws: who waits for an answer of a process that ends hears of that, and whether the process was busy
-with its question; no process and no socket is left when a post is closed. A worker that says
-nothing for too long is ended: whatever it is busy with, there is no end of it in sight.
+Two kinds of children use this: workers (`worker_process`), which fetch and parse pages side by
+side, and the child of a parser (`parser_process`), which parses one large page at a time.
 
-Relief: of a worker that is busier than the crawl's own process, that one does some pages.
+Laws: a call to a child that ends fails with ChildLost, which tells whether the child was busy with
+that call. A child that has to answer pings is ended when it has been silent for too long: whatever
+it is busy with, there is no end in sight. After `close` no process and no socket is left.
 
-Law: nobody is relieved who has time to spare: a worker that waits for the web does all of its work.
-
-share   the part of a worker's pages that are done here
+call    its number, a command and an argument; without a command, the call is cancelled
+reply   the number of the call, its result, and the processor time that the child has used so far
 """
 
 from __future__ import annotations
@@ -16,204 +16,167 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from asyncio.subprocess import Process
-from collections.abc import Callable
+from asyncio.subprocess import DEVNULL, Process
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
-from time import process_time
 from typing import Any
 
 from minicrawl.crawl.workers.blame import SharedBlameMark
 from minicrawl.crawl.workers.channel import PickleChannel
-from minicrawl.crawl.workers.visitor import WorkerConfig
-from minicrawl.crawl.workers.worker import WorkerCommand
 
-LOOK_EVERY_S = 0.1
-BUSY = 0.5
-"""Of the time on a processor: so much has nobody who waits for the web."""
-_STEP, _MOST = 0.05, 0.5
-
-
-class LoadShedder:
-    """Of one worker."""
-
-    def __init__(self, here_s: Callable[[], float] = process_time) -> None:
-        self._here_s = here_s
-        self._share = self._owed = 0.0
-        self._looked = (0.0, 0.0, 0.0)
-
-    def is_due(self, now: float, there_s: float) -> bool:
-        """Whether the next page is done here.
-
-        Told are the time that passes, and what the worker has had of a processor.
-        """
-        if now - self._looked[0] >= LOOK_EVERY_S:
-            self._look(now, self._here_s(), there_s)
-        self._owed += self._share
-        if self._owed < 1:
-            return False
-        self._owed -= 1
-        return True
-
-    def _look(self, now: float, here_s: float, there_s: float) -> None:
-        then, here_then, there_then = self._looked
-        self._looked = now, here_s, there_s
-        busy_here, busy_there = here_s - here_then, there_s - there_then
-        if busy_there < BUSY * (now - then):
-            self._share = 0.0
-        elif busy_there > busy_here:
-            self._share = min(self._share + _STEP, _MOST)
-        else:
-            self._share = max(self._share - _STEP, 0.0)
-
-
-PATIENCE_S = 10.0
 START_S = 30.0
-"""For a worker that has not said anything yet: all that it imports comes from a disk."""
-PARTING_S = 5.0
-"""For a worker to end by itself."""
-_LIFE = 0
-"""The number of the question whether it lives; all others have numbers of their own."""
-_SERVE = "from minicrawl.crawl.workers.worker import main; main()"
+"""For a child to send its first reply: all that it imports is read from disk."""
+PING = 0
+"""The command that a watched child replies to at once, and the number of these calls."""
 
 
-class WorkerLost(Exception):
-    """It ended before it answered; of several questions perhaps over another one."""
+class ChildLost(Exception):
+    """The child ended before it replied; perhaps because of another call."""
 
     def __init__(self, *, is_to_blame: bool = True) -> None:
         super().__init__()
         self.is_to_blame = is_to_blame
 
 
-class WorkerSlot:
-    """Held by one worker at a time; who never got there has no successor."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildJob:
+    """What a child does, and when it is ended.
 
-    def __init__(self, charge: WorkerConfig, patience_s: float = PATIENCE_S) -> None:
-        self._charge, self._patience_s = charge, patience_s
-        self._holder: WorkerProcess | None = None
-        self._living: set[WorkerProcess] = set()
+    `code` is what Python runs. It finds the channel at stdin, the descriptor of the blame mark in
+    `sys.argv`, and `config`, unless that is None, as the first message.
+    """
 
-    @property
-    def holder(self) -> WorkerProcess:
-        """Who holds it now, be it somebody who is only about to come."""
-        if self._holder is None or (self._holder.is_over and self._holder.was_there):
-            self._holder = holder = WorkerProcess(self._charge, self._patience_s)
-            self._living.add(holder)
-            holder.life.add_done_callback(lambda _: self._living.discard(holder))
-        return self._holder
-
-    async def close(self) -> None:
-        """All that held it, end."""
-        await asyncio.gather(*(worker.close() for worker in self._living))
+    code: str
+    config: object = None
+    silence_s: float | None = None  # a child that is silent for longer is ended; None: never
+    end_s: float  # for it to end by itself when its channel is closed, before it is killed
 
 
-class WorkerProcess:
-    """One process; it starts when this is made."""
+class ChildProcess:
+    """One child process. It starts when this is made."""
 
-    def __init__(self, charge: WorkerConfig, patience_s: float) -> None:
-        self.was_there = False  # it has said something
+    def __init__(self, job: ChildJob) -> None:
         self.is_over = False
-        self.cpu_s = 0.0  # that it had had when it last said something
-        self.relief = LoadShedder()
-        self._is_silent = False
+        self.cpu_s = 0.0  # that it had used when it last replied
+        self._job = job
+        self._replies = 0
         self._mark = SharedBlameMark()
-        self._patience_s = patience_s
-        self._line = PickleChannel(self._hear)
-        self._line.say(charge)
-        self._answers: dict[int, asyncio.Future[Any]] = {}
-        self._numbers = count(_LIFE + 1)
+        self._channel = PickleChannel(self._on_reply)
+        if job.config is not None:
+            self._channel.send(job.config)
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._numbers = count(PING + 1)
         self.life = asyncio.create_task(self._live())
         self.life.add_done_callback(lambda _: self._end())
 
     @property
-    def is_there(self) -> bool:
-        """Whether it will answer at once."""
-        return self.was_there and not self.is_over
+    def has_started(self) -> bool:
+        """Whether it has ever replied."""
+        return self._replies > 0
 
-    async def ask(self, wish: WorkerCommand, about: object) -> Any:
-        """What it answers. Who stops waiting takes the question back."""
+    @property
+    def is_ready(self) -> bool:
+        """Whether it replies without having to start first."""
+        return self._replies > 0 and not self.is_over
+
+    async def call(self, command: int, argument: object) -> Any:
+        """The result of a command. A caller that is cancelled cancels the call."""
         if self.is_over:
-            raise WorkerLost
-        number, answer = next(self._numbers), asyncio.get_running_loop().create_future()
-        self._answers[number] = answer
-        self._line.say((number, wish, about))
+            raise ChildLost
+        number, reply = next(self._numbers), asyncio.get_running_loop().create_future()
+        self._waiting[number] = reply
+        self._channel.send((number, command, argument))
         try:
-            return await answer
+            return await reply
         except asyncio.CancelledError:
-            self._line.say((number, None, None))
+            self._channel.send((number, None, None))
             raise
         finally:
-            del self._answers[number]
+            del self._waiting[number]
+
+    async def feed(self, command: int, argument: object) -> None:
+        """Send a command that has no reply; waits while the child is slow to take it."""
+        if self.is_over:
+            raise ChildLost
+        self._channel.send((PING, command, argument))
+        await self._channel.drain()
+        if self._channel.ended.is_set():
+            raise ChildLost
 
     async def close(self) -> None:
-        """It ends, unless it is about to."""
+        """End the process, and wait until it has ended."""
         if not self.is_over:
             self.life.cancel()
         await asyncio.wait((self.life,))
 
-    def _hear(self, answer: tuple[int, Any, float]) -> None:
-        number, came, self.cpu_s = answer
-        self.was_there, self._is_silent = True, False
-        waiting = self._answers.get(number)
+    def _on_reply(self, reply: tuple[int, Any, float]) -> None:
+        number, result, self.cpu_s = reply
+        self._replies += 1
+        waiting = self._waiting.get(number)
         if waiting is not None and not waiting.done():
-            waiting.set_result(came)
+            waiting.set_result(result)
 
     async def _live(self) -> None:
-        """A worker that cannot be started is one that ends at once."""
+        """A child that cannot be started counts as one that ends at once."""
         with suppress(OSError):
-            ours, its = socket.socketpair()
+            ours, theirs = socket.socketpair()
             with ours:
-                process = await _started(its, self._mark.descriptor)
+                process = await _start(self._job.code, theirs, self._mark.descriptor)
                 try:
-                    await self._line.connect(ours)
+                    await self._channel.connect(ours)
                     await self._watch()
                 finally:
-                    self._leave()
-                    await _part(process)
+                    self._disconnect()
+                    await _wait_or_kill(process, self._job.end_s)
 
     async def _watch(self) -> None:
-        """Until it ends, or was silent for too long."""
+        """Until it ends, or has been silent for too long."""
+        silence_s = self._job.silence_s
         loop = asyncio.get_running_loop()
-        may_start_until = loop.time() + START_S
-        while not self._line.ended.is_set() and not self._is_lost(loop.time() < may_start_until):
-            self._is_silent = True
-            self._line.say((_LIFE, WorkerCommand.LIVE, None))
+        must_have_started = loop.time() + START_S
+        replies_before = -1
+        while not self._channel.ended.is_set():
+            is_silent = self._replies == replies_before
+            if is_silent and (self._replies or loop.time() >= must_have_started):
+                return
+            if silence_s is not None:
+                replies_before = self._replies
+                self._channel.send((PING, PING, None))
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._patience_s):
-                    await self._line.ended.wait()
-
-    def _is_lost(self, may_be_starting: bool) -> bool:
-        return self._is_silent and (self.was_there or not may_be_starting)
+                async with asyncio.timeout(silence_s):
+                    await self._channel.ended.wait()
 
     def _end(self) -> None:
-        self._leave()
+        self._disconnect()
         self._mark.close()
 
-    def _leave(self) -> None:
+    def _disconnect(self) -> None:
         if self.is_over:
             return
         self.is_over = True
-        self._line.close()
-        busy_with = self._mark.question
-        for number, answer in self._answers.items():
-            if not answer.done():
-                answer.set_exception(WorkerLost(is_to_blame=busy_with in (0, number)))
+        self._channel.close()
+        busy_with = self._mark.call
+        for number, reply in self._waiting.items():
+            if not reply.done():
+                reply.set_exception(ChildLost(is_to_blame=busy_with in (0, number)))
 
 
-async def _started(connection: socket.socket, mark: int) -> Process:
-    """Signals from the terminal are not for it: it ends when its socket is closed."""
+async def _start(code: str, connection: socket.socket, mark: int) -> Process:
+    """Signals from the terminal do not reach it: it ends when its socket is closed."""
     with connection:
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", _SERVE, str(mark)),
+            *(sys.executable, "-c", code, str(mark)),
             stdin=connection.fileno(),
+            stdout=DEVNULL,
             pass_fds=(mark,),
             start_new_session=True,
         )
 
 
-async def _part(process: Process) -> None:
+async def _wait_or_kill(process: Process, end_s: float) -> None:
     try:
-        async with asyncio.timeout(PARTING_S):
+        async with asyncio.timeout(end_s):
             await process.wait()
     except TimeoutError:
         process.kill()

@@ -1,6 +1,6 @@
-"""Visiting: a page is fetched and read in the process that is asked for it.
+"""Fetches and parses pages in this process, be it the crawl's own or a worker.
 
-Law: whichever process it is, a visit comes to the same; all of them get the same `WorkerConfig`.
+Law: a visit has the same result in every process, as all of them have the same `WorkerConfig`.
 """
 
 from __future__ import annotations
@@ -9,35 +9,34 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from minicrawl import ports
 from minicrawl.config import Network, Politeness, Settings
 from minicrawl.crawl.workers.parser import SMALL, PageParser
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.where.resolver import HostAndPort
 from minicrawl.model import Failed, FetchResult, Refused, Request, Response
-from minicrawl.ports import Timed, Visit
+from minicrawl.ports import PageFetcher, Timed, Visit
 from minicrawl.web.html.page import ParseOptions
 from minicrawl.web.robots.rules import Rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """What a visitor has to know."""
+    """The settings of a visitor."""
 
     network: Network
     politeness: Politeness
     trusted_hosts: frozenset[HostAndPort]
-    wishes: ParseOptions
+    parse_options: ParseOptions
     max_reading_s: float
 
     @classmethod
     def of(cls, settings: Settings, trusted_hosts: Iterable[HostAndPort] = ()) -> WorkerConfig:
-        """The words of links are read only if somebody wants them."""
+        """The words of links are collected only if the order of reading uses them."""
         return cls(
             network=settings.network,
             politeness=settings.politeness,
             trusted_hosts=frozenset(trusted_hosts),
-            wishes=ParseOptions(
+            parse_options=ParseOptions(
                 agent=settings.politeness.agent,
                 max_links=settings.limits.max_links,
                 with_words=bool(settings.order.focus_words),
@@ -46,19 +45,19 @@ class WorkerConfig:
             max_reading_s=settings.limits.max_reading_s,
         )
 
-    def reader(self, small: int = SMALL) -> PageParser:
-        """One that reads what is wanted."""
-        return PageParser(self.wishes, self.max_reading_s, small)
+    def parser(self, small: int = SMALL) -> PageParser:
+        """A parser with these settings."""
+        return PageParser(self.parse_options, self.max_reading_s, small)
 
 
 class Visitor:
-    """Goes out by itself."""
+    """Fetches with a fetcher and parses with a parser: web access without workers."""
 
-    def __init__(self, fetcher: ports.FetcherPort, reader: PageParser) -> None:
-        self._fetcher, self._reader = fetcher, reader
+    def __init__(self, fetcher: PageFetcher, parser: PageParser) -> None:
+        self._fetcher, self._parser = fetcher, parser
 
     async def fetch(self, request: Request) -> FetchResult:
-        """Whatever it is, with its body."""
+        """Fetch one URL, body included."""
         return await self._fetcher.fetch(request)
 
     async def locate(self, url: str) -> str | Refused | Failed:
@@ -66,32 +65,32 @@ class Visitor:
         return await self._fetcher.locate(url)
 
     async def visit(self, request: Request) -> Visit:
-        """A page, and whoever reads it."""
+        """Fetch a page or a sitemap; the visit knows how to parse it."""
         fetched = await self._fetcher.fetch(request)
         if not isinstance(fetched, Response):
             return Visit(fetched)
         url, want, suspicious = request.url, request.want, request.suspicious
-        read = self._reader.later(fetched, url, want, suspicious=suspicious)
-        is_large = self._reader.is_large(fetched, want)
-        return Visit(fetched._replace(body=b""), read, is_large=is_large)
+        parse = self._parser.parse_later(fetched, url, want, suspicious=suspicious)
+        is_large = self._parser.is_large(fetched, want)
+        return Visit(fetched._replace(body=b""), parse, is_large=is_large)
 
-    async def rules(self, page: Response, url: str) -> Timed[Rules | Failed]:
-        """What the robots.txt at this URL says to us."""
-        return await self._reader.rules(page, url)
+    async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
+        """What the robots.txt at this URL says about our agent."""
+        return await self._parser.parse_rules(response, url)
 
-    async def recalled(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """Rules as they were kept."""
-        return await self._reader.recalled(text, url)
+    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
+        """The same for rules as a store keeps them."""
+        return await self._parser.parse_stored_rules(text, url)
 
 
 @asynccontextmanager
-async def visiting(charge: WorkerConfig, small: int = SMALL) -> AsyncIterator[Visitor]:
-    """A visitor with connections of its own; bodies up to so many bytes are read by itself."""
-    reader = charge.reader(small)
+async def visiting(config: WorkerConfig, small: int = SMALL) -> AsyncIterator[Visitor]:
+    """A visitor with connections of its own; it parses bodies of up to `small` bytes itself."""
+    parser = config.parser(small)
     try:
         async with HttpFetcher(
-            charge.network, charge.politeness, trusted_hosts=charge.trusted_hosts
+            config.network, config.politeness, trusted_hosts=config.trusted_hosts
         ) as fetcher:
-            yield Visitor(fetcher, reader)
+            yield Visitor(fetcher, parser)
     finally:
-        await reader.close()
+        await parser.close()

@@ -1,1 +1,1 @@
-"""The body of a response: read in time, decoded within bounds."""
+"""The body of a response: read in time and decoded within limits."""

@@ -1,15 +1,16 @@
-"""A body, read as far as it is wanted.
+"""Reads the body of a response and decodes it, within limits of size, time and memory.
 
-Laws: no more is kept than the cap, of the bytes on the wire and of the bytes decoded. A body
-that breaks off, or is not there in time, is what came of it, as it is for browsers; one of which
-nothing came is a failure. The loop has a turn after each slice that took its time. What was done
-with a body says what it cost.
+budget   the time that decoding may take in one turn of the event loop, and the memory that all
+         bodies under way may hold together
+cut      a body is cut when the rest of it is missing or not wanted; what came of it is used
 
-How long a body may take, and how much of the loop and of memory all of them together.
+Laws of one body: no more than the cap is kept, of the bytes on the wire and of the decoded bytes.
+A body that breaks off or misses its deadline is cut, as browsers do it; if nothing of it came, it
+is a failure. Every result carries the processor time that it took.
 
-Laws: between two turns of the loop no more time is spent on bodies than a breath and one slice of
-one of them. All bodies under way together are little larger than `max_bytes`, or than what one of
-them may be: beyond that, the largest of them is cut where it is.
+Laws of all bodies together: between two turns of the loop they take no longer than the budget and
+one slice of one body. They hold little more than `max_bytes`, or than the cap of one body if that
+is larger: beyond that, the largest of them is cut where it is.
 """
 
 import asyncio
@@ -21,93 +22,19 @@ from minicrawl.fetch.body.decoding import Decoder
 from minicrawl.fetch.failures import EXPECTED, Fault, failure, kind_of
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
-_BREATH_S = 0.005
-
-
-class GrowingBody(Protocol):
-    """A body under way."""
-
-    length: int
-    cap: int
-
-    def cut_here(self) -> None:
-        """No more of it is wanted."""
-
-
-class DecodeBudget:
-    """The time that bodies have taken since the loop had a turn for them, and all that is held.
-
-    It has one when they have taken enough: one for each body would be many turns for nothing.
-    """
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._spent_s = 0.0
-        self._anew = asyncio.Event()
-        self._held_bytes = 0
-        self._held: dict[GrowingBody, None] = {}
-
-    @property
-    def is_out(self) -> bool:
-        """Enough was done for one turn."""
-        return self._spent_s > _BREATH_S
-
-    def spend(self, seconds: float) -> None:
-        """Something was done with a body for so long."""
-        before_s = self._spent_s
-        self._spent_s = spent_s = before_s + seconds
-        if before_s <= _BREATH_S < spent_s:
-            asyncio.get_running_loop().call_soon(self._begin_anew)
-
-    def hold(self, body: GrowingBody, size: int) -> None:
-        """A body has grown so much."""
-        self._held_bytes += size
-        self._held[body] = None
-        if self._held_bytes > self._max_bytes:
-            self._cut_largest()
-
-    def let_go(self, body: GrowingBody) -> None:
-        """It is no longer under way."""
-        if body in self._held:
-            self._held_bytes -= body.length
-            del self._held[body]
-
-    async def wait(self) -> None:
-        """Until the next turn of the loop, or a later one if others were quicker."""
-        while self.is_out:
-            self._anew.clear()
-            await self._anew.wait()
-
-    def _begin_anew(self) -> None:
-        self._spent_s = 0.0
-        self._anew.set()
-
-    def _cut_largest(self) -> None:
-        if self._held_bytes > max(body.cap for body in self._held):
-            largest = max(self._held, key=lambda body: body.length)
-            self.let_go(largest)
-            largest.cut_here()
-
-
-class BodyLimits(NamedTuple):
-    """`until` is by the loop's clock; None is no hurry."""
-
-    decode_budget: DecodeBudget
-    until: float | None = None
-
-
-_ENOUGH_TO_TELL = 1445  # bytes; the MIME Sniffing standard looks at no more
-_AT_ONCE = 0.0  # a moment that has passed, by any loop's clock
+_TURN_S = 0.005  # of decoding in one turn of the loop
+_ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
+_AT_ONCE = 0.0  # a time that has passed, by the clock of any loop
 _MOST_SLICES = 1000
 
 Judge = Callable[[bytes], bool]
-"""Whether a body that begins like this is wanted."""
+"""Whether a body that begins with these bytes is wanted."""
 
 
 class Body(NamedTuple):
-    """What came; `cut` is why there is no more, where there was or should have been.
+    """What came of a body. `cut` is why it is not whole, None if it is.
 
-    `cut_detail` says it in words where there are any.
+    `cut_detail` explains that, where the kind alone does not.
     """
 
     content: bytes
@@ -117,90 +44,199 @@ class Body(NamedTuple):
     cost_s: float = 0.0
 
 
+# ---------------------------------------------------------------- limits that bodies share
+
+
+class GrowingBody(Protocol):
+    """A body under way, as the budget sees it."""
+
+    @property
+    def length(self) -> int: ...
+
+    @property
+    def cap(self) -> int: ...
+
+    def cut_here(self) -> None:
+        """Read no more of it."""
+
+
+class DecodeBudget:
+    """Limits the time and the memory that all bodies under way take together.
+
+    The loop gets a turn when the bodies have used up the time, not after each of them.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._spent_s = 0.0
+        self._renewed = asyncio.Event()
+        self._held_bytes = 0
+        self._held: dict[GrowingBody, None] = {}
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether decoding has to wait for the next turn of the loop."""
+        return self._spent_s > _TURN_S
+
+    def spend(self, seconds: float) -> None:
+        """Count the time that one slice took."""
+        before_s = self._spent_s
+        self._spent_s = spent_s = before_s + seconds
+        if before_s <= _TURN_S < spent_s:
+            asyncio.get_running_loop().call_soon(self._renew)
+
+    def hold(self, body: GrowingBody, size: int) -> None:
+        """Count the bytes by which a body has grown, and cut the largest body if need be."""
+        self._held_bytes += size
+        self._held[body] = None
+        if self._held_bytes > self._max_bytes:
+            self._cut_largest()
+
+    def release(self, body: GrowingBody) -> None:
+        """Count a body no longer."""
+        if body in self._held:
+            self._held_bytes -= body.length
+            del self._held[body]
+
+    async def wait(self) -> None:
+        """Wait for a turn of the loop in which there is time left."""
+        while self.is_spent:
+            self._renewed.clear()
+            await self._renewed.wait()
+
+    def _renew(self) -> None:
+        self._spent_s = 0.0
+        self._renewed.set()
+
+    def _cut_largest(self) -> None:
+        if self._held_bytes > max(body.cap for body in self._held):
+            largest = max(self._held, key=lambda body: body.length)
+            self.release(largest)
+            largest.cut_here()
+
+
+class BodyLimits(NamedTuple):
+    """`deadline` is a time of the loop's clock; None is no deadline."""
+
+    decode_budget: DecodeBudget
+    deadline: float | None = None
+
+
+# ---------------------------------------------------------------- one body
+
+
 async def read_body(
-    pieces: AsyncIterable[bytes],
+    chunks: AsyncIterable[bytes],
     codings: Sequence[str],
     cap: int,
     is_wanted: Judge | Literal[True],
-    pace: BodyLimits,
+    limits: BodyLimits,
 ) -> Body | Failed | Refused:
-    """Refused: judged by its first bytes it is not wanted, and was read no further.
+    """Refused: its first bytes show that it is not wanted, and no more of it was read.
 
     Raises UnknownCoding.
     """
-    reading = _Reading(codings, cap, is_wanted)
+    reader = _BodyReader(codings, cap, is_wanted)
     try:
-        await _read_in_time(reading, pieces, pace)
+        await _read_in_time(reader, chunks, limits)
     except EXPECTED as error:
-        if not reading.length:
-            return failure(error)._replace(cost_s=reading.cost_s)
-        reading.cut = kind_of(error)
-    return reading.outcome()
+        if not reader.length:
+            return failure(error)._replace(cost_s=reader.cost_s)
+        reader.cut = kind_of(error)
+    return reader.result()
 
 
 async def _read_in_time(
-    reading: "_Reading", pieces: AsyncIterable[bytes], pace: BodyLimits
+    reader: "_BodyReader", chunks: AsyncIterable[bytes], limits: BodyLimits
 ) -> None:
     try:
-        async with asyncio.timeout_at(pace.until) as deadline:
-            reading.stop = lambda: deadline.reschedule(_AT_ONCE)
-            async for piece in pieces:
-                await _take(reading, piece, pace.decode_budget)
-                if reading.is_enough:
+        async with asyncio.timeout_at(limits.deadline) as deadline:
+            reader.stop = lambda: deadline.reschedule(_AT_ONCE)
+            async for chunk in chunks:
+                await _feed(reader, chunk, limits.decode_budget)
+                if reader.is_done:
                     break
     except TimeoutError as error:
-        if not reading.is_enough:
+        if not reader.is_done:
             raise Fault(FailureKind.TIMEOUT, "the body did not come in time") from error
     finally:
-        reading.stop = None
-        pace.decode_budget.let_go(reading)
+        reader.stop = None
+        limits.decode_budget.release(reader)
 
 
-async def _take(reading: "_Reading", piece: bytes, decode_budget: DecodeBudget) -> None:
-    """Slice by slice; the body may be cut by others while it waits for its turn."""
-    slices = reading.take(piece)
-    while not reading.is_enough:
-        if decode_budget.is_out:
+async def _feed(reader: "_BodyReader", chunk: bytes, decode_budget: DecodeBudget) -> None:
+    """Slice by slice. The budget may cut this body while it waits for its turn."""
+    slices = reader.feed(chunk)
+    while not reader.is_done:
+        if decode_budget.is_spent:
             await decode_budget.wait()
             continue
         began = perf_counter()
         size = next(slices, None)
         spent_s = perf_counter() - began
-        reading.cost_s += spent_s
+        reader.cost_s += spent_s
         decode_budget.spend(spent_s)
         if size is None:
             return
-        decode_budget.hold(reading, size)
+        decode_budget.hold(reader, size)
 
 
-class _Reading:
-    def __init__(self, codings: Sequence[str], cap: int, is_wanted: Judge | Literal[True]) -> None:
-        # One byte beyond the cap tells that there is more.
+class _BodyReader:
+    """Decodes one body, keeps what it holds and notes why it ends.
+
+    `is_wanted` is a function until enough has come to judge the body, and then its result.
+    """
+
+    def __init__(self, codings: Sequence[str], cap: int, is_wanted: Judge | bool) -> None:
+        # One byte beyond the cap shows that there is more.
         self._decoder = Decoder(codings, limit=cap + 1)
-        self.cap = cap
-        self._judge = None if is_wanted is True else is_wanted
+        self._is_wanted = is_wanted
         self._wire_bytes = 0
         self._slices: list[bytes] = []
-        self._content = bytearray()  # of slices before them: a million small ones are large
-        self._unwanted = False
+        self._content = bytearray()  # of earlier slices: a million small ones take much memory
+        self.cap = cap
         self.length = 0
-        self.stop: Callable[[], None] | None = None
         self.cost_s = 0.0
         self.cut: FailureKind | None = None
-        self._cut_detail = ""
+        self.stop: Callable[[], None] | None = None
 
-    def take(self, piece: bytes) -> Iterator[int]:
-        """The size of what it holds, slice by slice."""
+    @property
+    def is_done(self) -> bool:
+        """Whether no more of the body is of use."""
+        return self._is_wanted is False or self.cut is not None
+
+    def feed(self, chunk: bytes) -> Iterator[int]:
+        """Decode a chunk; yields the size of each slice."""
         room = self.cap - self._wire_bytes
-        self._wire_bytes += len(piece)
-        for content in self._decoder.slices(piece[:room]):
+        self._wire_bytes += len(chunk)
+        for content in self._decoder.slices(chunk[:room]):
             self._keep(content)
-            if self._judge and self.length >= _ENOUGH_TO_TELL:
-                self._hear(self._judge)
+            if self._is_wanted is not True and self.length >= _ENOUGH_TO_JUDGE:
+                self._judge()
             if self.length > self.cap:
                 self.cut = FailureKind.TOO_LARGE
             yield len(content)
-        self._cut_at_its_end()
+        self._cut_if_over()
+
+    def cut_here(self) -> None:
+        """Stop, even while waiting for a chunk: the memory is freed at once."""
+        self.cut = FailureKind.CROWDED
+        if self.stop is not None:
+            self.stop()
+
+    def result(self) -> Body | Failed | Refused:
+        """What came of the body."""
+        is_whole = self._decoder.whole
+        if self._wire_bytes and not self.length and not is_whole:
+            detail = self._cut_detail() or "nothing of it could be decoded"
+            return Failed(kind=FailureKind.ENCODING, detail=detail, cost_s=self.cost_s)
+        if self._is_wanted is not True:
+            self._judge()
+        if not self._is_wanted:
+            return Refused(reason=Refusal.TYPE, cost_s=self.cost_s)
+        cut = self.cut or (None if is_whole else FailureKind.ENCODING)
+        wire_bytes = min(self._wire_bytes, self.cap)
+        return Body(self._take_content(), wire_bytes, cut, self._cut_detail(), self.cost_s)
 
     def _keep(self, content: bytes) -> None:
         self._slices.append(content)
@@ -209,43 +245,23 @@ class _Reading:
             self._content += b"".join(self._slices)
             self._slices.clear()
 
-    def _cut_at_its_end(self) -> None:
-        """Where nothing more of what may come is of interest."""
+    def _judge(self) -> None:
+        if not isinstance(self._is_wanted, bool):
+            self._is_wanted = self._is_wanted(self._joined())
+
+    def _cut_if_over(self) -> None:
+        """Cut the body if nothing that may still come is of use."""
         decoder = self._decoder
         if self._wire_bytes > self.cap or decoder.is_full:
             self.cut = FailureKind.TOO_LARGE
         elif decoder.is_over:
-            self.cut, self._cut_detail = FailureKind.ENCODING, decoder.swelling
+            self.cut = FailureKind.ENCODING
 
-    def cut_here(self) -> None:
-        """Whatever it waits for, what it holds is given away at once."""
-        self.cut = FailureKind.CROWDED
-        if self.stop is not None:
-            self.stop()
+    def _cut_detail(self) -> str:
+        return self._decoder.swelling if self.cut is FailureKind.ENCODING else ""
 
-    def _hear(self, judge: Judge) -> None:
-        self._unwanted = not judge(self._joined())
-        self._judge = None
-
-    @property
-    def is_enough(self) -> bool:
-        return self._unwanted or self.cut is not None
-
-    def outcome(self) -> Body | Failed | Refused:
-        whole = self._decoder.whole
-        if self._wire_bytes and not self.length and not whole:
-            told = self._cut_detail or "nothing of it could be decoded"
-            return Failed(kind=FailureKind.ENCODING, detail=told, cost_s=self.cost_s)
-        if self._judge:
-            self._hear(self._judge)
-        if self._unwanted:
-            return Refused(reason=Refusal.TYPE, cost_s=self.cost_s)
-        cut = self.cut or (None if whole else FailureKind.ENCODING)
-        wire_bytes = min(self._wire_bytes, self.cap)
-        return Body(self._taken_out(), wire_bytes, cut, self._cut_detail, self.cost_s)
-
-    def _taken_out(self) -> bytes:
-        """All of it, within the cap; it is not held twice for longer than that takes."""
+    def _take_content(self) -> bytes:
+        """All of it, within the cap; afterwards nothing of it is held here."""
         content = self._joined()
         self._slices.clear()
         self._content.clear()

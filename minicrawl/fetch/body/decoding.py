@@ -1,13 +1,12 @@
-"""Content-Encoding undone, in bounds: time and memory grow with the bytes that were sent.
+"""Undoes Content-Encoding within limits: time and memory grow with the bytes that were sent.
 
-layer     one coding undone, as its bytes come
-slice     what a layer gives in one go; the caller may do something else before the next
-limit     the most that the body may be; what is beyond it is of no interest
-swelling  a layer that gives more than so many bytes, and so many more for each byte that was sent
+layer     the decoder of one coding, which is fed as bytes come
+slice     what a layer decodes in one step; the caller may do something else before the next
+limit     the most bytes that a body may have; the rest is not decoded
+swelling  a layer that decodes to more than FLOOR_BYTES and more than FACTOR times what was sent
 
-Laws: n bytes cost no more than c * n time and memory, whatever they are. Between two slices no
-more is done than a few milliseconds take. A stream that breaks, or breaks off, gives what came
-before.
+Laws: n bytes cost no more than c * n time and memory, whatever they are. A slice takes no more than
+a few milliseconds. If a stream is broken or incomplete, what came before is decoded.
 """
 
 import zlib
@@ -21,9 +20,10 @@ ACCEPTED = "gzip, deflate, br, zstd"
 """The codings that a request may offer."""
 
 FLOOR_BYTES = 256 * 1024
+"""A body may always have so many bytes."""
 FACTOR = 200
-"""A body may be so large, and so many times what was sent. Of 2,000 pages of manuals over 30 kB,
-half shrink to a 6th, one of a hundred to a 28th, the most repetitive to a 59th."""
+"""A larger body may have so many times the bytes that were sent. Of 2,000 pages of manuals over
+30 kB, half shrink to a 6th, one of a hundred to a 28th, the most repetitive to a 59th."""
 FACTOR_WITHIN = 20
 """The same for a layer under another: what was compressed once hardly shrinks again."""
 
@@ -45,7 +45,7 @@ _BITE = 64  # bytes; of zstd, each four of them may be a block of 128 KiB
 
 
 class UnknownCoding(Exception):
-    """The message names a coding that cannot be undone."""
+    """The message names a coding that is not supported."""
 
 
 class _Layer(Protocol):
@@ -53,25 +53,25 @@ class _Layer(Protocol):
     broken: bool  # what came is not of this coding; nothing more is given
 
     def decode(self, chunk: bytes) -> Iterator[bytes]:
-        """Slices, at least one for each chunk; they may be empty."""
+        """Decode a chunk in slices, at least one; they may be empty."""
         ...
 
 
 class _Inflate:
-    """Streams of deflate one after another; what follows the last and opens none is padding."""
+    """Deflate streams one after another. Bytes after the last one that begin none are padding."""
 
     def __init__(self, wrapping: Callable[[bytes], int | None], members: int) -> None:
         self._wrapping = wrapping
         self._members_left = members
         self._stream: zlib._Decompress | None = None
-        self._held = b""  # too little of a head
+        self._held = b""  # an incomplete head
         self.ended = False
         self.broken = False
 
     def decode(self, chunk: bytes) -> Iterator[bytes]:
         chunk, self._held = self._held + chunk, b""
         given = b""
-        # A stream that gave all it might may hold more.
+        # A stream that filled the output may have more.
         while (chunk or len(given) == _GIVEN) and not self.broken:
             if self._stream is None and not self._opens(chunk):
                 break
@@ -94,9 +94,9 @@ class _Inflate:
         return True
 
     def _inflate(self, chunk: bytes) -> tuple[bytes, bytes]:
-        """What the stream makes of a chunk, and what of the chunk is left for the next slice."""
+        """The decoded bytes, and the part of the chunk that is left for the next slice."""
         assert self._stream is not None
-        # At an error zlib keeps what it had decoded of the chunk: hence the copy.
+        # At an error zlib does not give what it decoded before it: hence the copy.
         before = self._stream.copy()
         try:
             decoded = self._stream.decompress(chunk, _GIVEN)
@@ -110,7 +110,7 @@ class _Inflate:
 
 
 def _salvaged(stream: "zlib._Decompress", chunk: bytes) -> bytes:
-    """What comes of a chunk before its error: of its longest beginning that has none."""
+    """Decode the longest beginning of a chunk that is without error."""
     saved: list[bytes] = []
     while len(chunk) > 1:
         half, trial = chunk[: len(chunk) // 2], stream.copy()
@@ -128,7 +128,7 @@ def _gzip() -> _Layer:
 
 
 def _deflate() -> _Layer:
-    """As HTTP means it, in zlib's wrapping, or as some servers do, in none."""
+    """In the wrapping of zlib, as HTTP defines it, or in none, as some servers send it."""
     return _Inflate(lambda head: _ZLIB if _is_zlib_head(head) else _BARE, 1)
 
 
@@ -141,7 +141,7 @@ def _cut_up(chunk: bytes, size: int) -> Iterator[bytes]:
 
 
 def _slices(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Small pieces, together until they are a slice; the last one may be empty."""
+    """Join small pieces into slices; the last one may be empty."""
     held: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -168,7 +168,7 @@ class _Brotli:
         return _slices(self._pieces(chunk))
 
     def _pieces(self, chunk: bytes) -> Iterator[bytes]:
-        # At an error the library keeps what it had decoded of a bite: hence small ones.
+        # At an error the library does not give what it decoded of a bite: hence small ones.
         for bite in _cut_up(chunk, _BITE):
             if self.ended or self.broken:
                 return
@@ -198,7 +198,7 @@ class _Zstd:
         return _slices(self._pieces(chunk))
 
     def _pieces(self, chunk: bytes) -> Iterator[bytes]:
-        # The library knows no limit: it is fed so little that one bite cannot grow far.
+        # The library has no limit: a bite is so small that it cannot grow far.
         for bite in _cut_up(chunk, _BITE):
             rest = bite
             while rest and not self.broken:
@@ -206,7 +206,7 @@ class _Zstd:
                 yield given
 
     def _decompress(self, bite: bytes) -> tuple[bytes, bytes]:
-        """What the frame makes of a bite, and what of the bite comes after the frame."""
+        """The decoded bytes, and the part of the bite that comes after the frame."""
         if self.ended:
             self._frame = self._decompressor.decompressobj()
             self._frames_left -= 1
@@ -232,13 +232,13 @@ _NO_CODINGS = frozenset(("", "identity", "none", "utf-8"))  # the last two by mi
 
 
 def codings(content_encoding: str) -> list[str]:
-    """The names of those that a header lists, in the order in which they were done."""
+    """The names that a header lists, in the order in which the codings were applied."""
     names = (name.strip() for name in content_encoding.lower().split(","))
     return [name for name in names if name not in _NO_CODINGS]
 
 
 class _Bounded:
-    """A layer that gives no more than the limit, and no more than what was sent may swell to."""
+    """A layer that decodes no more than the limit, and stops if it swells."""
 
     def __init__(self, layer: _Layer, limit: int, factor: int) -> None:
         self.layer = layer
@@ -248,7 +248,7 @@ class _Bounded:
         self._given = 0
 
     def decode(self, chunks: Iterable[bytes], sent_bytes: Callable[[], int]) -> Iterator[bytes]:
-        """Slices of what the chunks hold."""
+        """Decode chunks in slices."""
         for chunk in chunks:
             most = min(self._limit, FLOOR_BYTES + self.factor * sent_bytes())
             for piece in self._fed(chunk):
@@ -282,7 +282,7 @@ class Decoder:
         self._sent_bytes = 0
 
     def slices(self, chunk: bytes) -> Iterator[bytes]:
-        """What a chunk of the body adds, slice by slice; in all, no more than the limit."""
+        """Decode a chunk of the body in slices; in all no more than the limit."""
         return self._decoded(chunk) if self._layers else iter((self._within_limit(chunk),))
 
     def _decoded(self, chunk: bytes) -> Iterator[bytes]:
@@ -300,33 +300,33 @@ class Decoder:
         return given
 
     def _sent(self, chunk: bytes) -> Iterator[bytes]:
-        """Counted as it is used, so that it does not matter in which pieces it came."""
+        """Counts bytes as they are used, so that it does not matter how they were split."""
         for part in _cut_up(chunk, _TAKEN):
             self._sent_bytes += len(part)
             yield part
 
     def decode(self, chunk: bytes) -> bytes:
-        """All of it at once."""
+        """Decode a chunk of the body at once."""
         return b"".join(self.slices(chunk))
 
     @property
     def whole(self) -> bool:
-        """All that was coded was decoded: no layer broke or waits for more."""
+        """Whether everything was decoded: no layer is broken or waits for more."""
         return all(it.layer.ended and not it.layer.broken for it in self._layers)
 
     @property
     def is_over(self) -> bool:
-        """A layer swells, or met what is not of its coding: nothing more will come."""
+        """Whether a layer swells or is broken, so that nothing more will come."""
         return any(it.swollen or it.layer.broken for it in self._layers)
 
     @property
     def is_full(self) -> bool:
-        """A layer has given all that the limit lets it."""
+        """Whether a layer has reached the limit."""
         return any(it.full for it in self._layers)
 
     @property
     def swelling(self) -> str:
-        """Which bound a layer has passed, in words."""
+        """Which bound a layer has passed; empty if none has."""
         for it in self._layers:
             if it.swollen:
                 return (

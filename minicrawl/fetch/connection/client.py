@@ -1,17 +1,17 @@
-"""Asks by HTTP/1.1 over connections of our own, some of which are kept.
+"""An HTTP/1.1 client: sends requests over connections of its own and keeps some of them open.
 
-Laws: no connection goes but to a place that the question names. At most so many questions are
-under way. A question is asked once; once more only where a kept connection ended before one byte
-of an answer came, and after a pause, as the server may have heard it. Whatever ends a question
-early, a cancellation too, hangs up. A question tries few places, those that let nobody in lately
-last; all but the last one take half of its time at most.
+pool key   origin and address: what a kept connection and a request must have in common
 
-Connections that wait to be asked again.
+Laws of requests: a request connects only to an address that it names. No more than `connections`
+requests are under way. A request is sent once; it is sent once more only if a kept connection ended
+before the first byte of a response, and after a pause, as the server may have received it. What
+ends a request early, cancellation included, closes its connection. A request tries few addresses,
+and those that did not let us connect lately come last; all but the last one together take no more
+than half of its time.
 
-line   origin and place: what a connection must share with a question to carry it
-
-Laws: a connection waits `keep_s` and no longer, and of more than the limit the one that has
-waited longest goes. The one that has waited least is asked first: it is the likeliest to live.
+Laws of idle connections: a connection is kept for `keep_s` and no longer. Beyond the limit, the one
+that has been idle longest is closed. The one that has been idle for the shortest time is used
+first: it is the likeliest to be still open.
 """
 
 import asyncio
@@ -22,96 +22,96 @@ from functools import cached_property
 from itertools import count
 from typing import Self, TypedDict
 
-from minicrawl.fetch.connection.connection import ROOM_BYTES, Connection
+from minicrawl.fetch.connection.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.connection.heads import Head
-from minicrawl.fetch.connection.http1 import question as as_bytes
+from minicrawl.fetch.connection.http1 import request_bytes
 from minicrawl.fetch.failures import EXPECTED, Fault
 from minicrawl.fetch.transport import TransportRequest
 from minicrawl.fetch.where.resolve_rules import ConnectTarget
 from minicrawl.fetch.where.targets import Origin
 from minicrawl.model import FailureKind
 
-Line = tuple[Origin, ConnectTarget]
+PoolKey = tuple[Origin, ConnectTarget]
 
 
 class IdleConnections:
-    """All that wait, by their line and in the order in which they began to."""
+    """The connections that wait for a request, by pool key and by the time since when they wait."""
 
     def __init__(self, limit: int, keep_s: float) -> None:
         self._limit = limit
         self._keep_s = keep_s
-        self._waiting: dict[Connection, tuple[Line, float]] = {}
-        self._by_line: defaultdict[Line, list[Connection]] = defaultdict(list)
-        self._alarm: asyncio.TimerHandle | None = None
+        self._waiting: dict[Connection, tuple[PoolKey, float]] = {}
+        self._by_key: defaultdict[PoolKey, list[Connection]] = defaultdict(list)
+        self._timer: asyncio.TimerHandle | None = None
 
-    def put(self, line: Line, connection: Connection) -> None:
-        """It waits from now on."""
+    def put(self, key: PoolKey, connection: Connection) -> None:
+        """Keep a connection from now on."""
         until = asyncio.get_running_loop().time() + self._keep_s
-        self._waiting[connection] = line, until
-        self._by_line[line].append(connection)
+        self._waiting[connection] = key, until
+        self._by_key[key].append(connection)
         if len(self._waiting) > self._limit:
-            self._hang_up_first()
-        self._set_alarm()
+            self._abort_oldest()
+        self._set_timer()
 
-    def take(self, line: Line) -> Connection | None:
-        """One that waits on this line, if any does."""
-        if line not in self._by_line:
+    def take(self, key: PoolKey) -> Connection | None:
+        """Use a connection of this key, if there is one."""
+        if key not in self._by_key:
             return None
-        connection = self._by_line[line][-1]
+        connection = self._by_key[key][-1]
         self.forget(connection)
         return connection
 
     def forget(self, connection: Connection) -> None:
-        """It waits no longer, if it did."""
-        line, _ = self._waiting.pop(connection, (None, 0.0))
-        if line is None:
+        """Keep this connection no longer, if it was kept."""
+        key, _ = self._waiting.pop(connection, (None, 0.0))
+        if key is None:
             return
-        self._by_line[line].remove(connection)
-        if not self._by_line[line]:
-            del self._by_line[line]
+        self._by_key[key].remove(connection)
+        if not self._by_key[key]:
+            del self._by_key[key]
 
     def close(self) -> None:
-        """Hang up on all."""
+        """Close all of them."""
         while self._waiting:
-            self._hang_up_first()
-        if self._alarm:
-            self._alarm.cancel()
+            self._abort_oldest()
+        if self._timer:
+            self._timer.cancel()
 
-    def _hang_up_first(self) -> None:
+    def _abort_oldest(self) -> None:
         connection = next(iter(self._waiting))
         self.forget(connection)
-        connection.hang_up()
+        connection.abort()
 
-    def _set_alarm(self) -> None:
-        """One for all: the first that began to wait is the first that has waited enough."""
-        if self._alarm is None and self._waiting:
+    def _set_timer(self) -> None:
+        """One timer for all: the oldest connection is the first to expire."""
+        if self._timer is None and self._waiting:
             _, until = next(iter(self._waiting.values()))
-            self._alarm = asyncio.get_running_loop().call_at(until, self._ring)
+            self._timer = asyncio.get_running_loop().call_at(until, self._expire)
 
-    def _ring(self) -> None:
-        self._alarm = None
+    def _expire(self) -> None:
+        self._timer = None
         now = asyncio.get_running_loop().time()
         while self._waiting and next(iter(self._waiting.values()))[1] <= now:
-            self._hang_up_first()
-        self._set_alarm()
+            self._abort_oldest()
+        self._set_timer()
 
 
-_PATIENCE_S = 3.0  # with one place, while there are others to try
-_MOST_PLACES = 4  # of a name, for one question: another one tries others
+_CONNECT_S = 3.0  # for one address, while there are others to try
+_MOST_PLACES = 4  # of one host, for one request: the next one tries others
 _MOST_DEAD = 1000
 
 
 class _Tls(TypedDict, total=False):
-    """What asyncio is to know of it; nothing where there is none."""
+    """Arguments of `create_connection`; none without TLS."""
 
     ssl: ssl.SSLContext
     server_hostname: str
 
 
 class HttpClient:
-    """A transport. `tls` is called once, before the first question that needs it.
+    """A transport. `tls` makes the context, once, when the first request needs it.
 
-    A question has `timeout_s`, and is asked once more after `pause_s`.
+    A request has `timeout_s`. It waits for `pause_s` before it is sent once more.
     """
 
     def __init__(
@@ -127,110 +127,112 @@ class HttpClient:
         self._make_tls = tls
         self._timeout_s, self._pause_s = timeout_s, pause_s
         self._max_head_bytes = max_head_bytes
-        self._dead: OrderedDict[ConnectTarget, int] = OrderedDict()  # since when, in deaths
-        self._deaths = count(1)
-        self._turns = asyncio.Semaphore(connections)
+        self._dead: OrderedDict[ConnectTarget, int] = (
+            OrderedDict()
+        )  # the number of its last failure
+        self._failures = count(1)
+        self._free = asyncio.Semaphore(connections)
         self._idle = IdleConnections(connections, keep_s)
         self._open: set[Connection] = set()
-        self._room = memoryview(bytearray(ROOM_BYTES))
+        self._read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 
-    async def ask(self, question: TransportRequest) -> "HttpResponseStream":
-        await self._turns.acquire()
+    async def send(self, request: TransportRequest) -> "HttpResponseStream":
+        await self._free.acquire()
         try:
-            return await self._ask(question)
+            return await self._send(request)
         except BaseException:
-            self._turns.release()
+            self._free.release()
             raise
 
     async def aclose(self) -> None:
         self._idle.close()
         for connection in self._open:
-            connection.hang_up()
-        while self._open:  # each is told by the loop that it is no more
+            connection.abort()
+        while self._open:  # the loop tells each that it has ended
             await asyncio.sleep(0)
 
-    async def _ask(self, question: TransportRequest) -> "HttpResponseStream":
-        origin, path, _ = question.target
-        asked = as_bytes(origin.name, path, question.headers)
-        if kept := self._kept(question):
-            line, connection = kept
+    async def _send(self, request: TransportRequest) -> "HttpResponseStream":
+        origin, path, _ = request.target
+        written = request_bytes(origin.name, path, request.headers)
+        if kept := self._kept(request):
+            key, connection = kept
             try:
-                return await self._answer(line, connection, asked)
+                return await self._receive(key, connection, written)
             except EXPECTED:
-                if not connection.is_unheard:
+                if not connection.is_unanswered:
                     raise
             await asyncio.sleep(self._pause_s)
-        line, connection = await self._connect(origin, question.places)
-        return await self._answer(line, connection, asked)
+        key, connection = await self._connect(origin, request.places)
+        return await self._receive(key, connection, written)
 
-    async def _answer(
-        self, line: Line, connection: Connection, asked: bytes
+    async def _receive(
+        self, key: PoolKey, connection: Connection, written: bytes
     ) -> "HttpResponseStream":
         try:
-            head = await connection.ask(asked)
+            head = await connection.send(written)
         except BaseException:
-            connection.hang_up()
+            connection.abort()
             raise
-        return HttpResponseStream(head, connection, lambda: self._done(line, connection))
+        return HttpResponseStream(head, connection, lambda: self._done(key, connection))
 
-    def _done(self, line: Line, connection: Connection) -> None:
-        self._turns.release()
-        if connection.may_be_asked:
-            connection.rest()
-            self._idle.put(line, connection)
+    def _done(self, key: PoolKey, connection: Connection) -> None:
+        self._free.release()
+        if connection.is_reusable:
+            connection.forget_response()
+            self._idle.put(key, connection)
         else:
-            connection.hang_up()
+            connection.abort()
 
     # ------------------------------------------------------------ connections
 
-    def _kept(self, question: TransportRequest) -> tuple[Line, Connection] | None:
-        for place in question.places:
-            line = question.target.origin, place
-            if connection := self._idle.take(line):
-                return line, connection
+    def _kept(self, request: TransportRequest) -> tuple[PoolKey, Connection] | None:
+        for place in request.places:
+            key = request.target.origin, place
+            if connection := self._idle.take(key):
+                return key, connection
         return None
 
     async def _connect(
         self, origin: Origin, places: tuple[ConnectTarget, ...]
-    ) -> tuple[Line, Connection]:
-        """To the first place that lets us; a certificate that is wrong is wrong everywhere."""
+    ) -> tuple[PoolKey, Connection]:
+        """Try the addresses one after the other; a TLS error is the same at all of them."""
         tls = _tls_of(self._tls, origin.host.rstrip(".")) if origin.is_tls else {}
-        refused: Fault | None = None
+        failed: Fault | None = None
         tried = sorted(places, key=lambda place: self._dead.get(place, 0))[:_MOST_PLACES]
         for place in tried:
-            patience_s = None if place is tried[-1] else self._patience_s(len(tried))
+            connect_s = None if place is tried[-1] else self._connect_s(len(tried))
             try:
-                async with asyncio.timeout(patience_s):
+                async with asyncio.timeout(connect_s):
                     connection = await self._connect_to(place, tls)
             except ssl.SSLError:
                 raise
-            except asyncio.CancelledError:  # the last one kept us until the deadline
+            except asyncio.CancelledError:  # perhaps by the deadline, which the last one let pass
                 self._remember_dead(place)
                 raise
             except TimeoutError:
-                refused = Fault(FailureKind.CONNECT, f"{place.address} is silent")
+                failed = Fault(FailureKind.CONNECT, f"{place.address} is silent")
             except OSError as error:
-                refused = Fault(FailureKind.CONNECT, str(error))
+                failed = Fault(FailureKind.CONNECT, str(error))
             else:
                 self._dead.pop(place, None)
                 return (origin, place), connection
             self._remember_dead(place)
-        assert refused, "a question names at least one place"
-        raise refused
+        assert failed, "a request names at least one address"
+        raise failed
 
-    def _patience_s(self, places: int) -> float:
-        return min(_PATIENCE_S, self._timeout_s / 2 / (places - 1))
+    def _connect_s(self, places: int) -> float:
+        return min(_CONNECT_S, self._timeout_s / 2 / (places - 1))
 
     def _remember_dead(self, place: ConnectTarget) -> None:
-        """It is asked after those that may speak."""
-        self._dead[place] = next(self._deaths)
+        """Try this address after all others next time."""
+        self._dead[place] = next(self._failures)
         self._dead.move_to_end(place)
         if len(self._dead) > _MOST_DEAD:
             self._dead.popitem(last=False)
 
     async def _connect_to(self, place: ConnectTarget, tls: _Tls) -> Connection:
         _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: Connection(self._open.add, self._lost, self._max_head_bytes, self._room),
+            lambda: Connection(self._open.add, self._lost, self._max_head_bytes, self._read_buffer),
             place.address,
             place.port,
             **tls,
@@ -248,7 +250,7 @@ class HttpClient:
 
 def _tls_of(context: ssl.SSLContext, name: str) -> _Tls:
     try:
-        # asyncio meets a name that TLS cannot carry too late, and leaves its socket open.
+        # asyncio finds a name that TLS refuses too late, and leaves its socket open.
         context.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=name)
     except ValueError as error:
         raise Fault(FailureKind.TLS, str(error)) from error
@@ -256,7 +258,7 @@ def _tls_of(context: ssl.SSLContext, name: str) -> _Tls:
 
 
 class HttpResponseStream:
-    """An answer, and its body as it comes."""
+    """A response whose head has come, and its body as it comes."""
 
     def __init__(self, head: Head, connection: Connection, done: Callable[[], None]) -> None:
         self.status = head.status
@@ -272,8 +274,8 @@ class HttpResponseStream:
         return self
 
     async def __anext__(self) -> bytes:
-        if piece := await self._connection.read():
-            return piece
+        if chunk := await self._connection.read():
+            return chunk
         raise StopAsyncIteration
 
     async def aclose(self) -> None:

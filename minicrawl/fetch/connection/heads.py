@@ -1,10 +1,11 @@
-"""The head of an HTTP/1 answer: the status line and the headers, read as browsers read them.
+"""Parses the head of an HTTP/1 response, the status line and the headers, as browsers do.
 
-fold    a line that begins with a blank: it goes on with the header before it
+fold    a line that begins with a blank: it continues the header before it
 
-Laws: only what frames the answer can make a head unreadable. A line that is no header is skipped,
-a line may end without a carriage return, a status may come without a reason. A value that may be
-kept is short: a longer one is cut and says so, and a validator that is longer is dropped.
+Laws: a head is refused only if it does not show where the body ends. A line that is no header is
+skipped, a line may end without a carriage return, a status may come without a reason. A value that
+may be stored is short: a longer one is cut and ends with a note of that; a longer validator is
+dropped.
 """
 
 import re
@@ -20,37 +21,37 @@ _LENGTH = re.compile(r"[0-9]{1,18}")
 _BLANKS = "\t\r "
 
 MOST_CHARACTERS = 2048
-"""Of a value that may be kept: as many as a URL may have."""
-DIFFERENT = "\n"
-"""Between values of one name that may have one only; no value has it in itself."""
+"""Of a value that may be stored: as many as a URL may have."""
+CONFLICT = "\n"
+"""Joins different values of a header that may have one only; no value contains it."""
 _CUT = f" [cut at {MOST_CHARACTERS:,} characters]"
 _ONLY_ONE = frozenset(("location",))
 _VALIDATORS = frozenset(("etag", "last-modified"))
-# They say what to do, and none of them is kept: a part of one may say the opposite of the whole.
-_READ_WHOLE = frozenset(
+# They decide what is done with the response and are not stored. A cut one could mean the opposite.
+_NEVER_CUT = frozenset(
     ("connection", "content-encoding", "content-length", "link", "transfer-encoding")
 ) | {"x-robots-tag"}
 
 
 class Head(NamedTuple):
-    """`headers` go by lower-case names; `lasting` is what the version says of the connection."""
+    """`headers` have lower-case names; `persistent`: the version keeps connections by default."""
 
     status: int
     headers: dict[str, str]
-    lasting: bool = True
+    persistent: bool = True
 
 
 def read_head(head: bytes) -> Head:
-    """Of all lines before the blank one."""
+    """Parse all lines before the blank one."""
     lines = _FOLD.sub(b" ", head).decode("latin-1").split("\n")
     status_line = _STATUS_LINE.match(lines[0])
     if not status_line:
         raise Fault(FailureKind.PROTOCOL, f"no status line: {lines[0][:40]!r}")
     major, minor, status = status_line.groups(default="0")
-    headers, lasting = joined_headers(_fields(lines[1:])), (int(major), int(minor)) > (1, 0)
-    if not lasting:
-        headers.pop("transfer-encoding", None)  # an old server that says so does not mean it
-    return Head(int(status), headers, lasting)
+    headers, persistent = joined_headers(_fields(lines[1:])), (int(major), int(minor)) > (1, 0)
+    if not persistent:
+        headers.pop("transfer-encoding", None)  # HTTP/1.0 has none: such servers do not mean it
+    return Head(int(status), headers, persistent)
 
 
 def _fields(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -61,7 +62,10 @@ def _fields(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """By lower-case name; several of a name joined by commas. Bytes come as Latin-1."""
+    """The headers by lower-case name; several of a name are joined by commas.
+
+    Values come decoded as Latin-1.
+    """
     values: dict[str, list[str]] = {}
     for name, value in fields:
         values.setdefault(name.lower(), []).append(value if value.isascii() else _text(value))
@@ -81,9 +85,9 @@ def _is_short(values: list[str]) -> bool:
 
 def _joined(name: str, values: list[str]) -> str:
     if name in _ONLY_ONE:
-        return _cut(DIFFERENT.join(dict.fromkeys(values)))
+        return _cut(CONFLICT.join(dict.fromkeys(values)))
     joined = ", ".join(values)
-    return joined if name in _READ_WHOLE or name in _VALIDATORS else _cut(joined)
+    return joined if name in _NEVER_CUT or name in _VALIDATORS else _cut(joined)
 
 
 def _cut(value: str) -> str:
@@ -97,22 +101,22 @@ def _text(value: str) -> str:
         return value
 
 
-def says(headers: dict[str, str], name: str, word: str) -> bool:
-    """Is the word among those of a header that lists words?"""
+def has_word(headers: dict[str, str], name: str, word: str) -> bool:
+    """Whether a header that lists words contains this one."""
     value = headers.get(name)
     return value is not None and word in map(str.strip, value.lower().split(","))
 
 
 def transfer_codings(headers: Mapping[str, str]) -> list[str]:
-    """What was done to the body on its way, in that order, but for the chunks."""
+    """The transfer codings of the body but for chunked, in the order in which they were applied."""
     if "transfer-encoding" not in headers:
         return []
     names = map(str.strip, headers["transfer-encoding"].lower().split(","))
     return [name for name in names if name not in ("", "chunked", "identity")]
 
 
-def body_bytes(headers: dict[str, str]) -> int | None:
-    """As Content-Length has it, be it several times; what is no number says nothing."""
+def content_length(headers: dict[str, str]) -> int | None:
+    """The Content-Length, None without one. It may be repeated; what is no number is ignored."""
     written = headers.get("content-length", "").split(",")
     lengths = {int(length) for text in written if _LENGTH.fullmatch(length := text.strip())}
     if len(lengths) > 1:

@@ -1,7 +1,7 @@
-"""Whom we believe: the authorities that browsers believe, or those of the environment.
+"""The TLS context: trusts the authorities that browsers trust, or those of the environment.
 
 SSL_CERT_FILE and SSL_CERT_DIR   name other authorities, as they do for OpenSSL: a file of
-                                 certificates, and folders of them with a colon between two
+                                 certificates, and folders of them separated by colons
 """
 
 import os
@@ -17,7 +17,7 @@ FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
 
 def default_tls() -> ssl.SSLContext:
-    """Certificates are checked, and their hosts; HTTP/1.1 is all that is spoken."""
+    """Checks certificates and their hosts; offers HTTP/1.1 only."""
     file, folders = os.environ.get(FILE), os.environ.get(FOLDERS)
     if not (file or folders):
         file = certifi.where()
@@ -27,7 +27,7 @@ def default_tls() -> ssl.SSLContext:
 
 
 def check_authorities(environ: Mapping[str, str] = os.environ) -> None:
-    """Refuse variables that name no authorities: with them every certificate would be wrong."""
+    """Refuse variables that name no authorities: no certificate would be trusted."""
     if file := environ.get(FILE):
         _check_file(Path(file))
     for folder in _folders(environ.get(FOLDERS, "")):

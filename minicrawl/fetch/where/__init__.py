@@ -1,1 +1,7 @@
-"""Where a request goes: URL to host, host to addresses, addresses that are allowed."""
+"""Which addresses a request may connect to: URL to host, host to addresses, the allowed ones.
+
+targets         the host, port and path of a URL
+resolver        the addresses of a host that may be connected to
+resolve_rules   hosts that the user sends elsewhere
+addresses       which addresses are public
+"""

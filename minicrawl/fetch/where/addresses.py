@@ -1,7 +1,7 @@
 """Which addresses are public: a table, because the standard library's own answer has holes.
 
-Law: an address is public if the world may route to a web server at it. Where an IPv6 address
-carries an IPv4 address that packets end at, the IPv4 address is the one that is judged.
+Law: an address is public if a web server at it can be reached from anywhere. If an IPv6 address
+embeds the IPv4 address at which packets arrive, the IPv4 address is judged.
 The ranges are those of IANA's registries of special-purpose addresses.
 """
 
@@ -54,7 +54,7 @@ _CARRIES_4 = (
 
 
 def is_public(address: Address) -> bool:
-    """May a stranger's link lead us to this address?"""
+    """Whether a link on any page may lead to this address."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NOT_PUBLIC_4)
     carried = _carried(address)

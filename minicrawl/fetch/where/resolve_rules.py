@@ -22,7 +22,7 @@ _LAST_PORT = 65535
 
 
 class ConnectTarget(NamedTuple):
-    """Where a connection goes."""
+    """The address and port to connect to."""
 
     address: str
     port: int
@@ -54,7 +54,7 @@ class ResolveRules:
         self._rules = sorted(rules, key=_specificity)[::-1]
 
     def place(self, host: str, port: int) -> ConnectTarget | None:
-        """Where the rules send this host; None where none speaks of it."""
+        """Where the rules send this host; None if no rule matches."""
         for rule in self._rules:
             if rule.matches(host, port):
                 return rule.place(port)

@@ -1,12 +1,13 @@
-"""From host to addresses, through a guard: no connection goes where it may not go.
+"""Resolves hosts to the addresses that may be connected to, and refuses all others.
 
-place     an address and a port: where a connection goes
-trusted   a host and a port that the user wrote as an address, or as localhost: it may be private
+place     an address and a port to connect to
+trusted   a host and a port that the user wrote as an address or as localhost; it may be private
 
-Laws: what is connected to is what was judged, because a name is resolved once and the answer
-is kept. An address may be connected to if it is public; unless the user forbids it, if a rule leads
-to it or its host and port are trusted; or if the user allows all. A port that browsers block is
-never asked for. Hosts come as URLs spell them, but IPv6 without brackets.
+Laws: a connection goes to the address that was checked, because a name is resolved once and the
+result is kept. An address is allowed if it is public, or if the user allows all. An address that a
+rule leads to, or whose host and port are trusted, is allowed too, but not if the user forbids
+private addresses. A port that browsers block is never used. Hosts are spelled as in URLs, but IPv6
+without brackets.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ _MOST_ADDRESSES = 32
 """Of one name; no client tries more."""
 _LOCALHOST = "localhost"
 _MAY_BE_TRUSTED = re.compile(r"https?://(?:\[|[0-9.]+[:/]|(?:[^/:]*\.)?localhost\.?[:/])")
-"""What most seeds are not, at a glance."""
+"""A quick test that most seeds do not pass."""
 
 BLOCKED_PORTS = frozenset(
     (
@@ -48,7 +49,7 @@ BLOCKED_PORTS = frozenset(
         *(6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
     )
 )
-"""Of mail, files, names and the like: https://fetch.spec.whatwg.org/#port-blocking."""
+"""Ports of mail, files, names and the like: https://fetch.spec.whatwg.org/#port-blocking."""
 
 HostAndPort = tuple[str, int]
 
@@ -60,13 +61,13 @@ class _Addresses(NamedTuple):
     public: tuple[str, ...]
 
 
-_Answer = _Addresses | Failed
+_Resolved = _Addresses | Failed
 
 
 def trusted_among(urls: Iterable[str]) -> frozenset[HostAndPort]:
-    """What the user vouches for by writing it down: addresses and localhost, each with its port.
+    """The addresses and localhosts, each with its port, that the user trusts by writing them.
 
-    A name says nothing of where it is: whoever has the name may lead it inside.
+    Other names are not trusted: their owners may point them at a private network.
     """
     likely = filter(_MAY_BE_TRUSTED.match, urls)
     origins = (asked.origin for url in likely if (asked := target(url)))
@@ -78,10 +79,10 @@ def trusted_among(urls: Iterable[str]) -> frozenset[HostAndPort]:
 
 
 class SystemLookup:
-    """The system's resolver, in threads of its own: a lookup that hangs holds one.
+    """The system's resolver in threads of its own, as a lookup may block for minutes.
 
-    With as many threads as there are requests under way it holds up nobody else. A process that
-    ends does not wait for them: nothing ends a lookup, and some take minutes.
+    With as many threads as requests, a lookup that hangs delays no other. The process can end
+    without waiting for these threads.
     """
 
     def __init__(self, threads: int) -> None:
@@ -100,7 +101,7 @@ class SystemLookup:
         return await found
 
     def close(self) -> None:
-        """Nobody waits for what is under way."""
+        """End the threads that are idle, and the others after their lookups."""
         for _ in range(self._threads):
             self._wanted.put(None)
 
@@ -112,7 +113,7 @@ class SystemLookup:
 
 
 class _Wanted(NamedTuple):
-    """A name, and who waits for its addresses in which loop."""
+    """A name to look up, and the future that waits for its addresses."""
 
     host: str
     loop: asyncio.AbstractEventLoop
@@ -122,27 +123,27 @@ class _Wanted(NamedTuple):
         if self.found.cancelled():
             return
         try:
-            tell = partial(self._tell, self.found.set_result, _look_up(self.host))
+            deliver = partial(self._deliver, self.found.set_result, _look_up(self.host))
         except Exception as error:
-            tell = partial(self._tell, self.found.set_exception, error)
+            deliver = partial(self._deliver, self.found.set_exception, error)
         with suppress(RuntimeError):  # the loop has been closed: nobody waits
-            self.loop.call_soon_threadsafe(tell)
+            self.loop.call_soon_threadsafe(deliver)
 
-    def _tell(self, hear: Callable[[Any], None], what: object) -> None:
+    def _deliver(self, set_outcome: Callable[[Any], None], outcome: object) -> None:
         if not self.found.done():
-            hear(what)
+            set_outcome(outcome)
 
 
 def _look_up(host: str) -> list[str]:
-    # Bytes, because a str would be judged once more by a codec older than today's names.
+    # As bytes: a str would be encoded by a codec that refuses some names of today.
     found = socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM)
     return [str(sockaddr[0]) for *_, sockaddr in found]
 
 
 class Resolver:
-    """Answers where a host may be connected to.
+    """Finds where requests to a host may connect.
 
-    `allow_private` is None where rules and trusted hosts may be private and nothing else.
+    `allow_private` is None if only rules and trusted hosts may be private.
     """
 
     def __init__(
@@ -159,21 +160,21 @@ class Resolver:
         self._trusted = frozenset(trusted_hosts)
         self._allow_private = allow_private
         self._clock = clock
-        self._answers: OrderedDict[str, tuple[float, _Answer]] = OrderedDict()
-        self._under_way: dict[str, asyncio.Task[_Answer]] = {}
+        self._kept_results: OrderedDict[str, tuple[float, _Resolved]] = OrderedDict()
+        self._under_way: dict[str, asyncio.Task[_Resolved]] = {}
 
     async def locate(self, host: str, port: int) -> tuple[ConnectTarget, ...] | Refused | Failed:
-        """All places to try for a host; or why there are none."""
+        """All places to try for a host, or why there are none."""
         if port in BLOCKED_PORTS:
             return _refused(f"port {port} is not one of the web: browsers block it")
         if place := self._rules.place(host, port):
             return self._ruled(host, place)
-        answer = self._kept(host) or await self._asked(host)
-        if isinstance(answer, Failed):
-            return answer
-        addresses = answer.all if self._may_be_private(host, port) else answer.public
+        result = self._kept(host) or await self._look_up(host)
+        if isinstance(result, Failed):
+            return result
+        addresses = result.all if self._may_be_private(host, port) else result.public
         if not addresses:
-            return self._private(host, answer.all[0])
+            return self._private(host, result.all[0])
         return tuple(ConnectTarget(address, port) for address in addresses)
 
     def close(self) -> None:
@@ -199,40 +200,40 @@ class Resolver:
             return _refused(f"{where} not public: --allow-private")
         return _refused(f"{where} not public: --allow-private, or --resolve {name}={written}")
 
-    def _kept(self, host: str) -> _Answer | None:
-        until, answer = self._answers.get(host, (0.0, None))
-        if answer is None or until < self._clock():
+    def _kept(self, host: str) -> _Resolved | None:
+        until, result = self._kept_results.get(host, (0.0, None))
+        if result is None or until < self._clock():
             return None
-        self._answers.move_to_end(host)
-        return answer
+        self._kept_results.move_to_end(host)
+        return result
 
-    async def _asked(self, host: str) -> _Answer:
-        """One lookup for all who wait; who stops waiting does not stop it for the others."""
+    async def _look_up(self, host: str) -> _Resolved:
+        """One lookup serves all requests that wait for it; cancelling one does not cancel it."""
         task = self._under_way.get(host)
         if task is None:
-            task = self._under_way[host] = asyncio.create_task(self._ask(host))
+            task = self._under_way[host] = asyncio.create_task(self._resolve(host))
             task.add_done_callback(lambda _: self._under_way.pop(host))
         return await asyncio.shield(task)
 
-    async def _ask(self, host: str) -> _Answer:
+    async def _resolve(self, host: str) -> _Resolved:
         try:
             addresses = [host] if _is_address(host) else await self._lookup(host)
         except OSError as error:
-            answer: _Answer = Failed(kind=FailureKind.DNS, detail=f"{host}: {error}")
+            result: _Resolved = Failed(kind=FailureKind.DNS, detail=f"{host}: {error}")
         else:
-            answer = _sorted_out(host, addresses)
-        self._keep(host, answer)
-        return answer
+            result = _sorted_out(host, addresses)
+        self._keep(host, result)
+        return result
 
-    def _keep(self, host: str, answer: _Answer) -> None:
-        kept_s = _FAILURE_KEPT_S if isinstance(answer, Failed) else _KEPT_S
-        self._answers[host] = (self._clock() + kept_s, answer)
-        self._answers.move_to_end(host)
-        if len(self._answers) > _MOST_HOSTS:
-            self._answers.popitem(last=False)
+    def _keep(self, host: str, result: _Resolved) -> None:
+        kept_s = _FAILURE_KEPT_S if isinstance(result, Failed) else _KEPT_S
+        self._kept_results[host] = (self._clock() + kept_s, result)
+        self._kept_results.move_to_end(host)
+        if len(self._kept_results) > _MOST_HOSTS:
+            self._kept_results.popitem(last=False)
 
 
-def _sorted_out(host: str, addresses: Iterable[str]) -> _Answer:
+def _sorted_out(host: str, addresses: Iterable[str]) -> _Resolved:
     found = tuple(dict.fromkeys(addresses))
     if not found:
         return Failed(kind=FailureKind.DNS, detail=f"{host}: no address")

@@ -1,10 +1,10 @@
-"""What a URL asks for, and of whom.
+"""Splits a URL into the origin to connect to and the path to request.
 
-origin   scheme, host and port: a connection is one origin's
-path     all that a URL has after its origin and before its fragment
+origin   scheme, host and port; a connection belongs to one origin
+path     what a URL has after its origin and before its fragment
 
-Law: a path is asked for as it was given, where it can stand in a request; only what cannot is
-written as the URL standard would.
+Law: a path is requested as it was given if it can stand in a request; otherwise it is requested as
+the URL standard writes it.
 """
 
 import re
@@ -19,7 +19,7 @@ _PARTS = re.compile(r"(https?://[^\s/?#@\\]+)(/[!\"$-~]*)(?:#.*)?", re.DOTALL)
 
 
 class Origin(NamedTuple):
-    """`host` stands without brackets, `name` is what the Host header says."""
+    """`host` has no brackets, `name` is the value of the Host header."""
 
     is_tls: bool
     host: str
@@ -28,7 +28,7 @@ class Origin(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What to ask, of whom; `url` carries no credentials and no fragment."""
+    """An origin and a path on it; `url` has no credentials and no fragment."""
 
     origin: Origin
     path: str
@@ -36,7 +36,7 @@ class Target(NamedTuple):
 
 
 def target(url: str) -> Target | None:
-    """None for what is no URL of the web."""
+    """The target of a URL; None if it is neither http nor https."""
     try:
         parts = _PARTS.fullmatch(url) or _PARTS.fullmatch(_without_credentials(url))
         return Target(_origin(parts[1]), parts[2], parts[1] + parts[2]) if parts else None

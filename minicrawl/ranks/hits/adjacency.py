@@ -7,9 +7,7 @@ A[i, j] is the weight of the link from node i to node j, 1 where links have none
     through(x) = AᵀA x  both in one pass: what a node sums up it hands on at once
 
 All follow the rows of the graph as they lie, so that nothing is turned round and memory is that
-of the graph, of the vectors and of one block of links. The sums are made by the two loops in C that
-scipy's products of sparse matrices are made of: the products themselves would want a weight for
-each link, and make a vector of all nodes for each block.
+of the graph, of the vectors and of one block of links. `sparse_loops` makes the sums of a block.
 """
 
 from collections.abc import Iterator
@@ -44,13 +42,6 @@ class _Rows(NamedTuple):
     weights: AnyFloats
 
 
-def _loops() -> Any:
-    """Loaded when they are needed: who has 64 MB for all could not pay 25 for this."""
-    from scipy.sparse import _sparsetools
-
-    return _sparsetools
-
-
 class Adjacency:
     """The matrix of a graph; `weights` lie as its targets do."""
 
@@ -60,7 +51,10 @@ class Adjacency:
         firsts = np.searchsorted(graph.starts, np.arange(0, graph.edges, _LINKS_AT_ONCE))
         self._cuts = np.unique([0, *firsts, graph.nodes]).tolist()
         self._alike: AnyFloats = np.empty(0)
-        self._loops = _loops()
+        # Imported when it is needed: a crawl within 64 MB could not pay 25 MB for scipy.sparse.
+        from minicrawl.ranks.hits.sparse_loops import multiply, multiply_transposed
+
+        self._multiply, self._multiply_transposed = multiply, multiply_transposed
 
     def pulled(self, x: Vector) -> Vector:
         """A x."""
@@ -112,11 +106,11 @@ class Adjacency:
     def _pull(self, rows: _Rows, x: AnyFloats) -> AnyFloats:
         """What the nodes of a block sum up."""
         sums = np.zeros(len(rows.starts) - 1, dtype=x.dtype)
-        self._loops.csr_matvec(len(sums), len(x), *rows, x, sums)
+        self._multiply(*rows, x, sums)
         return sums
 
     def _push(self, rows: _Rows, x: AnyFloats, sums: AnyFloats) -> None:
-        self._loops.csc_matvec(len(sums), len(x), *rows, x, sums)
+        self._multiply_transposed(*rows, x, sums)
 
     def blocks(self) -> Iterator[AdjacencyBlock]:
         """All nodes, some at a time."""

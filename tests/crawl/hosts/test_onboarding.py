@@ -475,7 +475,7 @@ def learning(
             recorder.meet([f"{A}/"], 0)
             settings, clock, web = Settings.of(), FakeClock(), FakeWeb({ROBOTS: answer})
             hosts = HostTable(settings.politeness, lambda _: None)
-            visitor = Visitor(web, WorkerConfig.of(settings).reader())
+            visitor = Visitor(web, WorkerConfig.of(settings).parser())
             gate, side_requests = ScopeGate(settings.scope, ()), SideRequests(hosts, clock)
             await task(
                 HostOnboarding(settings, recorder, visitor, gate, side_requests), hosts, clock, web
@@ -607,7 +607,7 @@ def test_long_rules_that_are_too_much_are_asked_for_anew(path: Path) -> None:
         return Timed(Failed(kind=FailureKind.TOO_LARGE))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Visitor, "recalled", too_much)
+        patch.setattr(Visitor, "parse_stored_rules", too_much)
         run = crawl(again, path, f"{A}/")
     assert run.states[f"{A}/a"] is State.FETCHED
     assert ROBOTS in [visit.url for visit in again.visits]

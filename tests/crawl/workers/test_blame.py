@@ -1,4 +1,4 @@
-"""Which question was worked on: by hand, then in a process that ends."""
+"""Which call was worked on: by hand, then in a process that ends."""
 
 import asyncio
 import subprocess
@@ -22,18 +22,18 @@ def test_the_mark_is_set_while_there_is_work_and_not_while_it_waits() -> None:
     mark, seen = BlameMark(), list[int]()
 
     async def work() -> str:
-        seen.append(mark.question)
+        seen.append(mark.call)
         said = await Pause()
-        seen.append(mark.question)
+        seen.append(mark.call)
         return said
 
     steps = marked(mark, 7, work)
     steps.send(None)
-    assert (seen, mark.question) == ([7], 0)
+    assert (seen, mark.call) == ([7], 0)
     with pytest.raises(StopIteration) as end:
         steps.send("more")
     assert end.value.value == "more"
-    assert (seen, mark.question) == ([7, 7], 0)
+    assert (seen, mark.call) == ([7, 7], 0)
 
 
 def test_what_is_thrown_into_the_work_comes_out_of_it() -> None:
@@ -46,7 +46,7 @@ def test_what_is_thrown_into_the_work_comes_out_of_it() -> None:
         steps.send(None)
         with pytest.raises(thrown):
             steps.throw(thrown())
-        assert mark.question == 0
+        assert mark.call == 0
 
 
 def test_marked_work_is_a_task_like_any_other() -> None:
@@ -66,7 +66,7 @@ def test_marked_work_is_a_task_like_any_other() -> None:
 _ENDS = """
 import os, sys
 from minicrawl.crawl.workers.blame import BlameMark
-BlameMark(int(sys.argv[1])).question = 1 << 40
+BlameMark(int(sys.argv[1])).call = 1 << 40
 os._exit(1)
 """
 
@@ -76,4 +76,4 @@ def test_a_process_that_ends_leaves_its_mark() -> None:
         number = mark.descriptor
         command = [sys.executable, "-c", _ENDS, str(number)]
         assert subprocess.run(command, pass_fds=(number,), check=False).returncode == 1
-        assert mark.question == 1 << 40
+        assert mark.call == 1 << 40

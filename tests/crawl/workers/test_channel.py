@@ -1,4 +1,4 @@
-"""Two ends of a line, and bytes that travel as they like."""
+"""Two ends of a channel, and bytes that travel as they like."""
 
 import asyncio
 import pickle
@@ -8,7 +8,7 @@ from threading import Thread
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.crawl.workers.channel import PickleChannel, first_message
+from minicrawl.crawl.workers.channel import PickleChannel, receive_message, send_message
 from tests.loops import hear
 
 VALUES = st.none() | st.integers() | st.text() | st.binary()
@@ -21,48 +21,48 @@ def as_bytes(message: object) -> bytes:
 
 
 @given(messages=MESSAGES, cuts=st.lists(st.integers(0, 200)))
-def test_all_is_heard_in_its_order_however_the_bytes_are_cut(
+def test_messages_arrive_in_order_however_the_bytes_are_split(
     messages: list[object], cuts: list[int]
 ) -> None:
     travelling = b"".join(map(as_bytes, messages))
     heard: list[object] = []
 
     async def listen() -> None:
-        line = PickleChannel(heard.append)
+        channel = PickleChannel(heard.append)
         for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), None], strict=True):
-            hear(line, travelling[begin:end])
+            hear(channel, travelling[begin:end])
 
     asyncio.run(listen())
     assert heard == messages
 
 
-def test_what_one_end_says_the_other_hears_be_it_said_before_they_are_connected() -> None:
+def test_what_one_end_sends_the_other_receives_even_if_sent_before_they_are_connected() -> None:
     async def talk() -> None:
         heard: asyncio.Queue[object] = asyncio.Queue()
         one, other = PickleChannel(lambda _: None), PickleChannel(heard.put_nowait)
-        one.say("early")
-        one.say("as well")
+        one.send("early")
+        one.send("as well")
         await asyncio.sleep(0)
         ours, its = socket.socketpair()
         await one.connect(ours)
         await other.connect(its)
-        one.say(large := bytes(3_000_000))
+        one.send(large := bytes(3_000_000))
         assert [await heard.get() for _ in range(3)] == ["early", "as well", large]
         one.close()
         await other.ended.wait()
         await one.ended.wait()
-        one.say("late")
+        one.send("late")
         await asyncio.sleep(0)
         assert heard.empty()
 
     asyncio.run(talk())
 
 
-def test_a_line_that_was_never_connected_may_be_closed() -> None:
+def test_a_channel_that_was_never_connected_may_be_closed() -> None:
     async def close() -> None:
-        line = PickleChannel(lambda _: None)
-        line.close()
-        assert not line.ended.is_set()
+        channel = PickleChannel(lambda _: None)
+        channel.close()
+        assert not channel.ended.is_set()
 
     asyncio.run(close())
 
@@ -73,15 +73,62 @@ def test_the_first_message_is_waited_for_and_the_next_one_is_left() -> None:
         first = {"large": bytes(3_000_000)}
         speaking = Thread(target=ours.sendall, args=(as_bytes(first) + as_bytes("next"),))
         speaking.start()
-        assert first_message(its) == first
-        assert first_message(its) == "next"
+        assert receive_message(its) == first
+        assert receive_message(its) == "next"
         speaking.join()
 
 
-def test_there_is_no_first_message_of_who_has_gone_be_it_in_the_middle_of_it() -> None:
+def test_an_end_that_closes_sends_no_message_even_in_the_middle_of_one() -> None:
     for part in (b"", b"\0\0", as_bytes("whole")[:-1]):
         ours, its = socket.socketpair()
         with its:
             with ours:
                 ours.sendall(part)
-            assert first_message(its) is None
+            assert receive_message(its) is None
+
+
+def test_a_sender_can_wait_until_its_messages_have_been_taken() -> None:
+    async def talk() -> None:
+        received: asyncio.Queue[object] = asyncio.Queue()
+        one, other = PickleChannel(lambda _: None), PickleChannel(received.put_nowait)
+        ours, theirs = socket.socketpair()
+        one.send(bytes(3_000_000))
+        sending = asyncio.create_task(one.drain())
+        await asyncio.sleep(0)
+        assert not sending.done()
+        await one.connect(ours)
+        await asyncio.sleep(0)
+        assert not sending.done()
+        await other.connect(theirs)
+        await sending
+        assert await received.get() == bytes(3_000_000)
+        other.close()
+        await one.ended.wait()
+        await one.drain()
+
+    asyncio.run(talk())
+
+
+def test_closing_a_channel_wakes_senders_that_wait() -> None:
+    async def wait() -> None:
+        channel = PickleChannel(lambda _: None)
+        sending = asyncio.create_task(channel.drain())
+        await asyncio.sleep(0)
+        channel.close()
+        await sending
+
+    asyncio.run(wait())
+
+
+def test_messages_can_be_sent_without_an_event_loop() -> None:
+    async def talk() -> None:
+        received: asyncio.Queue[object] = asyncio.Queue()
+        channel = PickleChannel(received.put_nowait)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            await channel.connect(ours)
+            send_message(theirs, ("a", 1))
+            assert await received.get() == ("a", 1)
+        await channel.ended.wait()
+
+    asyncio.run(talk())

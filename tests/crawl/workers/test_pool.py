@@ -16,10 +16,11 @@ from minicrawl.app import Crawl
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason, Settled
 from minicrawl.crawl.workers import pool
-from minicrawl.crawl.workers.pool import MOST_BY_CORES, WorkerPool, going_out, workers_of
-from minicrawl.crawl.workers.supervisor import LoadShedder, WorkerLost, WorkerProcess, WorkerSlot
+from minicrawl.crawl.workers.pool import MOST_BY_CORES, WorkerPool, open_web_access, worker_count
+from minicrawl.crawl.workers.supervisor import ChildLost
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
+from minicrawl.crawl.workers.worker_process import LoadShedder, WorkerProcess, WorkerSlot
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, State
@@ -32,18 +33,18 @@ from tests.crawl.workers.test_parser import A_BLINK_S, PAGE_OF_5_MB
 from tests.fetch.wire import answer, wire
 
 A, B, C = "http://a.example/", "http://b.example/", "https://c.example/"
-CHARGE = WorkerConfig.of(Settings())
+CONFIG = WorkerConfig.of(Settings())
 PAGE = Response(status=200, headers={}, body=b"")
 VISITED = VisitReply(1, PAGE, Timed(ParsedPage(title="read by a worker")))
 
 
-class Relieved(LoadShedder):
-    """Of every other page."""
+class Alternating(LoadShedder):
+    """Sheds every other page."""
 
     def __init__(self) -> None:
         self._turns = cycle((False, True))
 
-    def is_due(self, now: float, there_s: float) -> bool:
+    def shed(self, now: float, worker_cpu_s: float) -> bool:
         return next(self._turns)
 
 
@@ -51,22 +52,22 @@ class Hand(WorkerProcess):
     """A worker that answers what it is told to, or ends."""
 
     def __init__(self, *, is_there: bool = True, is_busy: bool = False) -> None:
-        self.was_there, self.is_over = is_there, False
-        self.cpu_s, self.relief = 0.0, Relieved() if is_busy else LoadShedder()
+        self._replies, self.is_over = int(is_there), False
+        self.cpu_s, self.load_shedder = 0.0, Alternating() if is_busy else LoadShedder()
         self.answers: deque[Any] = deque()
-        self.asked: list[tuple[WorkerCommand, Any]] = []
+        self.asked: list[tuple[int, Any]] = []
 
-    async def ask(self, wish: WorkerCommand, about: object) -> Any:
-        self.asked.append((wish, about))
+    async def call(self, command: int, argument: object) -> Any:
+        self.asked.append((command, argument))
         await asyncio.sleep(0)
         answer = self.answers.popleft() if self.answers else VISITED
-        if isinstance(answer, WorkerLost):
+        if isinstance(answer, ChildLost):
             raise answer
         return answer
 
     @property
     def urls(self) -> list[str]:
-        return [about.url for wish, about in self.asked if wish is WorkerCommand.VISIT]
+        return [argument.url for command, argument in self.asked if command is WorkerCommand.VISIT]
 
 
 class Place(WorkerSlot):
@@ -76,19 +77,19 @@ class Place(WorkerSlot):
         self.hand = hand
 
     @property
-    def holder(self) -> WorkerProcess:
+    def worker(self) -> WorkerProcess:
         return self.hand
 
 
 class Desk:
     """Workers who are played, and a web for the one who is here."""
 
-    def __init__(self, *crew: Hand, first_here: int = 0) -> None:
+    def __init__(self, *crew: Hand, first_own: int = 0) -> None:
         self.web = FakeWeb({A: html(title="read here")})
         self.crew, self.apart = crew, Hand()
-        here = Visitor(self.web, CHARGE.reader())
+        here = Visitor(self.web, CONFIG.parser())
         self.workers = WorkerPool(
-            here, [Place(hand) for hand in crew], Place(self.apart), first_here
+            here, [Place(hand) for hand in crew], Place(self.apart), first_own
         )
 
     async def visit(self, url: str) -> str:
@@ -117,23 +118,23 @@ def test_a_host_has_one_worker_and_the_hosts_are_dealt_out_in_turn() -> None:
     asyncio.run(work())
 
 
-def test_the_first_requests_are_made_here_and_so_are_those_for_a_worker_who_is_not_there() -> None:
+def test_the_own_process_does_the_first_requests_and_those_of_a_worker_that_is_starting() -> None:
     async def work() -> None:
-        desk = Desk(Hand(is_there=False), Hand(), first_here=2)
+        desk = Desk(Hand(is_there=False), Hand(), first_own=2)
         titles = [await desk.visit(A) for _ in range(3)]
         assert titles == ["read here"] * 3
         assert await desk.visit(B) == "read by a worker"
-        desk.crew[0].was_there = True
+        desk.crew[0]._replies = 1
         assert await desk.visit(A) == "read by a worker"
 
     asyncio.run(work())
 
 
-def test_of_a_worker_that_cannot_keep_up_some_pages_are_done_here_but_not_among_suspects() -> None:
+def test_the_own_process_does_some_pages_of_a_busy_worker_but_not_beside_suspects() -> None:
     async def work() -> None:
         hand = Hand(is_busy=True)
         desk = Desk(hand)
-        hand.answers.extend((VISITED, VISITED, WorkerLost()))
+        hand.answers.extend((VISITED, VISITED, ChildLost()))
         titles = [await desk.visit(A) for _ in range(5)]
         by_worker = "read by a worker"
         assert titles == [by_worker, "read here", by_worker, "read here", FailureKind.LOST]
@@ -142,18 +143,20 @@ def test_of_a_worker_that_cannot_keep_up_some_pages_are_done_here_but_not_among_
     asyncio.run(work())
 
 
-def test_a_worker_is_asked_for_other_things_too_and_what_it_takes_with_it_is_done_here() -> None:
+def test_workers_do_other_calls_too_and_the_own_process_repeats_those_that_are_lost() -> None:
     async def work() -> None:
         hand = Hand()
         desk = Desk(hand)
         page = html("/1")
-        hand.answers.extend(("1.2.3.4", page, WorkerLost(), WorkerLost()))
+        hand.answers.extend(("1.2.3.4", page, ChildLost(), ChildLost()))
         assert await desk.workers.locate(A) == "1.2.3.4"
         assert await desk.workers.fetch(Request(url=A)) is page
         assert await desk.workers.locate(A) == "a.example"
         assert await desk.workers.fetch(Request(url=A)) == html(title="read here")
-        assert (await desk.workers.rules(text("User-agent: *\nDisallow: /"), A)).value == FORBID_ALL
-        assert (await desk.workers.recalled("Disallow: /", A)).value == ALLOW_ALL
+        assert (
+            await desk.workers.parse_rules(text("User-agent: *\nDisallow: /"), A)
+        ).value == FORBID_ALL
+        assert (await desk.workers.parse_stored_rules("Disallow: /", A)).value == ALLOW_ALL
 
     asyncio.run(work())
 
@@ -161,12 +164,12 @@ def test_a_worker_is_asked_for_other_things_too_and_what_it_takes_with_it_is_don
 def test_a_large_page_is_read_by_the_worker_that_has_it() -> None:
     async def work() -> None:
         hand = Hand()
-        moved = VISITED._replace(fetched=failed(FailureKind.DNS), reading=None)
-        unread = VISITED._replace(number=7, reading=None)
-        hand.answers.extend((unread, Timed(ParsedPage(title="large")), unread, WorkerLost(), moved))
+        moved = VISITED._replace(fetched=failed(FailureKind.DNS), parsed=None)
+        unread = VISITED._replace(number=7, parsed=None)
+        hand.answers.extend((unread, Timed(ParsedPage(title="large")), unread, ChildLost(), moved))
         desk = Desk(hand)
         assert await desk.visit(A) == "large"
-        assert hand.asked[1] == (WorkerCommand.READ, 7)
+        assert hand.asked[1] == (WorkerCommand.PARSE, 7)
         assert await desk.visit(A) == FailureKind.INTERRUPTED
         assert await desk.visit(A) == FailureKind.DNS
         assert not desk.apart.asked
@@ -174,14 +177,14 @@ def test_a_large_page_is_read_by_the_worker_that_has_it() -> None:
     asyncio.run(work())
 
 
-def test_what_was_under_way_at_an_end_is_asked_for_once_more_by_somebody_else_one_by_one() -> None:
+def test_pages_under_way_when_a_worker_ends_are_fetched_one_by_one_in_quarantine() -> None:
     async def work() -> None:
         hand = Hand()
         desk = Desk(hand)
-        hand.answers.extend(WorkerLost() for _ in range(3))
+        hand.answers.extend(ChildLost() for _ in range(3))
         pages = [A, f"{A}1", f"{A}2"]
         assert await asyncio.gather(*map(desk.visit, pages)) == [FailureKind.LOST] * 3
-        desk.apart.answers.extend((VISITED, WorkerLost(), VISITED))
+        desk.apart.answers.extend((VISITED, ChildLost(), VISITED))
         again = await asyncio.gather(*map(desk.visit, pages))
         assert again == ["read by a worker", FailureKind.LOST, "read by a worker"]
         assert desk.apart.urls == pages
@@ -191,11 +194,11 @@ def test_what_was_under_way_at_an_end_is_asked_for_once_more_by_somebody_else_on
     asyncio.run(work())
 
 
-def test_what_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
+def test_a_page_that_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
     async def work() -> None:
         hand = Hand()
         desk = Desk(hand)
-        hand.answers.extend((WorkerLost(is_to_blame=False), WorkerLost()))
+        hand.answers.extend((ChildLost(is_to_blame=False), ChildLost()))
         kinds = list(await asyncio.gather(desk.visit(A), desk.visit(f"{A}1")))
         assert kinds == [FailureKind.INTERRUPTED, FailureKind.LOST]
         await asyncio.gather(desk.visit(A), desk.visit(f"{A}1"))
@@ -204,26 +207,26 @@ def test_what_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
     asyncio.run(work())
 
 
-def test_without_workers_the_visitor_is_here() -> None:
+def test_without_workers_the_own_process_does_everything() -> None:
     async def work() -> None:
-        async with going_out(CHARGE, 0) as outside:
+        async with open_web_access(CONFIG, 0) as outside:
             assert isinstance(outside, Visitor)
 
     asyncio.run(work())
 
 
-def test_the_number_of_workers_is_told_or_follows_from_the_cores(
+def test_the_number_of_workers_is_set_or_follows_from_the_cores(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert workers_of(Settings.of(workers=7).network) == 7
+    assert worker_count(Settings.of(workers=7).network) == 7
     auto = Settings().network
     for cores, wanted in ((1, 0), (2, 1), (3, 2), (64, MOST_BY_CORES)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: set(range(cores)))
-        assert workers_of(auto) == wanted
+        assert worker_count(auto) == wanted
     monkeypatch.delattr(os, "sched_getaffinity")
     for told, wanted in ((None, 0), (2, 1)):
         monkeypatch.setattr(os, "cpu_count", lambda told=told: told)
-        assert workers_of(auto) == wanted
+        assert worker_count(auto) == wanted
 
 
 # ---------------------------------------------------------------- real ones
@@ -235,8 +238,8 @@ BUDGET = 250
 @pytest.fixture
 def _never_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers do all of it, and are waited for."""
-    monkeypatch.setattr(pool, "FIRST_HERE", 0)
-    monkeypatch.setattr(WorkerProcess, "is_there", property(lambda worker: not worker.is_over))
+    monkeypatch.setattr(pool, "FIRST_OWN", 0)
+    monkeypatch.setattr(WorkerProcess, "is_ready", property(lambda worker: not worker.is_over))
 
 
 def crawled(path: Path, disturb: Callable[[int], None]) -> Reason:
@@ -274,7 +277,7 @@ def test_workers_fetch_the_pages_even_if_each_of_them_is_killed(tmp_path: Path) 
 @pytest.mark.usefixtures("_never_here")
 def test_a_crawl_that_fails_leaves_no_worker_behind() -> None:
     async def fail() -> None:
-        async with going_out(WorkerConfig.of(Settings.of(allow_private=True)), 1) as outside:
+        async with open_web_access(WorkerConfig.of(Settings.of(allow_private=True)), 1) as outside:
             assert await outside.locate("http://127.0.0.1/") == "127.0.0.1"
             assert children()
             raise ZeroDivisionError
@@ -289,8 +292,8 @@ def test_a_page_of_5_mb_costs_the_loop_less_than_a_blink(crew: int) -> None:
     """In all its turns together, by the time that its thread takes of the processor."""
 
     async def work() -> None:
-        charge = WorkerConfig.of(Settings.of(allow_private=True))
-        async with wire(answer(PAGE_OF_5_MB)) as server, going_out(charge, crew) as outside:
+        config = WorkerConfig.of(Settings.of(allow_private=True))
+        async with wire(answer(PAGE_OF_5_MB)) as server, open_web_access(config, crew) as outside:
             for _ in range(2):  # with the first one processes start
                 began = time.thread_time()
                 visit = await outside.visit(Request(url=server.url()))

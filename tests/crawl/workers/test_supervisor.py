@@ -13,173 +13,178 @@ from pathlib import Path
 import pytest
 
 from minicrawl.config import Settings
-from minicrawl.crawl.workers import supervisor
-from minicrawl.crawl.workers.supervisor import PATIENCE_S, WorkerLost, WorkerProcess, WorkerSlot
+from minicrawl.crawl.workers import worker_process
+from minicrawl.crawl.workers.supervisor import ChildLost
 from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.crawl.workers.worker import WorkerCommand
+from minicrawl.crawl.workers.worker_process import SILENCE_S, WorkerProcess, WorkerSlot
 from minicrawl.model import Request
 from tests.crawl.children import children, nothing_left_behind
 from tests.fetch.wire import Answer, Then, answer, wire
 
-CHARGE = WorkerConfig.of(Settings.of(allow_private=True))
+CONFIG = WorkerConfig.of(Settings.of(allow_private=True))
 SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
 PLACE = "http://127.0.0.1/"
 
 
-def manned(work: Callable[[WorkerSlot], Awaitable[None]], patience_s: float = PATIENCE_S) -> None:
+def manned(work: Callable[[WorkerSlot], Awaitable[None]], silence_s: float = SILENCE_S) -> None:
     async def done() -> None:
-        post = WorkerSlot(CHARGE, patience_s)
+        slot = WorkerSlot(CONFIG, silence_s)
         try:
             async with asyncio.timeout(30):
-                await work(post)
+                await work(slot)
         finally:
-            await post.close()
+            await slot.close()
 
     with nothing_left_behind():
         asyncio.run(done())
 
 
-async def pid_of(post: WorkerSlot) -> int:
+async def pid_of(slot: WorkerSlot) -> int:
     """Of the process, once it is there."""
-    await post.holder.ask(WorkerCommand.LIVE, None)
+    await slot.worker.call(WorkerCommand.PING, None)
     (pid,) = children()
     return pid
 
 
 def test_a_worker_starts_when_it_is_wanted_and_stays() -> None:
-    async def work(post: WorkerSlot) -> None:
+    async def work(slot: WorkerSlot) -> None:
         assert children() == []
-        assert not post.holder.is_there
-        assert await post.holder.ask(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
-        assert post.holder.is_there
-        pid = await pid_of(post)
-        await asyncio.gather(*(post.holder.ask(WorkerCommand.LOCATE, PLACE) for _ in range(100)))
-        assert await pid_of(post) == pid
+        assert not slot.worker.is_ready
+        assert await slot.worker.call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
+        assert slot.worker.is_ready
+        pid = await pid_of(slot)
+        await asyncio.gather(*(slot.worker.call(WorkerCommand.LOCATE, PLACE) for _ in range(100)))
+        assert await pid_of(slot) == pid
 
     manned(work)
 
 
-def test_a_worker_that_is_killed_loses_what_it_was_asked_for_and_another_takes_its_post() -> None:
-    async def work(post: WorkerSlot) -> None:
+def test_a_worker_that_is_killed_fails_its_calls_and_is_replaced() -> None:
+    async def work(slot: WorkerSlot) -> None:
         async with wire(SILENCE) as server:
-            pid, holder = await pid_of(post), post.holder
-            asking = asyncio.create_task(holder.ask(WorkerCommand.VISIT, Request(url=server.url())))
+            pid, worker = await pid_of(slot), slot.worker
+            asking = asyncio.create_task(
+                worker.call(WorkerCommand.VISIT, Request(url=server.url()))
+            )
             while not server.asked:
                 await asyncio.sleep(0)
             os.kill(pid, signal.SIGKILL)
-            with pytest.raises(WorkerLost):
+            with pytest.raises(ChildLost):
                 await asking
-            with pytest.raises(WorkerLost):
-                await holder.ask(WorkerCommand.LIVE, None)
-            assert post.holder is not holder
-            assert await post.holder.ask(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
+            with pytest.raises(ChildLost):
+                await worker.call(WorkerCommand.PING, None)
+            assert slot.worker is not worker
+            assert await slot.worker.call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
 
     manned(work)
 
 
-def stopped_at_work(pid: int, holder: WorkerProcess) -> bool:
+def stopped_at_work(pid: int, worker: WorkerProcess) -> bool:
     """The process stands still in the midst of a question; if it was at none it goes on."""
     os.kill(pid, signal.SIGSTOP)
     while "T (stopped)" not in Path(f"/proc/{pid}/status").read_text():
         pass
-    if holder._mark.question:
+    if worker._mark.call:
         return True
     os.kill(pid, signal.SIGCONT)
     return False
 
 
-def test_of_all_that_a_worker_was_asked_what_it_was_busy_with_is_to_blame() -> None:
+def test_of_all_calls_of_a_worker_the_one_that_it_was_busy_with_is_to_blame() -> None:
     """It reads pages that take a while, and another host is silent."""
     body = b"<title>A</title>" + b"<a href=/x>" * 20_000
 
-    async def work(post: WorkerSlot) -> None:
+    async def work(slot: WorkerSlot) -> None:
         async with wire(SILENCE) as silent, wire(answer(body)) as server:
-            pid, holder = await pid_of(post), post.holder
+            pid, worker = await pid_of(slot), slot.worker
             innocent = asyncio.create_task(
-                holder.ask(WorkerCommand.VISIT, Request(url=silent.url()))
+                worker.call(WorkerCommand.VISIT, Request(url=silent.url()))
             )
             while not silent.asked:
                 await asyncio.sleep(0)
-            guilty = asyncio.create_task(holder.ask(WorkerCommand.VISIT, Request(url=server.url())))
-            while not stopped_at_work(pid, holder):
+            guilty = asyncio.create_task(
+                worker.call(WorkerCommand.VISIT, Request(url=server.url()))
+            )
+            while not stopped_at_work(pid, worker):
                 if guilty.done():
                     guilty = asyncio.create_task(
-                        holder.ask(WorkerCommand.VISIT, Request(url=server.url()))
+                        worker.call(WorkerCommand.VISIT, Request(url=server.url()))
                     )
                 await asyncio.sleep(0)
             os.kill(pid, signal.SIGKILL)
             lost = await asyncio.gather(innocent, guilty, return_exceptions=True)
-        assert all(isinstance(one, WorkerLost) for one in lost)
-        assert [one.is_to_blame for one in lost if isinstance(one, WorkerLost)] == [False, True]
+        assert all(isinstance(one, ChildLost) for one in lost)
+        assert [one.is_to_blame for one in lost if isinstance(one, ChildLost)] == [False, True]
 
     manned(work)
 
 
 def test_a_worker_that_is_silent_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "PARTING_S", 0.05)
+    monkeypatch.setattr(worker_process, "_END_S", 0.05)
 
-    async def work(post: WorkerSlot) -> None:
-        os.kill(await pid_of(post), signal.SIGSTOP)
-        with pytest.raises(WorkerLost):
-            await post.holder.ask(WorkerCommand.LOCATE, PLACE)
-        assert await post.holder.ask(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
+    async def work(slot: WorkerSlot) -> None:
+        os.kill(await pid_of(slot), signal.SIGSTOP)
+        with pytest.raises(ChildLost):
+            await slot.worker.call(WorkerCommand.LOCATE, PLACE)
+        assert await slot.worker.call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
 
-    manned(work, patience_s=1.0)
+    manned(work, silence_s=1.0)
 
 
-def test_who_never_came_has_no_successor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "_SERVE", "raise SystemExit(1)")
+def test_a_worker_that_never_started_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "_CODE", "raise SystemExit(1)")
 
-    async def work(post: WorkerSlot) -> None:
-        holder = post.holder
+    async def work(slot: WorkerSlot) -> None:
+        worker = slot.worker
         for _ in range(2):
-            with pytest.raises(WorkerLost):
-                await post.holder.ask(WorkerCommand.LOCATE, PLACE)
-        assert post.holder is holder
+            with pytest.raises(ChildLost):
+                await slot.worker.call(WorkerCommand.LOCATE, PLACE)
+        assert slot.worker is worker
 
     manned(work)
 
 
-def test_who_cannot_even_be_started_never_came(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_be_started_fails_its_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
 
-    async def work(post: WorkerSlot) -> None:
-        with pytest.raises(WorkerLost):
-            await post.holder.ask(WorkerCommand.LOCATE, PLACE)
+    async def work(slot: WorkerSlot) -> None:
+        with pytest.raises(ChildLost):
+            await slot.worker.call(WorkerCommand.LOCATE, PLACE)
 
     manned(work)
 
 
-def test_who_waits_no_longer_takes_the_question_back() -> None:
-    async def work(post: WorkerSlot) -> None:
+def test_a_caller_that_is_cancelled_cancels_its_call() -> None:
+    async def work(slot: WorkerSlot) -> None:
         async with wire(SILENCE, answer(b"<title>A</title>")) as server:
             asking = asyncio.create_task(
-                post.holder.ask(WorkerCommand.VISIT, Request(url=server.url()))
+                slot.worker.call(WorkerCommand.VISIT, Request(url=server.url()))
             )
             while not server.asked:
                 await asyncio.sleep(0.001)
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
-            visited = await post.holder.ask(WorkerCommand.VISIT, Request(url=server.url()))
-            assert visited.reading.value.title == "A"
+            visited = await slot.worker.call(WorkerCommand.VISIT, Request(url=server.url()))
+            assert visited.parsed.value.title == "A"
 
     manned(work)
 
 
-def test_a_post_is_closed_at_any_time() -> None:
+def test_a_slot_may_be_closed_at_any_time() -> None:
     async def never_held(_: WorkerSlot) -> None:
         assert children() == []
 
-    async def just_taken(post: WorkerSlot) -> None:
-        assert not post.holder.is_there
+    async def just_taken(slot: WorkerSlot) -> None:
+        assert not slot.worker.is_ready
 
-    async def about_to_start(post: WorkerSlot) -> None:
-        asking = asyncio.ensure_future(post.holder.ask(WorkerCommand.LIVE, None))
+    async def about_to_start(slot: WorkerSlot) -> None:
+        asking = asyncio.ensure_future(slot.worker.call(WorkerCommand.PING, None))
         while not children():
             await asyncio.sleep(0)
-        await post.close()
-        with pytest.raises(WorkerLost):
+        await slot.close()
+        with pytest.raises(ChildLost):
             await asking
 
     for moment in (never_held, just_taken, about_to_start):
@@ -187,18 +192,18 @@ def test_a_post_is_closed_at_any_time() -> None:
 
 
 def test_a_signal_of_the_terminal_does_not_reach_a_worker() -> None:
-    async def work(post: WorkerSlot) -> None:
-        assert os.getsid(await pid_of(post)) != os.getsid(0)
+    async def work(slot: WorkerSlot) -> None:
+        assert os.getsid(await pid_of(slot)) != os.getsid(0)
 
     manned(work)
 
 
 _KILLED = """
 import asyncio, os, signal
-from tests.crawl.workers.test_supervisor import CHARGE, WorkerSlot, pid_of
+from tests.crawl.workers.test_supervisor import CONFIG, WorkerSlot, pid_of
 
 async def work():
-    print(await pid_of(WorkerSlot(CHARGE)), flush=True)
+    print(await pid_of(WorkerSlot(CONFIG)), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 asyncio.run(work())

@@ -11,7 +11,7 @@ from tests.crawl.fakes import FakeWeb, html, moved, text
 from tests.fetch.wire import answer, wire
 
 URL = "http://a.example/"
-CHARGE = WorkerConfig.of(Settings())
+CONFIG = WorkerConfig.of(Settings())
 
 
 def test_a_page_can_be_read_and_nothing_else_can() -> None:
@@ -19,7 +19,7 @@ def test_a_page_can_be_read_and_nothing_else_can() -> None:
         web = FakeWeb(
             {URL: html("/1", title="A"), f"{URL}2": moved("/"), f"{URL}map": text(f"{URL}1")}
         )
-        visitor = Visitor(web, CHARGE.reader())
+        visitor = Visitor(web, CONFIG.parser())
         page = await visitor.visit(Request(url=URL))
         assert isinstance(page.fetched, Response)
         assert page.read is not None
@@ -31,8 +31,8 @@ def test_a_page_can_be_read_and_nothing_else_can() -> None:
         assert await visitor.fetch(Request(url=f"{URL}2")) == Moved(status=301, target="/")
         assert await visitor.locate(URL) == "a.example"
         forbidding = "User-agent: *\nDisallow: /"
-        assert (await visitor.rules(text(forbidding), URL)).value == FORBID_ALL
-        assert (await visitor.recalled(forbidding, URL)).value == FORBID_ALL
+        assert (await visitor.parse_rules(text(forbidding), URL)).value == FORBID_ALL
+        assert (await visitor.parse_stored_rules(forbidding, URL)).value == FORBID_ALL
         listed = await visitor.visit(Request(url=f"{URL}map", want=Want.SITEMAP))
         assert listed.read is not None
         assert (await listed.read()).value == Sitemap(pages=(f"{URL}1",))
@@ -40,7 +40,7 @@ def test_a_page_can_be_read_and_nothing_else_can() -> None:
     asyncio.run(work())
 
 
-def test_a_visitor_goes_where_its_charge_lets_it() -> None:
+def test_a_visitor_goes_where_its_config_lets_it() -> None:
     async def work() -> None:
         async with wire(answer(b"<title>A</title>")) as server:
             here = ("127.0.0.1", server.port)
@@ -53,5 +53,5 @@ def test_a_visitor_goes_where_its_charge_lets_it() -> None:
 
 
 def test_the_words_of_links_are_read_only_if_somebody_wants_them() -> None:
-    assert WorkerConfig.of(Settings.of(focus_words="sea")).wishes.with_words
-    assert not WorkerConfig.of(Settings.of(focus="sea")).wishes.with_words
+    assert WorkerConfig.of(Settings.of(focus_words="sea")).parse_options.with_words
+    assert not WorkerConfig.of(Settings.of(focus="sea")).parse_options.with_words

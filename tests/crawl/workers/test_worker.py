@@ -1,4 +1,4 @@
-"""The other end of the line, here in the process of the test."""
+"""The worker's end of the channel, here in the process of the test."""
 
 import asyncio
 import socket
@@ -18,23 +18,23 @@ from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand, main, serv
 from minicrawl.model import ParsedPage, Request, Response
 from tests.fetch.wire import Answer, Then, Wire, answer, wire
 
-CHARGE = WorkerConfig.of(Settings.of(allow_private=True))
+CONFIG = WorkerConfig.of(Settings.of(allow_private=True))
 PAGE = answer(b"<title>A</title><a href=/x>")
 LARGE = answer(b"<title>B</title>" + b"x" * SMALL_IN_A_WORKER)
 SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
 
 
 class Crawl:
-    """Asks, and keeps what it hears by the numbers of the questions."""
+    """Asks, and keeps what it hears by the numbers of the calls."""
 
     def __init__(self, server: Wire) -> None:
         self.server = server
         self.heard: asyncio.Queue[tuple[int, Any, float]] = asyncio.Queue()
         self.cpu_s = 0.0
-        self.line = PickleChannel(self.heard.put_nowait)
+        self.channel = PickleChannel(self.heard.put_nowait)
 
-    async def ask(self, number: int, wish: WorkerCommand, about: object) -> Any:
-        self.line.say((number, wish, about))
+    async def ask(self, number: int, command: WorkerCommand, argument: object) -> Any:
+        self.channel.send((number, command, argument))
         answered, came, cpu_s = await self.heard.get()
         assert answered == number
         assert cpu_s >= self.cpu_s
@@ -46,13 +46,13 @@ def work_for(crawl: Callable[[Crawl], Awaitable[None]], *answers: Answer) -> Non
     async def work() -> None:
         ours, its = socket.socketpair()
         async with wire(*answers) as server, asyncio.timeout(20):
-            working = asyncio.create_task(serve(its, CHARGE, BlameMark()))
+            working = asyncio.create_task(serve(its, CONFIG, BlameMark()))
             asking = Crawl(server)
-            await asking.line.connect(ours)
+            await asking.channel.connect(ours)
             try:
                 await crawl(asking)
             finally:
-                asking.line.close()
+                asking.channel.close()
                 await working
 
     asyncio.run(work())
@@ -64,19 +64,19 @@ def test_a_page_is_read_where_it_was_fetched_and_its_body_stays_there() -> None:
         assert isinstance(visited, VisitReply)
         assert isinstance(visited.fetched, Response)
         assert (visited.fetched.status, visited.fetched.body) == (200, b"")
-        assert visited.reading is not None
-        reading, _ = visited.reading
+        assert visited.parsed is not None
+        reading, _ = visited.parsed
         assert isinstance(reading, ParsedPage)
         assert reading.links == (crawl.server.url("/x"),)
 
     work_for(ask, PAGE)
 
 
-def test_of_a_large_page_the_answer_comes_first_and_the_reading_when_it_is_wished() -> None:
+def test_the_reply_comes_before_a_large_page_is_parsed() -> None:
     async def ask(crawl: Crawl) -> None:
         visited = await crawl.ask(7, WorkerCommand.VISIT, Request(url=crawl.server.url()))
-        assert (visited.number, visited.reading) == (7, None)
-        reading = await crawl.ask(8, WorkerCommand.READ, 7)
+        assert (visited.number, visited.parsed) == (7, None)
+        reading = await crawl.ask(8, WorkerCommand.PARSE, 7)
         assert reading.value.title == "B"
 
     work_for(ask, LARGE)
@@ -94,7 +94,7 @@ def test_what_is_no_page_is_not_read() -> None:
 
 def test_other_wishes_are_those_of_a_fetcher() -> None:
     async def ask(crawl: Crawl) -> None:
-        assert await crawl.ask(0, WorkerCommand.LIVE, None) is None
+        assert await crawl.ask(0, WorkerCommand.PING, None) is None
         assert await crawl.ask(1, WorkerCommand.LOCATE, crawl.server.url()) == "127.0.0.1"
         fetched = await crawl.ask(2, WorkerCommand.FETCH, Request(url=crawl.server.url()))
         assert fetched.body == b"<title>A</title><a href=/x>"
@@ -102,29 +102,29 @@ def test_other_wishes_are_those_of_a_fetcher() -> None:
     work_for(ask, PAGE)
 
 
-def test_a_question_that_is_taken_back_is_not_answered_and_the_next_one_is() -> None:
+def test_a_cancelled_call_has_no_reply_and_the_next_one_has() -> None:
     async def ask(crawl: Crawl) -> None:
-        crawl.line.say((1, WorkerCommand.VISIT, Request(url=crawl.server.url())))
+        crawl.channel.send((1, WorkerCommand.VISIT, Request(url=crawl.server.url())))
         while not crawl.server.asked:
             await asyncio.sleep(0)
-        crawl.line.say((1, None, None))
-        crawl.line.say((99, None, None))
+        crawl.channel.send((1, None, None))
+        crawl.channel.send((99, None, None))
         visited = await crawl.ask(2, WorkerCommand.VISIT, Request(url=crawl.server.url()))
-        assert visited.reading.value.title
+        assert visited.parsed.value.title
 
     work_for(ask, SILENCE, PAGE)
 
 
-def test_the_worker_ends_with_the_line_whatever_is_under_way() -> None:
+def test_the_worker_ends_with_the_channel_whatever_is_under_way() -> None:
     async def ask(crawl: Crawl) -> None:
-        crawl.line.say((1, WorkerCommand.VISIT, Request(url=crawl.server.url())))
+        crawl.channel.send((1, WorkerCommand.VISIT, Request(url=crawl.server.url())))
         while not crawl.server.asked:
             await asyncio.sleep(0)
 
     work_for(ask, SILENCE)
 
 
-def test_a_worker_that_is_told_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_without_a_config_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     ours, its = socket.socketpair()
     ours.close()
     with its, its.makefile() as stdin, closing(SharedBlameMark()) as mark:

@@ -9,8 +9,6 @@ from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, co
 from minicrawl.fetch.failures import Fault
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
-DECODE_BUDGET = DecodeBudget(max_bytes=1_000_000)
-
 
 class Chunks:
     """Chunks of a body, how many of them were asked for, and perhaps an error at the end."""
@@ -35,7 +33,11 @@ def wanted(first_bytes: bytes) -> bool:
 def read(chunks: Chunks, cap: int = 100, coding: str = "") -> Body | Failed | Refused:
     """Without what it cost."""
     return at_any_cost(
-        asyncio.run(read_body(chunks, codings(coding), cap, wanted, BodyLimits(DECODE_BUDGET)))
+        asyncio.run(
+            read_body(
+                chunks, codings(coding), cap, wanted, BodyLimits(DecodeBudget(max_bytes=1_000_000))
+            )
+        )
     )
 
 
@@ -93,7 +95,11 @@ class Drip(Chunks):
 
 def read_in_no_time(chunks: Chunks) -> Body | Failed | Refused:
     return at_any_cost(
-        asyncio.run(read_body(chunks, (), 100, wanted, BodyLimits(DECODE_BUDGET, until=0)))
+        asyncio.run(
+            read_body(
+                chunks, (), 100, wanted, BodyLimits(DecodeBudget(max_bytes=1_000_000), deadline=0)
+            )
+        )
     )
 
 
@@ -184,7 +190,9 @@ def test_whatever_came_of_a_body_says_what_it_cost(
     chunks: Chunks, coding: str, kind: type[Body | Failed | Refused]
 ) -> None:
     outcome = asyncio.run(
-        read_body(chunks, codings(coding), 10_000, wanted, BodyLimits(DECODE_BUDGET))
+        read_body(
+            chunks, codings(coding), 10_000, wanted, BodyLimits(DecodeBudget(max_bytes=1_000_000))
+        )
     )
     assert isinstance(outcome, kind)
     assert 0 < outcome.cost_s < 1
@@ -205,10 +213,10 @@ def test_a_body_that_is_cut_for_others_gives_away_what_it_holds_though_nothing_m
             await asyncio.Event().wait()
 
     async def work() -> None:
-        pace = BodyLimits(DecodeBudget(max_bytes=100))
-        largest = asyncio.create_task(read_body(Waits(b"a" * 80), [], 90, True, pace))
+        limits = BodyLimits(DecodeBudget(max_bytes=100))
+        largest = asyncio.create_task(read_body(Waits(b"a" * 80), [], 90, True, limits))
         await asyncio.sleep(0)
-        other = await read_body(Chunks(b"b" * 60), [], 90, True, pace)
+        other = await read_body(Chunks(b"b" * 60), [], 90, True, limits)
         async with asyncio.timeout(10):
             cut = await largest
         assert isinstance(cut, Body)

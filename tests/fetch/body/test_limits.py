@@ -25,9 +25,9 @@ def test_bodies_that_take_their_time_leave_the_loop_a_turn_between_their_slices(
     monkeypatch.setattr("minicrawl.fetch.body.body.perf_counter", lambda: next(looks) * 0.004)
 
     async def work() -> list[int]:
-        pace = BodyLimits(DecodeBudget(10_000_000))
+        limits = BodyLimits(DecodeBudget(10_000_000))
         reading = [
-            asyncio.create_task(read_body(once(), ["gzip"], 10_000_000, True, pace))
+            asyncio.create_task(read_body(once(), ["gzip"], 10_000_000, True, limits))
             for _ in range(BODIES)
         ]
         turns: list[int] = []
@@ -74,11 +74,11 @@ def test_a_breath_is_for_all_bodies_and_begins_anew_with_each_turn() -> None:
         for _ in range(2):
             for _ in range(4):
                 decode_budget.spend(0.001)
-                assert not decode_budget.is_out
+                assert not decode_budget.is_spent
             decode_budget.spend(0.0011)
-            assert decode_budget.is_out
+            assert decode_budget.is_spent
             await decode_budget.wait()
-            assert not decode_budget.is_out
+            assert not decode_budget.is_spent
 
     in_loop(work)
 
@@ -113,8 +113,8 @@ def test_beyond_the_most_the_largest_is_cut_where_it_is() -> None:
         assert [body.is_cut for body in (small, large, other)] == [False, True, False]
         grow(decode_budget, small, 800)
         assert not small.is_cut
-        decode_budget.let_go(other)
-        decode_budget.let_go(large)
+        decode_budget.release(other)
+        decode_budget.release(large)
         grow(decode_budget, Part(), 500)
         assert not small.is_cut
 

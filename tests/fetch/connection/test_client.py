@@ -1,11 +1,6 @@
 import asyncio
-import gc
-import ssl
-from collections.abc import Coroutine
-from typing import Any
 
 import pytest
-import trustme
 
 from minicrawl.fetch.connection.client import HttpClient
 from minicrawl.fetch.connection.connection import Connection
@@ -14,75 +9,36 @@ from minicrawl.fetch.transport import TransportRequest
 from minicrawl.fetch.where.resolve_rules import ConnectTarget
 from minicrawl.fetch.where.targets import target
 from minicrawl.model import FailureKind
-from tests.fetch.wire import FAULTS, Answer, Then, Wire, answer, deaf, wire
+from tests.fetch.connection.clients import client, get, request_to, run
+from tests.fetch.wire import FAULTS, Answer, Then, answer, deaf, wire
 
 NOBODY = "127.0.0.2"
 
 
-def run(play: Coroutine[Any, Any, None]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(10):
-            await play
-
-    asyncio.run(bounded())
-
-
-def client(
-    connections: int = 9,
-    keep_s: float = 1000.0,
-    timeout_s: float = 60.0,
-    pause_s: float = 0.0,
-    tls: ssl.SSLContext | None = None,
-) -> HttpClient:
-    return HttpClient(
-        tls=lambda: tls or ssl.create_default_context(),
-        connections=connections,
-        keep_s=keep_s,
-        timeout_s=timeout_s,
-        max_head_bytes=10_000,
-        pause_s=pause_s,
-    )
-
-
-def question(server: Wire, *addresses: str, url: str | None = None) -> TransportRequest:
-    asked = target(url or server.url())
-    assert asked
-    places = (ConnectTarget(address, server.port) for address in addresses or ("127.0.0.1",))
-    return TransportRequest(asked, tuple(places), [(b"A", b"b")])
-
-
-async def get(asker: HttpClient, asked: TransportRequest) -> bytes:
-    found = await asker.ask(asked)
-    try:
-        return b"".join([piece async for piece in found.body])
-    finally:
-        await found.aclose()
-
-
-def test_the_first_place_that_lets_us_is_asked() -> None:
+def test_the_first_address_that_accepts_the_connection_gets_the_request() -> None:
     async def play() -> None:
         async with wire(answer(b"a")) as server:
             asker = client()
-            assert await get(asker, question(server, NOBODY, "127.0.0.1", NOBODY)) == b"a"
-            assert await get(asker, question(server, NOBODY, "127.0.0.1")) == b"a"
+            assert await get(asker, request_to(server, NOBODY, "127.0.0.1", NOBODY)) == b"a"
+            assert await get(asker, request_to(server, NOBODY, "127.0.0.1")) == b"a"
             assert server.connections == 1
             await asker.aclose()
 
     run(play())
 
 
-def test_where_no_place_lets_us_the_last_one_tells_why() -> None:
+def test_if_no_address_accepts_the_connection_the_last_error_is_reported() -> None:
     async def play() -> None:
         async with wire() as server:
             with pytest.raises(Fault, match=r"127\.0\.0\.3") as caught:
-                await client().ask(question(server, NOBODY, "127.0.0.3"))
+                await client().send(request_to(server, NOBODY, "127.0.0.3"))
             assert caught.value.kind is FailureKind.CONNECT
             assert server.connections == 0
 
     run(play())
 
 
-def test_a_place_that_is_silent_is_given_up_for_the_next() -> None:
+def test_an_address_that_is_silent_is_given_up_for_the_next() -> None:
     async def play() -> None:
         silence = Answer((), Then.HOLD)
         async with (
@@ -90,8 +46,8 @@ def test_a_place_that_is_silent_is_given_up_for_the_next() -> None:
             wire(silence, address=NOBODY, port=server.port) as other,
         ):
             asker = client(timeout_s=0.02)
-            asked = question(server, NOBODY, "127.0.0.1", url=f"https://127.0.0.1:{server.port}/")
-            asking = asyncio.create_task(asker.ask(asked))
+            asked = request_to(server, NOBODY, "127.0.0.1", url=f"https://127.0.0.1:{server.port}/")
+            asking = asyncio.create_task(asker.send(asked))
             await other.until_left(1)
             while not server.connections:
                 await asyncio.sleep(0)
@@ -103,11 +59,11 @@ def test_a_place_that_is_silent_is_given_up_for_the_next() -> None:
     run(play())
 
 
-def test_a_place_that_was_silent_is_asked_after_those_that_may_speak() -> None:
+def test_an_address_that_was_silent_is_tried_after_the_others() -> None:
     async def play() -> None:
         asker = client(timeout_s=0.1)
         async with wire(Answer(answer(b"a").pieces, Then.CLOSE)) as server:
-            asked = question(server, NOBODY, "127.0.0.1")
+            asked = request_to(server, NOBODY, "127.0.0.1")
             with deaf(NOBODY, server.port):
                 assert await get(asker, asked) == b"a"
             async with wire(answer(b"b"), address=NOBODY, port=server.port) as other:
@@ -118,7 +74,7 @@ def test_a_place_that_was_silent_is_asked_after_those_that_may_speak() -> None:
     run(play())
 
 
-def test_of_many_dead_places_four_are_tried_for_a_question_and_others_for_the_next(
+def test_of_many_dead_addresses_a_request_tries_four_and_the_next_one_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tried: list[str] = []
@@ -138,30 +94,30 @@ def test_of_many_dead_places_four_are_tried_for_a_question_and_others_for_the_ne
         for expected in (addresses[:4], addresses[4:8], addresses[8:] + addresses[:2]):
             tried.clear()
             with pytest.raises(Fault):
-                await asker.ask(TransportRequest(asked, places, []))
+                await asker.send(TransportRequest(asked, places, []))
             assert tried == expected
 
     run(play())
 
 
-def test_all_places_before_the_last_take_half_of_the_time_together() -> None:
+def test_all_addresses_before_the_last_take_half_of_the_time_together() -> None:
     for timeout_s in (0.5, 2, 30, 600):
         for places in (2, 3, 4):
-            patience_s = client(timeout_s=timeout_s)._patience_s(places)
-            assert patience_s * (places - 1) <= timeout_s / 2
+            connect_s = client(timeout_s=timeout_s)._connect_s(places)
+            assert connect_s * (places - 1) <= timeout_s / 2
 
 
-def test_a_place_that_was_silent_until_the_deadline_is_tried_last_by_the_next_question() -> None:
+def test_an_address_that_was_silent_until_the_deadline_is_tried_last_by_the_next_request() -> None:
     async def play() -> None:
         asker = client(timeout_s=0.1)
         async with wire(answer(b"a")) as server:
             with deaf(NOBODY, server.port):
-                asking = asyncio.create_task(asker.ask(question(server, NOBODY)))
+                asking = asyncio.create_task(asker.send(request_to(server, NOBODY)))
                 await asyncio.sleep(0)
                 asking.cancel()
                 await asyncio.wait([asking])
             async with wire(answer(b"b"), address=NOBODY, port=server.port):
-                assert await get(asker, question(server, NOBODY, "127.0.0.1")) == b"a"
+                assert await get(asker, request_to(server, NOBODY, "127.0.0.1")) == b"a"
         await asker.aclose()
 
     run(play())
@@ -171,22 +127,22 @@ def test_a_place_that_was_silent_until_the_deadline_is_tried_last_by_the_next_qu
 def test_a_name_that_tls_cannot_carry_is_a_fault(host: str) -> None:
     async def play() -> None:
         async with wire() as server:
-            asked = question(server, "127.0.0.1", NOBODY, url=f"https://{host}:{server.port}/")
+            asked = request_to(server, "127.0.0.1", NOBODY, url=f"https://{host}:{server.port}/")
             with pytest.raises(Fault) as caught:
-                await client().ask(asked)
+                await client().send(asked)
             assert caught.value.kind is FailureKind.TLS
 
     run(play())
 
 
-def test_no_more_questions_than_allowed_are_under_way() -> None:
+def test_no_more_requests_than_allowed_are_under_way() -> None:
     async def play() -> None:
         async with wire(FAULTS["silence"], answer(b"a")) as server:
             asker = client(connections=1)
-            first = asyncio.create_task(asker.ask(question(server)))
+            first = asyncio.create_task(asker.send(request_to(server)))
             while not server.asked:
                 await asyncio.sleep(0)
-            second = asyncio.create_task(get(asker, question(server)))
+            second = asyncio.create_task(get(asker, request_to(server)))
             for _ in range(100):
                 await asyncio.sleep(0)
             assert server.connections == 1
@@ -197,27 +153,27 @@ def test_no_more_questions_than_allowed_are_under_way() -> None:
     run(play())
 
 
-def test_a_question_that_waits_for_its_turn_may_be_given_up() -> None:
+def test_a_request_that_waits_for_its_turn_may_be_cancelled() -> None:
     async def play() -> None:
         async with wire(FAULTS["silence"], answer(b"a")) as server:
             asker = client(connections=1)
-            first, second = (asyncio.create_task(asker.ask(question(server))) for _ in range(2))
+            first, second = (asyncio.create_task(asker.send(request_to(server))) for _ in range(2))
             while not server.asked:
                 await asyncio.sleep(0)
             for asking in (second, first):
                 asking.cancel()
             await asyncio.wait([first, second])
-            assert await get(asker, question(server)) == b"a"
+            assert await get(asker, request_to(server)) == b"a"
             await asker.aclose()
 
     run(play())
 
 
-def test_an_answer_nobody_waits_for_any_more_is_hung_up() -> None:
+def test_a_cancelled_request_closes_its_connection() -> None:
     async def play() -> None:
         async with wire(FAULTS["a body without end"]) as server:
             asker = client(connections=1)
-            found = await asker.ask(question(server))
+            found = await asker.send(request_to(server))
             await found.aclose()
             await server.until_left(1)
             await asker.aclose()
@@ -230,7 +186,7 @@ def test_connections_of_other_origins_are_not_shared() -> None:
         async with wire(answer(b"a")) as server:
             asker = client()
             for host in ("a.example", "b.example", "a.example"):
-                await get(asker, question(server, url=server.url(host=host)))
+                await get(asker, request_to(server, url=server.url(host=host)))
             assert server.connections == 2
             await asker.aclose()
 
@@ -241,7 +197,7 @@ def test_an_idle_connection_is_kept_for_its_time_only() -> None:
     async def play() -> None:
         async with wire(answer(b"a")) as server:
             asker = client(keep_s=0.001)
-            await get(asker, question(server))
+            await get(asker, request_to(server))
             await server.until_left(1)
             await asker.aclose()
 
@@ -253,7 +209,7 @@ def test_no_more_idle_connections_are_kept_than_may_be_at_work() -> None:
         async with wire(answer(b"a")) as server:
             asker = client(connections=1)
             for host in ("a.example", "b.example"):
-                await get(asker, question(server, url=server.url(host=host)))
+                await get(asker, request_to(server, url=server.url(host=host)))
             await server.until_left(1)
             assert server.connections == 2
             await asker.aclose()
@@ -261,12 +217,12 @@ def test_no_more_idle_connections_are_kept_than_may_be_at_work() -> None:
     run(play())
 
 
-def test_closing_hangs_up_on_idle_connections_and_on_questions_under_way() -> None:
+def test_closing_ends_idle_connections_and_requests_under_way() -> None:
     async def play() -> None:
         async with wire(answer(b"a"), FAULTS["silence"]) as server:
             asker = client()
-            await get(asker, question(server, url=server.url(host="a.example")))
-            asking = asyncio.create_task(asker.ask(question(server)))
+            await get(asker, request_to(server, url=server.url(host="a.example")))
+            asking = asyncio.create_task(asker.send(request_to(server)))
             while len(server.asked) < 2:
                 await asyncio.sleep(0)
             await asker.aclose()
@@ -283,19 +239,19 @@ def test_a_kept_connection_that_its_server_closed_is_forgotten() -> None:
         async with wire(closing) as server:
             asker = client()
             for _ in range(2):
-                assert await get(asker, question(server)) == b"a"
+                assert await get(asker, request_to(server)) == b"a"
             assert server.connections == len(server.asked) == 2
             await asker.aclose()
 
     run(play())
 
 
-def test_a_question_is_asked_once_more_after_a_pause_only() -> None:
+def test_a_request_is_sent_once_more_after_a_pause_only() -> None:
     async def play() -> None:
         async with wire(answer(b"a"), FAULTS["closed at once"], answer(b"a")) as server:
             asker = client(pause_s=1000)
-            await get(asker, question(server))
-            asking = asyncio.create_task(asker.ask(question(server)))
+            await get(asker, request_to(server))
+            asking = asyncio.create_task(asker.send(request_to(server)))
             await server.until_left(1)
             for _ in range(100):
                 await asyncio.sleep(0)
@@ -305,42 +261,3 @@ def test_a_question_is_asked_once_more_after_a_pause_only() -> None:
             await asker.aclose()
 
     run(play())
-
-
-def ours(port: int) -> list[object]:
-    """What there is in memory of connections to this port."""
-    found: list[object] = []
-    for one in gc.get_objects():
-        if isinstance(one, asyncio.Transport):
-            place = one.get_extra_info("peername") or ("", 0)
-            if place[1] == port:
-                found.append(one)
-        elif isinstance(one, Connection):
-            found.append(one)
-    return found
-
-
-@pytest.mark.parametrize("scheme", ["http", "https"])
-def test_nothing_is_left_of_a_connection_though_nobody_looks_for_cycles(scheme: str) -> None:
-    authority = trustme.CA()
-    server_tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("a.example").configure_cert(server_tls)
-    client_tls = ssl.create_default_context()
-    authority.configure_trust(client_tls)
-
-    async def play() -> None:
-        async with wire(answer(b"a"), tls=server_tls if scheme == "https" else None) as server:
-            asker = client(tls=client_tls)
-            asked = question(server, url=f"{scheme}://a.example:{server.port}/")
-            assert await get(asker, asked) == b"a"
-            assert ours(server.port)
-            await asker.aclose()
-            await asyncio.sleep(0)  # the loop itself held it for this turn
-            assert not ours(server.port)
-
-    gc.collect()
-    gc.disable()
-    try:
-        run(play())
-    finally:
-        gc.enable()

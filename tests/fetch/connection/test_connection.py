@@ -5,7 +5,7 @@ from weakref import ref
 
 import pytest
 
-from minicrawl.fetch.connection.connection import ROOM_BYTES, Connection
+from minicrawl.fetch.connection.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.failures import Fault
 from minicrawl.model import FailureKind
 from tests.loops import hear
@@ -46,7 +46,7 @@ class Call:
             lambda _: self.told.append("made"),
             lambda _: self.told.append("lost"),
             10_000,
-            memoryview(bytearray(ROOM_BYTES)),
+            memoryview(bytearray(READ_BUFFER_BYTES)),
         )
         self.connection.connection_made(self.line)
 
@@ -61,37 +61,37 @@ def run(play: Callable[[Call], Awaitable[None]]) -> None:
 
 async def begin(call: Call, answer: bytes) -> None:
     """Ask, and hear this much of an answer."""
-    asking = asyncio.create_task(call.connection.ask(b"GET"))
+    asking = asyncio.create_task(call.connection.send(b"GET"))
     await asyncio.sleep(0)
     hear(call.connection, answer)
     await asking
 
 
-def test_a_question_goes_out_and_its_answer_comes_in() -> None:
+def test_a_request_is_sent_and_its_response_comes() -> None:
     async def play(call: Call) -> None:
         await begin(call, OK + b"Content-Length: 6\r\n\r\nabc")
         assert call.line.asked == b"GET"
         assert await call.connection.read() == b"abc"
         reading = asyncio.create_task(call.connection.read())
         await asyncio.sleep(0)
-        assert not call.connection.may_be_asked
+        assert not call.connection.is_reusable
         hear(call.connection, b"d")
         hear(call.connection, b"ef")
         assert await reading == b"def"
         assert await call.connection.read() == b""
-        assert call.connection.may_be_asked
+        assert call.connection.is_reusable
 
     run(play)
 
 
 def test_a_head_may_come_in_pieces() -> None:
     async def play(call: Call) -> None:
-        asking = asyncio.create_task(call.connection.ask(b"GET"))
+        asking = asyncio.create_task(call.connection.send(b"GET"))
         await asyncio.sleep(0)
-        assert call.connection.is_unheard
+        assert call.connection.is_unanswered
         hear(call.connection, OK[:5])
         await asyncio.sleep(0)
-        assert not call.connection.is_unheard
+        assert not call.connection.is_unanswered
         hear(call.connection, OK[5:] + b"\r\n")
         assert (await asking).status == 200
 
@@ -115,8 +115,8 @@ def test_a_connection_that_rests_listens() -> None:
         await begin(call, OK + b"Content-Length: 400000\r\n\r\n" + PIECE)
         hear(call.connection, PIECE)
         assert not call.line.may_speak
-        assert call.connection.may_be_asked
-        call.connection.rest()
+        assert call.connection.is_reusable
+        call.connection.forget_response()
         assert call.line.may_speak
         await begin(call, OK + b"Content-Length: 1\r\n\r\na")
         assert await call.connection.read() == b"a"
@@ -124,7 +124,7 @@ def test_a_connection_that_rests_listens() -> None:
     run(play)
 
 
-def test_whoever_speaks_unasked_is_hung_up() -> None:
+def test_a_server_that_sends_bytes_without_a_request_is_disconnected() -> None:
     async def play(call: Call) -> None:
         hear(call.connection, b"HTTP/1.1 408 Request Timeout\r\n\r\n")
         assert call.line.left
@@ -137,23 +137,23 @@ def test_a_connection_tells_when_it_is_made_and_when_it_is_lost() -> None:
         assert call.told == ["made"]
         call.connection.connection_lost(None)
         assert call.told == ["made", "lost"]
-        assert not call.connection.may_be_asked
+        assert not call.connection.is_reusable
 
     run(play)
 
 
-def test_a_connection_that_was_lost_before_its_question_does_not_answer() -> None:
+def test_a_connection_that_was_lost_before_its_request_fails_it() -> None:
     async def play(call: Call) -> None:
         call.connection.connection_lost(None)
         with pytest.raises(Fault):
-            await call.connection.ask(b"GET")
-        assert call.connection.is_unheard
+            await call.connection.send(b"GET")
+        assert call.connection.is_unanswered
 
     run(play)
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError("reset")])
-def test_what_came_before_the_end_is_read_before_the_end_is_told(error: OSError | None) -> None:
+def test_what_came_before_the_end_is_read_before_the_end_is_reported(error: OSError | None) -> None:
     async def play(call: Call) -> None:
         await begin(call, OK + b"Content-Length: 6\r\n\r\nabc")
         call.connection.connection_lost(error)
@@ -169,7 +169,7 @@ def test_an_end_in_order_is_the_end_of_a_body_without_length_and_a_broken_one_is
         await begin(call, OK + b"\r\n")
         call.connection.connection_lost(None)
         assert await call.connection.read() == b""
-        assert not call.connection.may_be_asked
+        assert not call.connection.is_reusable
 
     async def play_broken(call: Call) -> None:
         await begin(call, OK + b"\r\n")
@@ -181,7 +181,7 @@ def test_an_end_in_order_is_the_end_of_a_body_without_length_and_a_broken_one_is
     run(play_broken)
 
 
-def test_no_http_is_told_without_waiting_for_more() -> None:
+def test_bytes_that_are_not_http_fail_without_waiting_for_more() -> None:
     async def play(call: Call) -> None:
         with pytest.raises(Fault) as caught:
             await begin(call, b"<html>")
@@ -191,7 +191,7 @@ def test_no_http_is_told_without_waiting_for_more() -> None:
 
 
 @pytest.mark.parametrize("broken_by", ["no chunk", "a reset"])
-def test_what_breaks_an_answer_keeps_nothing_of_it_in_memory(broken_by: str) -> None:
+def test_the_error_that_breaks_a_response_keeps_nothing_of_it_in_memory(broken_by: str) -> None:
     """Or else a server that breaks off large bodies fills it, until cycles are looked for."""
 
     class Body:

@@ -1,6 +1,12 @@
 import pytest
 
-from minicrawl.fetch.connection.heads import Head, body_bytes, joined_headers, read_head, says
+from minicrawl.fetch.connection.heads import (
+    Head,
+    content_length,
+    has_word,
+    joined_headers,
+    read_head,
+)
 from minicrawl.fetch.failures import Fault
 from minicrawl.model import FailureKind
 
@@ -51,7 +57,7 @@ def test_what_is_no_status_line_is_a_fault(line: bytes) -> None:
     [(b"0.9", False), (b"1.0", False), (b"1", False), (b"1.1", True), (b"2", True), (b"3", True)],
 )
 def test_connections_last_since_the_second_version(version: bytes, lasting: bool) -> None:
-    assert read_head(b"HTTP/" + version + b" 200 OK").lasting is lasting
+    assert read_head(b"HTTP/" + version + b" 200 OK").persistent is lasting
 
 
 @pytest.mark.parametrize(
@@ -95,7 +101,7 @@ def test_blanks_of_other_encodings_are_no_blanks() -> None:
 )
 def test_a_header_of_words_says_the_words_between_its_commas(value: str | None, told: bool) -> None:
     headers = {} if value is None else {"connection": value}
-    assert says(headers, "connection", "close") is told
+    assert has_word(headers, "connection", "close") is told
 
 
 @pytest.mark.parametrize(
@@ -115,11 +121,11 @@ def test_a_header_of_words_says_the_words_between_its_commas(value: str | None, 
     ],
 )
 def test_a_length_is_a_number_or_says_nothing(written: str, length: int | None) -> None:
-    assert body_bytes({"content-length": written}) == length
-    assert body_bytes({}) is None
+    assert content_length({"content-length": written}) == length
+    assert content_length({}) is None
 
 
 def test_lengths_that_contradict_each_other_are_a_fault() -> None:
     with pytest.raises(Fault) as caught:
-        body_bytes({"content-length": "3, 4"})
+        content_length({"content-length": "3, 4"})
     assert caught.value.kind is FailureKind.PROTOCOL

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.fetch.connection.heads import Head
-from minicrawl.fetch.connection.http1 import ResponseParser, question
+from minicrawl.fetch.connection.http1 import ResponseParser, request_bytes
 from minicrawl.fetch.failures import Fault
 from minicrawl.model import FailureKind
 
@@ -23,14 +23,14 @@ class Read(NamedTuple):
     body: bytes
     fault: FailureKind | None
     whole: bool
-    leaves_connection: bool
+    keeps_connection: bool
 
 
 def read(*pieces: bytes) -> Read:
     reader = ResponseParser(MAX_HEAD_BYTES)
-    body = b"".join([reader.take(piece) for piece in pieces])
-    whole, leaves = reader.ended, reader.leaves_connection
-    reader.hang_up()
+    body = b"".join([reader.feed(piece) for piece in pieces])
+    whole, leaves = reader.ended, reader.keeps_connection
+    reader.end_connection()
     kind = reader.fault.kind if reader.fault else None
     return Read(reader.head, body, kind, whole, leaves)
 
@@ -49,18 +49,18 @@ def read_fault(answer: bytes) -> FailureKind | None:
 # ---------------------------------------------------------------- what is asked
 
 
-def test_a_question_names_its_host_and_asks_to_stay() -> None:
-    asked = question("a.example:81", "/x?y", [(b"Accept", b"*/*"), (b"A", b"b")])
+def test_a_request_names_its_host_and_asks_to_keep_the_connection() -> None:
+    asked = request_bytes("a.example:81", "/x?y", [(b"Accept", b"*/*"), (b"A", b"b")])
     assert asked == (
         b"GET /x?y HTTP/1.1\r\nHost: a.example:81\r\nAccept: */*\r\nA: b\r\n"
         b"Connection: keep-alive\r\n\r\n"
     )
 
 
-def test_a_path_past_any_reason_is_not_asked_for() -> None:
-    assert question("a", "/" * 65_536, ())
+def test_a_path_that_is_far_too_long_is_not_requested() -> None:
+    assert request_bytes("a", "/" * 65_536, ())
     with pytest.raises(Fault) as caught:
-        question("a", "/" * 65_537, ())
+        request_bytes("a", "/" * 65_537, ())
     assert caught.value.kind is PROTOCOL
 
 
@@ -77,7 +77,7 @@ def test_a_body_of_no_bytes_ends_with_its_head() -> None:
 
 
 @pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
-def test_some_answers_have_no_body_whatever_they_say(status: bytes) -> None:
+def test_some_responses_have_no_body_whatever_their_headers_say(status: bytes) -> None:
     assert read_body(b"HTTP/1.1 " + status + b"\r\nContent-Length: 9\r\n\r\n") == (b"", True)
 
 
@@ -99,7 +99,7 @@ def test_a_body_without_a_length_ends_with_its_connection() -> None:
 )
 def test_chunks_make_a_body(chunks: bytes) -> None:
     got = read(CHUNKED + chunks)
-    assert (got.body, got.fault, got.whole, got.leaves_connection) == (b"abcde", None, True, True)
+    assert (got.body, got.fault, got.whole, got.keeps_connection) == (b"abcde", None, True, True)
 
 
 def test_sizes_of_chunks_are_hexadecimal() -> None:
@@ -138,7 +138,7 @@ def test_after_a_fault_nothing_is_read() -> None:
 def test_chunks_count_before_a_length_but_the_connection_is_not_trusted_again() -> None:
     both = OK + b"Content-Length: 9, 8\r\nTransfer-Encoding: gzip, Chunked\r\n\r\n"
     got = read(both + b"3\r\nabc\r\n0\r\n\r\n")
-    assert (got.body, got.whole, got.leaves_connection) == (b"abc", True, False)
+    assert (got.body, got.whole, got.keeps_connection) == (b"abc", True, False)
 
 
 def test_an_old_server_does_not_mean_its_chunks() -> None:
@@ -162,40 +162,40 @@ def test_an_old_server_does_not_mean_its_chunks() -> None:
         b"HTTP/1.1 100 Continue\r\n\r\n",
     ],
 )
-def test_an_answer_that_breaks_off_is_a_fault(answer: bytes) -> None:
+def test_a_response_that_breaks_off_is_a_fault(answer: bytes) -> None:
     assert read_fault(answer) is RESET
 
 
 # ---------------------------------------------------------------- heads
 
 
-def test_blank_lines_before_an_answer_are_skipped() -> None:
+def test_blank_lines_before_a_response_are_skipped() -> None:
     assert read_body(b"\r\n\n\r\n" + OK + b"Content-Length: 1\r\n\r\na") == (b"a", True)
 
 
-def test_interim_answers_are_skipped() -> None:
+def test_interim_responses_are_skipped() -> None:
     interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
     got = read(interim + OK + b"Content-Length: 1\r\n\r\na")
     assert (got.head, got.body) == (Head(200, {"content-length": "1"}), b"a")
 
 
-def test_nothing_but_interim_answers_is_too_large_a_head() -> None:
+def test_interim_responses_without_end_are_too_large_a_head() -> None:
     interim = b"HTTP/1.1 100 Continue\r\n\r\n"
     assert read_fault(interim * 16 + OK + b"\r\n") is None
     assert read_fault(interim * (MAX_HEAD_BYTES // len(interim) + 1)) is TOO_LARGE
 
 
-def test_another_protocol_is_an_answer_that_ends_with_its_connection() -> None:
+def test_a_switch_of_protocols_is_a_response_that_ends_with_its_connection() -> None:
     got = read(b"HTTP/1.1 101 Switching Protocols\r\n\r\n")
     assert got.head == Head(101, {})
-    assert not got.leaves_connection
+    assert not got.keeps_connection
 
 
 @pytest.mark.parametrize(
     "answer", [b"<", b"hello", b"\r\n<html>", b"\0\0\x12\4", b"HTTP 200 OK", b"ICY 200 OK\r\n\r\n"]
 )
 def test_what_is_no_http_is_known_by_its_first_bytes(answer: bytes) -> None:
-    assert read(answer) == Read(None, b"", PROTOCOL, whole=False, leaves_connection=False)
+    assert read(answer) == Read(None, b"", PROTOCOL, whole=False, keeps_connection=False)
 
 
 @pytest.mark.parametrize(
@@ -242,16 +242,16 @@ def test_a_connection_is_left_as_its_version_and_header_say(
     version: bytes, header: bytes, leaves: bool
 ) -> None:
     answer = b"HTTP/" + version + b" 200 OK\r\nContent-Length: 0\r\n" + header + b"\r\n\r\n"
-    assert read(answer).leaves_connection is leaves
+    assert read(answer).keeps_connection is leaves
 
 
 @pytest.mark.parametrize(
     "answer", [OK + b"Content-Length: 1\r\n\r\na", CHUNKED + b"1\r\na\r\n0\r\n\r\n"]
 )
-def test_a_connection_that_says_more_than_was_asked_is_not_left(answer: bytes) -> None:
-    assert read(answer).leaves_connection
+def test_a_connection_with_bytes_after_the_response_is_not_kept(answer: bytes) -> None:
+    assert read(answer).keeps_connection
     for more in (read(answer + b"x"), read(answer, b"x")):
-        assert more == read(answer)._replace(leaves_connection=False)
+        assert more == read(answer)._replace(keeps_connection=False)
 
 
 # ---------------------------------------------------------------- however it is split
@@ -293,14 +293,16 @@ answers = st.builds(lambda opening, rest: opening + b"".join(rest), openings, st
 
 
 @given(answers, st.data())
-def test_however_an_answer_is_split_it_is_read_the_same(answer: bytes, data: st.DataObject) -> None:
+def test_a_response_is_parsed_the_same_however_it_is_split(
+    answer: bytes, data: st.DataObject
+) -> None:
     cuts = data.draw(st.lists(st.integers(0, len(answer))))
     pieces = [answer[a:b] for a, b in pairwise([0, *sorted(cuts), len(answer)]) if a < b]
     assert read(*pieces) == read(answer)
 
 
 @given(answers.filter(lambda answer: len(answer) < 2000))
-def test_an_answer_may_come_byte_by_byte(answer: bytes) -> None:
+def test_a_response_may_come_byte_by_byte(answer: bytes) -> None:
     assert read(*(bytes([byte]) for byte in answer)) == read(answer)
 
 

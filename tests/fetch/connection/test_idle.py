@@ -20,10 +20,10 @@ class Still(Connection):
     """A connection that only knows whether it was hung up."""
 
     def __init__(self) -> None:
-        super().__init__(nothing, nothing, max_head_bytes=0, room=memoryview(b""))
+        super().__init__(nothing, nothing, max_head_bytes=0, read_buffer=memoryview(b""))
         self.gone = asyncio.Event()
 
-    def hang_up(self) -> None:
+    def abort(self) -> None:
         self.gone.set()
 
 
@@ -35,7 +35,7 @@ def run(play: Callable[[], Coroutine[Any, Any, None]]) -> None:
     asyncio.run(bounded())
 
 
-def test_a_connection_is_taken_on_its_own_line_and_once() -> None:
+def test_a_connection_is_taken_by_its_own_key_and_once() -> None:
     async def play() -> None:
         idle, one = IdleConnections(9, LONG_S), Still()
         idle.put(A, one)
@@ -83,7 +83,7 @@ def test_a_connection_that_was_lost_is_forgotten() -> None:
     run(play)
 
 
-def test_who_has_waited_long_enough_goes_and_later_ones_after_it() -> None:
+def test_a_connection_that_has_waited_long_enough_is_closed_and_later_ones_after_it() -> None:
     async def play() -> None:
         idle, one, two = IdleConnections(9, 0.001), Still(), Still()
         idle.put(A, one)
@@ -109,7 +109,7 @@ def test_an_alarm_leaves_those_that_may_still_wait() -> None:
     run(play)
 
 
-def test_closing_hangs_up_on_all() -> None:
+def test_closing_ends_all_connections() -> None:
     async def play() -> None:
         idle, one, two = IdleConnections(9, LONG_S), Still(), Still()
         idle.put(A, one)

@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from minicrawl.crawl.workers.supervisor import BUSY, LOOK_EVERY_S, LoadShedder
+from minicrawl.crawl.workers.worker_process import BUSY, LOOK_EVERY_S, LoadShedder
 
 VISITS_A_LOOK = 100
 
@@ -14,7 +14,7 @@ class Two:
 
     def __init__(self) -> None:
         self.now, self.here_s, self.there_s = 1000.0, 7.0, 5.0
-        self.relief = LoadShedder(lambda: self.here_s)
+        self.shedder = LoadShedder(lambda: self.here_s)
         self.share_here(0, 0)
 
     def share_here(self, here: float, there: float) -> float:
@@ -22,17 +22,19 @@ class Two:
         self.now += LOOK_EVERY_S
         self.here_s += here * LOOK_EVERY_S
         self.there_s += there * LOOK_EVERY_S
-        visits = (self.relief.is_due(self.now, self.there_s) for _ in range(100))
+        visits = (self.shedder.shed(self.now, self.there_s) for _ in range(100))
         return sum(visits) / VISITS_A_LOOK
 
 
 @pytest.mark.parametrize("busy", [0, 0.1, BUSY - 0.01])
-def test_a_worker_that_waits_for_the_web_is_not_relieved_however_idle_we_are(busy: float) -> None:
+def test_a_worker_that_waits_for_the_web_sheds_nothing_however_idle_the_own_process_is(
+    busy: float,
+) -> None:
     two = Two()
     assert [two.share_here(0, busy) for _ in range(20)] == [0] * 20
 
 
-def test_one_that_is_busier_than_we_are_is_relieved_more_and_more_but_of_half_at_most() -> None:
+def test_a_worker_that_is_busier_than_the_own_process_sheds_more_and_more_up_to_half() -> None:
     two = Two()
     shares = [two.share_here(0.3, 0.95) for _ in range(15)]
     assert shares == sorted(shares)
@@ -68,5 +70,5 @@ def test_between_two_looks_nothing_changes() -> None:
     two = Two()
     share = [two.share_here(0.3, 0.95) for _ in range(4)][-1]
     moments = (two.now + LOOK_EVERY_S * part / 101 for part in count(1))
-    due = [two.relief.is_due(next(moments), two.there_s + 5) for _ in range(100)]
+    due = [two.shedder.shed(next(moments), two.there_s + 5) for _ in range(100)]
     assert sum(due) / 100 == pytest.approx(share, abs=0.01)

@@ -1,0 +1,149 @@
+"""A child process that parses, a real one; and its own side of the channel, in a thread."""
+
+import asyncio
+import os
+import socket
+import sys
+import time
+from io import BytesIO
+from threading import Thread
+
+import pytest
+
+from minicrawl.crawl.workers import parser_process
+from minicrawl.crawl.workers.channel import receive_message, send_message
+from minicrawl.crawl.workers.parser_process import (
+    ParserCommand,
+    ParserLost,
+    ParserProcess,
+    serve,
+)
+from tests.crawl.children import children, nothing_left_behind
+
+NOTHING = BytesIO()
+LONGEST_S = 30.0
+
+
+def _die(_: bytes) -> None:
+    os._exit(1)
+
+
+def _pid(_: bytes) -> int:
+    return os.getpid()
+
+
+def _sleep(_: bytes) -> None:
+    time.sleep(60)
+
+
+def test_a_process_that_dies_of_a_task_is_replaced_for_the_next() -> None:
+    async def work() -> None:
+        other = ParserProcess(LONGEST_S)
+        try:
+            with pytest.raises(ParserLost, match="it ended the process that read it"):
+                await other.run(_die, NOTHING, "a.example")
+            first, second = await asyncio.gather(
+                other.run(len, BytesIO(b"abc"), "a.example"),
+                other.run(len, BytesIO(b"x" * 1_000_000), "b.example"),
+            )
+            assert (first.value, second.value) == (3, 1_000_000)
+        finally:
+            await other.close()
+        await other.close()
+
+    asyncio.run(work())
+
+
+def test_a_task_that_does_not_end_is_given_up() -> None:
+    async def work() -> None:
+        other = ParserProcess(max_s=0.05)
+        with pytest.raises(ParserLost, match=r"it was not read in 0\.05 s \(--max-reading\)"):
+            await other.run(_sleep, NOTHING, "a.example")
+        assert not other.is_running
+
+    asyncio.run(work())
+
+
+def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
+    async def work() -> None:
+        other = ParserProcess(LONGEST_S)
+        running = asyncio.create_task(other.run(_sleep, NOTHING, "a.example"))
+        while not other.is_running:
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert not other.is_running
+
+    asyncio.run(work())
+
+
+def test_after_so_many_tasks_a_process_makes_room_for_a_new_one() -> None:
+    async def work() -> None:
+        other = ParserProcess(LONGEST_S, most_tasks=2)
+        pids = [(await other.run(_pid, NOTHING, "a.example")).value for _ in range(5)]
+        assert [pids.index(pid) for pid in pids] == [0, 0, 2, 2, 4]
+        await other.close()
+
+    asyncio.run(work())
+
+
+def test_the_child_replies_until_its_channel_is_closed() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        serving = Thread(target=serve, args=(theirs,))
+        serving.start()
+        with ours:
+            for number, pieces in enumerate(([], [b"abc", b"d"])):
+                for piece in pieces:
+                    send_message(ours, (0, ParserCommand.BODY, piece))
+                send_message(ours, (number, ParserCommand.PARSE, len))
+                replied, result, cpu_s = receive_message(ours)
+                assert (replied, result.value) == (number, sum(map(len, pieces)))
+                assert cpu_s >= result.cost_s
+            ours.sendall(b"half a mess")
+        serving.join()
+
+
+def test_a_child_that_cannot_be_started_is_tried_again_by_the_next_task(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    large = BytesIO(bytes(1_000_000))
+
+    async def work() -> None:
+        other = ParserProcess(LONGEST_S)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "executable", "/nowhere/python")
+            with pytest.raises(ParserLost, match="it ended the process that read it"):
+                await other.run(len, large, "a.example")
+        assert (await other.run(len, BytesIO(b"abc"), "a.example")).value == 3
+        await other.close()
+
+    with nothing_left_behind():
+        asyncio.run(work())
+
+
+def test_a_child_that_ends_at_once_costs_its_task_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        other = ParserProcess(LONGEST_S)
+        with monkeypatch.context() as patch:
+            patch.setattr(parser_process, "_CODE", "raise SystemExit(1)")
+            with pytest.raises(ParserLost, match="it ended the process that read it"):
+                await other.run(len, BytesIO(bytes(30_000_000)), "a.example")
+        assert (await other.run(len, BytesIO(b"abc"), "a.example")).value == 3
+        await other.close()
+
+    with nothing_left_behind():
+        asyncio.run(work())
+
+
+def test_no_process_and_no_socket_is_left_of_what_took_too_long() -> None:
+    async def work() -> None:
+        other = ParserProcess(max_s=0.5)
+        with pytest.raises(ParserLost) as caught:
+            await other.run(_sleep, NOTHING, "a.example")
+        assert caught.value.cost_s >= 0.5
+        assert children() == []
+
+    with nothing_left_behind():
+        asyncio.run(work())
