@@ -20,9 +20,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Listener, Noted, Reason, Settled
+from minicrawl.crawl.hosts.address_pacing import Rank
 from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
-from minicrawl.crawl.hosts.politeness import Rank, hosts_of, resolve_targets
+from minicrawl.crawl.hosts.politeness import hosts_of, resolve_targets
 from minicrawl.crawl.hosts.request_slots import RequestSlot, RequestSlots
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.depth import DepthTracker
@@ -311,7 +312,7 @@ class Crawler:
             aside = self._aside(lease, now)
             if aside is not None:
                 self._settle_unasked(lease, aside, now, began)
-            elif self._must_wait(lease, now):
+            elif self._wait_for_host(lease, now):
                 self._leasing.give_back(lease)
             else:
                 return self._turn_of(lease, now, perf_counter() - began)
@@ -320,27 +321,30 @@ class Crawler:
         self._news.set()
         return None
 
-    def _must_wait(self, lease: Lease, now: float) -> bool:
-        """Whether the host, of which earlier runs are recalled, may not be asked now.
-
-        It is resumed when it may.
-        """
+    def _wait_for_host(self, lease: Lease, now: float) -> bool:
+        """If the host may not be asked now, have it resumed when it may; whether it has to wait."""
         host = lease.host
-        if host in self._learning or not self.hosts.has_room(host, now, lambda: self._rank(lease)):
+        if host in self._learning:
+            return True
+        if not self.hosts.has_room(host, now):
+            self.hosts.wait_for_room(host, now, self._rank(lease))
             return True
         if not self.hosts.may_be_asked(host, now):
             self.hosts.resume_when_ready(host, now)
             return True
-        return not (self.hosts.answers(host) or self._places.has_room_for_silent(host))
+        if self.hosts[host].shared.answers or self._places.has_room_for_silent():
+            return False
+        self._places.wait(host)
+        return True
 
     def _rank(self, lease: Lease) -> Rank:
         """Richer pages are first at their address, and of equal ones those of hosts we know."""
-        return -self._leasing.order.keys[lease.page], not self._onboarding.are_known(lease.host)
+        return -self._leasing.order.keys[lease.page], not self._onboarding.is_known(lease.host)
 
     def _turn_of(self, lease: Lease, now: float, cost_s: float) -> Coroutine[None, None, None]:
         host = lease.host
-        place = self._places.take(now, is_silent=not self.hosts.answers(host))
-        if not self._onboarding.are_known(host):
+        place = self._places.take(now, is_silent=not self.hosts[host].shared.answers)
+        if not self._onboarding.is_known(host):
             self._leasing.give_back(lease)
             self._learning.add(host)
             return self._learn(host, place, self._rank(lease))
@@ -366,12 +370,20 @@ class Crawler:
         if state is not None:
             return state
         if self._depths is not None and self._depths.is_too_deep(lease.page):
+            self._depths.park(lease.page)
             return State.UNREAD
-        state = self.hosts.trouble(lease.host, now)
-        if state is None and self._onboarding.are_known(lease.host):
+        state = clock.trouble_at(now)
+        if state is None and self._recall_host(lease.host):
             url = self._spelled.get(lease.page, lease.url)
             return None if self._onboarding.allow(lease.host, url) else State.ROBOTS
         return state
+
+    def _recall_host(self, host: int) -> bool:
+        """Load what is stored of the host, if it is needed; whether the host is known then."""
+        if self._onboarding.is_known(host):
+            return True
+        self._onboarding.recall(host)
+        return self._onboarding.is_known(host)
 
     def _settle_unasked(self, lease: Lease, aside: Aside, now: float, began: float) -> None:
         """No request for this page: the host may be asked for another one at once."""
@@ -382,10 +394,10 @@ class Crawler:
     def _end_unasked(self, lease: Lease, aside: Aside, now: float) -> None:
         self._tries.pop(lease.page, None)
         state = aside.state
-        if lease.again and state is self.hosts.trouble(lease.host, now):
+        if lease.again and state is self.hosts[lease.host].trouble_at(now):
             self._leasing.refresh.release(lease.page)
             if self._settings.budget.continuous:
-                self.hosts.rest(lease.host)
+                self.hosts[lease.host].pause_while_down()
         elif lease.again:
             self._leasing.refresh.forget(lease.page)
         elif state is not State.UNREAD:
@@ -416,10 +428,13 @@ class Crawler:
         assert turn is not None
         self._learners.add(turn)
         try:
-            if not await self._locate(host) or self._onboarding.are_known(host):
+            if not await self._locate(host) or self._onboarding.is_known(host):
                 return
-            if self.hosts.has_room(host, self._clock.now(), lambda: rank):
+            now = self._clock.now()
+            if self.hosts.has_room(host, now):
                 await self._onboarding.learn(host, self._tell, self._introduce)
+            else:
+                self.hosts.wait_for_room(host, now, rank)
         finally:
             self._learners.discard(turn)
             self._places.leave(place)
@@ -475,7 +490,7 @@ class Crawler:
 
         The host is asked for nothing meanwhile: what waits is held in memory.
         """
-        name = self.hosts[host].pace.name
+        name = self.hosts[host].shared.name
         self.hosts.begin_reading(host)
         try:
             with self._onboarding.side_requests.reading():
@@ -552,11 +567,11 @@ class Crawler:
                 place.give_up = lambda: patience.reschedule(_AT_ONCE)
                 visit = await self._web_access.visit(self._request(lease))
         except TimeoutError:
-            self.hosts[host].pace.answers = False
+            self.hosts[host].shared.answers = False
             return Visit(_GAVE_PLACE)
-        self.hosts.heard(host, visit.fetched)
+        self.hosts[host].hear(visit.fetched)
         if not self._onboarding.strike(host, visit.fetched):
-            self.hosts.heal(host)
+            self.hosts[host].recover()
         return visit
 
     def _request(self, lease: Lease) -> Request:

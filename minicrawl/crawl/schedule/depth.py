@@ -30,11 +30,12 @@ class DepthTracker:
         return len(self._aside)
 
     def is_too_deep(self, page: int) -> bool:
-        """Whether the page must wait for a shorter way; it waits from now on."""
-        if self._frontier.depth[page] <= self._limit:
-            return False
+        """Whether the page may be read only when a shorter way to it is found."""
+        return self._frontier.depth[page] > self._limit
+
+    def park(self, page: int) -> None:
+        """The page waits aside for a shorter way."""
         self._aside.add(page)
-        return True
 
     def shorten(self, page: int, links: Sequence[int]) -> list[int]:
         """The page links to these; answers with the pages that need not wait any longer."""

@@ -74,7 +74,7 @@ class Duplicates:
 
     def stands_for(self, page: int, target: int) -> None:
         """The page stands for the target from now on, for whatever reason."""
-        self.is_itself(page)
+        self.forget_copy(page)
         if self._is_copy(page, target):
             self._watch(page, target)
 
@@ -83,7 +83,7 @@ class Duplicates:
         if decisions := self._decisions.pop(page, 0):
             self._decisions[first] = decisions
 
-    def is_itself(self, page: int) -> None:
+    def forget_copy(self, page: int) -> None:
         """The page had its turn, and is no copy of anything for now."""
         self._again.discard(page)
         self._original_of.pop(page, None)

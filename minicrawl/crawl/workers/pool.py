@@ -136,7 +136,7 @@ class WorkerPool:
     def _relieves(self, worker: WorkerProcess) -> bool:
         if self._suspects:
             return False
-        return worker.relief.is_due(perf_counter(), worker.cpu_s)
+        return worker.relief.take_turn_here(perf_counter(), worker.cpu_s)
 
     async def _visit(self, worker: WorkerProcess, request: Request) -> Visit:
         try:

@@ -42,10 +42,10 @@ class LoadShedder:
         self._share = self._owed = 0.0
         self._looked = (0.0, 0.0, 0.0)
 
-    def is_due(self, now: float, there_s: float) -> bool:
-        """Whether the next page is done here.
+    def take_turn_here(self, now: float, there_s: float) -> bool:
+        """Count one more page; whether it is done here.
 
-        Told are the time that passes, and what the worker has had of a processor.
+        `there_s` is the processor time that the worker has used so far.
         """
         if now - self._looked[0] >= LOOK_EVERY_S:
             self._look(now, self._here_s(), there_s)

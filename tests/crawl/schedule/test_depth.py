@@ -42,10 +42,18 @@ def test_a_page_within_the_limit_need_not_wait() -> None:
     assert depths.is_too_deep(2)
 
 
+def test_the_question_whether_a_page_is_too_deep_parks_nobody() -> None:
+    depths = DepthTracker(Known(0, 3).frontier, 2)
+    assert depths.is_too_deep(FAR)
+    assert not len(depths)
+    depths.park(FAR)
+    assert len(depths) == 1
+
+
 def test_who_waits_aside_is_released_by_a_shorter_way() -> None:
     known = Known(0, 3)
     depths = DepthTracker(known.frontier, 2)
-    assert depths.is_too_deep(FAR)
+    depths.park(FAR)
     known.read(SEED, FAR)
     assert depths.shorten(SEED, [FAR]) == [FAR]
     assert known.frontier.depth[FAR] == 1
@@ -56,7 +64,7 @@ def test_who_waits_aside_is_released_by_a_shorter_way() -> None:
 def test_a_way_that_is_not_short_enough_releases_nobody_but_counts() -> None:
     known = Known(0, 9, 1, 2)
     depths = DepthTracker(known.frontier, 2)
-    assert depths.is_too_deep(FAR)
+    depths.park(FAR)
     known.read(3, FAR)
     assert depths.shorten(3, [FAR]) == []
     assert known.frontier.depth[FAR] == 3
@@ -67,7 +75,7 @@ def test_a_shorter_way_to_a_page_that_was_read_shortens_the_ways_behind_it() -> 
     known.read(FAR, FARTHER)
     known.read(FARTHER, LAST)
     depths = DepthTracker(known.frontier, 3)
-    assert depths.is_too_deep(LAST)
+    depths.park(LAST)
     known.read(SEED, FAR)
     assert depths.shorten(SEED, [FAR]) == [LAST]
     assert list(known.frontier.depth) == [0, 1, 2, 3]
@@ -77,7 +85,7 @@ def test_a_shorter_way_to_a_page_that_was_read_shortens_the_ways_behind_it() -> 
 def test_a_page_that_is_another_one_is_no_link_away_from_it(state: State) -> None:
     known = Known(1, 5)
     depths = DepthTracker(known.frontier, 1)
-    assert depths.is_too_deep(FAR)
+    depths.park(FAR)
     known.stands_for(SEED, FAR, state)
     assert depths.shorten(SEED, [FAR]) == [FAR]
     assert known.frontier.depth[FAR] == 1
@@ -86,7 +94,7 @@ def test_a_page_that_is_another_one_is_no_link_away_from_it(state: State) -> Non
 def test_whoever_still_waits_when_all_is_read_is_too_deep_for_good() -> None:
     depths = DepthTracker(Known(0, 9, 9).frontier, 2)
     for page in (FARTHER, FAR):
-        assert depths.is_too_deep(page)
+        depths.park(page)
     assert depths.give_up() == [FAR, FARTHER]
     assert depths.give_up() == []
 

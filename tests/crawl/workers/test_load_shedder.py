@@ -22,7 +22,7 @@ class Two:
         self.now += LOOK_EVERY_S
         self.here_s += here * LOOK_EVERY_S
         self.there_s += there * LOOK_EVERY_S
-        visits = (self.relief.is_due(self.now, self.there_s) for _ in range(100))
+        visits = (self.relief.take_turn_here(self.now, self.there_s) for _ in range(100))
         return sum(visits) / VISITS_A_LOOK
 
 
@@ -68,5 +68,5 @@ def test_between_two_looks_nothing_changes() -> None:
     two = Two()
     share = [two.share_here(0.3, 0.95) for _ in range(4)][-1]
     moments = (two.now + LOOK_EVERY_S * part / 101 for part in count(1))
-    due = [two.relief.is_due(next(moments), two.there_s + 5) for _ in range(100)]
+    due = [two.relief.take_turn_here(next(moments), two.there_s + 5) for _ in range(100)]
     assert sum(due) / 100 == pytest.approx(share, abs=0.01)

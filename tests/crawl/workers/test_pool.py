@@ -43,7 +43,7 @@ class Relieved(LoadShedder):
     def __init__(self) -> None:
         self._turns = cycle((False, True))
 
-    def is_due(self, now: float, there_s: float) -> bool:
+    def take_turn_here(self, now: float, there_s: float) -> bool:
         return next(self._turns)
 
 
