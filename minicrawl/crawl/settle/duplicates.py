@@ -19,7 +19,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.crawl.traps.quotas import MARGIN, Quotas
+from minicrawl.crawl.traps.external_cash import MARGIN, ExternalCash
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import StepKind
@@ -41,7 +41,7 @@ Numbers = NDArray[np.int64]
 class Duplicates:
     """Compares them, and watches those that might be the original one day."""
 
-    def __init__(self, frontier: Frontier, allowances: Quotas, seeds: set[int]) -> None:
+    def __init__(self, frontier: Frontier, allowances: ExternalCash, seeds: set[int]) -> None:
         self._frontier, self._allowances, self._seeds = frontier, allowances, seeds
         self._original_of: dict[int, int] = {}
         self._repeated: dict[int, int] = {}  # by the host of pages that were folded onto another
