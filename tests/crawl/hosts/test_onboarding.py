@@ -517,6 +517,23 @@ def test_an_answer_holds_for_a_day_and_silence_for_an_hour(path: Path) -> None:
     learning(path, FORBIDDING, task)
 
 
+def test_only_a_recall_loads_what_an_earlier_run_knew(path: Path) -> None:
+    async def task(
+        onboarding: HostOnboarding, hosts: HostTable, clock: FakeClock, web: FakeWeb
+    ) -> None:
+        assert await onboarding.locate(0)
+        assert not onboarding.is_known(0)
+        assert hosts[0].rules is None
+        onboarding.recall(0)
+        assert onboarding.is_known(0)
+        assert hosts[0].rules == FORBID_ALL
+        assert hosts[0].paused_until == clock.now() + Politeness().delay_s
+        assert web.visits == []
+
+    crawl_with(FORBIDDING, path)
+    learning(path, FORBIDDING, task)
+
+
 def test_rules_that_were_had_hold_on_while_the_host_cannot_say(path: Path) -> None:
     async def task(
         onboarding: HostOnboarding, hosts: HostTable, clock: FakeClock, web: FakeWeb
