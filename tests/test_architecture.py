@@ -1,4 +1,7 @@
-"""Who may import whom is checked, so is the check, and so is what ARCHITECTURE.md says of it."""
+"""Who may import whom, that questions change nothing, and what ARCHITECTURE.md says is checked.
+
+So are the checks.
+"""
 
 import ast
 import os
@@ -15,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests import readme
+from tests.questions import changes_in_questions
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -243,3 +247,54 @@ def test_each_way_to_connect_is_found(source: str, way: str) -> None:
 
 def test_what_only_sounds_alike_is_no_way_to_connect() -> None:
     assert not ways_to_connect("from http import HTTPStatus\nopen_connections = set()\n")
+
+
+# ---------------------------------------------------------------- questions change nothing
+
+
+def test_no_question_changes_anything() -> None:
+    """What is named is_, has_, may_, are_ or can_ may be asked at any time, or not at all."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line} {name}"
+        for path in sorted((ROOT / "minicrawl").rglob("*.py"))
+        for name, line in changes_in_questions(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("is_known", "self.asked = True"),
+        ("_has_rules", "clock.recalled, other = True, 1"),
+        ("may_be_asked", "self.counts[host] += 1"),
+        ("are_known", "del self.waiting[host]"),
+        ("can_wait", "heappush(self.queue, host)"),
+        ("can_wait", "heapq.heappush(self.queue, host)"),
+        ("has_room", "self.waiting.add(host)"),
+        ("has_room", "self.queues.setdefault(host, deque()).append(now)"),
+        ("__is_due", "table.rows[0].values.pop()"),
+        ("is_done", "self.share: float = 0.0"),
+        ("is_any", "return any(map(self.seen.discard, pages))"),
+    ],
+)
+def test_a_question_that_changes_something_is_found(name: str, body: str) -> None:
+    source = f"class Planted:\n    def {name}(self, host):\n        {body}\n"
+    assert set(changes_in_questions(source)) == {(name, 3)}
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("is_known", "found = self.hosts.get(host)"),
+        ("has_room", "hosts = []; hosts.append(host)"),
+        ("may_be_asked", "seen = set(self.seen); seen.add(host)"),
+        ("is_later", "return self.clock.now() > max(self.times)"),
+        ("may_be_asked", "hosts = []; hosts.append(self.hosts[host])"),
+        ("wait", "self.waiting.add(host)"),
+        ("island", "self.waiting.add(host)"),
+    ],
+)
+def test_a_question_that_only_looks_is_none_of_them(name: str, body: str) -> None:
+    source = f"class Planted:\n    def {name}(self, host):\n        {body}\n"
+    assert list(changes_in_questions(source)) == []

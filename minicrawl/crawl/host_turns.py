@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 
-from minicrawl.crawl.hosts.politeness import Rank, resolve_targets
+from minicrawl.crawl.hosts.address_pacing import Rank
+from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.hosts.request_slots import RequestSlot
 from minicrawl.crawl.introducer import PageIntroducer
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
@@ -34,7 +35,7 @@ class HostTurns:
 
     def begin(self, host: int, rank: Rank, now: float) -> Coroutine[None, None, None]:
         """The turn of a host. It has the rank of the page that it is learned for."""
-        slot = self._slots.take(now, is_silent=not self._hosts.answers(host))
+        slot = self._slots.take(now, is_silent=not self._hosts[host].shared.answers)
         self._under_way.add(host)
         return self._learn(host, slot, rank)
 

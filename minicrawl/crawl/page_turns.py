@@ -122,7 +122,7 @@ class PageRequests:
 
     def begin(self, turn: Turn, now: float) -> None:
         """The request counts from now on."""
-        turn.slot = self._slots.take(now, is_silent=not self._hosts.answers(turn.host))
+        turn.slot = self._slots.take(now, is_silent=not self._hosts[turn.host].shared.answers)
         self._hosts.begin(turn.host, now)
 
     async def ask(self, turn: Turn) -> Visit:
@@ -134,12 +134,12 @@ class PageRequests:
                 slot.give_up = lambda: patience.reschedule(_AT_ONCE)
                 visit = await self._web_access.visit(self._request(turn))
         except TimeoutError:
-            self._hosts[host].pace.answers = False
+            self._hosts[host].shared.answers = False
             return Visit(_GAVE_PLACE)
         else:
-            self._hosts.heard(host, visit.fetched)
+            self._hosts[host].hear(visit.fetched)
             if not self._onboarding.strike(host, visit.fetched):
-                self._hosts.heal(host)
+                self._hosts[host].recover()
             return visit
         finally:
             self._slots.leave(slot)
@@ -171,7 +171,7 @@ class LongParses:
     @asynccontextmanager
     async def one_at_a_time(self, turn: Turn) -> AsyncIterator[None]:
         """The host is asked for nothing meanwhile: what waits is held in memory."""
-        name, before_s = self._hosts[turn.host].pace.name, turn.cost_s
+        name, before_s = self._hosts[turn.host].shared.name, turn.cost_s
         self._hosts.begin_reading(turn.host)
         try:
             with self._side_requests.reading():

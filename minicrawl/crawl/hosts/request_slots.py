@@ -1,10 +1,10 @@
-"""Places: which hosts may hold the requests that are under way at once.
+"""Request slots: which hosts may hold the requests that are under way at once.
 
-Laws: hosts that do not answer hold at most their share of all places, so that there is always room
-for those that do; a host does not answer until its first answer has come, and again after a request
-that it left without one. A request that takes long counts among them. When all places are taken,
-too many of them by slow requests, the one that is under way longest gives its place up: its page is
-asked for again, among the hosts that do not answer.
+Laws: silent hosts hold at most their share of all slots, so that there is always room for those
+that answer; a host is silent until its first answer, and again after a request that got none. A
+request that takes long counts among theirs. When all slots are taken, too many of them by slow
+requests, the one that has been under way longest is ended: its page is asked for again, as one of a
+silent host.
 
 slow    under way for `SLOW_S`, of a host that answered before
 """
@@ -22,7 +22,7 @@ SLOW_S = 2.0
 
 @dataclass(slots=True, eq=False)
 class RequestSlot:
-    """What a turn holds; `give_up` ends its request."""
+    """What a request holds while it is under way; `give_up` ends it."""
 
     began: float
     is_silent: bool
@@ -30,7 +30,7 @@ class RequestSlot:
 
 
 class RequestSlots:
-    """All that are taken; `resume` is told of hosts that found none before."""
+    """All slots that are taken; `resume` is called with a host that waited for one."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class RequestSlots:
         resume: Callable[[int], None],
         idle: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`idle` tells how many turns hold no request now, as they wait for another host."""
+        """`idle` counts the slots whose holders send no request now, as they wait for a host."""
         self._idle = idle
         self._most = politeness.concurrency
         self._most_silent = max(1, int(self._most * politeness.silent_share))
@@ -56,7 +56,10 @@ class RequestSlots:
         self._waiting[host] = None
 
     def resume_one(self) -> bool:
-        """Whether there was room for a host that waits; it may not take it."""
+        """Resume a silent host that waits, if there is room; whether there was one.
+
+        It may not take the slot.
+        """
         if not (self._waiting and self.has_room_for_silent()):
             return False
         host = next(iter(self._waiting))
@@ -65,38 +68,38 @@ class RequestSlots:
         return True
 
     def take(self, now: float, *, is_silent: bool) -> RequestSlot:
-        """Somebody has room."""
-        place = RequestSlot(now, is_silent)
+        """A request starts."""
+        slot = RequestSlot(now, is_silent)
         if is_silent:
             self._silent += 1
         else:
-            self._others[place] = None
-        return place
+            self._others[slot] = None
+        return slot
 
-    def leave(self, place: RequestSlot) -> None:
-        """The turn is over."""
-        if not place.is_silent:
-            del self._others[place]
+    def leave(self, slot: RequestSlot) -> None:
+        """The request is over."""
+        if not slot.is_silent:
+            del self._others[slot]
             return
         self._silent -= 1
         self.resume_one()
 
     def has_too_many_slow(self, now: float) -> bool:
-        """Whether slow hosts and silent ones hold more than their share together."""
-        slow = sum(1 for place in self._slow(now) if place.give_up is not None)
+        """Whether slow requests and silent hosts hold more than their share together."""
+        slow = sum(1 for slot in self._slow(now) if slot.give_up is not None)
         return slow > 0 and self._silent + slow > self._most_silent
 
     def give_up_slowest(self, now: float) -> None:
-        """The request that is under way longest ends."""
-        for place in self._slow(now):
-            if place.give_up is not None:
-                place.give_up()
-                place.give_up = None
+        """End the request that has been under way longest."""
+        for slot in self._slow(now):
+            if slot.give_up is not None:
+                slot.give_up()
+                slot.give_up = None
                 return
 
     def next_slow(self, now: float) -> float | None:
-        """When the next request will have become slow."""
-        return next((p.began + SLOW_S for p in self._others if p.began + SLOW_S > now), None)
+        """When the next request becomes slow."""
+        return next((s.began + SLOW_S for s in self._others if s.began + SLOW_S > now), None)
 
     def _slow(self, now: float) -> Iterator[RequestSlot]:
-        return takewhile(lambda place: place.began + SLOW_S <= now, self._others)
+        return takewhile(lambda slot: slot.began + SLOW_S <= now, self._others)

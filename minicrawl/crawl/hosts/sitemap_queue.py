@@ -1,10 +1,10 @@
 """Sitemaps: those that robots.txt names are read before the pages of the host.
 
-Laws: a sitemap passes the gates that a page passes: the robots.txt of its own host, scope, allow,
+Laws: a sitemap passes the checks that a page passes: the robots.txt of its own host, scope, allow,
 deny and depth. It may list pages of its own host and of hosts whose robots.txt names it
 (sitemaps.org, cross submission); what a sitemap of a named index lists counts as named. A page that
 it lists is one link deeper than the shallowest page of its host, or than that of the host whose
-robots.txt led to it. Each is read once, and not all of too many.
+robots.txt led to it. Each is read once, and no more than `--max-sitemaps` of a host.
 
 by   the host whose robots.txt led to a sitemap
 """
@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractContextManager
 from typing import Protocol
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
+from minicrawl.crawl.hosts.host_files import HostFiles
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.model import Failed, FetchResult, Moved, Originals, Response, State
-from minicrawl.ports import Visit
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps import sitemap
 from minicrawl.web.sitemaps.sitemap import Sitemap
@@ -32,36 +31,30 @@ Introduce = Callable[[tuple[str, ...], int, Originals], Awaitable[float]]
 """Pages become known at this depth; the answer is what that cost."""
 
 
-class Asker(Protocol):
-    """Asks hosts in their own time, and knows what they forbid."""
+class HostRules(Protocol):
+    """Knows what hosts forbid."""
 
-    async def visit(self, url: str, max_bytes: int) -> Visit:
-        """What came of asking for a sitemap, and whoever reads it."""
-
-    def reading(self) -> AbstractContextManager[None]:
-        """Nobody is asked meanwhile."""
+    def recall(self, host: int) -> None:
+        """Load what earlier runs knew of the host."""
 
     async def rules_for(self, url: str, tell: Listener) -> Rules | None:
-        """What its host asks of us; None if it cannot say now."""
+        """The rules of the host of a URL; None if it cannot say now."""
 
     def known_rules(self, host: int) -> Rules | None:
-        """The same, if it was asked before."""
+        """The rules of the host, if they are in memory and hold."""
 
     def judge(self, url: str, answer: FetchResult) -> None:
-        """What the answer says of its host."""
-
-    def charge(self, url: str, cost_s: float) -> None:
-        """The host has cost so much."""
+        """Count a failure against the host of a URL."""
 
 
-class _Named:
-    """Those that one host led to."""
+class _HostSitemaps:
+    """The sitemaps that one host led to."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.has_more = False
         self.waiting: deque[str] = deque()
-        self.depths: dict[str, int] = {}  # of the pages that are listed of an origin
+        self.depths: dict[str, int] = {}  # of listed pages, by their origin
         self._seen: set[str] = set()
 
     def add(self, urls: Iterable[str | None]) -> None:
@@ -79,27 +72,31 @@ class SitemapQueue:
     """The sitemaps that wait, by the hosts that led to them."""
 
     def __init__(
-        self, settings: Settings, recorder: Recorder, gate: ScopeGate, asker: Asker
+        self,
+        settings: Settings,
+        recorder: Recorder,
+        gate: ScopeGate,
+        files: HostFiles,
+        robots: HostRules,
     ) -> None:
         self._most = settings.limits.max_sitemaps
         self._max_bytes = min(sitemap.MAX_BYTES, settings.network.max_bodies_bytes)
-        self._max_depth = settings.scope.max_depth
         self._frontier = recorder.frontier
-        self._gate, self._asker = gate, asker
-        self._named: dict[int, _Named] = {}
+        self._gate, self._files, self._robots = gate, files, robots
+        self._named: dict[int, _HostSitemaps] = {}
 
     def __contains__(self, host: int) -> bool:
         return host in self._named
 
     def add(self, by: int, urls: Iterable[str]) -> None:
         """The robots.txt of a host names these."""
-        named = _Named(self._most)
+        named = _HostSitemaps(self._most)
         named.add(canonical(url, f"{self._frontier.origins[by]}/") for url in urls)
         if named.waiting:
             self._named[by] = named
 
     async def read_next(self, by: int, tell: Listener, introduce: Introduce) -> None:
-        """The next one that the host led to."""
+        """Read the next one that the host led to."""
         named = self._named[by]
         url = named.waiting.popleft()
         refusal = await self._refusal(by, url, tell)
@@ -114,57 +111,55 @@ class SitemapQueue:
                 tell(Noted(text=f"{self._frontier.origins[by]} has more than {most}"))
 
     async def _refusal(self, by: int, url: str, tell: Listener) -> State | None:
-        """Why this one is not asked for."""
+        """Why this one is not asked for, if so."""
         state = self._gate.refusal_of_file(url, self._depth_of(by, origin(url)))
         if state is not None:
             return state
-        rules = await self._asker.rules_for(url, tell)
+        rules = await self._robots.rules_for(url, tell)
         return None if rules is not None and rules.allows(url) else State.ROBOTS
 
     async def _read(
-        self, by: int, named: _Named, url: str, tell: Listener, introduce: Introduce
+        self, by: int, named: _HostSitemaps, url: str, tell: Listener, introduce: Introduce
     ) -> None:
-        visit = await self._asker.visit(url, self._max_bytes)
+        visit = await self._files.sitemap(url, self._max_bytes)
         answer = visit.fetched
-        self._asker.judge(url, answer)
+        self._robots.judge(url, answer)
         if isinstance(answer, Moved):
             named.add((canonical(answer.target, url),))
         if visit.read is None or not isinstance(answer, Response):
             return
-        with self._asker.reading():
+        with self._files.reading():
             listed, cost_s = await visit.read()
-        self._asker.charge(url, answer.cost_s + cost_s)
+        self._files.charge(url, answer.cost_s + cost_s)
         if not isinstance(listed, Sitemap):
             listed = Sitemap(limit=listed.detail if isinstance(listed, Failed) else "")
         if limit := _limit(answer, listed):
             tell(Noted(text=f"{url}: {limit}"))
         named.add(listed.sitemaps)
-        for host, pages in self._by_host(listed.pages).items():
-            if self._may_list(by, url, host):
-                depth = self._depth(by, named, host)
+        for of_origin, pages in _by_origin(listed.pages).items():
+            if self._is_own(by, url, of_origin) or self._names(of_origin, url):
+                depth = self._depth(by, named, of_origin)
                 cost_s = await introduce(tuple(pages), depth, listed.originals)
-                self._asker.charge(url, cost_s)
+                self._files.charge(url, cost_s)
 
-    def _by_host(self, pages: Iterable[str]) -> dict[str, list[str]]:
-        """The pages by their origins."""
-        found: dict[str, list[str]] = {}
-        for page in pages:
-            found.setdefault(origin(page), []).append(page)
-        return found
-
-    def _may_list(self, by: int, sitemap: str, of_origin: str) -> bool:
-        """Whether it may list pages of this origin."""
+    def _is_own(self, by: int, sitemap: str, of_origin: str) -> bool:
+        """Whether the pages are of the sitemap's own host, or of the one that led to it."""
         names = {name_of(sitemap), name_of(f"{self._frontier.origins[by]}/")}
-        if name_of(f"{of_origin}/") in names:
-            return True
+        return name_of(f"{of_origin}/") in names
+
+    def _names(self, of_origin: str, sitemap: str) -> bool:
+        """Look up whether the robots.txt of this origin names the sitemap."""
         host = self._frontier.host_of_origin(of_origin)
-        rules = None if host is None else self._asker.known_rules(host)
+        if host is None:
+            return False
+        self._robots.recall(host)
+        rules = self._robots.known_rules(host)
         return rules is not None and sitemap in (
             canonical(url, f"{of_origin}/") for url in rules.sitemaps
         )
 
-    def _depth(self, by: int, named: _Named, of_origin: str) -> int:
-        """The same in all sitemaps, be there shallower pages because of the first one."""
+    def _depth(self, by: int, named: _HostSitemaps, of_origin: str) -> int:
+        """The same in all sitemaps, even if the first one has led to shallower pages."""
         if of_origin not in named.depths:
             named.depths[of_origin] = self._depth_of(by, of_origin)
         return named.depths[of_origin]
@@ -175,6 +170,13 @@ class SitemapQueue:
         if shallowest is None:
             shallowest = self._frontier.shallowest(by) or 0
         return shallowest + 1
+
+
+def _by_origin(pages: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for page in pages:
+        found.setdefault(origin(page), []).append(page)
+    return found
 
 
 def _limit(answer: Response, listed: Sitemap) -> str:

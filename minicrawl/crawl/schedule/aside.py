@@ -51,12 +51,12 @@ class AsidePages:
 
     def _leave(self, turn: Turn, state: State, now: float) -> None:
         """A page that was read before stays what it is."""
-        if state is not self._hosts.trouble(turn.host, now):
+        if state is not self._hosts[turn.host].trouble_at(now):
             self._leases.refresh.forget(turn.page)
             return
         self._leases.refresh.release(turn.page)
         if self._is_continuous:
-            self._hosts.rest(turn.host)
+            self._hosts[turn.host].pause_while_down()
 
     def _close(self, page: int, url: str, aside: Aside) -> None:
         state, detail, original = aside

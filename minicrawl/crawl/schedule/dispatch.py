@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import assert_never
 
 from minicrawl.crawl.host_turns import HostTurns
-from minicrawl.crawl.hosts.politeness import Rank
+from minicrawl.crawl.hosts.address_pacing import Rank
 from minicrawl.crawl.page_turns import PageTurns
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.aside import AsidePages
@@ -141,7 +141,7 @@ class Admission:
     def _refusal_of_host(self, turn: Turn, now: float, *, is_known: bool) -> Aside | None:
         """Why the page is not asked for: trouble of its host, robots.txt, traps."""
         lease, host = turn.lease, turn.host
-        trouble = self._hosts.trouble(host, now)
+        trouble = self._hosts[host].trouble_at(now)
         if trouble is not None:
             return Aside(trouble)
         if is_known and not self._onboarding.allow(host, turn.spelling or lease.url):
@@ -153,6 +153,6 @@ class Admission:
             host in self._host_turns,
             self._hosts.has_room(host, now),
             self._hosts.may_be_asked(host, now),
-            self._hosts.answers(host) or self._slots.has_room_for_silent(),
+            self._hosts[host].shared.answers or self._slots.has_room_for_silent(),
             is_known,
         )

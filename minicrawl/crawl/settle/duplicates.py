@@ -19,7 +19,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.crawl.traps.quotas import MARGIN, Quotas
+from minicrawl.crawl.traps.external_cash import MARGIN, ExternalCash
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import StepKind
@@ -41,7 +41,7 @@ Numbers = NDArray[np.int64]
 class Duplicates:
     """Compares them, and watches those that might be the original one day."""
 
-    def __init__(self, frontier: Frontier, allowances: Quotas, seeds: set[int]) -> None:
+    def __init__(self, frontier: Frontier, allowances: ExternalCash, seeds: set[int]) -> None:
         self._frontier, self._allowances, self._seeds = frontier, allowances, seeds
         self._original_of: dict[int, int] = {}
         self._repeated: dict[int, int] = {}  # by the host of pages that were folded onto another
@@ -74,7 +74,7 @@ class Duplicates:
 
     def stands_for(self, page: int, target: int) -> None:
         """The page stands for the target from now on, for whatever reason."""
-        self.is_itself(page)
+        self.forget_copy(page)
         if self._is_copy(page, target):
             self._watch(page, target)
 
@@ -83,7 +83,7 @@ class Duplicates:
         if decisions := self._decisions.pop(page, 0):
             self._decisions[first] = decisions
 
-    def is_itself(self, page: int) -> None:
+    def forget_copy(self, page: int) -> None:
         """The page had its turn, and is no copy of anything for now."""
         self._again.discard(page)
         self._original_of.pop(page, None)

@@ -118,7 +118,7 @@ class Settler:
     def close(self, page: int, state: State) -> State:
         """The page hands all it has to the virtual page."""
         self._wait_again.discard(page)
-        self._traps.copies.is_itself(page)
+        self._traps.copies.forget_copy(page)
         self._do(Step(StepKind.DEAD_END, page), state, ())
         return state
 
@@ -182,7 +182,7 @@ class Settler:
     ) -> State:
         spending = self.sharing.spending(url, pages, reading.links, reading.words)
         self._pass_on(page, Step(StepKind.VISIT, page, len(new), spending), State.FETCHED, new)
-        self._traps.copies.is_itself(page)
+        self._traps.copies.forget_copy(page)
         if self._depths is not None:
             self.release(self._depths.shorten(page, spending.links))
         return State.FETCHED

@@ -126,17 +126,19 @@ class DryRun:
         return self._gate.refusal(self._recorder.url_of(page), self._frontier.depth[page], pages)
 
     def _first_host(self, host: int) -> FirstHost:
+        state = self._hosts[host]
         return FirstHost(
             self._frontier.origins[host],
-            self._hosts.delay_s(host),
-            self._hosts[host].rules,
-            self._hosts.trouble(host, self._clock.now()),
+            state.delay_s(self._hosts.politeness),
+            state.rules,
+            state.trouble_at(self._clock.now()),
         )
 
     def _first_page(self, page: int) -> FirstPage:
         url, host = self._recorder.url_of(page), self._frontier.host_of[page]
-        refusal = self._gate_refuses(page) or self._hosts.trouble(host, self._clock.now())
-        rules = self._hosts[host].rules
+        state = self._hosts[host]
+        refusal = self._gate_refuses(page) or state.trouble_at(self._clock.now())
+        rules = state.rules
         if refusal is None and rules is not None and not rules.allows(url):
             refusal = State.ROBOTS
         return FirstPage(url, self._frontier.ledger.cash(page) / UNIT, refusal)

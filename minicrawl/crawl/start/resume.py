@@ -19,7 +19,7 @@ from minicrawl.config import Loaded, Settings
 from minicrawl.config.sources import from_store
 from minicrawl.config.table import BY_NAME, KEPT, SCOPE, TRAPS
 from minicrawl.config.writing import as_kept, in_words, plain
-from minicrawl.crawl.hosts.politeness import remaining_s
+from minicrawl.crawl.hosts.host_state import remaining_s
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.model import READ_STATES, State

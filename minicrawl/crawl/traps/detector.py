@@ -1,14 +1,14 @@
 """Traps: which pages are put aside because there would be no end of them, and why.
 
 Laws: a page that is put aside stays known and ranked, and its turn ends with a reason that names
-the limit; a page that the user named is never put aside. Nothing is kept for each URL that is
-known: all of it is bounded, and what a crawl forgets, or a new run does not know yet, it learns
-again by a few requests more.
+the limit; a page that the user named is never put aside. Nothing is kept for each known URL: all
+memory is bounded. What a crawl forgets, or a new run does not know yet, costs a few requests more
+to learn again.
 
-by its URL     too deep, or the same segments over and over
-barren         where it is, pages say nothing new
-allowance      its host or its site has had as many pages as it has earned
-twin           content has proven that it is another page
+by its path    too many segments, or the same one over and over
+barren         its host repeats itself under such URLs: pages like it say nothing new
+allowance      its host, site or network has had as many pages as it has earned
+twin           content has proven that its URL leads to another page
 """
 
 from __future__ import annotations
@@ -37,56 +37,76 @@ _FEWEST = 100
 
 
 class Aside(NamedTuple):
-    """How a turn ends without a request; with an `original`, the page stands for that."""
+    """How a turn ends without a request; if there is an `original`, the page stands for it."""
 
     state: State
     detail: str = ""
     original: str | None = None
 
 
+class PathLimits:
+    """Refuses URLs by their paths alone."""
+
+    def __init__(self, limits: TrapLimits) -> None:
+        self._max_segments, self._max_repeats = limits.max_segments, limits.max_repeats
+        least = (limit for limit in (limits.max_segments, limits.max_repeats) if limit is not None)
+        self._fewest_slashes = min(least, default=LONGEST) + len("//")
+
+    def refusal(self, url: str) -> str | None:
+        """Why the URL need not be asked for, if so."""
+        if url.count("/") < self._fewest_slashes:
+            return None
+        _, target = split(url)
+        most, repeats = self._max_segments, self._max_repeats
+        if most is not None and (found := segments(target)) > most:
+            return f"its path has {found:,} segments: --max-segments {most:,}"
+        if repeats is not None and (found := most_repeated(target)) > repeats:
+            return f"a segment of its path is there {found:,} times: --max-repeats {repeats:,}"
+        return None
+
+
 class TrapDetector:
-    """Sees what comes of all requests."""
+    """Decides before each request whether the page is in a trap, and learns from all answers."""
 
     def __init__(self, limits: TrapLimits, recorder: Recorder, gate: ScopeGate) -> None:
         frontier = recorder.frontier
         self.seeds = recorder.planted()
         self.seeds.update([frontier.books.stands_for(page) for page in self.seeds])
-        self._limits, self._recorder, self._frontier, self._gate = limits, recorder, frontier, gate
-        self._allowances = Quotas(limits, frontier.origins, frontier.host_of)
-        self._barren = NoveltyTracker(limits.barren_pages)
-        self._twins = UrlEquivalence(limits.same_pages, self._differ)
-        self.copies = Duplicates(frontier, self._allowances, self.seeds)
+        self._recorder, self._frontier, self._gate = recorder, frontier, gate
+        self._path_limits = PathLimits(limits)
+        self._quotas = Quotas(limits, frontier.origins, frontier.host_of)
+        self._novelty = NoveltyTracker(limits.barren_pages)
+        self._equivalence = UrlEquivalence(limits.same_pages, self._differ)
+        self.copies = Duplicates(frontier, self._quotas.external_cash, self.seeds)
         self._due = 0.0
-        least = (limit for limit in (limits.max_segments, limits.max_repeats) if limit is not None)
-        self._fewest_slashes = min(least, default=LONGEST) + len("//")
-        self._allowances.vouch(frontier.host_of[page] for page in self.seeds)
+        self._quotas.vouch(frontier.host_of[page] for page in self.seeds)
 
     def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
-        """What earlier runs read."""
-        self._allowances.restore(pages_by_host)
+        """Earlier runs read so many pages of these hosts."""
+        self._quotas.restore(pages_by_host)
 
     # ------------------------------------------------------------ before a request
 
     def aside(self, page: int, host: int, url: str) -> Aside | None:
-        """How the page's turn ends if it need not be asked for."""
+        """How the page's turn ends if it is not asked for."""
         if page in self.seeds or self.copies.is_compared(page):
             return None
-        folded = self._twins.original(url)
+        folded = self._equivalence.original(url)
         if folded is not None and self._may_stand_for(page, folded.url):
             return Aside(State.TWIN, folded.reason, folded.url)
-        why = self._by_url(url) or self._barren.refusal(page, host, url)
+        why = self._path_limits.refusal(url) or self._novelty.refusal(page, host, url)
         if why is not None:
             return Aside(State.TRAP, why)
-        why = self._allowances.refusal(host)
+        why = self._quotas.refusal(host)
         return None if why is None else Aside(State.ALLOWANCE, why)
 
     def _may_stand_for(self, page: int, target: str) -> bool:
-        """Only for a page that was read, or has its turn yet, and of no host that matters less."""
+        """Whether the target was read or waits, and is on a host that matters no less."""
         if self._gate.refusal(target, 0, 0) is not None:
             return False
         host, of_target = self._frontier.host_of[page], self._recorder.host_at(split(target)[0])
-        are_strangers = self._allowances.are_strangers(host, of_target)
-        if are_strangers and self._allowances.overtakes(host, of_target):
+        are_strangers = self._quotas.external_cash.are_strangers(host, of_target)
+        if are_strangers and self._quotas.external_cash.overtakes(host, of_target):
             return False
         other = self._frontier.find(target)
         if other is None:
@@ -95,103 +115,90 @@ class TrapDetector:
         state = State(self._frontier.state[end])
         return end != page and (state is State.UNREAD or state.was_read)
 
-    def _by_url(self, url: str) -> str | None:
-        if url.count("/") < self._fewest_slashes:
-            return None
-        _, target = split(url)
-        deepest, repeats = self._limits.max_segments, self._limits.max_repeats
-        if deepest is not None and (found := segments(target)) > deepest:
-            return f"its path has {found:,} segments: --max-segments {deepest:,}"
-        if repeats is not None and (found := most_repeated(target)) > repeats:
-            return f"a segment of its path is there {found:,} times: --max-repeats {repeats:,}"
-        return None
-
     def suspicious(self, host: int) -> int:
-        """The titles, as bits, of which the host's pages are to be compared by their text."""
-        return self._barren.suspicious(host)
+        """The titles, as bits, that are suspicious: pages with them are compared by their text."""
+        return self._novelty.suspicious(host)
 
     def asks(self, host: int, *, again: bool) -> None:
-        """A page of the host is asked for; what is read again was paid for."""
+        """Charge a request for a page to its host; a page that is read again was charged before."""
         if not again:
-            self._allowances.spend(host)
+            self._quotas.spend(host)
 
     # ------------------------------------------------------------ what came of it
 
     def vouch(self, page: int) -> None:
-        """A seed leads here."""
+        """A seed redirects to this page: the user means it as well."""
         self.seeds.add(page)
-        self._allowances.vouch([self._frontier.host_of[page]])
+        self._quotas.vouch([self._frontier.host_of[page]])
 
-    def read(self, page: int, url: str, reading: ParsedPage, first: int | None) -> bool:
-        """Whether the page says nothing new; `first` is one with the same content.
+    def read(self, page: int, url: str, parsed: ParsedPage, first: int | None) -> bool:
+        """Learn from a page; whether it says nothing new. `first` is one with the same content.
 
-        What is read again says what it said before. That another site says the same is nothing that
-        a host can help: it does not count against its pages.
+        A page that is read again says what it said before: nothing is learned from it. A copy on
+        another site does not count against a host.
         """
         if self._frontier.state[page] != State.UNREAD or self.copies.is_compared(page):
             return False
         is_strange = first is not None and self.copies.are_strangers(page, first)
         own = None if is_strange else first
-        verdict = self._barren.read(page, self._frontier.host_of[page], url, reading, own)
-        other = first if is_strange else verdict.copy_of
+        novelty = self._novelty.read(page, self._frontier.host_of[page], url, parsed, own)
+        other = first if is_strange else novelty.copy_of
         if other is not None:
             urls = url, self._recorder.url_of(other)
             host_of = self._frontier.host_of
-            outranks = self._allowances.outranks(host_of[page], host_of[other])
-            self._twins.saw_copy(*(reversed(urls) if outranks else urls))
-        elif verdict.is_new:
-            self._twins.saw_original(url)
-        return verdict.is_barren
+            outranks = self._quotas.external_cash.outranks(host_of[page], host_of[other])
+            self._equivalence.saw_copy(*(reversed(urls) if outranks else urls))
+        elif novelty.is_new:
+            self._equivalence.saw_original(url)
+        return novelty.is_barren
 
     def redirected(self, page: int, url: str, hops: int, new: Sequence[int]) -> None:
-        """The page is the last one so far of so many redirects in a row, and leads to a new one."""
+        """Learn from a redirect to a new page, the last of so many redirects in a row."""
         if hops > SHORT_CHAIN:
-            self._barren.led_on(page, self._frontier.host_of[page], url)
+            self._novelty.led_on(page, self._frontier.host_of[page], url)
         if hops >= SHORT_CHAIN:
-            self._barren.found((), new, is_barren=True)
+            self._novelty.found((), new, is_barren=True)
 
     def found(
         self, page: int, pages: Sequence[int], new: Sequence[int], *, is_barren: bool
     ) -> None:
-        """The links of a page that was read; what they cost is paid once."""
-        self._barren.found(pages, new, is_barren=is_barren)
+        """Learn from the links of a page; the new ones are charged to its host the first time."""
+        self._novelty.found(pages, new, is_barren=is_barren)
         if new and self._frontier.state[page] == State.UNREAD:
-            self._allowances.led_to(self._frontier.host_of[page], new)
+            self._quotas.spend_on_new(self._frontier.host_of[page], new)
 
     def paid(self, page: int, plans: Sequence[Plan], links: Sequence[int]) -> None:
-        """The page handed on its cash for the first time, along these links."""
+        """The page handed on its cash along these links for the first time."""
         host = self._frontier.host_of[page]
-        self._allowances.earn(host, plans)
+        self._quotas.external_cash.add(host, plans)
         for plan in plans:
             if plan.links is not links and (misled := self.copies.misled(plan, links)):
-                self._allowances.earn(host, [Plan(page, 0, (), 0, misled, 0)])
+                self._quotas.external_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
 
     def located(self, host: int, address: str) -> None:
-        """Where the host is: hosts at one address share what they may have."""
-        self._allowances.located(host, address)
+        """The host is at this address: hosts at one address share what they may have."""
+        self._quotas.locate(host, address)
 
     def _differ(self, url: str, other: str) -> bool:
         known = [self._frontier.find(name) for name in (url, other)]
         documents = [None if page is None else self._recorder.document(page) for page in known]
         return len({document.content for document in documents if document is not None}) > 1
 
-    # ------------------------------------------------------------ who has earned more since
+    # ------------------------------------------------------------ pages that wait again
 
     def due(self, requests: float) -> list[int]:
-        """Now and then: pages that have earned what kept them from being read, or from being
-        themselves.
-        """
+        """Now and then: pages that need not stay aside any longer, by the number of requests."""
         if requests < self._due:
             return []
         self._due = requests * _GROWTH + _FEWEST
         return self.earned()
 
     def earned(self) -> list[int]:
-        """All of them, as far as there is room."""
+        """Pages whose host has earned more, and copies that have overtaken their originals."""
         return [*self._with_room(), *self.copies.overtaking()]
 
     def _with_room(self) -> list[int]:
         frontier = self._frontier
         if not frontier.counts[State.ALLOWANCE]:
             return []
-        return self._allowances.with_room(np.flatnonzero(frontier.states() == State.ALLOWANCE))
+        return self._quotas.with_room(np.flatnonzero(frontier.states() == State.ALLOWANCE))

@@ -1,15 +1,16 @@
-"""Pages that are another one by their URL, once content has proven it.
+"""URLs that lead to the same page: rules that content has proven.
 
-Laws: no rule loses a page: what is folded stands for a page that is known from then on and has its
-turn. A rule holds when so many pages have shown it (`--same-pages`) and none the contrary; of a
-parameter it takes as many values, for its first one may be what a page shows without it. Rules
-that nobody needed lately are forgotten, and have to be shown anew. A URL costs time by its length,
-whatever it is made of, and memory holds so many rules and proofs of a bounded size and no more.
+Laws: no rule loses a page: a page that is folded stands for one that is known from then on and has
+its turn. A rule holds when `--same-pages` pages have shown it and none has refuted it; a rule about
+a parameter needs as many values of it, as a page without the parameter may show what its first
+value shows. Rules that were not used lately are forgotten, and have to be shown again. A URL costs
+time in proportion to its length, whatever it is made of, and memory is bounded.
 
-rule    what changes nothing in the pages of a place: the order of parameters; one of them; or the
-        host, where one repeats another path by path
+rule    what makes no difference to the pages of a place: the order of the parameters; one of them;
+        or the host, where one repeats another path by path
 place   an origin and a path without its numbers; for hosts the origin alone
-proof   a hash of what tells two pages that show a rule apart: a value, a path
+proof   a hash of what two pages that show a rule differ in: a value, a path
+fold    to take a URL for the one that a rule makes of it
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _ORDER = "the order of its parameters changes nothing"
 
 
 class EquivalenceRule(NamedTuple):
-    """Where it holds and what it says, in words; `name` is that of a parameter."""
+    """Where it holds and what it says; `name` is the parameter that it is about, if any."""
 
     place: str
     says: str
@@ -40,7 +41,7 @@ class EquivalenceRule(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """What a URL stands for, and why."""
+    """The URL that another one is folded to, and why."""
 
     url: str
     reason: str
@@ -50,7 +51,7 @@ class UrlEquivalence:
     """Learns rules, and folds URLs by them."""
 
     def __init__(self, limit: int | None, differ: Callable[[str, str], bool]) -> None:
-        """`differ` says of two URLs whether the pages of both were read and are not the same."""
+        """`differ` tells whether the pages of two URLs were both read and are not the same."""
         self._limit = limit
         self._differ = differ
         self._proofs: OrderedDict[EquivalenceRule, set[int] | None] = (
@@ -63,7 +64,7 @@ class UrlEquivalence:
         self._mirrors: dict[str, str] = {}
 
     def saw_copy(self, lesser: str, other: str) -> None:
-        """These pages have the same content; the host of the second one matters more."""
+        """Learn from two pages with the same content; the host of the second one matters more."""
         if self._limit is None:
             return
         (origin, target), (other_origin, other_target) = split(lesser), split(other)
@@ -78,7 +79,7 @@ class UrlEquivalence:
             self._doubt_mirror(origin, "/")  # hosts that share some pages have other front pages
 
     def saw_original(self, url: str) -> None:
-        """The page at `url` has content of its own."""
+        """Learn from a page with content of its own."""
         if self._limit is None or not (self._mirrors or "?" in url):
             return
         origin, target = split(url)
@@ -88,7 +89,7 @@ class UrlEquivalence:
             self._doubt(origin, target, self._to_doubt(place, target))
 
     def original(self, url: str) -> Folded | None:
-        """What the URL stands for."""
+        """The URL that this one is folded to, if any; its rule counts as used."""
         for rule, target in self._folds(url) if self._proofs else ():
             self._proofs.move_to_end(rule)
             return Folded(target, f"{rule.says}: --same-pages {self._limit}")
@@ -98,7 +99,7 @@ class UrlEquivalence:
         return self._limit is not None and len(self._proofs.get(rule) or ()) >= self._limit
 
     def _folds(self, url: str) -> Iterator[tuple[EquivalenceRule, str]]:
-        """What it is by each rule that holds."""
+        """What the URL is folded to by each rule that holds."""
         origin, target = split(url)
         if (other := self._mirrors.get(origin)) and self._holds(rule := _mirror(origin, other)):
             yield rule, other + target
@@ -110,7 +111,7 @@ class UrlEquivalence:
                 yield rule, origin + folded
 
     def _rules_of(self, place: str, target: str) -> list[EquivalenceRule]:
-        """Those about the URL's parameters that were shown and not refuted."""
+        """The rules about the URL's parameters that were shown and not refuted."""
         known = self._needless.get(place)
         rules = []
         if known is not None:
@@ -121,7 +122,10 @@ class UrlEquivalence:
     # ------------------------------------------------------------ doubts
 
     def _to_doubt(self, place: str, target: str) -> Iterable[EquivalenceRule]:
-        """What a page of its own may refute: where there are few rules, before they are shown."""
+        """The rules that a page with content of its own may refute.
+
+        If it has few parameters, they are refuted even before they are shown.
+        """
         if target.count("&") >= MOST_OF_A_PLACE:
             return self._rules_of(place, target)
         short = (name for name in sorted(parameters(target)) if len(name) <= LONGEST_NAME)
@@ -142,7 +146,7 @@ class UrlEquivalence:
     # ------------------------------------------------------------ proofs
 
     def _choose(self, origin: str, other: str) -> None:
-        """Of several hosts that it may repeat the one that it repeats most."""
+        """Of several hosts that it may repeat, choose the one that it repeats most."""
         known = _mirror(origin, self._mirrors.get(origin, other))
         repeated = self._proofs.get(_mirror(origin, other)) or ()
         if len(repeated) >= len(self._proofs.get(known) or ()):

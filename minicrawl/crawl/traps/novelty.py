@@ -1,19 +1,18 @@
-"""Where a host repeats itself: pages that say what others of it said, under ever new URLs.
+"""Novelty: where a host repeats itself, with pages that say the same under ever new URLs.
 
-Laws: a page counts against others only if its body came and said nothing new, or if redirects led
-on and on; where one page in five says something new, none is put aside. All is forgotten when too
-many hosts were met since, or the crawl is run again: the limit is reached once more then, which
-costs so many requests.
+Laws: a page counts against others only if its body came and said nothing new, or if it was one of
+too many redirects in a row; where one page in five says something new, none is put aside. A host is
+forgotten when too many others were met since, and by the next run: it reaches the limit once more,
+which costs as many requests as the limit.
 
 copy       a page with the text of another page of its host
-barren     a page with its gist: the same text but for numbers; each copy is barren
-group      the pages of one shape on one host: what is left of it is put aside for its copies
-suspect    a page that only barren ones link to: they are put aside for those that were barren too
-patience   what is left of the limit: a page that says nothing new takes one, another gives four
-suspicious a title that two pages of a host had, but for numbers: from then on the pages with it
-           are compared by what they say, which costs too much to be done for all. Those that came
-           before there was anything to compare them with are taken for barren as far as their
-           links are concerned
+barren     a page with the same text as another but for numbers; each copy is barren
+group      the pages of one shape on one host: when enough were copies, the others are put aside
+suspect    a page that only barren pages link to: when enough were barren, the others are put aside
+patience   what is left of the limit: a page that says nothing new takes one, another one adds four
+suspicious a title that two pages of a host had, but for numbers: from then on pages with it are
+           compared by their text, which costs too much to be done for all pages. The first ones,
+           for which there is nothing to compare them with, count as barren for their links
 """
 
 from collections import OrderedDict
@@ -39,13 +38,13 @@ Patience = dict[str, int]
 
 
 class Novelty(NamedTuple):
-    """What a page is worth."""
+    """What is new in a page."""
 
     copy_of: int | None
     is_new: bool
-    """It is sure that no page of the host has said this."""
+    """Certainly no page of the host has said this before."""
     is_barren: bool
-    """Or cannot be compared yet."""
+    """It says nothing new, or cannot be compared yet."""
 
 
 _NEW = Novelty(None, True, False)
@@ -61,7 +60,7 @@ class Watched:
 
 
 class NoveltyTracker:
-    """Counts what comes of requests."""
+    """Counts the pages of each host that say nothing new."""
 
     def __init__(self, limit: int | None) -> None:
         self._limit = limit
@@ -71,41 +70,41 @@ class NoveltyTracker:
         self._old: set[int] = set()
 
     def refusal(self, page: int, host: int, url: str) -> str | None:
-        """Why this page need not be asked for."""
+        """Why this page need not be asked for, if so."""
         watched = self._hosts.get(host)
         if not watched or not (patience := watched.patience):
             return None
         if not patience.get(_SUSPECTS, 1) and self._is_suspect(page):
-            return self._told("only pages that say nothing new link to it")
+            return self._explain("only pages that say nothing new link to it")
         form = shape(split(url)[1])
         return (
             None
             if patience.get(form, 1)
-            else self._told(f"pages like it, {form}, repeat themselves")
+            else self._explain(f"pages like it, {form}, repeat themselves")
         )
 
     def suspicious(self, host: int) -> int:
-        """The titles, as bits, of which its pages are compared by what they say."""
+        """The suspicious titles, as bits: pages with them are compared by their text."""
         watched = self._hosts.get(host)
         return watched.titles if watched else 0
 
     def read(
-        self, page: int, host: int, url: str, reading: ParsedPage, first: int | None
+        self, page: int, host: int, url: str, parsed: ParsedPage, first: int | None
     ) -> Novelty:
-        """What to think of a page; `first` is one with the same body."""
+        """Learn from a page, and judge it; `first` is one with the same body."""
         if self._limit is None:
             return Novelty(first, first is None, False)
-        title = title_code(reading.title)
+        title = title_code(parsed.title)
         had_title = self._seen.first(host, "title", title, page) is not None
         if had_title:
-            self._watch(host).titles |= title_bit(reading.title)
+            self._watch(host).titles |= title_bit(parsed.title)
         elif host not in self._hosts and first is None:
             return _NEW
         is_incomparable = had_title and (
-            not reading.text or self._seen.first(host, "compared", title, page) is None
+            not parsed.text or self._seen.first(host, "compared", title, page) is None
         )
-        same = self._seen.first(host, "text", reading.text, page)
-        alike = self._seen.first(host, "gist", reading.gist, page)
+        same = self._seen.first(host, "text", parsed.text, page)
+        alike = self._seen.first(host, "gist", parsed.gist, page)
         copy_of = same if first is None else first
         is_barren = copy_of is not None or alike is not None
         if not is_incomparable or is_barren:
@@ -114,12 +113,12 @@ class NoveltyTracker:
         return Novelty(copy_of, is_new, is_barren or is_incomparable)
 
     def led_on(self, page: int, host: int, url: str) -> None:
-        """A redirect behind too many others."""
+        """The page is one of too many redirects in a row."""
         if self._limit is not None:
             self._count(page, host, url, is_copy=True, is_barren=True)
 
     def found(self, pages: Sequence[int], new: Iterable[int], *, is_barren: bool) -> None:
-        """The links of a page, and those of them that nobody linked to before."""
+        """Learn from the links of a page; no page linked to the `new` ones before."""
         if is_barren:
             self._young.update(new)
             if len(self._young) >= MOST_SUSPECTS:
@@ -132,7 +131,7 @@ class NoveltyTracker:
         return page in self._young or page in self._old
 
     def _count(self, page: int, host: int, url: str, *, is_copy: bool, is_barren: bool) -> None:
-        """Of most hosts there is nothing to be kept."""
+        """Count the page in its group; nothing is kept of hosts without barren pages."""
         watched = self._hosts.get(host)
         if is_barren or (watched and watched.patience):
             patience = self._watch(host).patience
@@ -141,7 +140,7 @@ class NoveltyTracker:
                 self._take(patience, _SUSPECTS, is_barren)
 
     def _take(self, patience: Patience, group: str, is_nothing_new: bool) -> None:
-        """Who was given up stays so; what is not known of a group is that nothing is missing."""
+        """Take or give patience. A group without any stays so; one that is not listed has all."""
         limit = self._limit or 0
         left = patience.get(group, limit)
         if left and is_nothing_new:
@@ -160,12 +159,12 @@ class NoveltyTracker:
             self._hosts.popitem(last=False)
         return watched
 
-    def _told(self, why: str) -> str:
+    def _explain(self, why: str) -> str:
         return f"{why}: --barren-pages {self._limit}"
 
 
 class Seen:
-    """Who had it before, of those who came lately: a table of a fixed size."""
+    """Which page had a text or a title before: a table of a fixed size, for recent pages."""
 
     def __init__(self, bits: int = _SEEN_BITS) -> None:
         self._mask = (1 << bits) - 1
@@ -174,9 +173,9 @@ class Seen:
         self._pages = np.zeros(1 << bits, dtype=np.uint32).data
 
     def first(self, host: int, kind: str, code: int, page: int) -> int | None:
-        """The page of the host that had it; this one has it from now on if none had.
+        """The page of the host that had this code before; if none had, this one is entered.
 
-        Nothing, which is 0, is never repeated.
+        The code 0 stands for nothing, which is never repeated.
         """
         if not code:
             return None

@@ -9,7 +9,8 @@ import pytest
 
 from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.events import Noted, Reason
-from minicrawl.crawl.hosts.onboarding import MOST_REDIRECTS, HostOnboarding
+from minicrawl.crawl.hosts.host_files import MOST_REDIRECTS
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.start.scope_gate import ScopeGate
@@ -439,7 +440,7 @@ def test_long_rules_of_many_hosts_are_obeyed_but_not_all_of_them_are_in_memory(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those that are not are read in the store: no host is asked twice, or too soon."""
-    monkeypatch.setattr("minicrawl.crawl.hosts.onboarding.MOST_PATTERNS", 250)
+    monkeypatch.setattr("minicrawl.crawl.hosts.robots_cache.MOST_PATTERNS", 250)
     hosts = [f"http://{name}.example" for name in "abcdefgh"]
     patterns = "\n".join(f"Disallow: /{number}/" for number in range(100))
     robots_txt = text(f"User-agent: *\nCrawl-delay: 5\n{patterns}")
@@ -468,7 +469,7 @@ def learning(
     answer: Answer,
     task: Callable[[HostOnboarding, HostTable, FakeClock, FakeWeb], Awaitable[None]],
 ) -> None:
-    """The manners of one host, without a crawl."""
+    """The onboarding of one host, without a crawl."""
 
     async def work() -> None:
         with keeping(path) as recorder:
@@ -516,6 +517,23 @@ def test_an_answer_holds_for_a_day_and_silence_for_an_hour(path: Path) -> None:
     learning(path, FORBIDDING, task)
 
 
+def test_only_a_recall_loads_what_an_earlier_run_knew(path: Path) -> None:
+    async def task(
+        onboarding: HostOnboarding, hosts: HostTable, clock: FakeClock, web: FakeWeb
+    ) -> None:
+        assert await onboarding.locate(0)
+        assert not onboarding.is_known(0)
+        assert hosts[0].rules is None
+        onboarding.recall(0)
+        assert onboarding.is_known(0)
+        assert hosts[0].rules == FORBID_ALL
+        assert hosts[0].paused_until == clock.now() + Politeness().delay_s
+        assert web.visits == []
+
+    crawl_with(FORBIDDING, path)
+    learning(path, FORBIDDING, task)
+
+
 def test_rules_that_were_had_hold_on_while_the_host_cannot_say(path: Path) -> None:
     async def task(
         onboarding: HostOnboarding, hosts: HostTable, clock: FakeClock, web: FakeWeb
@@ -536,10 +554,10 @@ def test_a_host_that_is_down_is_tried_again_after_an_hour(path: Path) -> None:
         onboarding: HostOnboarding, hosts: HostTable, clock: FakeClock, __: FakeWeb
     ) -> None:
         for _ in range(3):
-            assert hosts.trouble(0, clock.now()) is None
+            assert hosts[0].trouble_at(clock.now()) is None
             await learn(onboarding)
-        assert hosts.trouble(0, clock.now()) is State.RESET
-        assert hosts.trouble(0, clock.now() + Politeness().max_pause_s) is None
+        assert hosts[0].trouble_at(clock.now()) is State.RESET
+        assert hosts[0].trouble_at(clock.now() + Politeness().max_pause_s) is None
 
     learning(path, failed(FailureKind.RESET), task)
 

@@ -1,0 +1,169 @@
+"""How many requests an address takes, how far apart they are, and who is next there."""
+
+import pytest
+
+from minicrawl.config import Politeness
+from minicrawl.crawl.hosts.address_pacing import address_delay
+from tests.crawl.hosts.polite import HOST, OTHER, THIRD, Polite, at_one_address, paced
+
+# ---------------------------------------------------------------- how many at once
+
+
+def test_an_address_has_a_limit_over_all_its_hosts() -> None:
+    polite = at_one_address(HOST, OTHER, THIRD, per_address=2)
+    for host in (HOST, OTHER):
+        assert polite.finds_room(host, 0)
+        polite.hosts.begin(host, 0)
+    assert not polite.finds_room(THIRD, 0)
+    assert polite.resumed(100) == []
+    polite.hosts.end(HOST, 100)
+    assert THIRD in polite.resumed(100)
+    assert polite.finds_room(THIRD, 100)
+
+
+def test_a_host_whose_address_is_not_known_has_room() -> None:
+    polite = Polite(per_address=1)
+    polite.request(HOST, 0, 1)
+    assert polite.finds_room(HOST, 2)
+
+
+def test_a_host_that_waits_is_resumed_even_if_the_one_before_it_sends_no_request() -> None:
+    polite = at_one_address(HOST, OTHER, THIRD)
+    polite.hosts.begin(HOST, 0)
+    assert not polite.finds_room(OTHER, 2)
+    assert not polite.finds_room(THIRD, 2)
+    polite.hosts.end(HOST, 1)
+    polite.resumed_hosts.clear()
+    resumed: set[int] = set()
+    while (now := polite.hosts.next_wake()) is not None:
+        resumed |= set(polite.resumed(max(now, 1)))
+    assert resumed == {OTHER, THIRD}
+
+
+def test_a_host_that_waits_twice_takes_one_place_in_the_queue() -> None:
+    polite = at_one_address(HOST, OTHER, THIRD)
+    polite.hosts.begin(HOST, 0)
+    for host in (OTHER, OTHER, THIRD):
+        polite.finds_room(host, 2)
+    for leaving, arriving in ((HOST, OTHER), (OTHER, THIRD)):
+        polite.hosts.end(leaving, 1)
+        assert arriving in polite.resumed(1)
+        polite.hosts.begin(arriving, 1)
+
+
+def test_hosts_at_a_full_address_do_not_keep_the_loop_awake() -> None:
+    polite = at_one_address(HOST, OTHER)
+    polite.hosts.begin(HOST, 0)
+    polite.finds_room(OTHER, 2)
+    assert polite.hosts.next_wake() is None
+
+
+def test_a_place_that_is_taken_again_at_once_wakes_nobody() -> None:
+    polite = at_one_address(HOST, OTHER)
+    polite.hosts.begin(HOST, 0)
+    polite.finds_room(OTHER, 2)
+    polite.request(HOST, 0, 1)
+    polite.resumed_hosts.clear()
+    assert polite.resumed(1) == []
+    assert polite.hosts.next_wake() is None
+
+
+def test_a_host_may_move_to_another_address_between_two_requests() -> None:
+    polite = at_one_address(HOST, OTHER)
+    polite.request(HOST, 0, 1)
+    polite.hosts[HOST].move_to("192.0.2.2")
+    polite.hosts.begin(HOST, 2)
+    assert polite.finds_room(OTHER, 2)
+
+
+def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
+    polite = at_one_address(HOST, OTHER, per_host=2)
+    polite.hosts.begin(HOST, 0)
+    polite.hosts[HOST].move_to("192.0.2.2")
+    assert not polite.finds_room(OTHER, 2)
+    polite.hosts.end(HOST, 1)
+    assert polite.finds_room(OTHER, 2)
+    assert polite.finds_room(HOST, 2)
+
+
+# ---------------------------------------------------------------- how far apart
+
+
+def test_requests_to_one_address_begin_a_pause_apart_whatever_the_names() -> None:
+    polite = paced(HOST, OTHER, THIRD)
+    polite.hosts.begin(HOST, 0)
+    assert not polite.finds_room(OTHER, 0.4)
+    assert not polite.finds_room(THIRD, 0.4)
+    assert polite.hosts.next_wake() == 0.5
+    assert polite.resumed(0.4) == []
+    assert polite.resumed(0.5) == [OTHER]
+    assert polite.finds_room(OTHER, 0.5)
+    polite.hosts.begin(OTHER, 0.5)
+    assert polite.resumed(0.9) == []
+    assert polite.hosts.next_wake() == 1.0
+    assert polite.resumed(1.0) == [THIRD]
+    assert polite.hosts.next_wake() is None
+
+
+def test_a_host_that_is_resumed_and_sends_no_request_holds_up_no_other() -> None:
+    polite = paced(HOST, OTHER, THIRD)
+    polite.hosts.begin(HOST, 0)
+    for host in (OTHER, THIRD):
+        polite.finds_room(host, 0)
+    assert polite.resumed(0.5) == [OTHER]
+    assert polite.resumed(0.5) == [THIRD]
+
+
+def test_without_a_pause_an_address_takes_as_many_at_once_as_it_may() -> None:
+    polite = paced(HOST, OTHER, address_delay_s=0)
+    polite.hosts.begin(HOST, 0)
+    assert polite.finds_room(OTHER, 0)
+
+
+@pytest.mark.parametrize(
+    ("delay_s", "address", "pause_s"),
+    [
+        (1, "192.0.2.1", 0.1),
+        (1, "127.0.0.1", 0.1),
+        (1, "203.0.113.9", 0.1),
+        (0, "192.0.2.1", 0.1),
+        (0, "127.0.0.7", 0),
+        (0, "::1", 0),
+        (0, "203.0.113.9", 0),
+        (0, "no address", 0.1),
+    ],
+)
+def test_only_ones_own_addresses_are_asked_at_any_pace_and_only_without_a_delay(
+    delay_s: float, address: str, pause_s: float
+) -> None:
+    pause_of = address_delay(Politeness(delay_s=delay_s), ["203.0.113.9"])
+    assert pause_of(address) == pause_s
+
+
+def test_addresses_of_which_nothing_is_wanted_any_more_are_forgotten() -> None:
+    polite = Polite(delay_s=0, address_delay_s=0.5)
+    for host in range(5000):
+        polite.hosts[host].move_to(f"192.0.2.{host}")
+        polite.finds_room(host, host)
+        polite.hosts.begin(host, host)
+        polite.hosts.end(host, host)
+    assert len(polite.hosts.addresses) < 2000
+
+
+def test_to_ask_whether_there_is_room_puts_no_host_in_the_queue() -> None:
+    polite = at_one_address(HOST, OTHER)
+    polite.hosts.begin(HOST, 0)
+    assert not polite.hosts.has_room(OTHER, 2)
+    polite.request(HOST, 0, 1)
+    polite.hosts.end(HOST, 1)
+    polite.resumed(1)
+    assert OTHER not in polite.resumed(100)
+
+
+def test_of_hosts_that_wait_the_one_with_the_least_rank_is_next() -> None:
+    polite = at_one_address(HOST, OTHER, THIRD)
+    polite.hosts.begin(HOST, 0)
+    polite.hosts.wait_for_room(OTHER, 0, (-1.0, False))
+    polite.hosts.wait_for_room(THIRD, 0, (-2.0, True))
+    polite.hosts.end(HOST, 1)
+    assert polite.resumed(1) == [HOST, THIRD]

@@ -1,0 +1,35 @@
+"""A good site, a farm of two hosts and a blog, and what they give each other."""
+
+from array import array
+from collections.abc import Sequence
+
+from minicrawl.config import Traps
+from minicrawl.crawl.traps.quotas import Quotas
+from minicrawl.opic.money import UNIT
+from minicrawl.opic.steps import Plan
+
+GOOD, FARM_1, FARM_2, BLOG = range(4)
+ORIGINS = [
+    "http://www.good.example",
+    "http://h1.farm.example",
+    "http://h2.farm.example:8080",
+    "http://blog.other.co.uk",
+]
+PAGES = array("I", [GOOD, FARM_1, FARM_2, BLOG] * 3)
+"""The host of each page: page 1 is one of the farm, and so are 2, 5, 6, 9 and 10."""
+
+
+def quotas_of(host_pages: int | None = 3, site_pages: int | None = 99) -> Quotas:
+    limits = Traps(host_pages=host_pages, site_pages=site_pages)
+    return Quotas(limits, ORIGINS, PAGES)
+
+
+def spend(quotas: Quotas, host: int, pages: int) -> None:
+    for _ in range(pages):
+        quotas.spend(host)
+
+
+def give(quotas: Quotas, host: int, links: Sequence[int], units: float) -> None:
+    """A page of the host gives so much to each of these pages."""
+    share = int(units * UNIT)
+    quotas.external_cash.add(host, [Plan(0, share * len(links), links, share, (), 0)])

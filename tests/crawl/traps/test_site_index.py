@@ -1,0 +1,80 @@
+"""Which hosts are of one site, and which are at one network."""
+
+import numpy as np
+import pytest
+
+from minicrawl.crawl.traps.site_index import UNKNOWN, SiteIndex, network_of
+
+ORIGINS = [
+    "http://www.good.example",
+    "https://shop.good.example:8443",
+    "http://good.example.org",
+    "http://198.41.0.4",
+    "http://198.41.0.9",
+]
+WWW, SHOP, OTHER, ADDRESS, NEIGHBOUR = range(len(ORIGINS))
+
+
+def an_index(found: list[tuple[int, int]] | None = None) -> SiteIndex:
+    heard = [] if found is None else found
+    return SiteIndex(ORIGINS, lambda host, site: heard.append((host, site)))
+
+
+def test_hosts_of_one_domain_are_of_one_site() -> None:
+    index = an_index()
+    assert index.site(WWW) == index.site(SHOP)
+    assert not index.are_strangers(WWW, SHOP)
+    assert index.are_strangers(WWW, OTHER)
+    assert index.site_name(SHOP) == "good.example"
+
+
+def test_addresses_of_one_network_are_of_one_site() -> None:
+    index = an_index()
+    assert not index.are_strangers(ADDRESS, NEIGHBOUR)
+    assert index.has_name(WWW)
+    assert not index.has_name(ADDRESS)
+
+
+def test_a_site_is_found_once_when_it_is_asked_for() -> None:
+    found: list[tuple[int, int]] = []
+    index = an_index(found)
+    hosts = np.array((WWW, SHOP, WWW), dtype=np.uint32)
+    index.grow()
+    assert index.known_sites(hosts).tolist() == [UNKNOWN] * 3
+    assert index.sites(hosts).tolist() == [0, 0, 0]
+    assert index.known_sites(hosts).tolist() == [0, 0, 0]
+    assert index.site(WWW) == 0
+    assert sorted(found) == [(WWW, 0), (SHOP, 0)]
+
+
+def test_strangers_are_told_apart_for_many_pairs_at_once() -> None:
+    hosts = np.array((WWW, WWW, WWW, ADDRESS), dtype=np.uint32)
+    others = np.array((SHOP, OTHER, ADDRESS, NEIGHBOUR), dtype=np.uint32)
+    assert an_index().differ(hosts, others).tolist() == [False, True, True, False]
+
+
+def test_a_host_is_at_a_network_once_it_was_located() -> None:
+    index = an_index()
+    assert not index.locate(WWW, "10.0.0.1")
+    assert index.network(WWW) == UNKNOWN
+    assert index.locate(WWW, "198.41.0.4")
+    assert index.locate(OTHER, "198.41.0.4")
+    assert index.network(WWW) == index.network(OTHER)
+    assert not index.locate(OTHER, "198.41.0.5")
+    assert index.network_name(index.network(OTHER)) == "198.41.0.5"
+    hosts = np.array((WWW, OTHER, SHOP), dtype=np.uint32)
+    assert index.networks(hosts).tolist() == [0, 1, UNKNOWN]
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("198.41.0.4", "198.41.0.4"),
+        ("2a00:1:2:3:4:5:6:7", "[2a00:1:2:3::]/64"),
+        ("127.0.0.1", None),
+        ("fd00::1", None),
+        ("proxy", None),
+    ],
+)
+def test_a_network_is_public(address: str, network: str | None) -> None:
+    assert network_of(address) == network
