@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.measure import EstimateErrors, Progress, errors, part
+from minicrawl.lab.strategies import Cycle, Greedy, Lottery, Strategy
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import UNIT, one_more_link
 from minicrawl.opic.offline import LinkMatrix
 from minicrawl.opic.steps import replay
-from minicrawl.opic.strategies import Cycle, Greedy, Lottery, Strategy
-from minicrawl.opic.windows import Static
+from minicrawl.opic.windows.static import Static
 
 Floats = NDArray[np.float64]
 

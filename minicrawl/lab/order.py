@@ -16,11 +16,7 @@ from numpy.typing import NDArray
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.measure import Progress
-from minicrawl.opic.ledger import READ, UNREAD, Ledger
-from minicrawl.opic.offline import LinkMatrix
-from minicrawl.opic.schedule import Richest
-from minicrawl.opic.steps import Plan, replay, visit
-from minicrawl.opic.strategies import (
+from minicrawl.lab.strategies import (
     BacklinkCount,
     Cycle,
     Greedy,
@@ -28,6 +24,10 @@ from minicrawl.opic.strategies import (
     Lottery,
     Strategy,
 )
+from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan
+from minicrawl.opic.offline import LinkMatrix
+from minicrawl.opic.schedule import Richest
+from minicrawl.opic.steps import replay, visit
 
 Floats = NDArray[np.float64]
 

@@ -14,8 +14,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from minicrawl.opic import steps
-from minicrawl.opic.ledger import Ledger
-from minicrawl.opic.steps import Plan
+from minicrawl.opic.ledger import Ledger, Plan
 
 
 class StepKind(IntEnum):
@@ -89,7 +88,8 @@ class Books:
             case StepKind.ENDOWED:
                 self.ledger.endow(step.spending.links, step.amount)
             case StepKind.TERMS:
-                self.ledger.pay_unread(None if step.amount < 0 else step.amount)
+                terms = None if step.amount < 0 else step.amount
+                self.ledger.virtual_page.discovery = terms
 
     def stands_for(self, page: int) -> int:
         """The page that this one turned out to be; most are themselves."""

@@ -225,7 +225,9 @@ def _books(connection: tables.Connection, path: Path) -> Iterator[str]:
     if missing := ledger.missing():
         yield f"{missing} atoms of cash are missing"
     keys = np.frombuffer(ledger.key, dtype=np.int64)
-    floors = np.where(np.frombuffer(ledger.flags, dtype=np.uint8) & READ, -ledger.dividend, 0)
+    floors = np.where(
+        np.frombuffer(ledger.flags, dtype=np.uint8) & READ, -ledger.virtual_page.dividend, 0
+    )
     for page in np.flatnonzero(keys < floors).tolist():
         yield f"page {page} holds {ledger.cash(page)} atoms of cash"
 

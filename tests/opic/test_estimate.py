@@ -3,13 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicrawl.lab.strategies import Cycle
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import UNIT, fixed_edge
 from minicrawl.opic.offline import LinkMatrix
 from minicrawl.opic.steps import replay
-from minicrawl.opic.strategies import Cycle
-from minicrawl.opic.windows import Static
+from minicrawl.opic.windows.static import Static
 
 Links = list[list[int]]
 
@@ -67,7 +67,7 @@ def test_the_growing_estimate_sums_to_one_but_for_what_the_virtual_page_holds(
     total = estimate.growing(
         window.history, ledger.cash_of_all(), ledger.recorded / UNIT, ledger.minted / UNIT
     ).sum()
-    held = ledger.virtual / (ledger.recorded + ledger.minted)
+    held = ledger.virtual_page.remainder / (ledger.recorded + ledger.minted)
     assert total == pytest.approx(1 - held, abs=1e-12)
 
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from minicrawl.config import Traps
 from minicrawl.crawl.traps.quota_accounts import Gifts, QuotaAccounts, Received, add
 from minicrawl.fetch.where.addresses import is_public
-from minicrawl.opic.steps import Plan
+from minicrawl.opic.ledger import Plan
 from minicrawl.slots import Slots
 from minicrawl.web.sites import is_address, site
 from minicrawl.web.urls import host as host_of_url

@@ -9,8 +9,8 @@ import pytest
 from minicrawl.config import Traps
 from minicrawl.crawl.traps.quota_accounts import PAGES_A_UNIT
 from minicrawl.crawl.traps.quotas import A_HOST, MOST_A_PAGE, Quotas
+from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.steps import Plan
 
 GOOD, FARM_1, FARM_2, BLOG = range(4)
 ORIGINS = [

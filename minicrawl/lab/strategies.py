@@ -5,7 +5,6 @@ then told to `settled`; a lease that ended without that is `put_back`. A strateg
 the unread pages or the read ones: pages to discover and pages to refresh never compete.
 """
 
-import re
 from array import array
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,9 +13,8 @@ from itertools import repeat
 from random import Random
 from typing import Protocol
 
-from minicrawl.opic.ledger import CLOSED, READ, UNREAD, Ledger
+from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan
 from minicrawl.opic.schedule import Richest
-from minicrawl.opic.steps import Plan
 
 
 class Strategy(Protocol):
@@ -65,7 +63,7 @@ class Cycle:
 
     def __init__(self, ledger: Ledger, pool: int = UNREAD) -> None:
         self._flags = ledger.flags
-        self._in_pool = re.compile(b"[%c%c]" % (pool, pool | CLOSED))
+        self._pool = pool
         self._next = 0
         self._leased: set[int] = set()
 
@@ -74,12 +72,13 @@ class Cycle:
 
     def take(self) -> int | None:
         for start, end in ((self._next, len(self._flags)), (0, self._next)):
-            for found in self._in_pool.finditer(self._flags, start, end):
-                page = found.start()
-                if page not in self._leased:
-                    self._next = page + 1
-                    self._leased.add(page)
-                    return page
+            page = self._flags.find(self._pool, start, end)
+            while page in self._leased:
+                page = self._flags.find(self._pool, page + 1, end)
+            if page >= 0:
+                self._next = page + 1
+                self._leased.add(page)
+                return page
         return None
 
     def settled(self, plan: Plan) -> None:
