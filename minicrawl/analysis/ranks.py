@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 
 from numpy.random import default_rng
 
-from minicrawl.analysis.source import Source, Tell
+from minicrawl.analysis.source import Source
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks.centrality import degree, hyperball
 from minicrawl.ranks.hits.hits import hits
 from minicrawl.ranks.scores import Scores
@@ -71,19 +72,19 @@ TRUSTED = 20
 """So many seeds are chosen for trust where none are named."""
 
 
-def _trust(named: NamedGraph, tell: Tell) -> Scores:
+def _trust(named: NamedGraph, tell: Progress) -> Scores:
     seeds = chosen_seeds(named.graph, named.weights, "inverse", TRUSTED)
     return trust(named.graph, seeds, named.weights, tell=tell)
 
 
-def _sites(named: NamedGraph, tell: Tell) -> Scores:
+def _sites(named: NamedGraph, tell: Progress) -> Scores:
     linked = site_graph(named)
     return of_pages(pagerank(linked.graph, linked.weights, tell=tell), sites_of(named.names))
 
 
 _SEED = 1
 
-RANKS: dict[str, Callable[[NamedGraph, Tell], Scores]] = {
+RANKS: dict[str, Callable[[NamedGraph, Progress], Scores]] = {
     "degree": lambda named, _tell: degree(named.graph, named.weights),
     "pagerank": lambda named, tell: pagerank(named.graph, named.weights, tell=tell),
     "inverse-pagerank": lambda named, tell: inverse_pagerank(named.graph, named.weights, tell=tell),

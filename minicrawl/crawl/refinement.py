@@ -21,6 +21,7 @@ from minicrawl.frontier.gathered_importance import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import prove
 from minicrawl.opic.refine import Channels, Flow, Refinement
+from minicrawl.progress import Progress, unreported
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.place import place_of
@@ -59,7 +60,7 @@ def refine(
     *,
     until: float = UNTIL,
     to: Path | None = None,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
     now: Callable[[], float] = monotonic,
 ) -> Refined:
     """Replay until the error is no more than `until`, in the store or in a copy of it."""
@@ -109,7 +110,7 @@ def _refine(
     store: Store,
     name: Path,
     until: float,
-    tell: Callable[[float], None],
+    tell: Progress,
     now: Callable[[], float],
 ) -> Refined:
     frontier = _load(store.connection)

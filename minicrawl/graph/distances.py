@@ -15,7 +15,7 @@ nearest source; sources are on level 0, and what no path leads to is UNREACHED. 
 look at every link that leaves a reached page, however many levels there are.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
+from minicrawl.progress import Progress, unreported
 
 UNREACHED = -1
 
@@ -58,7 +59,6 @@ def linked_from(graph: Csr, pages: NDArray[np.integer]) -> NDArray[np.int32]:
 
 
 Bits = NDArray[np.uint64]
-Tell = Callable[[float], None]
 
 _WORDS = 8
 _SOURCES = 64 * _WORDS
@@ -81,7 +81,7 @@ def exact_work(graph: Csr) -> int:
     return -(-graph.nodes // _SOURCES) * graph.edges
 
 
-def exact(graph: Csr, tell: Tell = lambda _share: None) -> Extent:
+def exact(graph: Csr, tell: Progress = unreported) -> Extent:
     """By the paths from all pages."""
     back = graph.reversed()
     longest = total = pairs = 0
@@ -95,9 +95,7 @@ def exact(graph: Csr, tell: Tell = lambda _share: None) -> Extent:
     return Extent(longest, total / pairs if pairs else None, pairs, is_exact=True)
 
 
-def sampled(
-    graph: Csr, rng: Generator, sources: int = 64, tell: Tell = lambda _share: None
-) -> Extent:
+def sampled(graph: Csr, rng: Generator, sources: int = 64, tell: Progress = unreported) -> Extent:
     """By the paths from so many pages that link to some other."""
     starting = np.flatnonzero(graph.out_degrees())
     chosen = rng.choice(starting, size=min(sources, len(starting)), replace=False)

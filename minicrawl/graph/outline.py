@@ -4,7 +4,6 @@ Law: where distances were measured from some pages only, the outline says so, an
 lower bound.
 """
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.random import Generator
 from minicrawl.graph.components import edges_within, strong, weak
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import exact, exact_work, sampled
+from minicrawl.progress import Progress, unreported
 
 MOST_WORK = 10_000_000
 """Links that a round of all searches may look at; beyond that it would take minutes."""
@@ -45,7 +45,7 @@ class Outline:
 def outline(
     graph: Csr,
     rng: Generator,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
     most_work: int = MOST_WORK,
 ) -> Outline:
     """The generator draws the pages from which a large graph is measured."""

@@ -9,7 +9,7 @@ import gzip
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,7 @@ from minicrawl.graph.named import NamedGraph, NodeHosts
 from minicrawl.graph.text import formats
 from minicrawl.graph.text.edgelist import Ids
 from minicrawl.graph.text.lines import LineBlock
+from minicrawl.progress import Progress, unreported
 from minicrawl.web import urls
 
 _SCHEMES = ("http://", "https://")
@@ -80,19 +81,13 @@ _AT_ONCE = 1 << 17
 _LONGEST_LINE = 1 << 20
 
 
-def quiet(_share: float) -> None:
-    """Tells nobody."""
-
-
-def read(path: Path, tell: Callable[[float], None] = quiet) -> NamedGraph:
+def read(path: Path, tell: Progress = unreported) -> NamedGraph:
     """The graph in the file."""
     (graph, weights), ids, names = formats.parse(blocks(path, tell), str(path))
     return NamedGraph(graph, Texts(names) if ids is None else Ids(ids), weights)
 
 
-def blocks(
-    path: Path, tell: Callable[[float], None] = quiet, at_once: int = _AT_ONCE
-) -> Iterator[LineBlock]:
+def blocks(path: Path, tell: Progress = unreported, at_once: int = _AT_ONCE) -> Iterator[LineBlock]:
     """The text of the file in blocks of about so many bytes."""
     try:
         with _opened(path) as raw:

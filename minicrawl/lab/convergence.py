@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.measure import EstimateErrors, Progress, errors, part
+from minicrawl.lab.measure import EstimateErrors, errors
 from minicrawl.lab.strategies import Cycle, Greedy, Lottery, Strategy
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger
@@ -20,6 +20,7 @@ from minicrawl.opic.money import UNIT, one_more_link
 from minicrawl.opic.offline import LinkMatrix
 from minicrawl.opic.steps import replay
 from minicrawl.opic.windows.static import Static
+from minicrawl.progress import Progress, part
 
 Floats = NDArray[np.float64]
 

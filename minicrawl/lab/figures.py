@@ -17,9 +17,10 @@ from minicrawl.export.drafts import replacing
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import STRATEGIES, Series, convergence
-from minicrawl.lab.measure import EstimateErrors, Progress, part
+from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.order import ORDERS, Crawls, Curve, order
 from minicrawl.lab.windows import RATES, Point, WindowPolicy, windows
+from minicrawl.progress import Progress, part
 
 WINDOW_SIZES = tuple(WindowPolicy("variable", size) for size in (2, 4, 8, 16, 32))
 POLICIES = tuple(

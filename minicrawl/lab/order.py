@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
-from minicrawl.lab.measure import Progress
 from minicrawl.lab.strategies import (
     BacklinkCount,
     Cycle,
@@ -28,6 +27,7 @@ from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan
 from minicrawl.opic.offline import LinkMatrix
 from minicrawl.opic.schedule import Richest
 from minicrawl.opic.steps import replay, visit
+from minicrawl.progress import Progress
 
 Floats = NDArray[np.float64]
 

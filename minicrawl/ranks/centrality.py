@@ -25,7 +25,7 @@ Importance by counting links.
 Where there is no link at all, all nodes are alike.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from math import inf
 
@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits.adjacency import Vector
 from minicrawl.ranks.hits.singular import shares
 from minicrawl.ranks.scores import Scores
@@ -62,7 +63,6 @@ def degree(
 
 Registers = NDArray[np.uint8]
 Ids = NDArray[np.int64]
-Tell = Callable[[float], None]
 
 FEWEST_BITS, MOST_BITS = 4, 16
 PRECISION = 6
@@ -77,7 +77,7 @@ _BYTES_AT_ONCE = 1 << 22
 _EXPECTED_STEPS = 30  # for progress alone: most graphs of the web are done by then
 
 
-def exact(graph: Csr, *, tell: Tell = lambda _share: None) -> Scores:
+def exact(graph: Csr, *, tell: Progress = unreported) -> Scores:
     """By a walk back from each node: time grows with nodes × links."""
     backwards = graph.reversed()
     sums = np.zeros(graph.nodes)
@@ -93,7 +93,7 @@ def hyperball(
     rng: np.random.Generator,
     precision: int = PRECISION,
     memory_bytes: int = MEMORY_BYTES,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Scores:
     """By balls that are counted with registers, until no ball grows any more."""
     check(graph.nodes, precision, memory_bytes)

@@ -24,7 +24,7 @@ the same as its columns.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,10 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.opic.estimate import shares
+from minicrawl.progress import Progress, unreported
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Tell = Callable[[float], None]
 
 _FEWEST = 2
 """Fewer have no order."""
@@ -70,7 +70,7 @@ def compare(
     reference: NDArray[np.floating],
     ks: Sequence[int],
     *,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Comparison:
     """Both have a place for every node, and a score of 0 or more or NaN there."""
     in_both = ~(np.isnan(scores) | np.isnan(reference))
@@ -102,7 +102,7 @@ def spearman(one: Floats, other: Floats) -> float | None:
     return max(-1.0, min(float(first @ second) / scale, 1.0)) if scale else None
 
 
-def kendall(one: Floats, other: Floats, *, tell: Tell = lambda _share: None) -> float | None:
+def kendall(one: Floats, other: Floats, *, tell: Progress = unreported) -> float | None:
     """tau-b in n log n; None where all of a rank are equal.
 
     In the order of the one, of equals by the other, the pairs that the other has the wrong way
@@ -132,7 +132,7 @@ def _ties(levels: Ints) -> int:
     return int((counts * (counts - 1) // 2).sum())
 
 
-def _inversions(levels: Ints, tell: Tell) -> int:
+def _inversions(levels: Ints, tell: Progress) -> int:
     """Pairs of which the greater comes first.
 
     The highest bit in which the two differ tells which is greater. So the levels are sorted bit by

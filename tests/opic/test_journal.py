@@ -160,7 +160,9 @@ def test_what_is_handed_over_is_in_no_history_and_no_atom_of_it_is_lost() -> Non
 
 
 def test_who_was_never_read_has_nothing_to_hand_over() -> None:
-    with pytest.raises(ValueError, match="page 0 was never read: it holds no cash for another page"):
+    with pytest.raises(
+        ValueError, match="page 0 was never read: it holds no cash for another page"
+    ):
         some_books().apply(forward(0, 1, amount=1))
 
 

@@ -44,6 +44,7 @@ import numpy as np
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits.adjacency import Adjacency, Vector, Weights
 from minicrawl.ranks.hits.singular import FURTHEST, Pair, pair, pairs, scores, shares, unit
 from minicrawl.ranks.scores import Floats, Scores, share_done
@@ -73,7 +74,7 @@ def hits(
     tolerance: float = TOLERANCE,
     most_steps: int = 1000,
     start: Floats | None = None,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Hits:
     """The limit of the rounds, or how near so many steps come; `start` are the hubs at first."""
     links = Adjacency(graph, weights)
@@ -100,7 +101,7 @@ def textbook(
     *,
     rounds: int,
     start: Floats | None = None,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Hits:
     """What just so many rounds come to, 1 at least."""
     if rounds < 1:
@@ -141,7 +142,7 @@ def randomised(
     anew: float = 0.15,
     tolerance: float = TOLERANCE,
     most_rounds: int = 10_000,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Hits:
     """Where the surfer is in the long run; `anew` is ε."""
     if not 0 < anew <= 1:
@@ -187,7 +188,7 @@ def subspace(
     rng: np.random.Generator,
     size: int = 10,
     tolerance: float = TOLERANCE,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Hits:
     """Authorities and hubs by the first `size` eigenvectors together."""
     if size < 1:

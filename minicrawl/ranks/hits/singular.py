@@ -36,6 +36,7 @@ from math import asin, sin, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits.adjacency import Adjacency, Vector
 from minicrawl.ranks.scores import Floats, Scores, share_done
 
@@ -200,7 +201,7 @@ def pair(  # noqa: PLR0913 (each is an option of its own)
     tolerance: float,
     most_steps: int,
     room: int = ROOM,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Pair:
     """The first pair that `start` has a part of, at right angles to the authorities `beside`.
 
@@ -230,7 +231,7 @@ def pairs(
     *,
     tolerance: float,
     most_steps: int,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Iterator[Pair]:
     """The first `count` pairs one by one, by deflation; fewer where there are no more."""
     nodes = links.graph.nodes

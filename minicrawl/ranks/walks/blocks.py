@@ -14,12 +14,13 @@ bound     the scores are not further than change * d / (1 - d) from their limit,
 stretch   some nodes in a row, whose g is in memory together
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.scores import share_done
 
 Floats = NDArray[np.float64]
@@ -92,7 +93,7 @@ def pagerank(
     damping: float = 0.85,
     tolerance: float = 1e-8,
     most_rounds: int = 1000,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Outcome:
     """Leave the scores of all nodes in `files.scores`."""
     floor = _ROUNDINGS * float(np.finfo(np.float64).eps) / (1 - damping)

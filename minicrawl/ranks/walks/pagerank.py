@@ -32,11 +32,10 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits.adjacency import Adjacency, AdjacencyBlock, AnyFloats, Weights
 from minicrawl.ranks.scores import Scores, share_done
 from minicrawl.ranks.walks.walk import Dangling, Walk, walk_of
-
-Tell = Callable[[float], None]
 
 DAMPING = 0.85
 TOLERANCE = 1e-8
@@ -95,7 +94,7 @@ def pagerank(
     *,
     terms: PageRankOptions = USUAL,
     teleport: NDArray[np.float64] | None = None,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Scores:
     """The limit, or how near so many rounds come; jumps go to all alike, or as `teleport` says."""
     if teleport is None:
@@ -113,7 +112,7 @@ def pageranks(
     *,
     teleports: NDArray[np.float64],
     terms: PageRankOptions = USUAL,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> list[Scores]:
     """One rank for each row of `teleports`. The method power passes over the links for all at once.
 
@@ -137,7 +136,7 @@ def _shares_of(teleports: NDArray[np.float64], terms: PageRankOptions) -> AnyFlo
 
 
 def _ranks(
-    graph: Csr, weights: Weights | None, jumps: AnyFloats, terms: PageRankOptions, tell: Tell
+    graph: Csr, weights: Weights | None, jumps: AnyFloats, terms: PageRankOptions, tell: Progress
 ) -> list[Scores]:
     if not graph.nodes:
         return [_without_nodes() for _ in jumps]
@@ -166,7 +165,9 @@ def _scores(x: AnyFloats, rounds: int, bound: float, tolerance: float) -> Scores
 # ---------------------------------------------------------------- all nodes at once
 
 
-def _by_power(walk: Walk, teleports: AnyFloats, terms: PageRankOptions, tell: Tell) -> list[Scores]:
+def _by_power(
+    walk: Walk, teleports: AnyFloats, terms: PageRankOptions, tell: Progress
+) -> list[Scores]:
     contraction = (1 + walk.contraction) / 2 if terms.lazy else walk.contraction
     floor, rounds, xs = _floor(walk), 0, _of_all(walk, teleports)
     bounds = np.full(len(xs), np.inf)
@@ -198,7 +199,7 @@ def _is_done(bounds: NDArray[np.float64], floor: float, tolerance: float) -> boo
 
 
 def _by_residual(
-    walk: Walk, teleport: AnyFloats, terms: PageRankOptions, method: Method, tell: Tell
+    walk: Walk, teleport: AnyFloats, terms: PageRankOptions, method: Method, tell: Progress
 ) -> Scores:
     part = 0.5 if terms.lazy else 1.0
     x, rounds, floor = _of_all(walk, teleport[np.newaxis])[0], 0, _floor(walk)

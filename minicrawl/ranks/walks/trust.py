@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits.adjacency import Adjacency, Weights
 from minicrawl.ranks.hits.hits import hits
 from minicrawl.ranks.hits.singular import FURTHEST
 from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.walks.pagerank import DAMPING, TOLERANCE, PageRankOptions, Tell, pagerank
+from minicrawl.ranks.walks.pagerank import DAMPING, TOLERANCE, PageRankOptions, pagerank
 from minicrawl.ranks.walks.variants import inverse_pagerank, teleport
 from minicrawl.ranks.walks.walk import Dangling, walk_of
 
@@ -68,7 +69,7 @@ def trust(  # noqa: PLR0913 (each is an option of its own)
     damping: float = DAMPING,
     passes: int | None = None,
     tolerance: float = TOLERANCE,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Scores:
     """How much trust each page has of all trust."""
     if not seeds:
@@ -115,7 +116,7 @@ def _best_given(graph: Csr, trust: Trust) -> Trust:
 
 
 def _after(
-    beginning: Trust, passed_on: Callable[[Trust], Trust], passes: int, tell: Tell
+    beginning: Trust, passed_on: Callable[[Trust], Trust], passes: int, tell: Progress
 ) -> tuple[Trust, int, bool]:
     """Trust after so many passes, or when it stays as it is; the passes; whether it stays."""
     trust = beginning

@@ -13,9 +13,10 @@ import numpy as np
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits.adjacency import Weights
 from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.walks.pagerank import USUAL, PageRankOptions, Tell, pagerank, pageranks
+from minicrawl.ranks.walks.pagerank import USUAL, PageRankOptions, pagerank, pageranks
 from minicrawl.ranks.walks.walk import Dangling
 
 
@@ -24,7 +25,7 @@ def inverse_pagerank(
     weights: Weights | None = None,
     *,
     terms: PageRankOptions = USUAL,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Scores:
     """The PageRank of the reversed graph."""
     turned = None if weights is None else graph.turned(weights)
@@ -37,7 +38,7 @@ def topic_ranks(
     weights: Weights | None = None,
     *,
     terms: PageRankOptions = USUAL,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> dict[str, Scores]:
     """The rank of each topic; its nodes are those that jumps lead to, all alike."""
     if terms.dangling is Dangling.VIRTUAL:
