@@ -1,8 +1,6 @@
-"""A graph file, plain or packed by gzip, whatever its name; `-` is what comes in by a pipe.
+"""Graph files, plain or packed by gzip, whatever their name; `-` is standard input.
 
-What the nodes of a graph file are called where that is no number.
-
-Law: no object a node; a name takes its own bytes and 8 more.
+Law: names of nodes take their own bytes and 8 more each, and no object (`Texts`).
 """
 
 import gzip
@@ -25,56 +23,9 @@ from minicrawl.graph.text.lines import LineBlock
 from minicrawl.progress import Progress, unreported
 from minicrawl.web import urls
 
-_SCHEMES = ("http://", "https://")
-
-
-class Texts:
-    """Names as they are written, in the order of the nodes; two nodes may have the same."""
-
-    def __init__(self, names: Sequence[bytes]) -> None:
-        self._text = b"".join(names)
-        lengths = np.fromiter(map(len, names), dtype=np.int64, count=len(names))
-        self._starts = np.concatenate(([0], np.cumsum(lengths)))
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    def of(self, nodes: Sequence[int]) -> list[str]:
-        places = np.asarray(nodes, dtype=np.int64)
-        starts, ends = self._starts[places].tolist(), self._starts[places + 1].tolist()
-        return [self._name(start, end) for start, end in zip(starts, ends, strict=True)]
-
-    def find(self, names: Sequence[str]) -> list[int | None]:
-        """One pass over all names, however many are wanted."""
-        found: dict[str, int | None] = dict.fromkeys(names)
-        for node, name in enumerate(self._all()):
-            if name in found and found[name] is None:
-                found[name] = node
-        return [found[name] for name in names]
-
-    def hosts(self) -> NodeHosts:
-        """A name that is no URL is a host of its own."""
-        numbers: dict[str, int] = {}
-        of_node = np.fromiter(
-            (numbers.setdefault(_host(name), len(numbers)) for name in self._all()),
-            dtype=np.int32,
-            count=len(self),
-        )
-        return NodeHosts(of_node, list(numbers))
-
-    def _all(self) -> Iterator[str]:
-        return (self._name(start, end) for start, end in pairwise(self._starts.tolist()))
-
-    def _name(self, start: int, end: int) -> str:
-        return self._text[start:end].decode(errors="backslashreplace")
-
-
-def _host(name: str) -> str:
-    return urls.host(name).lower() if name.startswith(_SCHEMES) else name
-
-
 PIPE: Final = "-"
 
+_SCHEMES = ("http://", "https://")
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
 _AT_ONCE = 1 << 17
@@ -130,3 +81,51 @@ def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[LineBlock
 def _plainly_ended(text: bytes) -> bytes:
     text = text.replace(b"\r\n", b"\n")
     return text if text.endswith(b"\n") else text + b"\n"
+
+
+# ---------------------------------------------------------------- names
+
+
+class Texts:
+    """Names as they are written, in the order of the nodes; two nodes may have the same."""
+
+    def __init__(self, names: Sequence[bytes]) -> None:
+        self._text = b"".join(names)
+        lengths = np.fromiter(map(len, names), dtype=np.int64, count=len(names))
+        self._starts = np.concatenate(([0], np.cumsum(lengths)))
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        places = np.asarray(nodes, dtype=np.int64)
+        starts, ends = self._starts[places].tolist(), self._starts[places + 1].tolist()
+        return [self._name(start, end) for start, end in zip(starts, ends, strict=True)]
+
+    def find(self, names: Sequence[str]) -> list[int | None]:
+        """One pass over all names, however many are wanted."""
+        found: dict[str, int | None] = dict.fromkeys(names)
+        for node, name in enumerate(self._all()):
+            if name in found and found[name] is None:
+                found[name] = node
+        return [found[name] for name in names]
+
+    def hosts(self) -> NodeHosts:
+        """A name that is no URL is a host of its own."""
+        numbers: dict[str, int] = {}
+        of_node = np.fromiter(
+            (numbers.setdefault(_host(name), len(numbers)) for name in self._all()),
+            dtype=np.int32,
+            count=len(self),
+        )
+        return NodeHosts(of_node, list(numbers))
+
+    def _all(self) -> Iterator[str]:
+        return (self._name(start, end) for start, end in pairwise(self._starts.tolist()))
+
+    def _name(self, start: int, end: int) -> str:
+        return self._text[start:end].decode(errors="backslashreplace")
+
+
+def _host(name: str) -> str:
+    return urls.host(name).lower() if name.startswith(_SCHEMES) else name

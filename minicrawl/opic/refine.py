@@ -40,6 +40,7 @@ from itertools import pairwise, repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.graph.row_products import WeightedRows, row_products
 from minicrawl.opic import estimate, steps
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.ledger import Ledger
@@ -74,6 +75,12 @@ class Flow:
     @property
     def links(self) -> int:
         return len(self.targets)
+
+    def rows(self, rows: slice, links: slice) -> WeightedRows:
+        """Some of the rows, which have these links."""
+        starts = (self.starts[rows.start : rows.stop + 1] - links.start).astype(np.int32)
+        parts = np.ones(links.stop - links.start) if self.parts is None else self.parts[links]
+        return WeightedRows(starts, self.targets[links].view(np.int32), parts)
 
 
 class Channels:
@@ -161,6 +168,7 @@ class Refinement:
     ) -> None:
         self._flow = flow
         self._blocks = list(_blocks(flow))
+        self._products = row_products()
         self.rounds = rounds
         self.history = np.zeros(flow.pages) if history is None else history
         self.cash = np.full(flow.pages, 1 / flow.pages) if cash is None else cash
@@ -191,16 +199,12 @@ class Refinement:
             cash = self.cash[givers]
             self.history[givers] += cash
             self.cash[givers] = 0
-            counts = np.diff(flow.starts[rows.start : rows.stop + 1])
-            given = np.repeat(cash * flow.shares[rows], counts)
-            if flow.parts is not None:
-                given *= flow.parts[links]
-            self.cash += np.bincount(flow.targets[links], weights=given, minlength=flow.pages)
+            self._products.scatter(flow.rows(rows, links), cash * flow.shares[rows], self.cash)
         self.rounds += 1
 
 
 def _blocks(flow: Flow) -> Iterator[tuple[slice, slice]]:
-    """Rows and their links, as many in each; few, as each costs a pass over all pages."""
+    """Rows and their links, about as many in each."""
     cuts = np.searchsorted(flow.starts, np.linspace(0, flow.links, _BLOCKS + 1))
     for first, last in pairwise(np.unique(cuts).tolist()):
         yield slice(first, last), slice(int(flow.starts[first]), int(flow.starts[last]))

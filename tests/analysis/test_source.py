@@ -8,6 +8,7 @@ import pytest
 
 from minicrawl.analysis.source import Source, opened
 from minicrawl.errors import UsageError
+from minicrawl.progress import Progress
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 

@@ -178,7 +178,7 @@ def pagerank(
     jumps = None
     if topic:
         jumps = variants.teleport(named.graph.nodes, nodes_of(named, lines_of(topic), str(topic)))
-    return ranks.pagerank(named.graph, named.weights, terms=terms, teleport=jumps, tell=tell)
+    return ranks.pagerank(named.graph, named.weights, options=terms, teleport=jumps, tell=tell)
 
 
 @click.command("inverse-pagerank")
@@ -186,7 +186,7 @@ def pagerank(
 @terms_options
 def inverse_pagerank(named: NamedGraph, tell: Progress, terms: ranks.PageRankOptions) -> Scores:
     """Rank by PageRank of the links followed backwards: what leads to much."""
-    return variants.inverse_pagerank(named.graph, named.weights, terms=terms, tell=tell)
+    return variants.inverse_pagerank(named.graph, named.weights, options=terms, tell=tell)
 
 
 def _of_topics(
@@ -197,7 +197,7 @@ def _of_topics(
         topic: nodes_of(named, names, f"topic {topic!a} of {file}")
         for topic, names in _names_by_topic(lines_of(file), str(file)).items()
     }
-    found = variants.topic_ranks(named.graph, nodes, named.weights, terms=terms, tell=tell)
+    found = variants.topic_ranks(named.graph, nodes, named.weights, options=terms, tell=tell)
     return found if parts is None else variants.mixture(found, parts)
 
 

@@ -70,9 +70,8 @@ def trust(
         named.graph,
         nodes,
         named.weights,
-        passing=ranks.Passing(passing),
-        damping=damping,
-        passes=passes,
-        tolerance=tolerance,
+        options=ranks.TrustOptions(
+            passing=ranks.Passing(passing), damping=damping, passes=passes, tolerance=tolerance
+        ),
         tell=tell,
     )

@@ -15,10 +15,10 @@ from typing import Literal
 
 import numpy as np
 
+from minicrawl.graph.adjacency import Adjacency, Weights
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.parts import with_links
 from minicrawl.progress import Progress, unreported
-from minicrawl.ranks.hits.adjacency import Adjacency, Weights
 from minicrawl.ranks.hits.hits import Hits, hits
 from minicrawl.ranks.hits.singular import Pair, pairs, scores
 
