@@ -1,8 +1,8 @@
 """Orders of reading: greedy by cash, and the baselines that it is measured against.
 
-All share one life: pages are `born`, a page is taken on lease with `take`, its plan is posted and
-then told to `settled`; a lease that ended without that is `put_back`. A strategy serves one pool,
-the unread pages or the read ones: pages to discover and pages to refresh never compete.
+All work in the same way: pages are `born`, a page is leased by `take`, its plan is posted and then
+given to `settled`; a lease that ended without a plan is `put_back`. A strategy serves one pool, the
+unread pages or the read ones: pages to discover and pages to refresh never compete.
 """
 
 from array import array
@@ -85,7 +85,7 @@ class Cycle:
         self._leased: set[int] = set()
 
     def born(self, pages: Sequence[int]) -> None:
-        """The round comes to them by itself."""
+        """They come when the round reaches them."""
 
     def take(self) -> int | None:
         for start, end in ((self._next, len(self._flags)), (0, self._next)):
@@ -206,7 +206,7 @@ class LargerSitesFirst:
 
 
 class Oracle:
-    """Knows every rank, but must reach the pages by links like everybody."""
+    """Knows every rank, but must reach the pages by links like every crawler."""
 
     def __init__(self, crawl: Exploration) -> None:
         self._crawl = crawl
