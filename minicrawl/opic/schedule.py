@@ -138,7 +138,7 @@ class Richest:
         return int(np.partition(sample, -rank)[-rank]) if rank < len(sample) else _LOWEST
 
     def _gather(self) -> list[int]:
-        """All eligible pages at or above the floor, best first. It rises if they are far too many."""
+        """All eligible pages at or above the floor, best first. It rises if they are too many."""
         keys = np.frombuffer(self._keys, dtype=np.int64)
         flags = np.frombuffer(self._flags, dtype=np.uint8)
         wanted = self._wanted(len(keys))
