@@ -1,12 +1,14 @@
 """A hash map of whole numbers for a hundred million entries: 8 bytes a slot, no object an entry.
 
-Laws: several numbers may stand under one code, and all of them are found; who is dropped leaves no
-gap. It is made of many small maps, each of which grows on its own and by an eighth, so that growing
-never stalls a crawl and never needs twice the memory. The entries of a map are in order, so that
-whoever is not there is missed before all who share his place were asked: it may be nearly full.
+Laws: several numbers may be put under one code, and all of them are found. An entry that is dropped
+leaves no gap.
 
-code    64 bits, spread evenly; its first bits choose the map, the last 32 are kept
-number  32 bits, but for the largest
+The map is made of many small maps. Each grows on its own and by an eighth, so that growing never
+stalls a crawl and never needs twice the memory. The entries of a map are in order: a search for a
+code that is missing ends at the first larger one, so that the map may be nearly full.
+
+code    64 bits, spread evenly; its first bits choose the small map, the last 32 are kept
+number  32 bits, except the largest
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _CODE = (1 << 64) - 1
 _FULL = 0.92
 _ROOMY, _VERY_ROOMY = 0.82, 0.46
 _FEW = 1024
-"""Entries up to which a map doubles: that is done less often, and what it takes is little still."""
+"""Up to so many entries a small map doubles: that is done less often, and is still little."""
 _LEAST_ROOM = 32
 _TAIL = 16
 """Slots behind the last one that a code can be at home in, or that is taken."""
@@ -44,7 +46,7 @@ class Slots:
         return sum(len(shard) for shard in self._shards)
 
     def matches(self, code: int) -> list[int]:
-        """The numbers under this code, and seldom one of another code that looks like it."""
+        """The numbers under this code, and seldom one of another code with the same bits kept."""
         (found,) = self.matches_of((code,))
         return found
 
@@ -74,13 +76,13 @@ class Slots:
         self._shards[code >> _SHARD_SHIFT].put(code & _KEPT, number)
 
     def drop(self, code: int, number: int) -> None:
-        """The number no longer stands under this code, if it did."""
+        """Remove the number from under this code, if it is there."""
         if self._some_wait:
             self.insert_pending()
         self._shards[code >> _SHARD_SHIFT].drop(code & _KEPT, number)
 
     def put_all(self, codes: NDArray[np.uint64], numbers: NDArray[np.uint32]) -> None:
-        """Many at once, block after block: they wait for `insert_pending` or the first question."""
+        """Add many, block after block. They wait for `insert_pending` or the first search."""
         shards = (codes >> np.uint64(_SHARD_SHIFT)).astype(np.uint8)
         entries = codes << np.uint64(_HALF) | numbers + np.uint64(1)
         entries = entries[np.argsort(shards, kind="stable")]
@@ -90,7 +92,7 @@ class Slots:
         self._some_wait = True
 
     def insert_pending(self) -> None:
-        """Those who wait find their places: a second for a hundred million of them."""
+        """Insert all entries that wait: a second for a hundred million of them."""
         if not self._some_wait:
             return
         for shard in self._shards:
@@ -99,7 +101,7 @@ class Slots:
 
 
 class DenseRows:
-    """page -> the row that was given to it, dense and in the order of the asking."""
+    """page -> its row. Rows are numbered from 0 in the order in which pages are added."""
 
     def __init__(self) -> None:
         self._slots = Slots()
@@ -110,7 +112,7 @@ class DenseRows:
 
     @property
     def pages(self) -> NDArray[np.uint32]:
-        """The page of each row; a view: let go of it before rows are added."""
+        """The page of each row. It is a view: drop it before rows are added."""
         return np.frombuffer(self._pages, dtype=np.uint32)
 
     def get(self, page: int) -> int | None:
@@ -134,12 +136,12 @@ class DenseRows:
         self._slots.put_all(pages.astype(np.uint64) * np.uint64(_SPREAD), rows)
 
     def finish_loading(self) -> None:
-        """All have been added: what must be done once is done now, not while a crawl waits."""
+        """All pages were added: insert them now, and not while a crawl waits."""
         self._slots.insert_pending()
 
 
 class _Shard:
-    """Open addressing with linear steps, in order. `late` are those that have no slot yet.
+    """A small map: linear probing, entries in order. Entries in `late` have no slot yet.
 
     An entry is the code and, in its last 32 bits, the number and one; a slot that is free holds 0.
     """
@@ -172,7 +174,7 @@ class _Shard:
         end = slot + 1
         while slots[end] and self._home(slots[end]) < end:
             end += 1
-        # Who stands behind and is not at home moves up, or nobody would find it any more.
+        # Entries behind it that are not at home move up, or no search would find them any more.
         slots[slot : end - 1] = slots[slot + 1 : end]
         slots[end - 1] = 0
         self.used -= 1
@@ -191,7 +193,7 @@ class _Shard:
         self.late.frombytes(entries.tobytes())
 
     def insert_pending(self) -> None:
-        """Everybody gets a slot in a larger room."""
+        """Give every entry a slot in a larger array."""
         inside = np.frombuffer(self.slots, dtype=np.uint64)
         late = np.array(self.late, dtype=np.uint64)
         self.late = array("Q")

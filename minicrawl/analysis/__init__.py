@@ -1,1 +1,12 @@
-"""A rank from a store or a graph file: where links come from, what is run, what is kept of it."""
+"""A rank of a store or a graph file: where links come from, what is run, what is kept of it.
+
+source     the graph of an analysis: the links of a store, or a graph file
+ranks      every rank by its name, with its usual options, and how it is kept
+blocks     PageRank within a limit of memory
+comparing  two ranks side by side
+agreement  a rank beside what people think of pages
+stability  a rank before and after pages are taken away
+root_set   the root set of a question, and links by their words
+seedset    seeds from the communities of a graph
+importing  a graph file as a store
+"""

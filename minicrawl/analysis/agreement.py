@@ -1,11 +1,10 @@
 """A rank beside what people think of some of its nodes.
 
-Law: a node has one grade: whoever says it twice is heard once, and two that differ are refused.
+People give grades in lines of CSV, each with a page and its grade, `url,grade`. A list may begin
+with a line that names the columns, the second being `grade`; empty lines are skipped.
 
-What people think of pages: lines of CSV, each with a page and its grade, `url,grade`.
-
-Law: a list is read whole or refused with the line that is wrong. It may begin with a line that
-names the columns, the second being `grade`; empty lines say nothing.
+Laws: a list is read whole or refused with the line that is wrong. A node has one grade: what is
+said twice counts once, and two grades that differ are refused.
 """
 
 import csv
@@ -64,7 +63,7 @@ def _names_columns(cells: Sequence[str]) -> bool:
 
 
 class Judged(NamedTuple):
-    """How far a rank agrees with people, and whom of theirs it does not know."""
+    """How far a rank agrees with people, and which of their pages it does not have."""
 
     rank: KnownRank
     agreement: Agreement

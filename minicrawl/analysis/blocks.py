@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.analysis.source import Tell, Urls, check_links
+from minicrawl.analysis.source import Urls, check_links
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, resident
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
@@ -27,12 +27,13 @@ from minicrawl.graphfiles.blocks import (
     LEAST_FREE,
     MEGA,
     BlockFiles,
+    MemoryPlan,
     NodeIds,
-    Room,
     free_for,
-    room_in,
+    memory_plan,
 )
-from minicrawl.graphfiles.reading import PIPE, Texts, blocks, quiet
+from minicrawl.graphfiles.reading import PIPE, Texts, blocks
+from minicrawl.progress import Progress, part, unreported
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.walks.blocks import Best, best, pagerank
 from minicrawl.report.flows import flows
@@ -68,10 +69,10 @@ class Streamed(NamedTuple):
     """A graph whose links come as a stream, as often as they are asked for."""
 
     names: Names
-    links: Callable[[Tell], Iterable[LinkArrays]]
+    links: Callable[[Progress], Iterable[LinkArrays]]
 
 
-Opened = Callable[[Room, Path, Tell], Streamed]
+Opened = Callable[[MemoryPlan, Path, Progress], Streamed]
 """Makes a graph ready to be streamed; what it takes on disk goes to the folder."""
 
 
@@ -82,24 +83,24 @@ def pagerank_in_blocks(
     damping: float = 0.85,
     tolerance: float = 1e-8,
     shown: int = 100,
-    tell: Tell = quiet,
+    tell: Progress = unreported,
 ) -> BlockRanks:
     """PageRank as `ranks.walks.blocks` defines it, and the `shown` best nodes."""
     keep_large_arrays_apart()
     with _folder(limits.temp) as folder:
         free = _free(limits, _RESERVE)
-        graph = opened(room_in(free), folder, _part(tell, 0, _READ_ONCE))
-        room = _room(limits, min(free, _free(limits, _SMALL)), len(graph.names))
-        files = BlockFiles(len(graph.names), room, folder)
-        files.fill(graph.links(_part(tell, _READ_ONCE, _READ_TWICE)))
+        graph = opened(memory_plan(free), folder, part(tell, 0, _READ_ONCE))
+        memory = _memory_plan(limits, min(free, _free(limits, _SMALL)), len(graph.names))
+        files = BlockFiles(len(graph.names), memory, folder)
+        files.fill(graph.links(part(tell, _READ_ONCE, _READ_TWICE)))
         found = pagerank(
-            files, damping=damping, tolerance=tolerance, tell=_part(tell, _READ_TWICE, 1)
+            files, damping=damping, tolerance=tolerance, tell=part(tell, _READ_TWICE, 1)
         )
         return BlockRanks(
             scores=Scores(values=files.scores.whole(), **found._asdict()),
             names=graph.names,
-            edges=files.edges,
-            blocks=-(-files.nodes // files.block),
+            edges=files.links.edges,
+            blocks=files.sizes.blocks,
             best=best(files, shown),
         )
 
@@ -109,13 +110,13 @@ def file_in_blocks(path: Path) -> Opened:
     if str(path) == PIPE:
         raise UsageError("a graph in blocks is read twice, which no pipe can be: give a file")
 
-    def opened(room: Room, folder: Path, tell: Tell) -> Streamed:
-        def links(tell: Tell) -> LinkStream:
-            return LinkStream(blocks(path, tell, room.text), str(path))
+    def opened(memory: MemoryPlan, folder: Path, tell: Progress) -> Streamed:
+        def links(tell: Progress) -> LinkStream:
+            return LinkStream(blocks(path, tell, memory.text), str(path))
 
         first = links(tell)
         if first.names is None:
-            ids = NodeIds(_unweighted(first, path), room, folder)
+            ids = NodeIds(_unweighted(first, path), memory, folder)
             return Streamed(Ids(ids.column.whole()), lambda tell: map(ids.links, links(tell)))
         for _ in _unweighted(first, path):
             pass
@@ -127,14 +128,9 @@ def file_in_blocks(path: Path) -> Opened:
 def store_in_blocks(seen: Snapshot) -> Opened:
     """The links of a store."""
     check_links(seen)
-    return lambda _room, _folder, _tell: Streamed(
+    return lambda _memory, _folder, _tell: Streamed(
         Urls(seen), lambda _tell: (LinkArrays(found.givers, found.ends) for found in flows(seen))
     )
-
-
-def _part(tell: Tell, begin: float, end: float) -> Tell:
-    """Tells how far all is while this part of it is done."""
-    return lambda share: tell(begin + (end - begin) * share)
 
 
 def _unweighted(links: Iterable[LinkArrays], path: Path) -> Iterator[LinkArrays]:
@@ -164,14 +160,14 @@ def _free(limits: MemoryLimits, reserve: int) -> int:
     return free
 
 
-def _room(limits: MemoryLimits, free: int, nodes: int) -> Room:
+def _memory_plan(limits: MemoryLimits, free: int, nodes: int) -> MemoryPlan:
     count = limits.blocks
     if count is None:
-        return room_in(free)
+        return memory_plan(free)
     wanted = -(-nodes // count)
     if limits.memory is not None and free_for(wanted) > free:
         raise _too_little(limits.memory, free_for(wanted), f" in {count} blocks")
-    return room_in(free)._replace(block=wanted)
+    return memory_plan(free)._replace(block=wanted)
 
 
 def _too_little(memory: int, free: int, how: str = "") -> UsageError:

@@ -9,7 +9,7 @@ weight  A store keeps whole numbers. Weights that are whole stay as they are, ot
         that the largest is 2^31; where all are alike there are none.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import NamedGraph
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.progress import Progress, unreported
 from minicrawl.store import tables
 from minicrawl.store.place import place_of
 from minicrawl.store.records import (
@@ -50,8 +51,6 @@ _VISITS_AT_ONCE = 5_000
 _CHANGES_A_CHECKPOINT = 1_000_000
 _LARGEST_WEIGHT = 2**31
 _LARGEST_WHOLE = 2**53
-
-Tell = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +76,7 @@ class GraphToImport(NamedTuple):
 
 
 def import_graph(
-    named: NamedGraph, store: Path, label: str, now: float, tell: Tell = lambda _share: None
+    named: NamedGraph, store: Path, label: str, now: float, tell: Progress = unreported
 ) -> Imported:
     """Make the store; `label` says in it where the graph is from."""
     refuse_to_overwrite(store)
@@ -158,7 +157,7 @@ class _Reader:
         self._hosts: dict[str, int] = {}
         self._fetches = 0
 
-    def read_all(self, tell: Tell) -> None:
+    def read_all(self, tell: Progress) -> None:
         reads = np.flatnonzero(self._web.graph.out_degrees())
         pages, all_turns = len(self._web.homes), max(len(self._web.homes) + len(reads), 1)
         for first in range(0, pages, _BIRTHS_AT_ONCE):

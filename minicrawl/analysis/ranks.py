@@ -1,7 +1,4 @@
-"""Every rank with its usual options, by the name under which it is kept.
-
-The ranks of a store, kept beside it by their names.
-"""
+"""Every rank by its name, with its usual options, and how the ranks of a store are kept."""
 
 import json
 import re
@@ -10,9 +7,10 @@ from collections.abc import Callable, Mapping
 
 from numpy.random import default_rng
 
-from minicrawl.analysis.source import Source, Tell
+from minicrawl.analysis.source import Source
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks.centrality import degree, hyperball
 from minicrawl.ranks.hits.hits import hits
 from minicrawl.ranks.scores import Scores
@@ -23,6 +21,37 @@ from minicrawl.ranks.walks.variants import inverse_pagerank
 from minicrawl.report.kept import OWN
 from minicrawl.store import ranks, tables
 from minicrawl.store.ranks import RankRow
+
+TRUSTED = 20
+"""So many seeds are chosen for trust where none are named."""
+
+
+def _trust(named: NamedGraph, tell: Progress) -> Scores:
+    seeds = chosen_seeds(named.graph, named.weights, "inverse", TRUSTED)
+    return trust(named.graph, seeds, named.weights, tell=tell)
+
+
+def _sites(named: NamedGraph, tell: Progress) -> Scores:
+    linked = site_graph(named)
+    return of_pages(pagerank(linked.graph, linked.weights, tell=tell), sites_of(named.names))
+
+
+_SEED = 1
+
+RANKS: dict[str, Callable[[NamedGraph, Progress], Scores]] = {
+    "degree": lambda named, _tell: degree(named.graph, named.weights),
+    "pagerank": lambda named, tell: pagerank(named.graph, named.weights, tell=tell),
+    "inverse-pagerank": lambda named, tell: inverse_pagerank(named.graph, named.weights, tell=tell),
+    "trust": _trust,
+    "hits-authorities": lambda named, tell: hits(named.graph, named.weights, tell=tell).authorities,
+    "hits-hubs": lambda named, tell: hits(named.graph, named.weights, tell=tell).hubs,
+    "harmonic": lambda named, tell: hyperball(named.graph, rng=default_rng(_SEED), tell=tell),
+    "sites": _sites,
+}
+"""What `compare` and `stability` compute where nothing is kept."""
+
+
+# ---------------------------------------------------------------- kept beside the store
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 
@@ -65,32 +94,3 @@ def keep(
         for name, scores in found.items()
     )
     ranks.keep(seen.path, seen.connection, rows)
-
-
-TRUSTED = 20
-"""So many seeds are chosen for trust where none are named."""
-
-
-def _trust(named: NamedGraph, tell: Tell) -> Scores:
-    seeds = chosen_seeds(named.graph, named.weights, "inverse", TRUSTED)
-    return trust(named.graph, seeds, named.weights, tell=tell)
-
-
-def _sites(named: NamedGraph, tell: Tell) -> Scores:
-    linked = site_graph(named)
-    return of_pages(pagerank(linked.graph, linked.weights, tell=tell), sites_of(named.names))
-
-
-_SEED = 1
-
-RANKS: dict[str, Callable[[NamedGraph, Tell], Scores]] = {
-    "degree": lambda named, _tell: degree(named.graph, named.weights),
-    "pagerank": lambda named, tell: pagerank(named.graph, named.weights, tell=tell),
-    "inverse-pagerank": lambda named, tell: inverse_pagerank(named.graph, named.weights, tell=tell),
-    "trust": _trust,
-    "hits-authorities": lambda named, tell: hits(named.graph, named.weights, tell=tell).authorities,
-    "hits-hubs": lambda named, tell: hits(named.graph, named.weights, tell=tell).hubs,
-    "harmonic": lambda named, tell: hyperball(named.graph, rng=default_rng(_SEED), tell=tell),
-    "sites": _sites,
-}
-"""What `compare` and `stability` compute where nothing is kept."""

@@ -1,10 +1,10 @@
-"""The root set of a question: the nodes of a list, or the pages of a store that have its words.
+"""A question about a graph: its root set, and links weighed by the words in or near them.
 
-Links by what the crawl saw around them.
+The root set are the nodes of a list, or the pages of a store whose title or URL has the words.
 
-The words of a link and those near it are not kept. What is kept is what they were worth to the
-crawl that read them: the share of its page's cash that a link gets by --focus-words, --focus and
-the weights of links. A link counts as many times what the links of its page get on average.
+The words of a link are not kept in a store. What is kept is what they were worth to the crawl that
+read them: the share of its page's cash that a link gets by --focus-words, --focus and the weights
+of links. A link counts as many times what the links of its page get on average.
 """
 
 from collections.abc import Iterable
@@ -15,9 +15,9 @@ import numpy as np
 
 from minicrawl.analysis.source import Source
 from minicrawl.errors import UsageError
+from minicrawl.graph.adjacency import Vector
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks.hits.adjacency import Vector
 from minicrawl.ranks.hits.guards import kept
 from minicrawl.report.flows import Flows, flows
 from minicrawl.report.ranks import richest
@@ -26,6 +26,40 @@ from minicrawl.store import questions
 from minicrawl.store.trouble import reporting_damage
 
 _ALIKE = 1e-5  # what two links get differs by more, or by rounding only
+
+
+class Roots(NamedTuple):
+    """Nodes, and those of the list that the graph does not have."""
+
+    nodes: list[int]
+    unknown: list[str]
+
+
+def listed(named: NamedGraph, lines: Iterable[str]) -> Roots:
+    """The nodes that the lines name; `#` begins a line that names none."""
+    texts = (line.strip() for line in lines)
+    names = list(dict.fromkeys(text for text in texts if text and not text.startswith("#")))
+    places = dict(zip(names, named.names.find(names), strict=True))
+    unknown = [name for name, node in places.items() if node is None]
+    nodes = [node for node in places.values() if node is not None]
+    if not nodes:
+        raise UsageError(f"no root of {len(names):,} is in the graph: name its nodes, one a line")
+    return Roots(nodes, unknown)
+
+
+def having(source: Source, words: str, count: int) -> list[int]:
+    """The most important pages whose title or URL has all words."""
+    if (seen := source.snapshot) is None:
+        raise UsageError("--query searches the pages of a store: use --root with --graph")
+    with reporting_damage(seen.path):
+        found = questions.pages_with(seen.connection, words.split())
+    if not words.split() or not found:
+        raise UsageError(f"no page has {words!r} in its title or URL: ask for fewer words")
+    pages = np.array(found)
+    return [int(page) for page in pages[richest(seen.importance[pages], count)]]
+
+
+# ---------------------------------------------------------------- links by their words
 
 
 def worded(source: Source, named: NamedGraph) -> NamedGraph:
@@ -62,34 +96,3 @@ def _by_average(found: Flows) -> Vector:
     averages = np.where(totals > 0, totals / counts, 1.0)
     by_average: Vector = found.parts / averages[page]
     return by_average
-
-
-class Roots(NamedTuple):
-    """Nodes, and those of the list that the graph does not have."""
-
-    nodes: list[int]
-    unknown: list[str]
-
-
-def listed(named: NamedGraph, lines: Iterable[str]) -> Roots:
-    """The nodes that the lines name; `#` begins a line that names none."""
-    texts = (line.strip() for line in lines)
-    names = list(dict.fromkeys(text for text in texts if text and not text.startswith("#")))
-    places = dict(zip(names, named.names.find(names), strict=True))
-    unknown = [name for name, node in places.items() if node is None]
-    nodes = [node for node in places.values() if node is not None]
-    if not nodes:
-        raise UsageError(f"no root of {len(names):,} is in the graph: name its nodes, one a line")
-    return Roots(nodes, unknown)
-
-
-def having(source: Source, words: str, count: int) -> list[int]:
-    """The most important pages whose title or URL has all words."""
-    if (seen := source.snapshot) is None:
-        raise UsageError("--query searches the pages of a store: use --root with --graph")
-    with reporting_damage(seen.path):
-        found = questions.pages_with(seen.connection, words.split())
-    if not words.split() or not found:
-        raise UsageError(f"no page has {words!r} in its title or URL: ask for fewer words")
-    pages = np.array(found)
-    return [int(page) for page in pages[richest(seen.importance[pages], count)]]

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from minicrawl.analysis.source import Progress, Source, Tell
+from minicrawl.analysis.source import ProgressFactory, Source
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import Extent, exact, exact_work, sampled
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graph.outline import MOST_WORK
+from minicrawl.progress import Progress
 from minicrawl.ranks.seeds.cores import Core, CoreRule
 from minicrawl.ranks.seeds.evaluation import Depth, between_cores, compared
 from minicrawl.ranks.seeds.extraction import extracted
@@ -87,7 +88,7 @@ def sown_anew(found: SeedSet, newer: NamedGraph, *, similar: bool) -> Sown:
 
 
 def trial(
-    found: SeedSet, crawled: Sown, *, draws: int, dice: Generator, progress: Progress
+    found: SeedSet, crawled: Sown, *, draws: int, dice: Generator, progress: ProgressFactory
 ) -> Trial:
     """The cores are tried where they were found, the seeds where they are crawled from."""
     graph = found.named.graph
@@ -103,7 +104,7 @@ def trial(
     return Trial(between_cores=distances, extent=extent, depths=depths)
 
 
-def _extent(graph: Csr, dice: Generator, tell: Tell) -> Extent:
+def _extent(graph: Csr, dice: Generator, tell: Progress) -> Extent:
     is_small = exact_work(graph) <= MOST_WORK
     return exact(graph, tell) if is_small else sampled(graph, dice, tell=tell)
 

@@ -15,16 +15,15 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.links import LinkArrays, LinkBuilder, RowBuilder
 from minicrawl.graph.named import NamedGraph, Names, NodeHosts
 from minicrawl.graphfiles.reading import read
+from minicrawl.progress import Progress, unreported
 from minicrawl.report.finding import home_of
 from minicrawl.report.flows import flows, links
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import questions
 from minicrawl.store.trouble import reporting_damage
 
-Tell = Callable[[float], None]
-"""Is told the share done, between 0 and 1."""
-Progress = Callable[[str], AbstractContextManager[Tell]]
-"""Gives a `Tell` for what goes by this name."""
+ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
+"""Gives the progress of the work with this label."""
 
 _PAGES_AT_ONCE = 10_000
 
@@ -33,7 +32,10 @@ class Source:
     """A graph to be analysed; `snapshot` is None where it is that of a file."""
 
     def __init__(
-        self, read: Callable[[Tell], NamedGraph], progress: Progress, seen: Snapshot | None = None
+        self,
+        read: Callable[[Progress], NamedGraph],
+        progress: ProgressFactory,
+        seen: Snapshot | None = None,
     ) -> None:
         self.snapshot = seen
         self.progress = progress
@@ -51,13 +53,13 @@ class Source:
         return self.graph.names if self.snapshot is None else Urls(self.snapshot)
 
 
-def unseen(_label: str) -> AbstractContextManager[Tell]:
+def unseen(_label: str) -> AbstractContextManager[Progress]:
     """Progress that nobody is shown."""
-    return nullcontext(lambda _share: None)
+    return nullcontext(unreported)
 
 
 @contextmanager
-def opened(store: Path, graph: Path | None, progress: Progress = unseen) -> Iterator[Source]:
+def opened(store: Path, graph: Path | None, progress: ProgressFactory = unseen) -> Iterator[Source]:
     """The graph file, or without one the store."""
     if graph is not None:
         yield Source(partial(read, graph), progress)
@@ -104,7 +106,7 @@ def check_links(seen: Snapshot) -> None:
         raise UsageError(f"{seen.path} has no page yet: there is nothing to rank")
 
 
-def _links(seen: Snapshot, tell: Tell) -> NamedGraph:
+def _links(seen: Snapshot, tell: Progress) -> NamedGraph:
     check_links(seen)
     if seen.frontier.terms.imported:
         return _imported(seen, tell)
@@ -114,7 +116,7 @@ def _links(seen: Snapshot, tell: Tell) -> NamedGraph:
     return NamedGraph(graph=rows.graph(), names=Urls(seen))
 
 
-def _imported(seen: Snapshot, tell: Tell) -> NamedGraph:
+def _imported(seen: Snapshot, tell: Progress) -> NamedGraph:
     """The graph that was given, with its weights if they differ."""
     gathering = LinkBuilder()
     for block in links(seen, tell):

@@ -6,7 +6,6 @@ against the rank of the whole, among those that stay. Same dice, same numbers.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import fmean
 from typing import NamedTuple
 
@@ -14,14 +13,15 @@ import numpy as np
 from numpy.random import Generator
 
 from minicrawl.analysis.ranks import RANKS
-from minicrawl.analysis.source import Source, Tell
+from minicrawl.analysis.source import Source
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graph.parts import Mask, with_nodes
+from minicrawl.progress import Progress, part
 from minicrawl.ranks.compare import Comparison, compare
 from minicrawl.ranks.scores import Scores
 
-Rank = Callable[[NamedGraph, Tell], Scores]
+Rank = Callable[[NamedGraph, Progress], Scores]
 
 _FEWEST = 2
 """Fewer have no order."""
@@ -92,17 +92,17 @@ def _all_but(gone: int, nodes: int, dice: Generator) -> Mask:
     return stays
 
 
-def _parts(tell: Tell, count: int) -> Iterator[Tell]:
-    """Of a work in so many parts of one length: who is told of each."""
-    return (partial(_tell_part, tell, part, count) for part in range(count))
-
-
-def _tell_part(tell: Tell, part: int, count: int, share: float) -> None:
-    tell((part + share) / count)
+def _parts(tell: Progress, count: int) -> Iterator[Progress]:
+    """The progress of each of so many parts that take equally long."""
+    return (part(tell, done / count, (done + 1) / count) for done in range(count))
 
 
 def _runs(
-    named: NamedGraph, rank: Rank, masks: Iterable[Mask], ks: Sequence[int], tells: Iterator[Tell]
+    named: NamedGraph,
+    rank: Rank,
+    masks: Iterable[Mask],
+    ks: Sequence[int],
+    tells: Iterator[Progress],
 ) -> Iterator[Comparison]:
     whole = rank(named, next(tells)).values
     for stays, tell in zip(masks, tells, strict=True):

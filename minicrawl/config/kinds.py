@@ -96,12 +96,14 @@ def _read_size(value: object) -> int:
 # ---------------------------------------------------------------- words
 
 
-def choice(*names: str) -> ValueKind:
-    """One of a few names."""
+def choice(*names: str, renamed: Mapping[str, str] | None = None) -> ValueKind:
+    """One of a few names; `renamed` maps names that were removed to the ones to use instead."""
 
     def read(value: object) -> str:
         if isinstance(value, str) and value in names:
             return value
+        if isinstance(value, str) and renamed and value in renamed:
+            raise InvalidValue(value, f"was removed, use {renamed[value]} instead")
         raise InvalidValue(value, f"must be one of {', '.join(names)}")
 
     return ValueKind("|".join(names), read, names=names)

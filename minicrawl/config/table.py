@@ -13,7 +13,9 @@ from minicrawl.config.kinds import ValueKind
 
 PREFIX = "MINICRAWL_"
 
-STRATEGIES = ("greedy", "random", "cycle", "breadth-first")
+STRATEGIES = ("greedy", "random", "breadth-first")
+REMOVED_STRATEGIES = {"cycle": "breadth-first"}
+"""In a crawl both were the order of discovery."""
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "static")
 SCOPES = ("any", "domain", "host", "prefix")
 MOST_ENDOWMENT = 1 << 30
@@ -109,7 +111,7 @@ TABLE = (
         ORDER,
         "strategy",
         "strategy",
-        kinds.choice(*STRATEGIES),
+        kinds.choice(*STRATEGIES, renamed=REMOVED_STRATEGIES),
         "The order of reading; greedy reads the page that holds most cash.",
     ),
     Setting(

@@ -20,7 +20,8 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.gathered_importance import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import prove
-from minicrawl.opic.refine import Channels, Flow, Refinement
+from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
+from minicrawl.progress import Progress, unreported
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.place import place_of
@@ -59,7 +60,7 @@ def refine(
     *,
     until: float = UNTIL,
     to: Path | None = None,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
     now: Callable[[], float] = monotonic,
 ) -> Refined:
     """Replay until the error is no more than `until`, in the store or in a copy of it."""
@@ -109,7 +110,7 @@ def _refine(
     store: Store,
     name: Path,
     until: float,
-    tell: Callable[[float], None],
+    tell: Progress,
     now: Callable[[], float],
 ) -> Refined:
     frontier = _load(store.connection)
@@ -144,23 +145,23 @@ def _load(connection: tables.Connection) -> Frontier:
     return frontier
 
 
-def _flow(frontier: Frontier, connection: tables.Connection) -> Flow:
+def _flow(frontier: Frontier, connection: tables.Connection) -> CashFlow:
     """Where the cash of each page goes now: one pass over the log, in its order."""
     books = frontier.books
     saved = columns.whole(columns.frontier(connection, "spent"), "spent")
     spent = frontier.spent.of_all(len(frontier), saved).tolist()
-    channels = Channels(frontier.ledger.small_edge)
+    builder = FlowBuilder(frontier.ledger.small_edge)
     for seq, _, page, blob in questions.all_spendings(connection):
         if spent[page] != seq:
             continue
         if page in books.forwards:
-            channels.forward(page, books.stands_for(page))
+            builder.forward(page, books.stands_for(page))
         else:
-            channels.spend(page, books.without_detours(page, unpack(blob)))
-    return channels.flow(len(frontier))
+            builder.spend(page, books.without_detours(page, unpack(blob)))
+    return builder.flow(len(frontier))
 
 
-def _begun(flow: Flow, row: RefinementRow | None, last_seq: int) -> Refinement:
+def _begun(flow: CashFlow, row: RefinementRow | None, last_seq: int) -> Refinement:
     """From the beginning, if nothing was saved or the crawl has gone on since."""
     if row is None or row.seq != last_seq:
         return Refinement(flow)

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.windows import Past
+from minicrawl.opic.windows.window import Past
 from minicrawl.store.records import PaidRow
 
 Numbers = NDArray[np.int64]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Cut, Numbers
-from minicrawl.opic.windows import Births, Past
+from minicrawl.opic.windows.window import Births, Past
 from minicrawl.store.records import UNCHANGED, FrontierRow
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl, UrlIndex, UrlsOf
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import fixed_edge
-from minicrawl.opic.steps import Plan
-from minicrawl.opic.windows import WINDOWS, Numbers
+from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.windows.window import Numbers
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.records import UNCHANGED, Checkpoint, HostRow, StepRow, StoreTerms, UrlRow
 from minicrawl.web.urls import split

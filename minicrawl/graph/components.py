@@ -1,12 +1,12 @@
-"""Which pages hang together: strongly, by links both ways, and weakly, by links either way.
+"""Connected components: strong, by links both ways, and weak, by links either way.
 
-Law: two pages are in one strong component if a path leads from each of them to the other, and in
-one weak component if links join them whatever way they point. Every page is in exactly one of
+Law: two nodes are in one strong component if a path leads from each of them to the other, and in
+one weak component if links join them whatever way they point. Every node is in exactly one of
 each; components are numbered from 0.
 
 On the web one strong component holds a great part of all links. It is found first, by two breadth-
-first searches from a page in the thick of it; what is left goes through Tarjan's algorithm, in the
-form that needs one number a page (Pearce, 2016).
+first searches from a node with many links; what is left goes through Tarjan's algorithm, in the
+form that needs one number a node (Pearce, 2016).
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Components:
-    """The component of every page, and how many pages each has."""
+    """The component of every node, and how many nodes each has."""
 
     of_node: Ids
     sizes: NDArray[np.int64]
@@ -34,7 +34,7 @@ class Components:
         return len(self.sizes)
 
     def largest(self) -> NDArray[np.bool_]:
-        """Which pages are in the component with the most of them; of equals in the first."""
+        """Which nodes are in the largest component; of equals in the first."""
         if not self.count:
             return np.zeros(0, dtype=np.bool_)
         found: NDArray[np.bool_] = self.of_node == self.sizes.argmax()
@@ -42,7 +42,7 @@ class Components:
 
 
 def edges_within(graph: Csr, pages: NDArray[np.bool_]) -> int:
-    """How many links lead from one of these pages to one of them."""
+    """How many links lead from one of these nodes to one of them."""
     return int(np.count_nonzero(pages[graph.sources()] & pages[graph.targets]))
 
 
@@ -51,14 +51,14 @@ def strong(graph: Csr) -> Components:
     if not graph.edges:
         return _numbered(np.arange(graph.nodes, dtype=np.int32))
     core = _around(graph, _pivot(graph))
-    # All of the core bears one number, and what is left the numbers above.
+    # All of the core has one mark, and what is left the marks above.
     component = np.zeros(graph.nodes, dtype=np.int64)
     component[~core] = 1 + _Tarjan(with_pages(graph, ~core)).marks()
     return _numbered(component)
 
 
 def weak(graph: Csr) -> Components:
-    """Components of links either way: pages take the least number that is near until none moves."""
+    """Components of links either way: nodes take the least number near them until none changes."""
     least = np.arange(graph.nodes, dtype=np.int32)
     one, other = graph.sources(), graph.targets
     while one.size:
@@ -72,24 +72,24 @@ def weak(graph: Csr) -> Components:
 
 
 def _numbered(marks: NDArray[np.integer]) -> Components:
-    """Pages that bear the same mark make a component."""
+    """Nodes with the same mark make a component."""
     _, of_node, sizes = np.unique(marks, return_inverse=True, return_counts=True)
     return Components(of_node.astype(np.int32), sizes.astype(np.int64, copy=False))
 
 
 def _shorten(least: Ids) -> None:
-    """Let every page point at the end of its chain."""
+    """Let every node point at the end of its chain."""
     while (ends := least[least]).tobytes() != least.tobytes():
         least[:] = ends
 
 
 def _pivot(graph: Csr) -> int:
-    """A page in the thick of it."""
+    """A node with many links in and out."""
     return int((graph.out_degrees() * graph.in_degrees()).argmax())
 
 
 def _around(graph: Csr, page: int) -> NDArray[np.bool_]:
-    """The pages that it reaches and that reach it."""
+    """The nodes that it reaches and that reach it."""
     forth, back = levels(graph, [page]), levels(graph.reversed(), [page])
     found: NDArray[np.bool_] = (forth != UNREACHED) & (back != UNREACHED)
     return found
@@ -98,10 +98,10 @@ def _around(graph: Csr, page: int) -> NDArray[np.bool_]:
 class _Tarjan:
     """One walk along all links, depth first.
 
-    low   0 of a page that was not met; the number of a page on the path, or the least number of
+    low   0 of a node that was not met; the number of a node on the path, or the least number of
           those it leads back to; above all numbers the mark of a component that is complete
-    path  from the page where the walk began to the one that is looked at
-    done  pages whose links were all followed, and whose component is not complete
+    path  from the node where the walk began to the one that is looked at
+    done  nodes whose links were all followed, and whose component is not complete
     """
 
     def __init__(self, graph: Csr) -> None:
@@ -112,7 +112,7 @@ class _Tarjan:
         self._met, self._mark = 0, graph.nodes
 
     def marks(self) -> NDArray[np.int64]:
-        """A mark for each page, the same for all of a component."""
+        """A mark for each node, the same for all of a component."""
         low = self._low
         for page in range(len(low)):
             if not low[page]:

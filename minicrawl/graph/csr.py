@@ -1,20 +1,13 @@
-"""A directed graph as compressed sparse rows: the links of page i lie side by side.
+"""A directed graph as compressed sparse rows (CSR): the links of node i lie side by side.
 
-Law: the targets of page i are `targets[starts[i]:starts[i + 1]]`, ascending, each once; so two
-graphs with the same pages and links have the same arrays. A link from a page to itself is kept.
+Law: the targets of node i are `targets[starts[i]:starts[i + 1]]`, ascending, each once; so two
+graphs with the same nodes and links have the same arrays. A link from a node to itself is kept.
 
-starts   nodes + 1 positions in targets, from 0 to edges, never falling.
-targets  one page number a link, from 0 to nodes - 1.
+starts   nodes + 1 positions in `targets`, from 0 to edges, never falling.
+targets  one node for each link, from 0 to nodes - 1.
 
-To make a graph, or the reversed one, takes what it takes itself, 8 bytes a page and a few MB.
-
-Links put into rows a piece at a time, so that no second list of them all is in memory.
-
-Law: the rows are those that a stable sort would make: what has the same row keeps its order. Beside
-what is given and what is made it takes memory for one piece, and for each row.
-
-row      a number from 0 to rows - 1: what links are to lie side by side by
-starts   where the links of each row begin, and where those of the last one end
+Links are put into rows a piece at a time, by a stable counting sort: what has the same row keeps
+its order. Beside what is given and made, that takes memory for one piece, and 8 bytes a row.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,59 +24,13 @@ _BITS = 16
 _AT_ONCE = 1 << _BITS
 """Links that are worked on together: their sort stays near the processor."""
 
-
-def _pieces(links: int) -> Iterator[slice]:
-    """All links, some at a time."""
-    return (slice(first, min(first + _AT_ONCE, links)) for first in range(0, links, _AT_ONCE))
-
-
-def starts_of(rows: int, row_of: NDArray[np.integer]) -> Starts:
-    """Where rows start, by the row of each link."""
-    starts = np.zeros(rows + 1, dtype=np.int64)
-    for piece in _pieces(len(row_of)):
-        # Places as wide as an address are added to twice as fast.
-        np.add.at(starts[1:], row_of[piece].astype(np.intp), 1)
-    return np.cumsum(starts, out=starts)
-
-
-def place(
-    starts: Starts,
-    row_of: NDArray[np.integer],
-    what: Callable[[slice], NDArray[Any]],
-    into: NDArray[Any],
-) -> None:
-    """Put what belongs to each link into its row; `what` tells it of one piece of the links."""
-    free = starts[:-1].copy()
-    for piece in _pieces(len(row_of)):
-        # A row and a place in one number sort faster than the places by their rows.
-        keys = row_of[piece].astype(np.int64)
-        keys <<= _BITS
-        keys |= np.arange(len(keys))
-        keys.sort()
-        order = keys & (_AT_ONCE - 1)
-        keys >>= _BITS
-        firsts = np.flatnonzero(np.diff(keys, prepend=-1))
-        counts = np.diff(firsts, append=len(keys))
-        rows = keys[firsts]
-        places = np.repeat(free[rows] - firsts, counts)
-        places += np.arange(len(keys))
-        into[places] = what(piece)[order]
-        free[rows] += counts
-
-
-def blocks(starts: Starts) -> Iterator[tuple[int, int]]:
-    """The first and the last row, which is the next one's first, of some rows at a time."""
-    cuts = np.searchsorted(starts, np.arange(0, starts[-1], _AT_ONCE))
-    return pairwise(np.unique(np.append(cuts, len(starts) - 1)).tolist())
-
-
 MOST_NODES = 2**31 - 1
-"""A page number has 31 bits: two of them make one sortable key that no product overflows."""
+"""A node has 31 bits: the ends of a link make one sortable key that no product overflows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Csr:
-    """A graph of pages 0 to nodes - 1. Compared by identity: equal arrays have no one truth."""
+    """A graph of the nodes 0 to nodes - 1. Graphs are compared by identity, not by their arrays."""
 
     starts: Starts
     targets: NDArray[np.int32]
@@ -112,17 +59,17 @@ class Csr:
         return np.diff(starts_of(self.nodes, self.targets))
 
     def sources(self) -> NDArray[np.int32]:
-        """The page that each link leaves, in the order of `targets`."""
+        """The node that each link leaves, in the order of `targets`."""
         return np.repeat(np.arange(self.nodes, dtype=np.int32), self.out_degrees())
 
     def targets_of(self, node: int) -> NDArray[np.int32]:
-        """The pages that `node` links to; a view, not a copy."""
+        """The nodes that `node` links to; a view, not a copy."""
         if not 0 <= node < self.nodes:
-            raise IndexError(f"no page {node} in a graph of {self.nodes}")
+            raise IndexError(f"no node {node} in a graph of {self.nodes}")
         return self.targets[self.starts[node] : self.starts[node + 1]]
 
     def adjacency(self) -> list[list[int]]:
-        """Every page's targets as plain lists: a loop over Python's own numbers is the quicker."""
+        """Every node's targets as lists: a loop in Python is quicker over Python's own numbers."""
         flat = self.targets.tolist()
         return [flat[start:end] for start, end in pairwise(self.starts.tolist())]
 
@@ -134,7 +81,7 @@ class Csr:
         return Csr(starts=starts, targets=sources)
 
     def turned(self, values: NDArray[Any]) -> NDArray[Any]:
-        """What lies as `targets` do, as it lies in the reversed graph."""
+        """Values of links in the order of `targets`, put in the order of the reversed graph."""
         turned = np.empty_like(values)
         place(starts_of(self.nodes, self.targets), self.targets, values.__getitem__, turned)
         return turned
@@ -148,13 +95,13 @@ class Csr:
 
 def _check_ends(nodes: int, sources: NDArray[np.integer], targets: NDArray[np.integer]) -> None:
     if not 0 <= nodes <= MOST_NODES:
-        raise ValueError(f"a graph has 0 to {MOST_NODES} pages, not {nodes}")
+        raise ValueError(f"a graph has 0 to {MOST_NODES} nodes, not {nodes}")
     if sources.shape != targets.shape or sources.ndim != 1:
         raise ValueError(f"{sources.shape} sources do not pair with {targets.shape} targets")
     for name, ends in (("source", sources), ("target", targets)):
         outside = ends[(ends < 0) | (ends >= nodes)]
         if outside.size:
-            raise ValueError(f"{name} {outside[0]} is no page of a graph of {nodes}")
+            raise ValueError(f"{name} {outside[0]} is no node of a graph of {nodes}")
 
 
 def distinct_keys(
@@ -174,7 +121,7 @@ def distinct_keys(
 
 
 def _distinct(starts: Starts, targets: NDArray[np.int32]) -> Csr:
-    """The graph of rows in any order; they are put in order, and each link kept once."""
+    """The graph of rows whose targets are in any order: they are sorted, and each kept once."""
     nodes, left = len(starts) - 1, 0
     first_of = np.zeros_like(starts)
     for first, last in blocks(starts):
@@ -186,3 +133,51 @@ def _distinct(starts: Starts, targets: NDArray[np.int32]) -> Csr:
         left += len(keys)
     targets.resize(left, refcheck=False)  # No copy: what is behind the end is given back.
     return Csr(starts=first_of, targets=targets)
+
+
+# ---------------------------------------------------------------- links into rows
+
+
+def _pieces(links: int) -> Iterator[slice]:
+    """All links, some at a time."""
+    return (slice(first, min(first + _AT_ONCE, links)) for first in range(0, links, _AT_ONCE))
+
+
+def starts_of(rows: int, row_of: NDArray[np.integer]) -> Starts:
+    """Where each row begins and the last one ends, by the row of each link."""
+    starts = np.zeros(rows + 1, dtype=np.int64)
+    for piece in _pieces(len(row_of)):
+        # Places as wide as an address are added to twice as fast.
+        np.add.at(starts[1:], row_of[piece].astype(np.intp), 1)
+    return np.cumsum(starts, out=starts)
+
+
+def place(
+    starts: Starts,
+    row_of: NDArray[np.integer],
+    what: Callable[[slice], NDArray[Any]],
+    into: NDArray[Any],
+) -> None:
+    """Put a value for each link into its row; `what` gives the values of one piece of the links."""
+    free = starts[:-1].copy()
+    for piece in _pieces(len(row_of)):
+        # A row and a place in one number sort faster than the places by their rows.
+        keys = row_of[piece].astype(np.int64)
+        keys <<= _BITS
+        keys |= np.arange(len(keys))
+        keys.sort()
+        order = keys & (_AT_ONCE - 1)
+        keys >>= _BITS
+        firsts = np.flatnonzero(np.diff(keys, prepend=-1))
+        counts = np.diff(firsts, append=len(keys))
+        rows = keys[firsts]
+        places = np.repeat(free[rows] - firsts, counts)
+        places += np.arange(len(keys))
+        into[places] = what(piece)[order]
+        free[rows] += counts
+
+
+def blocks(starts: Starts) -> Iterator[tuple[int, int]]:
+    """Some rows at a time: the first of them, and the one behind the last."""
+    cuts = np.searchsorted(starts, np.arange(0, starts[-1], _AT_ONCE))
+    return pairwise(np.unique(np.append(cuts, len(starts) - 1)).tolist())

@@ -1,21 +1,21 @@
-"""How far apart pages are: the longest of all shortest paths, and the mean.
+"""How many links lie between nodes, and how far apart the nodes of a graph are.
 
-Laws: only pairs of different pages of which the first reaches the second count. `exact` looks at
-all of them; `sampled` at the paths from some pages, and its diameter is a lower bound.
+Laws: the *level* of a node is the number of links on the shortest directed path to it from the
+nearest source. Sources are on level 0; a node that no path leads to is UNREACHED. The work is one
+look at every link that leaves a reached node, however many levels there are.
 
-exact    Breadth-first searches from 512 pages at once: a page keeps a bit for each of them, and in
-         a round the bits of a page go along all its links. So a round costs 64 bytes a link.
-sampled  Beside the searches from pages drawn at random, walks to and fro: from a page to one that
-         is as far as any, from there against the links, and so on while the way grows longer.
+The *extent* of a graph is the longest of all shortest paths (its diameter) and their mean. Only
+pairs of different nodes of which the first reaches the second count.
 
-How many links lie between pages: breadth first, a whole level at a time.
-
-Law: the level of a page is the number of links on the shortest directed path to it from the
-nearest source; sources are on level 0, and what no path leads to is UNREACHED. The work is one
-look at every link that leaves a reached page, however many levels there are.
+exact    Looks at all pairs, by breadth-first searches from 512 nodes at once: a node keeps a bit
+         for each source, and in a round its bits go along all its links. So a round costs 64 bytes
+         a link.
+sampled  Looks at the paths from some nodes drawn at random, and for the diameter walks to and fro:
+         from a node to one that is as far as any, from there against the links, and so on while
+         the path grows longer. The diameter is a lower bound.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,26 +23,40 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
+from minicrawl.progress import Progress, unreported
 
 UNREACHED = -1
 
 Nodes = Sequence[int] | NDArray[np.integer]
+Bits = NDArray[np.uint64]
+
+_WORDS = 8
+_SOURCES = 64 * _WORDS
+_LINKS_AT_ONCE = 1 << 18
+_ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
+
+
+def fronts(graph: Csr, sources: Nodes) -> Iterator[NDArray[np.integer]]:
+    """The nodes on each level, from the sources on, each node once."""
+    is_met = np.zeros(graph.nodes, dtype=np.bool_)
+    # Where a node stands last in a list of finds: so each is kept once, without sorting the finds.
+    place = np.empty(graph.nodes, dtype=np.int64)
+    found: NDArray[np.integer] = np.asarray(sources, dtype=np.int64)
+    while found.size:
+        is_met[found] = True
+        order = np.arange(len(found))
+        place[found] = order
+        found = found[place[found] == order]
+        yield found
+        found = linked_from(graph, found)
+        found = found[~is_met[found]]
 
 
 def levels(graph: Csr, sources: Nodes) -> NDArray[np.int32]:
-    """The level of every page."""
+    """The level of every node."""
     level = np.full(graph.nodes, UNREACHED, dtype=np.int32)
-    # Where a page stood last in a list of finds: a page once, without sorting the finds.
-    place = np.empty(graph.nodes, dtype=np.int64)
-    found: NDArray[np.integer] = np.asarray(sources, dtype=np.int64)
-    depth = 0
-    while found.size:
+    for depth, found in enumerate(fronts(graph, sources)):
         level[found] = depth
-        order = np.arange(len(found))
-        place[found] = order
-        found = linked_from(graph, found[place[found] == order])
-        found = found[level[found] == UNREACHED]
-        depth += 1
     return level
 
 
@@ -55,15 +69,6 @@ def linked_from(graph: Csr, pages: NDArray[np.integer]) -> NDArray[np.int32]:
     positions += np.arange(len(positions))
     targets: NDArray[np.int32] = graph.targets[positions]
     return targets
-
-
-Bits = NDArray[np.uint64]
-Tell = Callable[[float], None]
-
-_WORDS = 8
-_SOURCES = 64 * _WORDS
-_LINKS_AT_ONCE = 1 << 18
-_ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
 
 
 class Extent(NamedTuple):
@@ -81,7 +86,7 @@ def exact_work(graph: Csr) -> int:
     return -(-graph.nodes // _SOURCES) * graph.edges
 
 
-def exact(graph: Csr, tell: Tell = lambda _share: None) -> Extent:
+def exact(graph: Csr, tell: Progress = unreported) -> Extent:
     """By the paths from all pages."""
     back = graph.reversed()
     longest = total = pairs = 0
@@ -95,9 +100,7 @@ def exact(graph: Csr, tell: Tell = lambda _share: None) -> Extent:
     return Extent(longest, total / pairs if pairs else None, pairs, is_exact=True)
 
 
-def sampled(
-    graph: Csr, rng: Generator, sources: int = 64, tell: Tell = lambda _share: None
-) -> Extent:
+def sampled(graph: Csr, rng: Generator, sources: int = 64, tell: Progress = unreported) -> Extent:
     """By the paths from so many pages that link to some other."""
     starting = np.flatnonzero(graph.out_degrees())
     chosen = rng.choice(starting, size=min(sources, len(starting)), replace=False)

@@ -1,17 +1,17 @@
-"""Links as they come from a list, gathered until they are a graph.
+"""Links on their way to a graph: in any order, or all links of a node at once.
 
-Law: while links are gathered and while they are put in order a link takes 8 bytes, and 4 more if
-it has a weight; in the end 4, or 8. Two things cost more: ids of 2^31 and above or far fewer than
-their range, and the order of links with weights. Links that are there twice become one, and their
-weights are summed.
+`LinkBuilder` takes links of ids in any order. While links are gathered and while they are sorted, a
+link takes 8 bytes, and 4 more if it has a weight; in the end 4, or 8. Two things cost more: ids of
+2^31 and above or far fewer than their range, and sorting links with weights. Links that are there
+twice become one, and their weights are summed.
+
+`RowBuilder` takes rows: all links of a node at once, the nodes in any order. While the graph is
+made a link takes 8 bytes, 4 in its row and 4 in its place.
+
+Law: the graph is the one that `Csr.from_edges` makes of the same links.
 
 id    what a list calls a node: a whole number from 0 to 2^63 - 1
 key   a link as one number: its source in the upper bits, its target in the last 31
-
-A graph out of rows: all links of a page at once, the pages in any order.
-
-Law: the graph is the one that `Csr.from_edges` makes of the same links. While it is made a link
-takes 8 bytes, 4 in its row and 4 in its place.
 """
 
 from array import array
@@ -21,42 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import MOST_NODES, Csr, distinct_keys
-
-
-class RowBuilder:
-    """Rows on their way to a graph of so many pages."""
-
-    def __init__(self, nodes: int) -> None:
-        self._nodes = nodes
-        self._degrees = np.zeros(nodes, dtype=np.int64)
-        self._blocks: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []
-
-    def add(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
-        """The rows of some pages, side by side: no page may come once more."""
-        if not _is_in_order(sources, targets):
-            keys = distinct_keys(self._nodes, sources, targets)
-            sources, targets = np.divmod(keys, self._nodes)
-        firsts = np.flatnonzero(np.diff(sources, prepend=-1))
-        pages = sources[firsts]
-        self._degrees[pages] = np.diff(firsts, append=len(sources))
-        self._blocks.append((pages, targets.astype(np.int32)))
-
-    def graph(self) -> Csr:
-        """The graph; the rows are let go of one block after the other."""
-        starts = np.concatenate(([0], np.cumsum(self._degrees)))
-        ends = np.empty(starts[-1], dtype=np.int32)
-        while self._blocks:
-            pages, targets = self._blocks.pop()
-            degrees = self._degrees[pages]
-            shifts = starts[pages] - (np.cumsum(degrees) - degrees)
-            ends[np.repeat(shifts, degrees) + np.arange(len(targets))] = targets
-        return Csr(starts=starts, targets=ends)
-
-
-def _is_in_order(sources: NDArray[np.int64], targets: NDArray[np.int64]) -> bool:
-    """Whether the targets of each page ascend, each once."""
-    return bool(((targets[1:] > targets[:-1]) | (sources[1:] != sources[:-1])).all())
-
 
 Ids = NDArray[np.int64]
 Weights = NDArray[np.float32]
@@ -70,7 +34,7 @@ _SPARSE = 8  # so many numbers that could be ids for each link
 
 
 class LinkArrays(NamedTuple):
-    """Some links, one a place."""
+    """Some links: link k leads from `sources[k]` to `targets[k]`."""
 
     sources: Ids
     targets: Ids
@@ -212,3 +176,41 @@ def _pack(keys: Ids) -> None:
     for some in _pieces(keys):
         targets[done : done + len(some)] = some & _TARGET
         done += len(some)
+
+
+# ---------------------------------------------------------------- rows
+
+
+class RowBuilder:
+    """Takes rows of a graph of so many nodes, gives the graph, once."""
+
+    def __init__(self, nodes: int) -> None:
+        self._nodes = nodes
+        self._degrees = np.zeros(nodes, dtype=np.int64)
+        self._blocks: list[tuple[NDArray[np.int64], NDArray[np.int32]]] = []
+
+    def add(self, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> None:
+        """The rows of some nodes, side by side. No node may come twice."""
+        if not _is_in_order(sources, targets):
+            keys = distinct_keys(self._nodes, sources, targets)
+            sources, targets = np.divmod(keys, self._nodes)
+        firsts = np.flatnonzero(np.diff(sources, prepend=-1))
+        pages = sources[firsts]
+        self._degrees[pages] = np.diff(firsts, append=len(sources))
+        self._blocks.append((pages, targets.astype(np.int32)))
+
+    def graph(self) -> Csr:
+        """The graph. The memory of the rows is freed block by block."""
+        starts = np.concatenate(([0], np.cumsum(self._degrees)))
+        ends = np.empty(starts[-1], dtype=np.int32)
+        while self._blocks:
+            pages, targets = self._blocks.pop()
+            degrees = self._degrees[pages]
+            shifts = starts[pages] - (np.cumsum(degrees) - degrees)
+            ends[np.repeat(shifts, degrees) + np.arange(len(targets))] = targets
+        return Csr(starts=starts, targets=ends)
+
+
+def _is_in_order(sources: NDArray[np.int64], targets: NDArray[np.int64]) -> bool:
+    """Whether the targets of each node ascend, each once."""
+    return bool(((targets[1:] > targets[:-1]) | (sources[1:] != sources[:-1])).all())

@@ -1,10 +1,9 @@
-"""A graph in a few numbers: how large it is, how it hangs together, how far apart its pages are.
+"""A graph in a few numbers: how large it is, how it is connected, how far apart its nodes are.
 
-Law: where distances were measured from some pages only, the outline says so, and its diameter is a
+Law: where distances were measured from some nodes only, the outline says so, and its diameter is a
 lower bound.
 """
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -13,14 +12,15 @@ from numpy.random import Generator
 from minicrawl.graph.components import edges_within, strong, weak
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import exact, exact_work, sampled
+from minicrawl.progress import Progress, unreported
 
 MOST_WORK = 10_000_000
-"""Links that a round of all searches may look at; beyond that it would take minutes."""
+"""Links that a round of all searches may look at; more would take minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outline:
-    """Distances are those of pairs of pages of which the first reaches the second."""
+    """Distances are those of pairs of nodes of which the first reaches the second."""
 
     nodes: int
     edges: int
@@ -45,10 +45,10 @@ class Outline:
 def outline(
     graph: Csr,
     rng: Generator,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
     most_work: int = MOST_WORK,
 ) -> Outline:
-    """The generator draws the pages from which a large graph is measured."""
+    """The generator draws the nodes from which a large graph is measured."""
     strongly, weakly = strong(graph), weak(graph)
     core = strongly.largest()
     is_small = exact_work(graph) <= most_work

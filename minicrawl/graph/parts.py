@@ -1,11 +1,8 @@
-"""Parts of a graph: some of its links, or some of its pages and the links between them.
+"""Parts of a graph: some of its links, or some of its nodes and the links between them.
 
-Law: what is kept keeps its order, so that nothing is sorted again. In a part of the pages, page i
-is the i-th of those that were kept.
-
-Parts of a graph whose nodes are known by name.
-
-Law: what is kept keeps its name, its order, and the weights of its links.
+Law: what is kept keeps its order, so that nothing is sorted again, and in a graph whose nodes have
+names also its name and the weights of its links. In a part of the nodes, node i is the i-th of
+those that were kept.
 """
 
 from collections.abc import Sequence
@@ -20,7 +17,7 @@ Mask = NDArray[np.bool_]
 
 
 def with_links(graph: Csr, is_kept: Mask) -> Csr:
-    """All pages, and of the links those that `is_kept` tells, in the order of `targets`."""
+    """All nodes, and of the links those for which `is_kept` is true, in the order of `targets`."""
     kept_before = np.zeros(graph.edges + 1, dtype=np.int64)
     np.cumsum(is_kept, out=kept_before[1:])
     return Csr(starts=kept_before[graph.starts], targets=graph.targets[is_kept])
@@ -32,7 +29,7 @@ def links_between(graph: Csr, is_kept: Mask) -> Mask:
 
 
 def with_pages(graph: Csr, is_kept: Mask) -> Csr:
-    """The pages that `is_kept` tells, renumbered, and the links that neither end of them lost."""
+    """The nodes for which `is_kept` is true, renumbered, and the links between them."""
     between = with_links(graph, links_between(graph, is_kept))
     number = np.cumsum(is_kept, dtype=np.int32) - np.int32(1)
     starts = np.append(between.starts[:-1][is_kept], between.edges)
@@ -54,17 +51,19 @@ class SomeNames:
         return self._names.of(self._nodes[np.asarray(nodes, dtype=np.int64)].tolist())
 
     def find(self, names: Sequence[str]) -> list[int | None]:
-        place = {node: place for place, node in enumerate(self._nodes.tolist())}
-        found = self._names.find(names)
-        return [None if node is None else place.get(node) for node in found]
+        return [None if node is None else self._place(node) for node in self._names.find(names)]
 
     def hosts(self) -> NodeHosts:
         of_node, names = self._names.hosts()
         return NodeHosts(of_node[self._nodes], names)
 
+    def _place(self, node: int) -> int | None:
+        place = int(np.searchsorted(self._nodes, node))
+        return place if place < len(self) and self._nodes[place] == node else None
+
 
 def with_nodes(named: NamedGraph, is_kept: Mask) -> NamedGraph:
-    """The nodes that `is_kept` tells, and the links between them."""
+    """The nodes for which `is_kept` is true, and the links between them."""
     weights = named.weights
     return NamedGraph(
         graph=with_pages(named.graph, is_kept),

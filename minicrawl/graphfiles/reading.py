@@ -1,15 +1,13 @@
-"""A graph file, plain or packed by gzip, whatever its name; `-` is what comes in by a pipe.
+"""Graph files, plain or packed by gzip, whatever their name; `-` is standard input.
 
-What the nodes of a graph file are called where that is no number.
-
-Law: no object a node; a name takes its own bytes and 8 more.
+Law: names of nodes take their own bytes and 8 more each, and no object (`Texts`).
 """
 
 import gzip
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -22,9 +20,70 @@ from minicrawl.graph.named import NamedGraph, NodeHosts
 from minicrawl.graph.text import formats
 from minicrawl.graph.text.edgelist import Ids
 from minicrawl.graph.text.lines import LineBlock
+from minicrawl.progress import Progress, unreported
 from minicrawl.web import urls
 
+PIPE: Final = "-"
+
 _SCHEMES = ("http://", "https://")
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+_AT_ONCE = 1 << 17
+_LONGEST_LINE = 1 << 20
+
+
+def read(path: Path, tell: Progress = unreported) -> NamedGraph:
+    """The graph in the file."""
+    (graph, weights), ids, names = formats.parse(blocks(path, tell), str(path))
+    return NamedGraph(graph, Texts(names) if ids is None else Ids(ids), weights)
+
+
+def blocks(path: Path, tell: Progress = unreported, at_once: int = _AT_ONCE) -> Iterator[LineBlock]:
+    """The text of the file in blocks of about so many bytes."""
+    try:
+        with _opened(path) as raw:
+            size = os.fstat(raw.fileno()).st_size
+            for block in _whole_lines(_unpacked(raw), str(path), at_once):
+                yield block
+                if size and raw.seekable():
+                    tell(raw.tell() / size)
+    except (OSError, EOFError, zlib.error) as error:
+        raise GraphFileError(f"cannot read graph file {path}: {error}") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    if str(path) == PIPE:
+        yield sys.stdin.buffer
+    else:
+        with path.open("rb") as raw:
+            yield raw
+
+
+def _unpacked(raw: BinaryIO) -> BinaryIO:
+    # Both kinds are buffered, so that one may look at what comes next.
+    first = raw.peek(len(_GZIP))[: len(_GZIP)]  # type: ignore[attr-defined]
+    return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if first == _GZIP else raw
+
+
+def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[LineBlock]:
+    before = 0
+    while text := file.read(at_once):
+        rest = b"" if text.endswith(b"\n") else file.readline(_LONGEST_LINE)
+        if len(rest) == _LONGEST_LINE and not rest.endswith(b"\n"):
+            number = before + text.count(b"\n") + 1
+            raise GraphFileError(f"{place}, line {number}: longer than {_LONGEST_LINE:,} bytes")
+        text = _plainly_ended(text + rest)
+        yield LineBlock(text if before else text.removeprefix(_BOM), before)
+        before += text.count(b"\n")
+
+
+def _plainly_ended(text: bytes) -> bytes:
+    text = text.replace(b"\r\n", b"\n")
+    return text if text.endswith(b"\n") else text + b"\n"
+
+
+# ---------------------------------------------------------------- names
 
 
 class Texts:
@@ -70,68 +129,3 @@ class Texts:
 
 def _host(name: str) -> str:
     return urls.host(name).lower() if name.startswith(_SCHEMES) else name
-
-
-PIPE: Final = "-"
-
-_GZIP = b"\x1f\x8b"
-_BOM = b"\xef\xbb\xbf"
-_AT_ONCE = 1 << 17
-_LONGEST_LINE = 1 << 20
-
-
-def quiet(_share: float) -> None:
-    """Tells nobody."""
-
-
-def read(path: Path, tell: Callable[[float], None] = quiet) -> NamedGraph:
-    """The graph in the file."""
-    (graph, weights), ids, names = formats.parse(blocks(path, tell), str(path))
-    return NamedGraph(graph, Texts(names) if ids is None else Ids(ids), weights)
-
-
-def blocks(
-    path: Path, tell: Callable[[float], None] = quiet, at_once: int = _AT_ONCE
-) -> Iterator[LineBlock]:
-    """The text of the file in blocks of about so many bytes."""
-    try:
-        with _opened(path) as raw:
-            size = os.fstat(raw.fileno()).st_size
-            for block in _whole_lines(_unpacked(raw), str(path), at_once):
-                yield block
-                if size and raw.seekable():
-                    tell(raw.tell() / size)
-    except (OSError, EOFError, zlib.error) as error:
-        raise GraphFileError(f"cannot read graph file {path}: {error}") from error
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    if str(path) == PIPE:
-        yield sys.stdin.buffer
-    else:
-        with path.open("rb") as raw:
-            yield raw
-
-
-def _unpacked(raw: BinaryIO) -> BinaryIO:
-    # Both kinds are buffered, so that one may look at what comes next.
-    first = raw.peek(len(_GZIP))[: len(_GZIP)]  # type: ignore[attr-defined]
-    return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if first == _GZIP else raw
-
-
-def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[LineBlock]:
-    before = 0
-    while text := file.read(at_once):
-        rest = b"" if text.endswith(b"\n") else file.readline(_LONGEST_LINE)
-        if len(rest) == _LONGEST_LINE and not rest.endswith(b"\n"):
-            number = before + text.count(b"\n") + 1
-            raise GraphFileError(f"{place}, line {number}: longer than {_LONGEST_LINE:,} bytes")
-        text = _plainly_ended(text + rest)
-        yield LineBlock(text if before else text.removeprefix(_BOM), before)
-        before += text.count(b"\n")
-
-
-def _plainly_ended(text: bytes) -> bytes:
-    text = text.replace(b"\r\n", b"\n")
-    return text if text.endswith(b"\n") else text + b"\n"

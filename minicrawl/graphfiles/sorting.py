@@ -1,12 +1,10 @@
-"""Whole numbers put in order on disk, where memory is too small: each once, from 0 on.
+"""Whole numbers sorted on disk, where memory is too small: each once, from 0 on.
 
-Law: never more than twice `at_once` numbers are in memory.
+Laws: never more than twice `at_once` numbers are in memory. A file is open only while it is read or
+written, so that nobody has to close it.
 
-run  numbers in order in a file of their own, as many as memory holds
-
-Numbers in a file: read and written some at a time, never in memory as a whole.
-
-The file is open only while that is done, so that nobody has to close it.
+column  numbers in a file, read and written some at a time
+run     sorted numbers in a column of their own, as many as memory holds
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,7 +21,7 @@ Number = TypeVar("Number", np.int32, np.int64, np.float64)
 
 
 class DiskColumn(Generic[Number]):
-    """As many numbers as were asked for, 0 at first."""
+    """Numbers in a file; at first there are `count` of them, all 0."""
 
     def __init__(self, path: Path, kind: type[Number], count: int = 0) -> None:
         self.path = path
@@ -35,7 +33,7 @@ class DiskColumn(Generic[Number]):
         return self.path.stat().st_size // self._kind.itemsize
 
     def read(self, first: int, count: int) -> NDArray[Number]:
-        """So many, or as many as there are."""
+        """This many numbers, or fewer at the end of the file."""
         with self.path.open("rb", buffering=0) as file:
             file.seek(first * self._kind.itemsize)
             return np.frombuffer(file.read(count * self._kind.itemsize), dtype=self._kind)
@@ -52,7 +50,7 @@ class DiskColumn(Generic[Number]):
         self.path.unlink()
 
     def whole(self) -> NDArray[Number]:
-        """All of them, which stay in the file, also when that has no name any more."""
+        """All numbers, mapped into memory. They outlive the name of the file."""
         return np.memmap(self.path, dtype=self._kind, mode="r")
 
 
@@ -63,7 +61,7 @@ _MOST_RUNS = 64
 
 
 class Sorter:
-    """Takes numbers in any order, gives them in theirs, once."""
+    """Takes numbers in any order, gives them sorted, once."""
 
     def __init__(self, folder: Path, at_once: int) -> None:
         self._names = (folder / f"run-{number}" for number in count())
@@ -82,7 +80,7 @@ class Sorter:
             numbers = numbers[len(some) :]
 
     def in_order(self) -> Iterator[Numbers]:
-        """Some at a time; their memory is written anew for the next."""
+        """Sorted, some at a time. Use them before the next ones: they share their memory."""
         self._end_run()
         self._waiting = np.empty(0, dtype=np.int64)
         while len(self._runs) > _MOST_RUNS:
@@ -104,7 +102,7 @@ class Sorter:
         return run
 
     def _merged(self, runs: list[DiskColumn[np.int64]]) -> Iterator[Numbers]:
-        """What is not above the least of the last numbers that were read is complete."""
+        """Numbers up to the least of the last numbers that were read of each run are complete."""
         share = self._at_once // max(len(runs), 1) + 1
         heads = [head for run in runs if (head := _Head(run, share)).numbers.size]
         while heads:

@@ -1,13 +1,13 @@
 """The laboratory: the paper's experiments, run on the crawler's own ledger, windows and orders.
 
 webs         the graph an experiment runs on: synthetic, or from a file
+strategies   orders of reading: greedy by cash, and what it is measured against
+exploration  what a crawler has discovered of a web
 convergence  how fast the estimates approach the true importance (figures 2 and 3)
 windows      how the windows follow a web that changes (figures 4, 5 and 6)
 order        the importance gathered against the pages fetched, for every order of reading
 measure      how far an estimate is from the truth
-figures      all of it drawn and as numbers
-progress     how far an experiment has come
+figures      all of it drawn, and as numbers
 
-An experiment is a function from a web and settings to series of numbers; it tells how far it has
-come by calling `progress` with a share between 0 and 1.
+An experiment is a function from a web and settings to series of numbers.
 """

@@ -4,31 +4,30 @@ The whole graph is known from the start and does not change; its pages are read 
 One lap is as many reads as there are pages. Every page has one more link, to the virtual page.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from random import Random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.measure import EstimateErrors, Progress, errors, part
+from minicrawl.lab.measure import EstimateErrors, errors
+from minicrawl.lab.strategies import OF_A_KNOWN_WEB, Strategy
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import UNIT, one_more_link
-from minicrawl.opic.offline import LinkMatrix
 from minicrawl.opic.steps import replay
-from minicrawl.opic.strategies import Cycle, Greedy, Lottery, Strategy
-from minicrawl.opic.windows import Static
+from minicrawl.opic.windows.static import Static
+from minicrawl.progress import Progress, part
+from minicrawl.ranks.walks.pagerank import Method, PageRankOptions, pagerank
+from minicrawl.ranks.walks.walk import Dangling
 
 Floats = NDArray[np.float64]
 
-STRATEGIES: dict[str, Callable[[Ledger, int], Strategy]] = {
-    "random": lambda ledger, seed: Lottery(ledger, Random(seed), READ),
-    "cycle": lambda ledger, _seed: Cycle(ledger, READ),
-    "greedy": lambda ledger, _seed: Greedy(ledger, READ),
-}
 OFF_LINE = "off-line"
+
+ONE_MORE_LINK = PageRankOptions(damping=None, dangling=Dangling.VIRTUAL, tolerance=1e-12)
+"""Each page has one more link, to the virtual page, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,21 +79,16 @@ def convergence(
 
 def true_importance(graph: Csr, small_edge: float | None = None) -> Floats:
     """The fixpoint; by default every page has one more link, to the virtual page."""
-    return _matrix(graph, small_edge).fixpoint().importance
-
-
-def _matrix(graph: Csr, small_edge: float | None) -> LinkMatrix:
-    return LinkMatrix(
-        nodes=graph.nodes, sources=graph.sources(), targets=graph.targets, small_edge=small_edge
-    )
+    options = replace(ONE_MORE_LINK, damping=None if small_edge is None else 1 - small_edge)
+    return pagerank(graph, options=options).values.astype(np.float64)
 
 
 def _off_line(graph: Csr, laps: int, truth: Floats) -> Series:
-    """Power iteration: a round moves all importance once, as a lap does about."""
-    matrix = _matrix(graph, None)
-    x, found = None, []
+    """The power method: an iteration moves all importance once, as a lap does about."""
+    options = replace(ONE_MORE_LINK, method=Method.POWER, most_iterations=1)
+    x, found = np.full(graph.nodes, 1 / graph.nodes), []
     for _ in range(laps):
-        x = matrix.fixpoint(start=x, rounds=1).importance
+        x = pagerank(graph, options=options, start=x).values.astype(np.float64)
         found.append(errors(x, truth))
     return Series(
         strategy=OFF_LINE,
@@ -111,7 +105,7 @@ def _reading(
     pages = len(links)
     window = Static()
     ledger = Ledger(windows=[window], small_edge=one_more_link)
-    strategy = STRATEGIES[name](ledger, seed)
+    strategy = OF_A_KNOWN_WEB[name](ledger, seed)
     strategy.born(ledger.mint(pages, pool=READ))
     paper, minus_birth, g = [], [], []
     for lap in range(laps):

@@ -16,10 +16,12 @@ from minicrawl.errors import UsageError
 from minicrawl.export.drafts import replacing
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import SyntheticWeb
-from minicrawl.lab.convergence import STRATEGIES, Series, convergence
-from minicrawl.lab.measure import EstimateErrors, Progress, part
-from minicrawl.lab.order import ORDERS, Crawls, Curve, order
+from minicrawl.lab.convergence import Series, convergence
+from minicrawl.lab.measure import EstimateErrors
+from minicrawl.lab.order import Crawls, Curve, order
+from minicrawl.lab.strategies import OF_A_KNOWN_WEB, OF_AN_UNKNOWN_WEB
 from minicrawl.lab.windows import RATES, Point, WindowPolicy, windows
+from minicrawl.progress import Progress, part
 
 WINDOW_SIZES = tuple(WindowPolicy("variable", size) for size in (2, 4, 8, 16, 32))
 POLICIES = tuple(
@@ -122,7 +124,11 @@ def _figures(
 ) -> Iterator[Figure]:
     seed, laps = settings.seed, settings.laps
     series = convergence(
-        graph, strategies=list(STRATEGIES), laps=laps, seed=seed, progress=part(progress, 0, 0.1)
+        graph,
+        strategies=list(OF_A_KNOWN_WEB),
+        laps=laps,
+        seed=seed,
+        progress=part(progress, 0, 0.1),
     )
     yield from _convergence_figures(series)
     points = windows(
@@ -137,7 +143,9 @@ def _figures(
     crawls = Crawls(
         draws=settings.draws, seed=seed, endowment=settings.endowment, fractions=_PERCENTS
     )
-    curves = order(crawled, orders=list(ORDERS), crawls=crawls, progress=part(progress, 0.8, 1))
+    curves = order(
+        crawled, orders=list(OF_AN_UNKNOWN_WEB), crawls=crawls, progress=part(progress, 0.8, 1)
+    )
     yield _order_figure(curves)
 
 

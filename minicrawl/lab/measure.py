@@ -1,11 +1,8 @@
 """How far an estimate of importance is from the truth, in percent.
 
 Both are shares of the whole. The relative error of a page is |estimate - truth| / truth.
-
-How far an experiment has come: a function that is told a share between 0 and 1.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +10,6 @@ from numpy.typing import NDArray
 
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.compare import places
-
-Progress = Callable[[float], None]
-
-
-def part(progress: Progress, start: float, end: float) -> Progress:
-    """The progress of a part that takes the whole from `start` to `end`."""
-    return lambda share: progress(start + share * (end - start))
-
 
 Floats = NDArray[np.float64]
 

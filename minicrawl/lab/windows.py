@@ -18,11 +18,13 @@ import numpy as np
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.convergence import read, true_importance
-from minicrawl.lab.measure import EstimateErrors, Progress, errors, part
+from minicrawl.lab.measure import EstimateErrors, errors
+from minicrawl.lab.strategies import Greedy
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import one_more_link
-from minicrawl.opic.strategies import Greedy
-from minicrawl.opic.windows import WINDOWS, Window
+from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.windows.window import Window
+from minicrawl.progress import Progress, part
 
 RATES = (0.001, 0.01, 0.03, 0.1, 0.3)
 _STEPS = 100

@@ -14,8 +14,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from minicrawl.opic import steps
-from minicrawl.opic.ledger import Ledger
-from minicrawl.opic.steps import Plan
+from minicrawl.opic.ledger import Ledger, Plan
 
 
 class StepKind(IntEnum):
@@ -54,16 +53,16 @@ class Step(NamedTuple):
 
 
 class Books:
-    """A ledger, and which pages are others. `apply` is the fold."""
+    """A ledger, and which pages stand for others. `apply` is the fold."""
 
     def __init__(self, ledger: Ledger, spending_of: Callable[[int], Spending]) -> None:
-        """`spending_of` tells how a page was last spent; only replays ask it."""
+        """`spending_of` answers how a page was last spent; only replays ask for it."""
         self.ledger = ledger
         self.forwards: dict[int, int] = {}
         self._spending_of = spending_of
 
     def apply(self, step: Step) -> list[Plan]:
-        """Do what the step says; answers with what was posted."""
+        """Carry the step out. The result is the plans that were posted."""
         if step.born:
             self.ledger.mint(step.born)
         match step.kind:
@@ -80,7 +79,7 @@ class Books:
         return []
 
     def _arrange(self, step: Step) -> None:
-        """What moves no cash from one page to others."""
+        """Steps that move no cash from one page to others."""
         match step.kind:
             case StepKind.REOPEN:
                 for page in step.spending.links:
@@ -89,16 +88,17 @@ class Books:
             case StepKind.ENDOWED:
                 self.ledger.endow(step.spending.links, step.amount)
             case StepKind.TERMS:
-                self.ledger.pay_unread(None if step.amount < 0 else step.amount)
+                terms = None if step.amount < 0 else step.amount
+                self.ledger.virtual_page.discovery = terms
 
     def stands_for(self, page: int) -> int:
-        """The page that this one turned out to be; most are themselves."""
+        """The page that this one stands for in the end; most pages stand for themselves."""
         while page in self.forwards:
             page = self.forwards[page]
         return page
 
     def without_detours(self, page: int, spending: Spending) -> Spending:
-        """Each link led to the page it stands for; those that meet become one."""
+        """Each link goes to the page that its target stands for. Links to one page become one."""
         if self.forwards.keys().isdisjoint(spending.links):
             return spending
         ends = self._ends(spending.links)
@@ -112,7 +112,7 @@ class Books:
         )
 
     def _ends(self, links: Iterable[int]) -> list[int]:
-        """What each stands for; whatever the chains, each page of them is looked at once."""
+        """What each page stands for. Each page of a chain is looked at once."""
         known: dict[int, int] = {}
         ends = []
         for link in links:
@@ -138,7 +138,7 @@ class Books:
         return plan
 
     def _let_stand(self, page: int, target: int) -> int:
-        """The page stands for the target; answers with what that stands for."""
+        """The page stands for the target from now on. The result is what that stands for."""
         self.forwards.pop(page, None)
         end = self.stands_for(target)
         if end == page:

@@ -1,4 +1,4 @@
-"""Money is whole numbers, so that every split is exact and the same on every machine.
+"""Cash is counted in whole numbers, so that every split is exact and the same on every machine.
 
 atom    the smallest amount of cash; all amounts are counts of atoms.
 UNIT    what a page is born with. 2^31 pages fit into a signed 64-bit count.

@@ -2,32 +2,34 @@
 
 Law: `importance` is never further from its limit than `error` says, summed over all pages.
 
-While cash is replayed the virtual page waits its turn like any page: what comes to it is hoarded
-until all cash is there, and then it hands on once, to all pages alike. One such lap shows it all,
-for the next begins as this one did. It begins with an even dividend, u = 1/N for each of N pages.
-With W the shares that each page hands to the pages it links to, what flows through them is
+While cash is replayed, the virtual page waits for its turn like any page. It keeps what comes to it
+until it has all the cash, and then it hands on once, to all pages alike. One such lap is enough,
+for the next begins as this one did: with an even dividend, u = 1/N for each of N pages. With W the
+shares that each page hands to the pages it links to, what flows through the pages in a lap is
 
     x = u + u W + u W² + ...
 
 and importance is x / |x|: PageRank with a teleport e to all pages alike, to which pages without
 links spread evenly. |.| is the sum over all pages.
 
-e         the least share that a page with links hands to the virtual page; `Channels` sees to it
-          that it is not nothing.
+e         the least share that a page with links hands to the virtual page. `FlowBuilder` sees to it
+          that it is above 0.
 h         what pages have handed on.
 c         what they hold. h + c is what flowed so far, and x = h + c + c W + c W² + ... at any time.
-way       what of c is still under way: that of pages with links. The rest waits for the lap's end.
+way       the part of c that is still under way: that of pages with links. The rest waits for the
+          end of the lap.
 
-A round lets every page hand on once. It goes in blocks, and what a block gives to later ones is
-handed on in the same round, which saves a fifth to a half of the rounds.
+In a round every page hands on once. A round goes in blocks, and what a block gives to later ones is
+handed on in the same round, which saves a fifth to a half of the rounds. This is a residual method,
+as in `ranks.walks.residual`, with h for the scores and c for the residual.
 
-How far it is: each hop takes e of the cash out of the lap, but for pages that stand for another.
+How far it is: each hop takes e of the cash out of the lap, except for pages that stand for another.
 Those hand on all; as no link leads to them, cash takes at most one such hop, its first. So what is
 still to come is t = |x| - |h + c| <= way / e, and as shares of f = |h + c|
 
     |x / |x| - (h + c) / f| <= t / (f + t) + f (1 / f - 1 / (f + t)) = 2 t / (f + t)
 
-What floats round off is not in it: some 1e-14.
+Rounding of floats is not included: it is about 1e-14.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from itertools import pairwise, repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.graph.row_products import WeightedRows, row_products
 from minicrawl.opic import estimate, steps
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.ledger import Ledger
@@ -49,13 +52,13 @@ Floats = NDArray[np.float64]
 
 _BLOCKS = 16
 _PURSE_UNITS = (1 << 30) - 1
-"""A page with so much shows its shares: what rounding takes from them is beyond a float."""
+"""A page with so much cash shows its shares: rounding takes less from them than a float holds."""
 _KEPT = 0.1
-"""Of the small edge: so much of it no focus can spend."""
+"""The share of the small edge that no focus can spend."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flow:
+class CashFlow:
     """Where cash goes, in rows: one for each page that hands cash to others, in any order.
 
     Row k is that of `givers[k]`. Its links are `targets[starts[k]:starts[k + 1]]`, and each gets
@@ -69,19 +72,25 @@ class Flow:
     shares: Floats
     parts: Floats | None
     edge: float
-    """The least share of a page that stays out; of pages to which no link leads it may be less."""
+    """The least share handed to the virtual page. Pages without in-links may hand it less."""
 
     @property
     def links(self) -> int:
         return len(self.targets)
 
+    def rows(self, rows: slice, links: slice) -> WeightedRows:
+        """Some of the rows, which have these links."""
+        starts = (self.starts[rows.start : rows.stop + 1] - links.start).astype(np.int32)
+        parts = np.ones(links.stop - links.start) if self.parts is None else self.parts[links]
+        return WeightedRows(starts, self.targets[links].view(np.int32), parts)
 
-class Channels:
-    """Gathers a flow page by page; 4 bytes a link, and 8 more where links differ.
 
-    How a page shares its cash is asked of the very steps that a crawl takes. But pages whose focus
-    spends all of their small edge could hand cash round for ever, and no rank would ever settle:
-    here a tenth of each small edge is out of reach.
+class FlowBuilder:
+    """Builds a flow page by page; 4 bytes a link, and 8 more where links differ.
+
+    A page shares its cash by the same `steps` as in a crawl. But pages whose focus spends all of
+    their small edge could pass cash in a circle for ever, and no rank would converge: here a tenth
+    of each small edge cannot be spent.
     """
 
     def __init__(self, small_edge: SmallEdge) -> None:
@@ -135,9 +144,9 @@ class Channels:
         if self._parts is not None:
             self._parts.extend(repeat(1.0, len(self._targets) - len(self._parts)))
 
-    def flow(self, pages: int) -> Flow:
-        """All that was gathered, among so many pages. Gather no more."""
-        return Flow(
+    def flow(self, pages: int) -> CashFlow:
+        """The flow among this many pages. Add no more afterwards."""
+        return CashFlow(
             pages=pages,
             givers=np.frombuffer(self._givers, dtype=np.uint32),
             starts=np.frombuffer(self._starts, dtype=np.int64),
@@ -149,11 +158,11 @@ class Channels:
 
 
 class Refinement:
-    """One lap of the cash. It goes on from `rounds`, `history` and `cash` to the same bits."""
+    """One lap of the cash. It goes on from saved rounds, history and cash to the same bits."""
 
     def __init__(
         self,
-        flow: Flow,
+        flow: CashFlow,
         *,
         rounds: int = 0,
         history: Floats | None = None,
@@ -161,12 +170,13 @@ class Refinement:
     ) -> None:
         self._flow = flow
         self._blocks = list(_blocks(flow))
+        self._products = row_products()
         self.rounds = rounds
         self.history = np.zeros(flow.pages) if history is None else history
         self.cash = np.full(flow.pages, 1 / flow.pages) if cash is None else cash
 
     def until(self, error: float) -> Iterator[float]:
-        """Round after round, with the error that is left, until it is no more than this."""
+        """Make rounds until the error is no more than this. Yields the error before each round."""
         while (left := self.error) > error:
             yield left
             self._round()
@@ -191,16 +201,12 @@ class Refinement:
             cash = self.cash[givers]
             self.history[givers] += cash
             self.cash[givers] = 0
-            counts = np.diff(flow.starts[rows.start : rows.stop + 1])
-            given = np.repeat(cash * flow.shares[rows], counts)
-            if flow.parts is not None:
-                given *= flow.parts[links]
-            self.cash += np.bincount(flow.targets[links], weights=given, minlength=flow.pages)
+            self._products.scatter(flow.rows(rows, links), cash * flow.shares[rows], self.cash)
         self.rounds += 1
 
 
-def _blocks(flow: Flow) -> Iterator[tuple[slice, slice]]:
-    """Rows and their links, as many in each; few, as each costs a pass over all pages."""
+def _blocks(flow: CashFlow) -> Iterator[tuple[slice, slice]]:
+    """Rows and their links, about as many in each."""
     cuts = np.searchsorted(flow.starts, np.linspace(0, flow.links, _BLOCKS + 1))
     for first, last in pairwise(np.unique(cuts).tolist()):
         yield slice(first, last), slice(int(flow.starts[first]), int(flow.starts[last]))

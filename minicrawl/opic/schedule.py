@@ -1,12 +1,12 @@
 """The richest page first: exact order, bounded memory, O(1) amortised for a page that grows.
 
 A heap of all pages would cost more memory than the pages. So the heap holds candidates only: the
-pages at or above a *floor*. Whoever grows past the floor is pushed; nobody below it can be the
-richest while a candidate is left. When none is left the floor is lowered and the heap filled again
+pages at or above a *floor*. A page that grows past the floor is pushed. No page below it can be the
+richest while a candidate is left. When none is left, the floor is lowered and the heap filled again
 from the flat arrays, about one page in 2,048 at a time.
 
-A page that grows is pushed once more; its older entries turn stale and are dropped when they come
-up, or all at once when they make up most of the heap.
+A page that grows is pushed once more. Its older entries become stale; they are dropped when they
+come up, or all at once when they make up most of the heap.
 
 entry   page - (key << 32): one whole number that sorts by key, richest first, then by page. A
         third of the memory of a tuple, and quicker to compare.
@@ -42,8 +42,8 @@ def _key(entry: int) -> int:
 class Richest:
     """Picks the eligible page with the largest key; of equals the one found first.
 
-    Eligible is who is in the pool (the lowest bit of `flags`) and not on lease. Whoever raises a
-    key must `offer` the page; a key that falls needs no word.
+    A page is eligible while its flag is that of the pool and it is not on lease. The code that
+    raises a key must `offer` the page; a key that falls need not be reported.
     """
 
     def __init__(self, keys: array[int], flags: bytearray, pool: int, fewest: int = FEWEST) -> None:
@@ -109,7 +109,7 @@ class Richest:
         self._floor_key = _key(self._floor)
 
     def _refill(self) -> bool:
-        """Lower the floor until there are candidates; False if it already lets everybody in."""
+        """Lower the floor until there are candidates; False if it is at its lowest already."""
         wanted = 1
         while self._floor_key != _LOWEST and not self._heap:
             self._floor_key = self._sampled_floor(wanted)
@@ -138,7 +138,7 @@ class Richest:
         return int(np.partition(sample, -rank)[-rank]) if rank < len(sample) else _LOWEST
 
     def _gather(self) -> list[int]:
-        """All eligible who reach the floor, best first; it rises while they are far too many."""
+        """All eligible pages at or above the floor, best first. It rises if they are too many."""
         keys = np.frombuffer(self._keys, dtype=np.int64)
         flags = np.frombuffer(self._flags, dtype=np.uint8)
         wanted = self._wanted(len(keys))

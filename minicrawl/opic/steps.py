@@ -1,29 +1,13 @@
-"""What happens to a page, decided but not yet done: pure steps from the books to a plan.
+"""What happens to a page, decided but not yet done: pure functions from the ledger to a plan.
 
 Laws: a page hands on all of its cash; every atom of it goes to a link or to the virtual page;
 nothing is lost at a dead end. `Ledger.post` carries a plan out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
+from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS
-
-if TYPE_CHECKING:
-    from minicrawl.opic.ledger import Ledger
-
-
-class Plan(NamedTuple):
-    """The page's cash: `share` goes to each of `links`, then `extras`, the rest to `virtual`."""
-
-    page: int
-    cash: int
-    links: Sequence[int]
-    share: int
-    extras: Sequence[tuple[int, int]]
-    virtual: int
 
 
 def visit(ledger: Ledger, page: int, links: Sequence[int]) -> Plan:

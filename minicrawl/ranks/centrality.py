@@ -1,31 +1,31 @@
-"""Harmonic centrality: near to many.
+"""Centrality: importance by counting links, and by how near a node is to many.
+
+Degree: a node's share of all links.
+
+    in    score(i) = weight of the links to i   / weight of all links
+    out   score(i) = weight of the links from i / weight of all links
+
+Harmonic centrality:
 
     H(v) = Σ 1 / d(u, v) over all u ≠ v from which links lead to v, in d(u, v) steps at least
 
-`exact` walks back from every node. `hyperball` (Boldi and Vigna, 2013) keeps for every node how
-many there are in its ball, the nodes that reach it in t steps or fewer, and lets all balls grow by
-a step at a time: the ball of v becomes that of all nodes that link to v, and its own.
+`exact` searches backwards from every node. `hyperball` (Boldi and Vigna, 2013) estimates for every
+node how many nodes are in its ball, those that reach it in t steps or fewer, and lets all balls
+grow by a step at a time: the ball of v becomes the union of its own and of those of all nodes that
+link to v.
 
 ball      counted by 2^b registers of a byte (HyperLogLog: Flajolet et al., 2007). A node is in one
           register by b bits of its hash; its value is the place of the first 1 in the others. The
           registers of a union are the larger of each; b is the `precision`.
 memory    two times nodes × 2^b bytes, and links backwards.
-error     Of each ball the standard error is 1.04 / √2^b of its size, without bias to speak of: for
-          small balls empty registers are counted instead. Errors of the balls of one node go the
-          same way, so that of H is about as large. It is no bound: a third is further, and how far
-          nobody knows.
+error     Of each ball the standard error is 1.04 / √2^b of its size, with almost no bias: for small
+          balls empty registers are counted instead. Errors of the balls of one node go the same
+          way, so that of H is about as large. It is no bound: a third of the nodes are further off.
 
-Scores are H as shares that sum to 1. Where there is no link all nodes are alike.
-
-Importance by counting links.
-
-    in    score(i) = weight of the links to i   / weight of all links
-    out   score(i) = weight of the links from i / weight of all links
-
-Where there is no link at all, all nodes are alike.
+All scores are shares that sum to 1. Where there is no link all nodes are alike.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import StrEnum
 from math import inf
 
@@ -33,9 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.graph.adjacency import Vector
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.hits.adjacency import Vector
-from minicrawl.ranks.hits.singular import shares
+from minicrawl.graph.distances import fronts
+from minicrawl.opic.estimate import shares
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.scores import Scores
 
 
@@ -55,14 +57,11 @@ def degree(
     """Each node's share of all links."""
     ends = graph.targets if direction is Direction.IN else graph.sources()
     counts = np.bincount(ends, weights, minlength=graph.nodes).astype(np.float64, copy=False)
-    total = counts.sum()
-    values = counts / total if total else np.full(graph.nodes, 1 / max(graph.nodes, 1))
-    return Scores(values=values, iterations=0, error_bound=0.0, converged=True)
+    return Scores(values=shares(counts), iterations=0, error_bound=0.0, converged=True)
 
 
 Registers = NDArray[np.uint8]
 Ids = NDArray[np.int64]
-Tell = Callable[[float], None]
 
 FEWEST_BITS, MOST_BITS = 4, 16
 PRECISION = 6
@@ -77,12 +76,13 @@ _BYTES_AT_ONCE = 1 << 22
 _EXPECTED_STEPS = 30  # for progress alone: most graphs of the web are done by then
 
 
-def exact(graph: Csr, *, tell: Tell = lambda _share: None) -> Scores:
+def exact(graph: Csr, *, tell: Progress = unreported) -> Scores:
     """By a walk back from each node: time grows with nodes × links."""
     backwards = graph.reversed()
     sums = np.zeros(graph.nodes)
     for node in range(graph.nodes):
-        sums[node] = sum(len(level) / steps for steps, level in _levels(backwards, node))
+        _, *further = fronts(backwards, [node])
+        sums[node] = sum(len(front) / steps for steps, front in enumerate(further, start=1))
         tell((node + 1) / graph.nodes)
     return Scores(values=shares(sums), iterations=0, error_bound=0.0, converged=True)
 
@@ -93,7 +93,7 @@ def hyperball(
     rng: np.random.Generator,
     precision: int = PRECISION,
     memory_bytes: int = MEMORY_BYTES,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Scores:
     """By balls that are counted with registers, until no ball grows any more."""
     check(graph.nodes, precision, memory_bytes)
@@ -131,19 +131,6 @@ def check(nodes: int, precision: int, memory_bytes: int) -> None:
             f"registers of {precision} bits for {nodes:,} nodes take {needed >> 20:,} MiB, "
             f"{memory_bytes >> 20:,} are allowed: lower the precision or allow more memory"
         )
-
-
-def _levels(backwards: Csr, node: int) -> Iterator[tuple[int, NDArray[np.int32]]]:
-    """How many steps away, and which nodes are so far away."""
-    is_met = np.zeros(backwards.nodes, dtype=np.bool_)
-    is_met[node] = True
-    level, steps = np.array([node], dtype=np.int32), 0
-    while level.size:
-        rows = [backwards.targets_of(each) for each in level.tolist()]
-        found = np.unique(np.concatenate(rows))
-        level, steps = found[~is_met[found]], steps + 1
-        is_met[level] = True
-        yield steps, level
 
 
 class _Balls:

@@ -1,4 +1,6 @@
-"""How far two ranks of the same nodes agree.
+"""How far two ranks of the same nodes agree, and how far a rank agrees with people.
+
+Two ranks:
 
 n           nodes that have a score in both; one without, which is NaN there, is left out. There are
             n (n - 1) / 2 pairs of them, some tied in one rank or in both
@@ -10,21 +12,18 @@ error       |score - reference| / reference, both as shares of the nodes that ar
             A reference of next to nothing makes it as large as you like, and a few of these the
             mean: the median beside it is that of the node in the middle
 
-Law: there is never a NaN in what comes out; what has no number is None, and a remark says why.
+A rank and the grades that people gave to some nodes: the rank is judged by its order alone, not by
+how strictly people grade. The scores are cut into grades so that each grade goes to as many nodes
+as people gave it to. In the table `table[i][j]` are the nodes with the grade i + 1 of people and
+j + 1 of the rank; its rows sum to the same as its columns.
 
-How far a rank agrees with the grades that people gave to some of its nodes.
-
-A rank is judged by its order alone, not by how strictly people grade: the scores are cut into
-grades so that each grade goes to as many nodes as people gave it to.
-
-Laws: whoever has the better score has no worse grade; of equals the first node is the better one,
-whatever people say of it, and a remark counts those of whom that decides. In the table
-`table[i][j]` are the nodes with the grade i + 1 of people and j + 1 of the rank; its rows sum to
-the same as its columns.
+Laws: there is never a NaN in what comes out; what has no number is None, and a remark says why. A
+node with a better score has no worse grade. Of equals the first node is the better one, whatever
+people say of it, and a remark counts the nodes for which that decides.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,10 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.opic.estimate import shares
+from minicrawl.progress import Progress, unreported
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Tell = Callable[[float], None]
 
 _FEWEST = 2
 """Fewer have no order."""
@@ -70,7 +69,7 @@ def compare(
     reference: NDArray[np.floating],
     ks: Sequence[int],
     *,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Comparison:
     """Both have a place for every node, and a score of 0 or more or NaN there."""
     in_both = ~(np.isnan(scores) | np.isnan(reference))
@@ -102,7 +101,7 @@ def spearman(one: Floats, other: Floats) -> float | None:
     return max(-1.0, min(float(first @ second) / scale, 1.0)) if scale else None
 
 
-def kendall(one: Floats, other: Floats, *, tell: Tell = lambda _share: None) -> float | None:
+def kendall(one: Floats, other: Floats, *, tell: Progress = unreported) -> float | None:
     """tau-b in n log n; None where all of a rank are equal.
 
     In the order of the one, of equals by the other, the pairs that the other has the wrong way
@@ -132,7 +131,7 @@ def _ties(levels: Ints) -> int:
     return int((counts * (counts - 1) // 2).sum())
 
 
-def _inversions(levels: Ints, tell: Tell) -> int:
+def _inversions(levels: Ints, tell: Progress) -> int:
     """Pairs of which the greater comes first.
 
     The highest bit in which the two differ tells which is greater. So the levels are sorted bit by
@@ -192,6 +191,8 @@ def _remarks(scores: Floats, reference: Floats, ks: Sequence[int]) -> Iterator[s
     if zeros := np.count_nonzero(shares(reference) <= _NOTHING):
         yield f"nodes with a score of 0 in the second, and so in no error: {zeros:,}"
 
+
+# ---------------------------------------------------------------- a rank and people
 
 GRADES = 4
 """They are 1 to 4; the best is 4, or 1."""

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64] | NDArray[np.float32]
 
+FURTHEST = 2.0
+"""Two ranks whose scores sum to 1 cannot be further apart."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scores:

@@ -23,6 +23,7 @@ from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.model import STANDS_FOR_ANOTHER
 from minicrawl.opic.ledger import READ
+from minicrawl.progress import Progress, unreported
 from minicrawl.report.snapshot import inlinks, spent, unproven
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
@@ -30,13 +31,11 @@ from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import NONSENSE
 
-Tell = Callable[[float], None]
-
 _STEPS_AT_ONCE = 1000  # before anybody is told
 
 
 def differences(
-    connection: tables.Connection, loaded: Frontier, tell: Tell = lambda _share: None
+    connection: tables.Connection, loaded: Frontier, tell: Progress = unreported
 ) -> Iterator[str]:
     """A line for each page and each total that the steps tell otherwise."""
     made, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
@@ -111,7 +110,7 @@ class Audit:
 Check = Callable[[tables.Connection, Path], Iterator[str]]
 
 
-def audit(path: Path, tell: Tell = lambda _share: None) -> Audit:
+def audit(path: Path, tell: Progress = unreported) -> Audit:
     """Check all there is; each check begins only if those before it found nothing."""
     found = Audit()
     with reading(path) as connection:
@@ -225,7 +224,9 @@ def _books(connection: tables.Connection, path: Path) -> Iterator[str]:
     if missing := ledger.missing():
         yield f"{missing} atoms of cash are missing"
     keys = np.frombuffer(ledger.key, dtype=np.int64)
-    floors = np.where(np.frombuffer(ledger.flags, dtype=np.uint8) & READ, -ledger.dividend, 0)
+    floors = np.where(
+        np.frombuffer(ledger.flags, dtype=np.uint8) & READ, -ledger.virtual_page.dividend, 0
+    )
     for page in np.flatnonzero(keys < floors).tolist():
         yield f"page {page} holds {ledger.cash(page)} atoms of cash"
 
@@ -242,7 +243,9 @@ _CHECKS: dict[str, Check] = {
 """The later ones rely on what the earlier ones found."""
 
 
-def _check_the_fold(connection: tables.Connection, path: Path, found: Audit, tell: Tell) -> None:
+def _check_the_fold(
+    connection: tables.Connection, path: Path, found: Audit, tell: Progress
+) -> None:
     if not _has_links(connection):
         found.notes.append("the fold: a store without links keeps only its last steps")
     elif (seq := tables.meta(connection, "restated")) is not None:
@@ -251,7 +254,7 @@ def _check_the_fold(connection: tables.Connection, path: Path, found: Audit, tel
         _run("fold", partial(_fold, connection, path, tell), found)
 
 
-def _fold(connection: tables.Connection, path: Path, tell: Tell) -> Iterator[str]:
+def _fold(connection: tables.Connection, path: Path, tell: Progress) -> Iterator[str]:
     def tell_of_it(share: float) -> None:
         tell(_BEFORE_THE_FOLD + (1 - _BEFORE_THE_FOLD) * share)
 

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import StoreError
 from minicrawl.graph.csr import Csr
+from minicrawl.progress import Progress, unreported
 from minicrawl.report.finding import page_of
-from minicrawl.report.flows import Tell, written
+from minicrawl.report.flows import written
 from minicrawl.report.graphs import refuse_without_links, urls
 from minicrawl.report.ranks import richest
 from minicrawl.report.snapshot import LABELS, Snapshot, spent
@@ -58,9 +59,7 @@ class Linked:
         return asdict(self) | {"pages": [page._asdict() for page in self.pages]}
 
 
-def backlinks(
-    snapshot: Snapshot, text: str, count: int = 0, tell: Tell = lambda _share: None
-) -> Linked:
+def backlinks(snapshot: Snapshot, text: str, count: int = 0, tell: Progress = unreported) -> Linked:
     """The pages that link to the page of this URL, or to what it stands for; 0 means all."""
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
@@ -99,7 +98,7 @@ def _behind(snapshot: Snapshot, end: int) -> list[int]:
     return [end, *(page for page in books.forwards if books.stands_for(page) == end)]
 
 
-def _givers(snapshot: Snapshot, pages: Sequence[int], tell: Tell) -> Numbers:
+def _givers(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> Numbers:
     """The pages whose links lead to any of these, as they were written."""
     with reading_beside(snapshot.path, snapshot.connection) as derived:
         step = index.step_of(derived)
@@ -129,7 +128,7 @@ def _since(snapshot: Snapshot, pages: Iterable[int], step: int) -> Numbers:
     return np.concatenate([np.empty(0, dtype=np.int64), *found])
 
 
-def _inlinks(snapshot: Snapshot, tell: Tell) -> Csr:
+def _inlinks(snapshot: Snapshot, tell: Progress) -> Csr:
     """All links as they were written, the other way round."""
     givers, ends = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
     for block in written(snapshot, tell=tell):

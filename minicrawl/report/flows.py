@@ -8,7 +8,7 @@ weight   how a link counts beside the others of its giver, as the crawl weighed 
 Whoever asks may be told the share of the givers that is done.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.opic.money import PARTS
+from minicrawl.progress import Progress, unreported
 from minicrawl.report.snapshot import Snapshot, spent
 from minicrawl.store import questions
 from minicrawl.store.blobs import is_plain, unpack, unpack_plain
 from minicrawl.store.questions import Spendings
 from minicrawl.store.trouble import reporting_damage
-
-Tell = Callable[[float], None]
 
 
 class Flows(NamedTuple):
@@ -42,7 +41,7 @@ class FlowLinks(NamedTuple):
     weights: NDArray[np.int64]
 
 
-def flows(snapshot: Snapshot, tell: Tell = lambda _share: None) -> Iterator[Flows]:
+def flows(snapshot: Snapshot, tell: Progress = unreported) -> Iterator[Flows]:
     """Every link that counts now."""
     ends = _ends(snapshot)
     with reporting_damage(snapshot.path):
@@ -51,22 +50,20 @@ def flows(snapshot: Snapshot, tell: Tell = lambda _share: None) -> Iterator[Flow
                 yield _led_on(found, ends)
 
 
-def links(snapshot: Snapshot, tell: Tell = lambda _share: None) -> Iterator[FlowLinks]:
+def links(snapshot: Snapshot, tell: Progress = unreported) -> Iterator[FlowLinks]:
     """The same links with their weights; of two that meet behind a redirect the first one's."""
     ends = _ends(snapshot)
     return (_led_on_once(found, ends) for found in written(snapshot, tell=tell))
 
 
-def written(
-    snapshot: Snapshot, after: int = 0, tell: Tell = lambda _share: None
-) -> Iterator[FlowLinks]:
+def written(snapshot: Snapshot, after: int = 0, tell: Progress = unreported) -> Iterator[FlowLinks]:
     """The links of the pages whose turn came after this step, as they were written."""
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, after, tell):
             yield from _weighed(block)
 
 
-def _current(snapshot: Snapshot, after: int, tell: Tell) -> Iterator[Spendings]:
+def _current(snapshot: Snapshot, after: int, tell: Progress) -> Iterator[Spendings]:
     """The last spending of every page."""
     last = spent(snapshot.connection, snapshot.frontier)
     givers, done = int(np.count_nonzero(last > after)), 0

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.export.drawings import Drawing
 from minicrawl.export.rows import Block
-from minicrawl.report.flows import FlowLinks, Tell, links
+from minicrawl.progress import Progress, unreported
+from minicrawl.report.flows import FlowLinks, links
 from minicrawl.report.kept import scores
 from minicrawl.report.ranks import Choice, chosen, or_none, score_column
 from minicrawl.report.snapshot import LABELS, Snapshot, host
@@ -38,7 +39,7 @@ class _Graph:
         snapshot: Snapshot,
         choice: Choice,
         ranks: Sequence[str] = (),
-        tell: Tell = lambda _share: None,
+        tell: Progress = unreported,
     ) -> None:
         refuse_without_links(snapshot)
         self._snapshot = snapshot
@@ -188,7 +189,7 @@ def refuse_without_links(snapshot: Snapshot) -> None:
         raise UsageError(f"{snapshot.path} was crawled with --no-links: it has no links to show")
 
 
-def _between(snapshot: Snapshot, pages: Numbers, tell: Tell) -> Iterator[FlowLinks]:
+def _between(snapshot: Snapshot, pages: Numbers, tell: Progress) -> Iterator[FlowLinks]:
     """The links of which both ends are among these pages."""
     is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
     is_chosen[pages] = True

@@ -4,7 +4,7 @@ Law: the rank of a page is its place among all pages known, whatever part of the
 equals the one that became known first comes first.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.export.rows import Block, ExportRow, rows_of
 from minicrawl.model import READ_STATES, State
+from minicrawl.progress import Progress, unreported
 from minicrawl.report.kept import OWN, Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host
 from minicrawl.store import questions
@@ -93,7 +94,7 @@ def blocks(
     snapshot: Snapshot,
     choice: Choice,
     others: Sequence[str] = (),
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Iterator[Block]:
     """The same column by column, with memory for one block at a time.
 

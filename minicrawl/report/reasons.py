@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.model import FailureKind, State
+from minicrawl.progress import Progress, unreported
 from minicrawl.report.finding import page_of
-from minicrawl.report.flows import Tell, flows
+from minicrawl.report.flows import flows
 from minicrawl.report.kept import kept, scores
 from minicrawl.report.ranks import iso, rank_of
 from minicrawl.report.snapshot import Snapshot
@@ -97,7 +98,7 @@ class Explanation:
         }
 
 
-def explain(snapshot: Snapshot, text: str, tell: Tell = lambda _share: None) -> Explanation:
+def explain(snapshot: Snapshot, text: str, tell: Progress = unreported) -> Explanation:
     """The page that a person means by this URL."""
     page = page_of(snapshot, text)
     (found_url,), _, (depth,) = questions.places(snapshot.connection, [page])
@@ -207,7 +208,7 @@ def _host(snapshot: Snapshot, page: int) -> HostRow:
     return tables.host(snapshot.connection, number) or HostRow(number, "")
 
 
-def _givers(snapshot: Snapshot, page: int, tell: Tell) -> list[Giver]:
+def _givers(snapshot: Snapshot, page: int, tell: Progress) -> list[Giver]:
     """Who gave most, of what their last spendings say."""
     amounts: dict[int, float] = {}
     for givers, ends, parts in flows(snapshot, tell):

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.report.flows import Tell, flows
+from minicrawl.progress import Progress, unreported
+from minicrawl.report.flows import flows
 from minicrawl.report.graphs import refuse_without_links
 from minicrawl.report.kept import OWN, scores
 from minicrawl.report.snapshot import Snapshot
@@ -30,7 +31,7 @@ class RankedSite(NamedTuple):
 
 
 def top_sites(
-    snapshot: Snapshot, count: int = 0, by: str = OWN, tell: Tell = lambda _share: None
+    snapshot: Snapshot, count: int = 0, by: str = OWN, tell: Progress = unreported
 ) -> list[RankedSite]:
     """The best sites; of equals the one whose pages matter more to the crawl. 0 means all."""
     refuse_without_links(snapshot)
@@ -73,7 +74,7 @@ def _together(
 
 
 def _received(
-    snapshot: Snapshot, site_of: NDArray[np.int64], count: int, tell: Tell
+    snapshot: Snapshot, site_of: NDArray[np.int64], count: int, tell: Progress
 ) -> NDArray[np.float64]:
     """What each site was given by others, as a share of the whole; nothing if nobody gave."""
     received = np.zeros(count)

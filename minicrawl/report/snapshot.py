@@ -91,8 +91,10 @@ class Snapshot:
         """What these pages hold, in units."""
         ledger = self.frontier.ledger
         flags = np.frombuffer(ledger.flags, dtype=np.uint8)[pages]
-        others = ledger.pot // max(ledger.unread, 1)
-        return (self.keys[pages] + np.where(flags & READ, ledger.dividend, others)) / UNIT
+        others = ledger.virtual_page.pot // max(ledger.unread, 1)
+        return (
+            self.keys[pages] + np.where(flags & READ, ledger.virtual_page.dividend, others)
+        ) / UNIT
 
     def histories(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """What these pages handed on, as far as the window counts it, in units."""

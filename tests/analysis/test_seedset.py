@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from minicrawl.analysis.seedset import SeedSet, Take, seed_set, sown, sown_anew, trial
-from minicrawl.analysis.source import Tell, opened, unseen
+from minicrawl.analysis.source import opened, unseen
 from minicrawl.errors import UsageError
 from minicrawl.graphfiles.reading import read
+from minicrawl.progress import Progress
 from minicrawl.ranks.seeds.cores import CoreRule
 
 # Two hubs of two authorities, and a page inside the host of the first.
@@ -80,7 +81,7 @@ def test_two_seeds_of_one_name_are_one_in_the_newer_graph(web: Path) -> None:
 def test_cores_and_crawls_are_told_as_progress(web: Path) -> None:
     labels: list[str] = []
 
-    def progress(label: str) -> AbstractContextManager[Tell]:
+    def progress(label: str) -> AbstractContextManager[Progress]:
         labels.append(label)
         return unseen(label)
 

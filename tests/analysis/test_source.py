@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.analysis.source import Source, Tell, opened
+from minicrawl.analysis.source import Source, opened
 from minicrawl.errors import UsageError
+from minicrawl.progress import Progress
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
@@ -58,7 +59,7 @@ class TestLinks:
         told: list[float] = []
 
         @contextmanager
-        def progress(label: str) -> Iterator[Tell]:
+        def progress(label: str) -> Iterator[Progress]:
             assert label == "links"
             yield told.append
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from minicrawl.analysis.ranks import RANKS
-from minicrawl.analysis.source import Tell, opened
+from minicrawl.analysis.source import opened
 from minicrawl.analysis.stability import Loss, Spread, Stability, stability
 from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks.centrality import degree
 from minicrawl.ranks.scores import Scores
 
@@ -34,7 +35,7 @@ def test_it_is_the_rank_of_the_links_that_are_left(
 ) -> None:
     seen: list[NamedGraph] = []
 
-    def watched(named: NamedGraph, _tell: Tell) -> Scores:
+    def watched(named: NamedGraph, _tell: Progress) -> Scores:
         seen.append(named)
         return degree(named.graph)
 
@@ -59,7 +60,7 @@ def test_it_is_told_how_far_it_has_come(ring: Path) -> None:
     told: list[float] = []
 
     @contextmanager
-    def progress(label: str) -> Iterator[Tell]:
+    def progress(label: str) -> Iterator[Progress]:
         yield told.append if label == "stability" else lambda _share: None
 
     with opened(ring, ring, progress) as source:

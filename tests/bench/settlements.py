@@ -16,10 +16,10 @@ from itertools import cycle
 import click
 import numpy as np
 
+from minicrawl.lab.strategies import Greedy
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.steps import visit
-from minicrawl.opic.strategies import Greedy
-from minicrawl.opic.windows import Interpolation
+from minicrawl.opic.windows.interpolation import Interpolation
 
 LINKS = 10
 DISTINCT = 200_000

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.lab.order import ORDERS
+from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB
 
 SMALL = ["--nodes", "300", "--seed", "3"]
 
@@ -56,7 +56,7 @@ def test_windows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_order_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = document(capsys, "order", *SMALL, "--draws", "1")
-    assert [one["order"] for one in found["series"]] == list(ORDERS)
+    assert [one["order"] for one in found["series"]] == list(OF_AN_UNKNOWN_WEB)
     for one in found["series"]:
         assert one["fractions"] == [0.01, 0.05, 0.1, 0.2, 0.3, 0.5]
         assert one["mass"] == sorted(one["mass"])

@@ -10,11 +10,11 @@ import click
 import numpy as np
 import pytest
 
-from minicrawl.analysis.source import Tell
 from minicrawl.cli import main
 from minicrawl.cli import rank as group
 from minicrawl.cli.rank.running import ranking
 from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
 from minicrawl.store import ranks
 from minicrawl.store.files import beside, reading_beside
@@ -165,7 +165,7 @@ class TestEveryRank:
         @click.command("twin")
         @click.option("--fail", is_flag=True)
         @ranking
-        def twin(named: NamedGraph, tell: Tell, fail: bool) -> Mapping[str, Scores]:
+        def twin(named: NamedGraph, tell: Progress, fail: bool) -> Mapping[str, Scores]:
             tell(0.5)
             if fail:
                 raise KeyboardInterrupt

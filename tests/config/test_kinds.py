@@ -87,6 +87,7 @@ def test_text_and_values_become_the_value_and_stay_it(
         (kinds.SWITCH, "maybe", "must be true or false"),
         (kinds.SWITCH, 1, "must be true or false"),
         (kinds.choice("host", "any"), "some", "must be one of host, any"),
+        (kinds.choice("host", renamed={"site": "host"}), "site", "was removed, use host instead"),
         (kinds.choice("host", "any"), ["any"], "must be one of host, any"),
         (kinds.FILE, "", "must be a path of printable characters"),
         (kinds.FILE, "a\0b", "must be a path of printable characters"),

@@ -213,12 +213,12 @@ def test_a_crawl_goes_on_from_there(tmp_path: Path) -> None:
     """What restating could not deal is handed on by the first step."""
     path = a_store(tmp_path / "crawl.db")
     refine(path)
-    assert frontier_of(path).ledger.virtual > 0
+    assert frontier_of(path).ledger.virtual_page.remainder > 0
     with closing(Store.open(path)) as store:
         take(store, (Step(StepKind.VISIT, 79, 1, Spending((0, 80))), State.FETCHED))
     frontier = frontier_of(path)
     assert frontier.ledger.missing() == 0
-    assert 0 <= frontier.ledger.virtual < 81
+    assert 0 <= frontier.ledger.virtual_page.remainder < 81
 
 
 def test_the_store_notes_from_which_step_on_its_books_were_restated(tmp_path: Path) -> None:

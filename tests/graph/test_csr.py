@@ -66,7 +66,7 @@ def test_a_page_knows_its_own_targets() -> None:
 
 @pytest.mark.parametrize("stranger", [-1, 4])
 def test_a_page_outside_the_graph_has_no_targets_to_give(stranger: int) -> None:
-    with pytest.raises(IndexError, match=f"no page {stranger} in a graph of 4"):
+    with pytest.raises(IndexError, match=f"no node {stranger} in a graph of 4"):
         graph_of(4, LINKS).targets_of(stranger)
 
 
@@ -146,10 +146,10 @@ def test_the_given_arrays_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("link", "message"),
     [
-        ((3, 0), "source 3 is no page of a graph of 3"),
-        ((-1, 0), "source -1 is no page of a graph of 3"),
-        ((0, 3), "target 3 is no page of a graph of 3"),
-        ((0, -1), "target -1 is no page of a graph of 3"),
+        ((3, 0), "source 3 is no node of a graph of 3"),
+        ((-1, 0), "source -1 is no node of a graph of 3"),
+        ((0, 3), "target 3 is no node of a graph of 3"),
+        ((0, -1), "target -1 is no node of a graph of 3"),
     ],
 )
 def test_a_link_that_leaves_the_graph_is_refused(link: Link, message: str) -> None:
@@ -158,13 +158,13 @@ def test_a_link_that_leaves_the_graph_is_refused(link: Link, message: str) -> No
 
 
 def test_an_empty_graph_has_no_page_to_link_to() -> None:
-    with pytest.raises(ValueError, match="source 0 is no page of a graph of 0"):
+    with pytest.raises(ValueError, match="source 0 is no node of a graph of 0"):
         graph_of(0, [(0, 0)])
 
 
 @pytest.mark.parametrize("nodes", [-1, MOST_NODES + 1])
 def test_a_number_of_pages_that_cannot_be_is_refused(nodes: int) -> None:
-    with pytest.raises(ValueError, match=rf"0 to {MOST_NODES} pages, not {nodes}"):
+    with pytest.raises(ValueError, match=rf"0 to {MOST_NODES} nodes, not {nodes}"):
         graph_of(nodes, [])
 
 

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.links import LinkArrays
-from minicrawl.graphfiles.blocks import BlockFiles, NodeIds, Room
+from minicrawl.graphfiles.blocks import BlockFiles, MemoryPlan, NodeIds
 
 NODES = 7
 PAIRS = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=40)
 
 
-def room(block: int, stretch: int, portion: int) -> Room:
-    return Room(block=block, sorted=portion, text=1, stretch=stretch, links=portion)
+def room(block: int, stretch: int, portion: int) -> MemoryPlan:
+    return MemoryPlan(block=block, sorted=portion, text=1, stretch=stretch, links=portion)
 
 
 def portions(pairs: list[tuple[int, int]], size: int) -> Iterator[LinkArrays]:
@@ -43,7 +43,7 @@ def test_every_link_is_in_its_block_once_after_those_of_lesser_sources(
         degrees = files.degrees.read(0, NODES).tolist()
     links = set(pairs)
     assert found == sorted((target // block, source, target) for source, target in links)
-    assert files.edges == len(links)
+    assert files.links.edges == len(links)
     assert degrees == [sum(source == node for source, _ in links) for node in range(NODES)]
 
 

@@ -9,16 +9,15 @@ import pytest
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
+from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.order import (
     FRACTIONS,
-    ORDERS,
     SEEDS,
-    SMALL_EDGE,
     Crawls,
-    Exploration,
     draw_seeds,
     order,
 )
+from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB, SMALL_EDGE
 from minicrawl.lab.webs import Model, synthetic_web, web_from_file, without_hosts
 from tests.unmeasured import unmeasured
 
@@ -36,7 +35,9 @@ def masses(web: SyntheticWeb, orders: list[str], draws: int, endowment: int = 0)
 @pytest.fixture(scope="module")
 def on_synthetic_web() -> Masses:
     with unmeasured():
-        return masses(synthetic_web(Model.COPYING, 20_000, seed=1), list(ORDERS), draws=3)
+        return masses(
+            synthetic_web(Model.COPYING, 20_000, seed=1), list(OF_AN_UNKNOWN_WEB), draws=3
+        )
 
 
 def up_to(fraction: float) -> int:
@@ -121,12 +122,12 @@ def test_in_a_web_with_few_links_the_pages_with_most_are_the_seeds() -> None:
     assert sorted(draw_seeds(without_hosts(graph), seed=1, draw=0)) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.parametrize("name", ORDERS)
+@pytest.mark.parametrize("name", OF_AN_UNKNOWN_WEB)
 def test_a_page_that_is_put_back_is_fetched_later(name: str) -> None:
     web = synthetic_web(Model.COPYING, 50, seed=1)
     crawl = Exploration(web, web.graph.adjacency(), true_importance(web.graph, SMALL_EDGE))
     crawl.start(draw_seeds(web, seed=1, draw=0), endowment=10)
-    strategy = ORDERS[name](crawl, 1)
+    strategy = OF_AN_UNKNOWN_WEB[name](crawl, 1)
     strategy.born(range(SEEDS))
     first = strategy.take()
     assert first is not None

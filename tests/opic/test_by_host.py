@@ -10,7 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from minicrawl.opic.by_host import FEWEST, LARGE, ByHost
+from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.host_queue import FEWEST, LARGE
 
 
 class World:

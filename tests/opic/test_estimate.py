@@ -3,13 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicrawl.lab.strategies import Cycle
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import UNIT, fixed_edge
-from minicrawl.opic.offline import LinkMatrix
 from minicrawl.opic.steps import replay
-from minicrawl.opic.strategies import Cycle
-from minicrawl.opic.windows import Static
+from minicrawl.opic.windows.static import Static
+from tests.ranks.graphs import Matrix, fixpoint, graph_of, through_virtual_page
 
 Links = list[list[int]]
 
@@ -37,10 +37,9 @@ def read_round_and_round(links: Links, laps: int) -> tuple[Ledger, Static]:
     return ledger, window
 
 
-def matrix(links: Links) -> LinkMatrix:
-    edges = [(page, link) for page, row in enumerate(links) for link in row]
-    sources, targets = np.array(edges, dtype=np.int64).reshape(-1, 2).T
-    return LinkMatrix(nodes=len(links), sources=sources, targets=targets, small_edge=SMALL_EDGE)
+def matrix(links: Links) -> Matrix:
+    graph = graph_of(len(links), [(page, link) for page, row in enumerate(links) for link in row])
+    return through_virtual_page(graph, SMALL_EDGE)
 
 
 def test_the_growing_estimate_is_the_share_of_all_cash_that_ever_flowed() -> None:
@@ -67,7 +66,7 @@ def test_the_growing_estimate_sums_to_one_but_for_what_the_virtual_page_holds(
     total = estimate.growing(
         window.history, ledger.cash_of_all(), ledger.recorded / UNIT, ledger.minted / UNIT
     ).sum()
-    held = ledger.virtual / (ledger.recorded + ledger.minted)
+    held = ledger.virtual_page.remainder / (ledger.recorded + ledger.minted)
     assert total == pytest.approx(1 - held, abs=1e-12)
 
 
@@ -77,14 +76,14 @@ def test_minus_birth_is_one_power_step_on_the_history(links: Links, laps: int) -
     ledger, window = read_round_and_round(links, laps)
     share = ledger.recorded / UNIT
     estimated = estimate.minus_birth(window.history, ledger.cash_of_all(), share)
-    stepped = matrix(links).fixpoint(start=window.history / share, rounds=1).importance
+    stepped = (window.history / share) @ matrix(links)
     assert estimated == pytest.approx(stepped, abs=1e-9)
 
 
 @given(links_of(6))
 def test_estimates_come_to_the_fixpoint(links: Links) -> None:
     ledger, window = read_round_and_round(links, 400)
-    truth = matrix(links).fixpoint().importance
+    truth = fixpoint(matrix(links))
     recorded, cash = ledger.recorded / UNIT, ledger.cash_of_all()
     growing = estimate.growing(window.history, cash, recorded, ledger.minted / UNIT)
     minus = estimate.minus_birth(window.history, cash, recorded)

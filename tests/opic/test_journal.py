@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
-from minicrawl.opic.steps import Plan
-from minicrawl.opic.windows import Interpolation, Static
+from minicrawl.opic.windows.interpolation import Interpolation
+from minicrawl.opic.windows.static import Static
 
 
 def some_books(
@@ -160,7 +160,9 @@ def test_what_is_handed_over_is_in_no_history_and_no_atom_of_it_is_lost() -> Non
 
 
 def test_who_was_never_read_has_nothing_to_hand_over() -> None:
-    with pytest.raises(ValueError, match="page 0 was never read: nothing was meant for another"):
+    with pytest.raises(
+        ValueError, match="page 0 was never read: it holds no cash for another page"
+    ):
         some_books().apply(forward(0, 1, amount=1))
 
 

@@ -11,10 +11,12 @@ from hypothesis.stateful import (
 )
 
 from minicrawl.opic.estimate import shares
-from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.ledger import READ, Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
-from minicrawl.opic.steps import Plan, dead_end, forward, replay, visit, weighted_visit
-from minicrawl.opic.windows import WINDOWS, Static, Window
+from minicrawl.opic.steps import dead_end, forward, replay, visit, weighted_visit
+from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.windows.static import Static
+from minicrawl.opic.windows.window import Window
 
 
 def units(ledger: Ledger) -> list[float]:
@@ -85,7 +87,7 @@ def test_when_no_page_is_unread_the_read_ones_get_all() -> None:
     ledger.mint(1)
     ledger.post(dead_end(ledger, 0))
     assert units(ledger) == [1]
-    assert ledger.virtual == 0
+    assert ledger.virtual_page.remainder == 0
 
 
 def test_late_pages_share_in_what_the_unread_have_been_given_and_print_no_money() -> None:
@@ -96,17 +98,6 @@ def test_late_pages_share_in_what_the_unread_have_been_given_and_print_no_money(
     assert units(ledger) == [0, 1.375, 1.125, 1.125, 1.125, 1.125, 1.125]
     assert ledger.minted == 7 * UNIT
     assert ledger.missing() == 0
-
-
-def test_a_closed_page_keeps_its_turn_until_it_is_settled() -> None:
-    ledger = Ledger()
-    ledger.mint(2)
-    ledger.close(1)
-    assert ledger.is_closed(1)
-    assert not ledger.is_read(1)
-    ledger.post(dead_end(ledger, 1))
-    assert ledger.is_closed(1)
-    assert ledger.is_read(1)
 
 
 def test_a_plan_that_is_out_of_date_is_refused() -> None:
@@ -158,10 +149,10 @@ def test_the_audit_is_exact_where_a_sum_of_keys_exceeds_64_bits() -> None:
 def test_new_terms_count_for_dividends_from_then_on() -> None:
     ledger = Ledger(small_edge=fixed_edge(0.75), discovery=0)
     ledger.mint(4)
-    ledger.pay_unread(PARTS)
+    ledger.virtual_page.discovery = PARTS
     ledger.post(visit(ledger, 0, [1]))
     assert units(ledger) == [0, 1.5, 1.25, 1.25]
-    ledger.pay_unread(None)
+    ledger.virtual_page.discovery = None
     ledger.post(visit(ledger, 1, [0]))
     assert units(ledger) == [0.375 + 1.125 / 4, 1.125 / 4, *[1.25 + 1.125 / 4] * 2]
 
@@ -207,16 +198,16 @@ def test_restated_books_deal_all_the_cash_by_importance(name: str) -> None:
 def test_what_restating_could_not_deal_is_handed_on_by_the_next_step() -> None:
     ledger = a_ledger_to_restate(Static())
     ledger.restate(IMPORTANCE)
-    assert 4 <= ledger.virtual < UNIT >> 20
+    assert 4 <= ledger.virtual_page.remainder < UNIT >> 20
     ledger.post(visit(ledger, 1, [0]))
-    assert 0 <= ledger.virtual < 4
+    assert 0 <= ledger.virtual_page.remainder < 4
     assert ledger.missing() == 0
 
 
 def test_shares_that_sum_to_a_little_more_than_1_make_no_debts() -> None:
     ledger = a_ledger_to_restate(Static())
     ledger.restate(IMPORTANCE * (1 + 1e-13))
-    assert ledger.virtual >= 0
+    assert ledger.virtual_page.remainder >= 0
     assert ledger.missing() == 0
 
 
@@ -269,7 +260,7 @@ class Books(RuleBasedStateMachine):
     def discover(self, count: int) -> None:
         """The newborn share in the pot of the unread."""
         unread = [page for page, read in enumerate(self.read) if not read]
-        in_pot = self.ledger.pot / UNIT
+        in_pot = self.ledger.virtual_page.pot / UNIT
         for page in unread:
             self.by_hand[page] -= in_pot / len(unread) - in_pot / (len(unread) + count)
         self.by_hand += [1 + in_pot / (len(unread) + count)] * count
@@ -296,8 +287,7 @@ class Books(RuleBasedStateMachine):
         self.post(forward(self.ledger, self.page(page), self.page(onto)))
 
     @rule(page=st.integers(0, 99))
-    def close_and_settle(self, page: int) -> None:
-        self.ledger.close(self.page(page))
+    def dead_end(self, page: int) -> None:
         self.post(dead_end(self.ledger, self.page(page)))
 
     @precondition(lambda self: any(self.read))
@@ -309,7 +299,7 @@ class Books(RuleBasedStateMachine):
     @invariant()
     def not_an_atom_is_lost_or_made(self) -> None:
         assert self.ledger.missing() == 0
-        assert 0 <= self.ledger.virtual < max(1, len(self.ledger))
+        assert 0 <= self.ledger.virtual_page.remainder < max(1, len(self.ledger))
 
     @invariant()
     def nobody_owes(self) -> None:
@@ -338,7 +328,7 @@ def test_a_page_that_is_reopened_waits_with_the_cash_that_it_holds() -> None:
     assert not ledger.is_read(0)
     assert ledger.unread == 3
     assert ledger.missing() == 0
-    assert ledger.cash(0) == cash + ledger.pot // 3
+    assert ledger.cash(0) == cash + ledger.virtual_page.pot // 3
     ledger.post(visit(ledger, 0, [1]))
     assert ledger.is_read(0)
     assert ledger.missing() == 0

@@ -13,8 +13,8 @@ from minicrawl.opic import estimate
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import PARTS, fixed_edge
-from minicrawl.opic.refine import Channels, Flow, Refinement
-from minicrawl.opic.windows import Static
+from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
+from minicrawl.opic.windows.static import Static
 
 EDGE = 0.125
 """A share that is exact in whole parts, so that ledger, matrix and oracle mean the same."""
@@ -26,16 +26,16 @@ Spendings = dict[int, Spending]
 
 def flow_of(
     pages: int, spendings: Spendings, forwards: dict[int, int] | None = None, edge: float = EDGE
-) -> Flow:
-    channels = Channels(fixed_edge(edge))
+) -> CashFlow:
+    builder = FlowBuilder(fixed_edge(edge))
     for page, target in (forwards or {}).items():
-        channels.forward(page, target)
+        builder.forward(page, target)
     for page, spending in spendings.items():
-        channels.spend(page, spending)
-    return channels.flow(pages)
+        builder.spend(page, spending)
+    return builder.flow(pages)
 
 
-def refined(flow: Flow, error: float = TIGHT) -> Floats:
+def refined(flow: CashFlow, error: float = TIGHT) -> Floats:
     refinement = Refinement(flow)
     for _ in refinement.until(error):
         pass
@@ -43,7 +43,7 @@ def refined(flow: Flow, error: float = TIGHT) -> Floats:
     return refinement.importance
 
 
-def limit(flow: Flow) -> Floats:
+def limit(flow: CashFlow) -> Floats:
     """x = u (I - W)^-1, by elimination."""
     shares = np.zeros((flow.pages, flow.pages))
     for row, giver in enumerate(flow.givers):
@@ -124,7 +124,7 @@ def test_focus_cannot_make_cash_go_round_for_ever() -> None:
 
 def test_without_a_small_edge_there_is_no_limit_and_it_says_so() -> None:
     with pytest.raises(ValueError, match="without a small edge"):
-        Channels(fixed_edge(0))
+        FlowBuilder(fixed_edge(0))
 
 
 def test_links_that_differ_may_follow_on_links_that_do_not() -> None:
@@ -208,7 +208,7 @@ def test_replays_in_the_ledger_come_to_the_same() -> None:
 # ---------------------------------------------------------------- rounds
 
 
-def a_large_web() -> Flow:
+def a_large_web() -> CashFlow:
     rng = np.random.default_rng(1)
     return flow_of(
         500,

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.ledger import READ, Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge, one_more_link
-from minicrawl.opic.steps import Plan, dead_end, forward, replay, visit, weighted_visit
+from minicrawl.opic.steps import dead_end, forward, replay, visit, weighted_visit
 
 
 def handed_on(plan: Plan) -> int:

@@ -4,7 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows import WINDOWS, Interpolation, Static, Window
+from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.windows.interpolation import Interpolation
+from minicrawl.opic.windows.static import Static
+from minicrawl.opic.windows.window import Window
 
 TICKS = UNIT >> 16
 """In a unit of cash."""

@@ -40,6 +40,28 @@ def dense(graph: Csr, weights: NDArray[np.float32] | None = None) -> Matrix:
     return matrix
 
 
+def through_virtual_page(graph: Csr, small_edge: float | None) -> Matrix:
+    """What each page hands to each other one: along its links, and by way of the virtual page.
+
+    The small edge is a share of each page, or None for one more link.
+    """
+    links = dense(graph)
+    out = links.sum(axis=1, keepdims=True)
+    along = 1 / (out + 1) if small_edge is None else (1 - small_edge) / np.maximum(out, 1)
+    handed_on: Matrix = links * along
+    rest = 1 - handed_on.sum(axis=1, keepdims=True)
+    step: Matrix = handed_on + rest / graph.nodes
+    return step
+
+
+def fixpoint(step: Matrix) -> Matrix:
+    """x = x step, with the sum 1."""
+    nodes = len(step)
+    equations = np.vstack([np.eye(nodes) - step.T, np.ones(nodes)])
+    found: Matrix = np.linalg.lstsq(equations, np.append(np.zeros(nodes), 1.0), rcond=None)[0]
+    return found
+
+
 def random_graph(nodes: int, links: int, seed: int = 1) -> Csr:
     ends = np.random.default_rng(seed).integers(0, nodes, size=(2, links))
     return Csr.from_edges(nodes, *ends)

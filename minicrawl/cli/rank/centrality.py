@@ -6,9 +6,9 @@
 import click
 import numpy as np
 
-from minicrawl.analysis.source import Tell
 from minicrawl.cli.rank.running import ranking
 from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks import centrality as ranks
 from minicrawl.ranks.scores import Scores
 
@@ -22,7 +22,7 @@ from minicrawl.ranks.scores import Scores
     help="Links to the page, or from it.",
 )
 @ranking
-def degree(named: NamedGraph, tell: Tell, direction: str) -> Scores:
+def degree(named: NamedGraph, tell: Progress, direction: str) -> Scores:
     """Rank by the links to a page: its share of all links."""
     found = ranks.degree(named.graph, named.weights, direction=ranks.Direction(direction))
     tell(1.0)
@@ -55,7 +55,9 @@ _SEED = 1
     "--exact", is_flag=True, help="Walk back from every node instead: for some 10,000 nodes."
 )
 @ranking
-def harmonic(named: NamedGraph, tell: Tell, precision: int, memory_mib: int, exact: bool) -> Scores:
+def harmonic(
+    named: NamedGraph, tell: Progress, precision: int, memory_mib: int, exact: bool
+) -> Scores:
     """Rank by harmonic centrality: the sum of 1 / distance from all that lead to a page.
 
     What counters are wrong by is told as their standard error: of three counts two are nearer. It

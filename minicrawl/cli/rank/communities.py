@@ -7,12 +7,13 @@ import click
 import numpy as np
 
 from minicrawl.analysis.ranks import keep
-from minicrawl.analysis.source import Source, Tell
+from minicrawl.analysis.source import Source
 from minicrawl.cli.common.stores import count_option, json_option, percent, source_options
 from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.cli.rank.running import as_option, rank_name
 from minicrawl.cli.rank.walk_options import guard_options
 from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks.hits.communities import Community, Sign, by_deflation, by_destroying
 from minicrawl.ranks.hits.guards import Guards
 from minicrawl.ranks.scores import Scores
@@ -84,7 +85,7 @@ def communities(
 
 
 def _found(
-    named: NamedGraph, way: str, *, count: int, largest: int, tell: Tell
+    named: NamedGraph, way: str, *, count: int, largest: int, tell: Progress
 ) -> Iterator[Community]:
     graph, weights = named.graph, named.weights
     if way == "destroying":

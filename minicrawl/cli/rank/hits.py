@@ -9,11 +9,12 @@ import click
 import numpy as np
 
 from minicrawl.analysis.root_set import having, listed, worded
-from minicrawl.analysis.source import Source, Tell
+from minicrawl.analysis.source import Source
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.rank.running import ranking
 from minicrawl.export.cells import visible
 from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks.hits import hits as ranks
 from minicrawl.ranks.hits.base_set import LINKING, ROOTS, base_set
 from minicrawl.ranks.hits.hits import randomised, subspace
@@ -32,7 +33,7 @@ class Form:
     dimensions: int | None
     tolerance: float
 
-    def of(self, named: NamedGraph, tell: Tell) -> ranks.Hits:
+    def of(self, named: NamedGraph, tell: Progress) -> ranks.Hits:
         graph, weights, tolerance = named.graph, named.weights, self.tolerance
         if self.rounds:
             return ranks.textbook(graph, weights, rounds=self.rounds, tell=tell)
@@ -114,7 +115,7 @@ class Form:
 def hits(
     source: Source,
     named: NamedGraph,
-    tell: Tell,
+    tell: Progress,
     rounds: int | None,
     anew: float | None,
     dimensions: int | None,

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.analysis.ranks import keep
-from minicrawl.analysis.source import Source, Tell
+from minicrawl.analysis.source import Source
 from minicrawl.cli.common.stores import source_options
 from minicrawl.cli.rank.running import Shown, rank_name, ranking, show_all
 from minicrawl.cli.rank.walk_options import NAMES_FILE, lines_of, nodes_of, terms_options
@@ -22,6 +22,7 @@ from minicrawl.config.quantities import size
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import MOST_NODES
 from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.walks import pagerank as ranks
 from minicrawl.ranks.walks import variants
@@ -161,7 +162,7 @@ def _in_blocks(
 @terms_options
 def pagerank(
     named: NamedGraph,
-    tell: Tell,
+    tell: Progress,
     terms: ranks.PageRankOptions,
     topic: Path | None,
     by_topic: Path | None,
@@ -177,26 +178,26 @@ def pagerank(
     jumps = None
     if topic:
         jumps = variants.teleport(named.graph.nodes, nodes_of(named, lines_of(topic), str(topic)))
-    return ranks.pagerank(named.graph, named.weights, terms=terms, teleport=jumps, tell=tell)
+    return ranks.pagerank(named.graph, named.weights, options=terms, teleport=jumps, tell=tell)
 
 
 @click.command("inverse-pagerank")
 @ranking
 @terms_options
-def inverse_pagerank(named: NamedGraph, tell: Tell, terms: ranks.PageRankOptions) -> Scores:
+def inverse_pagerank(named: NamedGraph, tell: Progress, terms: ranks.PageRankOptions) -> Scores:
     """Rank by PageRank of the links followed backwards: what leads to much."""
-    return variants.inverse_pagerank(named.graph, named.weights, terms=terms, tell=tell)
+    return variants.inverse_pagerank(named.graph, named.weights, options=terms, tell=tell)
 
 
 def _of_topics(
-    named: NamedGraph, tell: Tell, terms: ranks.PageRankOptions, file: Path, mix: str | None
+    named: NamedGraph, tell: Progress, terms: ranks.PageRankOptions, file: Path, mix: str | None
 ) -> Scores | dict[str, Scores]:
     parts = None if mix is None else _parts(mix)
     nodes = {
         topic: nodes_of(named, names, f"topic {topic!a} of {file}")
         for topic, names in _names_by_topic(lines_of(file), str(file)).items()
     }
-    found = variants.topic_ranks(named.graph, nodes, named.weights, terms=terms, tell=tell)
+    found = variants.topic_ranks(named.graph, nodes, named.weights, options=terms, tell=tell)
     return found if parts is None else variants.mixture(found, parts)
 
 

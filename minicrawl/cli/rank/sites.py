@@ -52,7 +52,7 @@ def sites(
     if not linked.graph.edges:
         raise UsageError("no site links to another one: there is nothing to rank sites by")
     with source.progress(name) as tell:
-        found = pagerank(linked.graph, linked.weights, terms=terms, tell=tell)
+        found = pagerank(linked.graph, linked.weights, options=terms, tell=tell)
     asked = {"count": counted} | asdict(terms) | guards.asked_for()
     try:
         kept = of_pages(found, sites_of(named.names))

@@ -5,12 +5,12 @@ from pathlib import Path
 import click
 
 from minicrawl.analysis.ranks import TRUSTED
-from minicrawl.analysis.source import Tell
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.rank.running import ranking
 from minicrawl.cli.rank.walk_options import NAMES_FILE, damping_option, lines_of, nodes_of
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.walks import trust as ranks
 from minicrawl.ranks.walks.pagerank import TOLERANCE
@@ -49,7 +49,7 @@ from minicrawl.ranks.walks.pagerank import TOLERANCE
 @ranking
 def trust(
     named: NamedGraph,
-    tell: Tell,
+    tell: Progress,
     seeds: Path | None,
     seed_by: str | None,
     count: int | None,
@@ -70,9 +70,8 @@ def trust(
         named.graph,
         nodes,
         named.weights,
-        passing=ranks.Passing(passing),
-        damping=damping,
-        passes=passes,
-        tolerance=tolerance,
+        options=ranks.TrustOptions(
+            passing=ranks.Passing(passing), damping=damping, passes=passes, tolerance=tolerance
+        ),
         tell=tell,
     )

@@ -148,7 +148,7 @@ def terms_options(command: Command) -> Command:
             method=None if method is None else Method(method),
             lazy=lazy,
             tolerance=tolerance,
-            most_rounds=most_rounds,
+            most_iterations=most_rounds,
             precision=precision,
         )
         return command(terms=terms, **rest)

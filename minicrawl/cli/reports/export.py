@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import click
 
-from minicrawl.analysis.source import Tell, unseen
+from minicrawl.analysis.source import unseen
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
     choice_options,
@@ -23,6 +23,7 @@ from minicrawl.export.drafts import replacing
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import FORMATS, WRITERS, format_of
 from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
+from minicrawl.progress import Progress
 from minicrawl.report.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import Choice, blocks, score_column
 from minicrawl.report.snapshot import snapshot
@@ -87,7 +88,7 @@ def export(
         show_json({"file": str(file), "bytes": file.stat().st_size})
 
 
-def _progress(file: Path) -> AbstractContextManager[Tell]:
+def _progress(file: Path) -> AbstractContextManager[Progress]:
     """None on the terminal that is being written to."""
     is_shared = file == STDOUT and sys.stdout.isatty()
     return unseen("export") if is_shared else progress("export")

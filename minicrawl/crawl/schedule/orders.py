@@ -34,7 +34,7 @@ class ByCash:
 
 
 class ByAge:
-    """The page that was found first comes first: breadth-first."""
+    """The page found first comes first: breadth-first."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.keys = array("q")
@@ -57,6 +57,5 @@ class ByLot:
 ORDERS: dict[str, Callable[[Ledger], PageOrder]] = {
     "greedy": ByCash,
     "random": ByLot,
-    "cycle": ByAge,
     "breadth-first": ByAge,
 }

@@ -6,10 +6,9 @@ do, and for each fetch there are at most as many as the user allows.
 
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.frontier.pages import Frontier
-from minicrawl.opic.ledger import READ
+from minicrawl.opic.ledger import READ, Plan
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.schedule import Richest
-from minicrawl.opic.steps import Plan
 
 AT_ONCE = 32
 GROWN = 8 * UNIT

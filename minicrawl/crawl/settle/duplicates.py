@@ -23,8 +23,8 @@ from minicrawl.crawl.traps.external_cash import MARGIN, ExternalCash
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import StepKind
+from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.steps import Plan
 from minicrawl.store.blobs import is_plain, unpack, unpack_plain
 from minicrawl.store.questions import Spendings
 

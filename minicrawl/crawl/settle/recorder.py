@@ -26,8 +26,8 @@ from minicrawl.frontier.pages import Frontier, Meeting
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl, UrlsOf
 from minicrawl.model import Originals, State
 from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import in_parts
-from minicrawl.opic.steps import Plan
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.columns import Numbers
 from minicrawl.store.questions import Spendings

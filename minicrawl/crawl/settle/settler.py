@@ -38,7 +38,7 @@ from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.model import Originals, ParsedPage, Response, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.opic.steps import Plan
+from minicrawl.opic.ledger import Plan
 from minicrawl.slots import Slots
 from minicrawl.store.columns import Numbers
 from minicrawl.store.records import DocumentRow

@@ -26,7 +26,7 @@ from minicrawl.crawl.traps.equivalence import UrlEquivalence
 from minicrawl.crawl.traps.novelty import NoveltyTracker
 from minicrawl.crawl.traps.quotas import Quotas
 from minicrawl.model import ParsedPage, State
-from minicrawl.opic.steps import Plan
+from minicrawl.opic.ledger import Plan
 from minicrawl.web.traps import most_repeated, segments
 from minicrawl.web.urls import LONGEST, split
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from minicrawl.crawl.traps.quota_accounts import Accounts, add
 from minicrawl.crawl.traps.site_index import UNKNOWN, Hosts, SiteIndex
-from minicrawl.opic.steps import Plan
+from minicrawl.opic.ledger import Plan
 
 MARGIN = 1.25
 """The lesser of two must be given so much more than the other to overtake it: equals do not take

@@ -1,8 +1,8 @@
 """The base set of a question: its root set, what that links to, and some of what links to it.
 
-Kleinberg (1998) begins from the 200 best answers of a search and takes at most 50 pages that link
-to each of them, so that a page which half the web links to does not bring half the web along. Which
-of them says nothing in the paper: here they are those that come first in the graph.
+Kleinberg (1998) begins with the 200 best results of a search and takes at most 50 pages that link
+to each of them, so that a page which half the web links to does not bring half the web along. The
+paper does not say which 50: here they are those that come first in the graph.
 
 Law: the base set is a part of the graph with all links between its nodes.
 """
@@ -14,40 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.named import NamedGraph, Names, NodeHosts
-from minicrawl.graph.parts import with_pages
+from minicrawl.graph.named import NamedGraph
+from minicrawl.graph.parts import with_nodes
 from minicrawl.ranks.hits.guards import first_of_each
 from minicrawl.ranks.scores import Scores
 
 ROOTS = 200
-"""How many pages a search gives, unless asked for otherwise."""
+"""How many pages a search gives, by default."""
 LINKING = 50
-"""How many pages that link to a root are taken, unless asked for otherwise."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Chosen:
-    """The names of some nodes of a graph: node i is called as `nodes[i]` there."""
-
-    whole: Names
-    nodes: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.nodes)
-
-    def of(self, nodes: Sequence[int]) -> list[str]:
-        return self.whole.of(self.nodes[np.asarray(nodes, dtype=np.int64)].tolist())
-
-    def find(self, names: Sequence[str]) -> list[int | None]:
-        return [None if node is None else self._place(node) for node in self.whole.find(names)]
-
-    def hosts(self) -> NodeHosts:
-        hosts = self.whole.hosts()
-        return hosts._replace(of_node=hosts.of_node[self.nodes])
-
-    def _place(self, node: int) -> int | None:
-        place = int(np.searchsorted(self.nodes, node))
-        return place if place < len(self) and self.nodes[place] == node else None
+"""How many pages that link to a root are taken, by default."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,13 +42,7 @@ class BaseSet:
 def base_set(named: NamedGraph, roots: Sequence[int], linking: int = LINKING) -> BaseSet:
     """What is grown from `roots`, with at most so many pages that link to each."""
     is_chosen = _grown(named.graph, np.asarray(roots, dtype=np.int64), linking)
-    graph = named.graph
-    is_between = np.repeat(is_chosen, graph.out_degrees()) & is_chosen[graph.targets]
-    nodes = np.flatnonzero(is_chosen)
-    weights = None if named.weights is None else named.weights[is_between]
-    return BaseSet(
-        NamedGraph(with_pages(graph, is_chosen), Chosen(named.names, nodes), weights), nodes
-    )
+    return BaseSet(with_nodes(named, is_chosen), np.flatnonzero(is_chosen))
 
 
 def _grown(graph: Csr, roots: NDArray[np.int64], linking: int) -> NDArray[np.bool_]:

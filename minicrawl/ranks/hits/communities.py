@@ -9,19 +9,19 @@ destroying   The first community of what is left when all links to the largest a
 Scores are the shares of one community. The bound of their error is that of `singular`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from minicrawl.graph.adjacency import Adjacency, Weights
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.parts import with_links
-from minicrawl.ranks.hits.adjacency import Adjacency, Weights
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits.hits import Hits, hits
 from minicrawl.ranks.hits.singular import Pair, pairs, scores
 
-Tell = Callable[[float], None]
 Sign = Literal["+", "-"]
 
 TOLERANCE = 1e-6
@@ -48,7 +48,7 @@ def by_deflation(
     *,
     count: int,
     rng: np.random.Generator,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Iterator[Community]:
     """Those of the first `count` eigenvectors; fewer where there are no more."""
     found = pairs(
@@ -69,7 +69,7 @@ def by_destroying(
     *,
     count: int,
     largest: int = 10,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Iterator[Community]:
     """`count` of them, fewer where no link is left; each costs its `largest` their links."""
     for number in range(1, count + 1):

@@ -3,37 +3,32 @@
     a = Aᵀ h    the authority of a page is what the hubs that link to it have (Kleinberg, 1998)
     h = A a     a page is as good a hub as the authorities that it links to
 
-In each round a first, then h of the new a, both brought to length 1. Begun with all hubs alike, the
-rounds come to the part of that beginning in the leading eigenvectors of AᵀA and AAᵀ, by the ratio
-of the two largest eigenvalues a round. `hits` finds the same limit in fewer steps (`eigen`).
+Each iteration computes first a, then h of the new a, both brought to length 1. Begun with all hubs
+alike, the iterations come to the part of that beginning in the leading eigenvectors of AᵀA and AAᵀ;
+the error falls by the ratio of the two largest eigenvalues. Scores are shares that sum to 1.
+Brought to length 1 they are the values of the literature. Where there is no link, all nodes are
+alike.
 
-Scores are shares that sum to 1; brought to length 1 they are the values of the literature. Where
-there is no link, all nodes are alike.
-
-The limit comes with the bound that `singular` derives. How far from it just so many rounds are,
-`textbook` does not know: that they change little proves nothing.
-
-Forms of HITS that a few links more or less do not turn over (Ng, Zheng and Jordan, 2001).
+hits        The limit, in fewer steps and with the bound that `singular` derives.
+textbook    Just so many iterations. How far they are from the limit is not known: that they change
+            little proves nothing.
 
 HITS hands everything to the first eigenvector. Where the second eigenvalue is nearly as large, a
-few links decide which of two communities gets all.
+few links decide which of two communities gets all. Two forms are stable (Ng, Zheng, Jordan, 2001):
 
-randomised  A surfer goes forward along a link, then back along one, and so on; before each move it
-            starts anew anywhere with probability ε. Where there is no link to go along it starts
-            anew as well. Authorities are where it is after moves forward, hubs after moves back.
+randomised  A surfer goes forward along a link, then back along one, and so on. Before each move it
+            starts anew anywhere with probability ε, and where there is no link to go along as well.
+            Authorities are where it is after moves forward, hubs after moves back.
     a = ε/n + (1 − ε) (what hubs share among their links, and 1/n of what those without links have)
     h = the same of a, along the links backwards
+            Two moves contract by (1 − ε)², which gives the bound of the power method; hubs are
+            nearer by 1 − ε still.
 subspace    The first K eigenvectors count, by the squares of their eigenvalues λ.
     a_j = Σ λ_i² x_ij²,  h_j = Σ λ_i² y_ij²
-
-Error
-Randomised: a round brings any two distributions nearer by c = (1 − ε)² at least, summed over all
-nodes, so there is one limit, and it is c / (1 − c) of the last change away at most: proven. Hubs
-are nearer by 1 − ε still.
-Subspace: the sine of the angle between the space found and that of the first K is at most that of
-residuals and gap (Davis and Kahan), up to the deflation of `singular`; shares are 16 √K of it away,
-over Σ λ_i² / λ_1². If the K-th eigenvalue is as large as the next one, the K-th vector is one of
-many, and no bound is claimed.
+            The sine of the angle between the space found and that of the first K is at most that of
+            residuals and gap (Davis and Kahan), up to the deflation of `singular`; shares are 16 √K
+            of it away, over Σ λ_i² / λ_1². If the K-th eigenvalue is as large as the next one, the
+            K-th vector is one of many, and no bound is claimed.
 """
 
 from collections.abc import Callable
@@ -43,15 +38,21 @@ from math import inf, sqrt
 import numpy as np
 
 from minicrawl.errors import UsageError
+from minicrawl.graph.adjacency import Adjacency, Vector, Weights
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.hits.adjacency import Adjacency, Vector, Weights
-from minicrawl.ranks.hits.singular import FURTHEST, Pair, pair, pairs, scores, shares, unit
-from minicrawl.ranks.scores import Floats, Scores, share_done
+from minicrawl.opic.estimate import shares
+from minicrawl.progress import Progress, unreported
+from minicrawl.ranks.hits.singular import Pair, pair, pairs, scores, unit
+from minicrawl.ranks.power import PowerMethod
+from minicrawl.ranks.scores import FURTHEST, Floats, Scores
 
 TOLERANCE = 1e-8
 """The error that will do, summed over all nodes."""
 
 _ROOM = 1 << 23  # bytes: less than a large graph takes, as more room saves few steps
+_MOST_STEPS = 1000
+_FINER = 1e-2  # so much better than their space are the vectors to be known
+_ROUNDING = 1e-14  # as a share of the first eigenvalue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,7 +74,7 @@ def hits(
     tolerance: float = TOLERANCE,
     most_steps: int = 1000,
     start: Floats | None = None,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Hits:
     """The limit of the rounds, or how near so many steps come; `start` are the hubs at first."""
     links = Adjacency(graph, weights)
@@ -100,9 +101,9 @@ def textbook(
     *,
     rounds: int,
     start: Floats | None = None,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Hits:
-    """What just so many rounds come to, 1 at least."""
+    """What just so many iterations come to; 1 at least."""
     if rounds < 1:
         raise UsageError(f"HITS takes 1 round or more, not {rounds}")
     links, hubs = Adjacency(graph, weights), _hubs_at_first(graph, start)
@@ -129,19 +130,14 @@ def all_alike(nodes: int) -> Hits:
     return Hits(authorities=alike, hubs=alike)
 
 
-_MOST_STEPS = 1000
-_FINER = 1e-2  # so much better than their space are the vectors to be known
-_ROUNDING = 1e-14  # as a share of the first eigenvalue
-
-
 def randomised(
     graph: Csr,
     weights: Weights | None = None,
     *,
     anew: float = 0.15,
     tolerance: float = TOLERANCE,
-    most_rounds: int = 10_000,
-    tell: Callable[[float], None] = lambda _share: None,
+    most_iterations: int = 10_000,
+    tell: Progress = unreported,
 ) -> Hits:
     """Where the surfer is in the long run; `anew` is ε."""
     if not 0 < anew <= 1:
@@ -151,18 +147,21 @@ def randomised(
     links = Adjacency(graph, weights)
     forward = _move(links.pushed, links.pulled(np.ones(graph.nodes)), anew)
     back = _move(links.pulled, links.pushed(np.ones(graph.nodes)), anew)
-    nearer = (1 - anew) ** 2
     authorities = hubs = np.full(graph.nodes, 1 / graph.nodes)
-    bound, rounds = FURTHEST, 0
-    while bound > tolerance and rounds < most_rounds:
+
+    def step() -> float:
+        nonlocal authorities, hubs
         before, authorities = authorities, forward(hubs)
         hubs = back(authorities)
-        bound = float(np.abs(authorities - before).sum()) * nearer / (1 - nearer)
-        rounds += 1
-        tell(share_done(bound, tolerance))
+        return float(np.abs(authorities - before).sum())
+
+    method = PowerMethod(
+        contraction=(1 - anew) ** 2, tolerance=tolerance, most_iterations=most_iterations
+    )
+    iterations, (bound,) = method.run(step, tell)
     return Hits(
-        authorities=_reached(authorities, rounds, bound, tolerance),
-        hubs=_reached(hubs, rounds, bound * (1 - anew), tolerance),
+        authorities=_reached(authorities, iterations, bound, tolerance),
+        hubs=_reached(hubs, iterations, bound * (1 - anew), tolerance),
     )
 
 
@@ -187,7 +186,7 @@ def subspace(
     rng: np.random.Generator,
     size: int = 10,
     tolerance: float = TOLERANCE,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> Hits:
     """Authorities and hubs by the first `size` eigenvectors together."""
     if size < 1:

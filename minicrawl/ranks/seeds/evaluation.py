@@ -5,7 +5,7 @@ distance from the nearest seed. What several crawls read on a depth is the mean 
 the mean importance of what all of them read there together.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import UNREACHED, Nodes, levels
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.scores import Floats
 from minicrawl.ranks.seeds.cores import Core
-
-Tell = Callable[[float], None]
 
 
 class DepthCoverage(NamedTuple):
@@ -37,7 +36,7 @@ class Depth(NamedTuple):
 
 
 def between_cores(
-    graph: Csr, cores: Sequence[Core], tell: Tell = lambda _share: None
+    graph: Csr, cores: Sequence[Core], tell: Progress = unreported
 ) -> NDArray[np.int32]:
     """[i, j] is the length of the shortest path from any page of core i to any page of core j."""
     pages = [[*core.hubs, *core.authorities] for core in cores]
@@ -61,7 +60,7 @@ def compared(
     rng: Generator,
     *,
     draws: int,
-    tell: Tell = lambda _share: None,
+    tell: Progress = unreported,
 ) -> list[Depth]:
     """Depth by depth; so many times random pages are drawn, any of the graph."""
     crawls = [_crawl(graph, importance, seeds)]

@@ -5,7 +5,7 @@ what is left, a core is grown from its best authority, and the pages of the core
 So no page is in two cores.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.parts import with_links, with_pages
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits.hits import textbook
 from minicrawl.ranks.seeds.cores import Core, CoreRule, RankedGraph, grown
 
@@ -28,7 +29,7 @@ def extracted(
     rule: CoreRule = CoreRule(),  # noqa: B008 - a frozen value
     *,
     rounds: int = ROUNDS,
-    tell: Callable[[float], None] = lambda _share: None,
+    tell: Progress = unreported,
 ) -> list[Core]:
     """So many cores, or as many as there are; page i is on host `hosts[i]`."""
     cores = []

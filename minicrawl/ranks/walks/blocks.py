@@ -1,32 +1,27 @@
 """PageRank of a graph that does not fit in memory (Haveliwala, 1999).
 
-Only the scores of one block of destinations are in memory; all else comes as a stream from `Files`,
-links by the block that they lead to and within it by their source. The result is that of power
-iteration in memory: what dangles is spread evenly, and each round takes
+Only the scores of one block of destinations are in memory. All else comes as a stream from a
+`GraphOnDisk`, links by the block that they lead to and within it by their source. It is the power
+method (`power`); what dangles is spread evenly, and each iteration takes
 
     y(t) = (1 - d + d * dangling) / n + sum of g(s) over the links s -> t,  g(s) = d * x(s) / out(s)
 
-d         damping
+d         damping, which is the contraction
 dangling  the sum of x over nodes without links
-bound     the scores are not further than change * d / (1 - d) from their limit, where change is the
-          sum of |y - x|: each round brings all scores nearer to the limit by d, in the sum. For
-          what is rounded 64 ε / (1 - d) are added, below which no bound can be
 stretch   some nodes in a row, whose g is in memory together
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.ranks.scores import share_done
+from minicrawl.progress import Progress, unreported
+from minicrawl.ranks.power import PowerMethod, rounding_floor
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int32]
-
-_MOST_APART = 2.0
-_ROUNDINGS = 64
 
 
 class Column(Protocol):
@@ -47,13 +42,24 @@ class Piece(NamedTuple):
     targets: Places
 
 
-class Files(Protocol):
-    """The links of a graph by blocks of destinations, and columns that the scores are made in."""
+class BlockSizes(NamedTuple):
+    """How many nodes there are, and how many are worked on together."""
 
     nodes: int
-    block: int  # nodes
-    stretch: int  # nodes
+    block: int
+    stretch: int
     at_once: int  # nodes whose scores are settled together
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        return -(-self.nodes // self.block)
+
+
+class GraphOnDisk(Protocol):
+    """The links of a graph by blocks of destinations, and columns that the scores are made in."""
+
+    sizes: BlockSizes
 
     @property
     def degrees(self) -> Column:
@@ -87,26 +93,36 @@ class Outcome(NamedTuple):
 
 
 def pagerank(
-    files: Files,
+    files: GraphOnDisk,
     *,
     damping: float = 0.85,
     tolerance: float = 1e-8,
-    most_rounds: int = 1000,
-    tell: Callable[[float], None] = lambda _share: None,
+    most_iterations: int = 1000,
+    tell: Progress = unreported,
 ) -> Outcome:
     """Leave the scores of all nodes in `files.scores`."""
-    floor = _ROUNDINGS * float(np.finfo(np.float64).eps) / (1 - damping)
-    dangling, bound, done = _begin(files, damping), float("inf"), 0
-    while bound > max(tolerance, 1.5 * floor) and done < most_rounds:
-        base = (1 - damping + damping * dangling) / files.nodes
+    dangling = _begin(files, damping)
+
+    def step() -> float:
+        nonlocal dangling
+        base = (1 - damping + damping * dangling) / files.sizes.nodes
         change = dangling = 0.0
-        for block in range(-(-files.nodes // files.block)):
-            settled = _settle(files, block * files.block, _inflow(files, block, base), damping)
+        for block in range(files.sizes.blocks):
+            settled = _settle(
+                files, block * files.sizes.block, _inflow(files, block, base), damping
+            )
             change, dangling = change + settled.change, dangling + settled.dangling
         files.turn()
-        bound, done = min(change * damping / (1 - damping) + floor, _MOST_APART), done + 1
-        tell(share_done(bound, tolerance))
-    return Outcome(done, bound, bound <= tolerance)
+        return change
+
+    method = PowerMethod(
+        contraction=damping,
+        tolerance=tolerance,
+        most_iterations=most_iterations,
+        floor=rounding_floor(damping, np.dtype(np.float64)),
+    )
+    iterations, (bound,) = method.run(step, tell)
+    return Outcome(iterations, bound, bound <= tolerance)
 
 
 class Best(NamedTuple):
@@ -116,11 +132,11 @@ class Best(NamedTuple):
     scores: Floats
 
 
-def best(files: Files, count: int) -> Best:
+def best(files: GraphOnDisk, count: int) -> Best:
     """So many, or all; never more than these and a few others are in memory."""
     nodes, scores = np.empty(0, dtype=np.int64), np.empty(0)
-    for first in range(0, files.nodes, files.at_once):
-        some = files.scores.read(first, files.at_once)
+    for first in range(0, files.sizes.nodes, files.sizes.at_once):
+        some = files.scores.read(first, files.sizes.at_once)
         nodes = np.concatenate((nodes, np.arange(first, first + len(some))))
         scores = np.concatenate((scores, some))
         order = np.argsort(-scores, kind="stable")[:count]
@@ -133,42 +149,42 @@ class _Settled(NamedTuple):
     dangling: float
 
 
-def _begin(files: Files, damping: float) -> float:
+def _begin(files: GraphOnDisk, damping: float) -> float:
     """All nodes are alike; say how much of it dangles."""
     dangling = 0.0
-    for first in range(0, files.nodes, files.at_once):
-        count = min(files.at_once, files.nodes - first)
-        alike = np.full(count, 1 / files.nodes)
+    for first in range(0, files.sizes.nodes, files.sizes.at_once):
+        count = min(files.sizes.at_once, files.sizes.nodes - first)
+        alike = np.full(count, 1 / files.sizes.nodes)
         files.scores.write(first, alike)
         dangling += _hand_on(files, first, alike, damping)
     files.turn()
     return dangling
 
 
-def _inflow(files: Files, block: int, base: float) -> Floats:
+def _inflow(files: GraphOnDisk, block: int, base: float) -> Floats:
     """What the nodes of a block get in a round."""
-    got = np.full(min(files.block, files.nodes - block * files.block), base)
+    got = np.full(min(files.sizes.block, files.sizes.nodes - block * files.sizes.block), base)
     stretch, given = -1, np.empty(0)
     for piece in files.pieces(block):
         if piece.stretch != stretch:
             stretch = piece.stretch
-            given = files.given.read(stretch * files.stretch, files.stretch)
+            given = files.given.read(stretch * files.sizes.stretch, files.sizes.stretch)
         np.add.at(got, piece.targets, given[piece.sources])
     return got
 
 
-def _settle(files: Files, start: int, got: Floats, damping: float) -> _Settled:
+def _settle(files: GraphOnDisk, start: int, got: Floats, damping: float) -> _Settled:
     """Put down what a block got, and what it gives in the next round."""
     change = dangling = 0.0
-    for place in range(0, len(got), files.at_once):
-        first, new = start + place, got[place : place + files.at_once]
+    for place in range(0, len(got), files.sizes.at_once):
+        first, new = start + place, got[place : place + files.sizes.at_once]
         change += float(np.abs(new - files.scores.read(first, len(new))).sum())
         files.scores.write(first, new)
         dangling += _hand_on(files, first, new, damping)
     return _Settled(change, dangling)
 
 
-def _hand_on(files: Files, first: int, scores: Floats, damping: float) -> float:
+def _hand_on(files: GraphOnDisk, first: int, scores: Floats, damping: float) -> float:
     """Note what nodes give along each of their links; answer with what the others hold."""
     degrees = files.degrees.read(first, len(scores))
     files.given_next.write(first, damping * scores / np.maximum(degrees, 1))

@@ -1,6 +1,6 @@
-"""TrustRank: trust goes from seeds that somebody looked at along the links (Gyöngyi et al., 2004).
+"""TrustRank: trust flows along links from seeds that people have checked (Gyöngyi et al., 2004).
 
-d        the seeds: each has the same, nobody else any.
+d        what pages begin with: each seed the same, and the others nothing.
 split    a page shares c of its trust among its links: PageRank whose jumps lead to the seeds.
 maximum  each link gets c of the page's trust in full, and a page has the best that it gets:
          t_j = max(d_j, c max t_i), which is c^k at k links from the nearest seed.
@@ -15,6 +15,7 @@ Seeds are chosen by their rank: the best by inverse PageRank, by PageRank or as 
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
@@ -22,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.graph.adjacency import Adjacency, Weights
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.hits.adjacency import Adjacency, Weights
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.hits.hits import hits
-from minicrawl.ranks.hits.singular import FURTHEST
-from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.walks.pagerank import DAMPING, TOLERANCE, PageRankOptions, Tell, pagerank
+from minicrawl.ranks.scores import FURTHEST, Scores
+from minicrawl.ranks.walks.pagerank import DAMPING, TOLERANCE, PageRankOptions, pagerank
 from minicrawl.ranks.walks.variants import inverse_pagerank, teleport
 from minicrawl.ranks.walks.walk import Dangling, walk_of
 
@@ -59,43 +60,55 @@ def chosen_seeds(graph: Csr, weights: Weights | None, by: str, count: int) -> li
     return best
 
 
-def trust(  # noqa: PLR0913 (each is an option of its own)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustOptions:
+    """How trust is passed on, and how often: until it stays the same, or so many `passes`."""
+
+    passing: Passing = Passing.SPLIT
+    damping: float = DAMPING
+    passes: int | None = None
+    tolerance: float = TOLERANCE
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.damping < 1:
+            raise UsageError(f"damping is 0 or more and below 1, not {self.damping}")
+
+
+def trust(
     graph: Csr,
     seeds: Sequence[int],
     weights: Weights | None = None,
     *,
-    passing: Passing = Passing.SPLIT,
-    damping: float = DAMPING,
-    passes: int | None = None,
-    tolerance: float = TOLERANCE,
-    tell: Tell = lambda _share: None,
+    options: TrustOptions = TrustOptions(),
+    tell: Progress = unreported,
 ) -> Scores:
     """How much trust each page has of all trust."""
     if not seeds:
         raise UsageError("trust begins at seeds: name one at least")
-    if not 0 <= damping < 1:
-        raise UsageError(f"damping is 0 or more and below 1, not {damping}")
     beginning = teleport(graph.nodes, seeds)
-    if passing is Passing.SPLIT and passes is None:
-        terms = PageRankOptions(damping=damping, dangling=Dangling.TELEPORT, tolerance=tolerance)
-        return pagerank(graph, weights, terms=terms, teleport=beginning, tell=tell)
-    passed_on = _passing_on(graph, weights, passing, damping, beginning)
-    most = _MOST_PASSES if passes is None else passes
-    found, done, is_still = _after(beginning, passed_on, most, tell)
-    bound = _ROUNDING if is_still and passing is Passing.MAXIMUM else FURTHEST
+    if options.passing is Passing.SPLIT and options.passes is None:
+        usual = PageRankOptions(
+            damping=options.damping, dangling=Dangling.TELEPORT, tolerance=options.tolerance
+        )
+        return pagerank(graph, weights, options=usual, teleport=beginning, tell=tell)
+    passed_on = _passing_on(graph, weights, options, beginning)
+    passes = _MOST_PASSES if options.passes is None else options.passes
+    found, done, is_still = _after(beginning, passed_on, passes, tell)
+    bound = _ROUNDING if is_still and options.passing is Passing.MAXIMUM else FURTHEST
     return Scores(
         values=found / found.sum(),
         iterations=done,
         error_bound=bound,
-        converged=bound <= tolerance,
+        converged=bound <= options.tolerance,
     )
 
 
 def _passing_on(
-    graph: Csr, weights: Weights | None, passing: Passing, damping: float, beginning: Trust
+    graph: Csr, weights: Weights | None, options: TrustOptions, beginning: Trust
 ) -> Callable[[Trust], Trust]:
     """From the trust of all pages to that after one more pass."""
-    match passing:
+    damping = options.damping
+    match options.passing:
         case Passing.SPLIT:
             walk = walk_of(graph, weights, damping, Dangling.TELEPORT, np.float64)
             return lambda t: beginning + walk.links.pushed(t * walk.per_weight)
@@ -115,7 +128,7 @@ def _best_given(graph: Csr, trust: Trust) -> Trust:
 
 
 def _after(
-    beginning: Trust, passed_on: Callable[[Trust], Trust], passes: int, tell: Tell
+    beginning: Trust, passed_on: Callable[[Trust], Trust], passes: int, tell: Progress
 ) -> tuple[Trust, int, bool]:
     """Trust after so many passes, or when it stays as it is; the passes; whether it stays."""
     trust = beginning

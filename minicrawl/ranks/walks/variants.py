@@ -1,10 +1,12 @@
-"""Topic-specific PageRank: a rank for each topic, mixed for each query (Haveliwala, 2002).
+"""PageRank followed backwards, and PageRank for each topic.
+
+Inverse PageRank is PageRank of the links followed backwards: a node ranks high that leads to much.
+
+Topic-specific PageRank is a rank for each topic, mixed for each query (Haveliwala, 2002).
 
 Law: where nodes without links hand on to all nodes alike, PageRank is linear in where jumps lead
 to, so that the mixture of the topics' ranks is the rank of the mixture of their jumps. The error of
 a mixture is no more than the same mixture of their errors.
-
-Inverse PageRank: PageRank of the links followed backwards. High is what leads to much.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,10 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from minicrawl.errors import UsageError
+from minicrawl.graph.adjacency import Weights
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.hits.adjacency import Weights
+from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.scores import Scores
-from minicrawl.ranks.walks.pagerank import USUAL, PageRankOptions, Tell, pagerank, pageranks
+from minicrawl.ranks.walks.pagerank import USUAL, PageRankOptions, pagerank, pageranks
 from minicrawl.ranks.walks.walk import Dangling
 
 
@@ -23,12 +26,12 @@ def inverse_pagerank(
     graph: Csr,
     weights: Weights | None = None,
     *,
-    terms: PageRankOptions = USUAL,
-    tell: Tell = lambda _share: None,
+    options: PageRankOptions = USUAL,
+    tell: Progress = unreported,
 ) -> Scores:
     """The PageRank of the reversed graph."""
     turned = None if weights is None else graph.turned(weights)
-    return pagerank(graph.reversed(), turned, terms=terms, tell=tell)
+    return pagerank(graph.reversed(), turned, options=options, tell=tell)
 
 
 def topic_ranks(
@@ -36,14 +39,14 @@ def topic_ranks(
     topics: Mapping[str, Sequence[int]],
     weights: Weights | None = None,
     *,
-    terms: PageRankOptions = USUAL,
-    tell: Tell = lambda _share: None,
+    options: PageRankOptions = USUAL,
+    tell: Progress = unreported,
 ) -> dict[str, Scores]:
     """The rank of each topic; its nodes are those that jumps lead to, all alike."""
-    if terms.dangling is Dangling.VIRTUAL:
+    if options.dangling is Dangling.VIRTUAL:
         raise UsageError("the virtual page links to all alike: it knows no topics")
     teleports = np.stack([teleport(graph.nodes, nodes) for nodes in topics.values()])
-    found = pageranks(graph, weights, terms=terms, teleports=teleports, tell=tell)
+    found = pageranks(graph, weights, options=options, teleports=teleports, tell=tell)
     return dict(zip(topics, found, strict=True))
 
 

@@ -100,7 +100,8 @@ class TestTrouble:
         ("arguments", "line"),
         [
             (["--pages", "-5"], "--pages -5: must be a whole number above 0"),
-            (["--strategy", "best"], "--strategy best: must be one of greedy, random, cycle, brea"),
+            (["--strategy", "best"], "--strategy best: must be one of greedy, random, breadth-f"),
+            (["--strategy", "cycle"], "--strategy cycle: was removed, use breadth-first instead"),
             (["--deny", "b("], "--deny b(: is no regular expression: missing ), unterminated"),
             (["--weight", "size=1"], "--weight size=1: must be internal=WEIGHT or dynamic=WEIGHT"),
             (["--weight", "dynamic"], "--weight dynamic=: must be a number from 0 on"),

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from minicrawl.analysis.ranks import RANKS
-from minicrawl.analysis.source import Tell
 from minicrawl.cli import main
 from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
 from minicrawl.store.files import beside
 from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
@@ -23,7 +23,7 @@ Captured = pytest.CaptureFixture[str]
 NEW = "http://new.example/"
 
 
-def by_number(named: NamedGraph, tell: Tell) -> Scores:
+def by_number(named: NamedGraph, tell: Progress) -> Scores:
     """The later a node, the better."""
     tell(1.0)
     nodes = named.graph.nodes
@@ -31,7 +31,7 @@ def by_number(named: NamedGraph, tell: Tell) -> Scores:
     return Scores(values=values, iterations=1, error_bound=0.0, converged=True)
 
 
-def alike(named: NamedGraph, _tell: Tell) -> Scores:
+def alike(named: NamedGraph, _tell: Progress) -> Scores:
     """No order at all, and it says that it has not converged."""
     nodes = named.graph.nodes
     return Scores(values=np.full(nodes, 1 / nodes), iterations=1, error_bound=1.0, converged=False)
@@ -208,7 +208,7 @@ class TestStability:
         ]
 
     def test_it_can_be_broken_off(self, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
-        def interrupted(named: NamedGraph, tell: Tell) -> Scores:
+        def interrupted(named: NamedGraph, tell: Progress) -> Scores:
             if named.graph.nodes < 6:
                 raise KeyboardInterrupt
             return by_number(named, tell)

@@ -5,8 +5,8 @@ from minicrawl.crawl.settle.settler import Settler
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.steps import Plan
 from minicrawl.store.records import StepRow, StoreTerms
 
 A = "http://a.example"

@@ -16,8 +16,8 @@ from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.model import FailureKind, ParsedPage, Response, State
 from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.steps import Plan
 from tests.crawl.fakes import NOON, in_time, keeping
 
 A, B = "http://a.example", "http://b.example"

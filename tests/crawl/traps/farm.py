@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from minicrawl.config import Traps
 from minicrawl.crawl.traps.quotas import Quotas
+from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.steps import Plan
 
 GOOD, FARM_1, FARM_2, BLOG = range(4)
 ORIGINS = [

@@ -8,8 +8,8 @@ import pytest
 from minicrawl.config import Traps
 from minicrawl.crawl.traps.quota_accounts import PAGES_A_UNIT
 from minicrawl.crawl.traps.quotas import A_HOST, Quotas
+from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.steps import Plan
 from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, give, quotas_of, spend
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from minicrawl.analysis.source import opened
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.opic.estimate import shares
 from minicrawl.ranks.hits.hits import Hits, hits, textbook
-from minicrawl.ranks.hits.singular import shares, unit
+from minicrawl.ranks.hits.singular import unit
 from tests.ranks.graphs import (
     DEGENERATE,
     NODES,

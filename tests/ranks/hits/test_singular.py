@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from minicrawl.ranks.hits.adjacency import Adjacency
-from minicrawl.ranks.hits.singular import Pair, chord, pairs, scores, shares, unit
+from minicrawl.graph.adjacency import Adjacency
+from minicrawl.opic.estimate import shares
+from minicrawl.ranks.hits.singular import Pair, chord, pairs, scores, unit
 from minicrawl.ranks.scores import share_done
 from tests.ranks.graphs import NODES, Pairs, dense, graph_of, random_graph, some_links, some_weights
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles.reading import read
+from minicrawl.opic.estimate import shares
 from minicrawl.ranks.hits.hits import Hits, hits, randomised, subspace
-from minicrawl.ranks.hits.singular import FURTHEST, shares
-from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.scores import FURTHEST, Scores
 from tests.ranks.graphs import (
     DEGENERATE,
     NODES,
@@ -75,7 +75,7 @@ class TestRandomised:
             assert np.abs(one.values - other.values).sum() <= one.error_bound <= tolerance
 
     def test_what_is_cut_short_claims_nothing(self) -> None:
-        found = randomised(random_graph(30, 60), most_rounds=2)
+        found = randomised(random_graph(30, 60), most_iterations=2)
         assert found.authorities.iterations == 2
         assert not found.converged
 

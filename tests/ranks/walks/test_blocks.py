@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from minicrawl.ranks.walks.blocks import Outcome, Piece, best, pagerank
+from minicrawl.ranks.walks.blocks import BlockSizes, Outcome, Piece, best, pagerank
 
 Floats = NDArray[np.float64]
 Pairs = list[tuple[int, int]]
@@ -31,7 +31,7 @@ class InMemory:
     """Files that are none."""
 
     def __init__(self, nodes: int, links: Pairs, block: int, stretch: int, at_once: int) -> None:
-        self.nodes, self.block, self.stretch, self.at_once = nodes, block, stretch, at_once
+        self.sizes = BlockSizes(nodes, block, stretch, at_once)
         self.links = sorted(set(links))
         self.degrees = Memory(
             np.bincount([source for source, _ in self.links], minlength=nodes).astype(np.float64)
@@ -41,9 +41,9 @@ class InMemory:
 
     def pieces(self, block: int) -> Iterator[Piece]:
         for source, target in self.links:
-            if target // self.block == block:
-                stretch, place = divmod(source, self.stretch)
-                yield Piece(stretch, np.array([place]), np.array([target % self.block]))
+            if target // self.sizes.block == block:
+                stretch, place = divmod(source, self.sizes.stretch)
+                yield Piece(stretch, np.array([place]), np.array([target % self.sizes.block]))
 
     def turn(self) -> None:
         self.given, self.given_next = self.given_next, self.given
@@ -87,7 +87,7 @@ def test_a_link_to_oneself_counts() -> None:
 
 
 def test_a_convergence_that_was_not_reached_is_not_claimed() -> None:
-    _, outcome = ranked(3, [(0, 1), (1, 2)], most_rounds=2)
+    _, outcome = ranked(3, [(0, 1), (1, 2)], most_iterations=2)
     assert (outcome.iterations, outcome.converged) == (2, False)
     assert outcome.error_bound > 1e-8
 
@@ -129,7 +129,7 @@ def test_scores_are_as_near_to_the_limit_as_is_said(data: st.DataObject, damping
         stretch=data.draw(st.integers(1, nodes)),
         damping=damping,
         tolerance=data.draw(st.sampled_from([1e-2, 1e-6, 1e-10])),
-        most_rounds=5000,
+        most_iterations=5000,
     )
     assert outcome.converged
     assert scores.sum() == pytest.approx(1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
 from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
-from minicrawl.ranks.walks.trust import SEEDS_BY, Passing, chosen_seeds, trust
+from minicrawl.ranks.walks.trust import SEEDS_BY, Passing, TrustOptions, chosen_seeds, trust
 from minicrawl.ranks.walks.variants import teleport
 from minicrawl.ranks.walks.walk import Dangling
 from tests.ranks.graphs import DEGENERATE, NODES, Pairs, a_node, graph_of, some_links
@@ -22,19 +22,21 @@ def shares(*numbers: float) -> list[float]:
 
 
 def test_trust_that_is_given_in_full_is_that_of_the_shortest_way() -> None:
-    found = trust(graph_of(5, DIAMOND), [0], passing=Passing.MAXIMUM, damping=0.5)
+    found = trust(
+        graph_of(5, DIAMOND), [0], options=TrustOptions(passing=Passing.MAXIMUM, damping=0.5)
+    )
     assert found.values.tolist() == shares(1, 0.5, 0.5, 0.25, 0)
     assert found.converged
 
 
 def test_trust_that_is_summed_is_that_of_all_ways_but_no_more_than_a_seeds() -> None:
-    found = trust(graph_of(5, DIAMOND), [0], passing=Passing.SUM, damping=0.8)
+    found = trust(graph_of(5, DIAMOND), [0], options=TrustOptions(passing=Passing.SUM, damping=0.8))
     assert found.values == pytest.approx(shares(1, 0.8, 0.8, 1, 0))
     assert not found.converged
 
 
 def test_trust_that_is_split_is_shared_among_the_links() -> None:
-    found = trust(graph_of(5, DIAMOND), [0], damping=0.8)
+    found = trust(graph_of(5, DIAMOND), [0], options=TrustOptions(damping=0.8))
     assert found.values == pytest.approx(shares(1, 0.4, 0.4, 0.64, 0))
     assert found.converged
 
@@ -48,7 +50,9 @@ def test_trust_that_is_split_is_shared_among_the_links() -> None:
     ],
 )
 def test_in_one_pass_seeds_give_to_their_links(passing: Passing, wanted: list[float]) -> None:
-    found = trust(graph_of(5, DIAMOND), [0], passing=passing, damping=0.5, passes=1)
+    found = trust(
+        graph_of(5, DIAMOND), [0], options=TrustOptions(passing=passing, damping=0.5, passes=1)
+    )
     assert found.values == pytest.approx(shares(*wanted))
     assert (found.iterations, found.converged) == (1, False)
 
@@ -58,10 +62,10 @@ def test_split_trust_is_pagerank_whose_jumps_lead_to_the_seeds(
     pairs: Pairs, seeds: list[int]
 ) -> None:
     graph = graph_of(NODES, pairs)
-    terms = PageRankOptions(dangling=Dangling.TELEPORT, tolerance=1e-12)
-    wanted = pagerank(graph, terms=terms, teleport=teleport(NODES, seeds))
+    options = PageRankOptions(dangling=Dangling.TELEPORT, tolerance=1e-12)
+    wanted = pagerank(graph, options=options, teleport=teleport(NODES, seeds))
     assert trust(graph, seeds).values == pytest.approx(wanted.values, abs=1e-7)
-    slowly = trust(graph, seeds, passes=300)
+    slowly = trust(graph, seeds, options=TrustOptions(passes=300))
     assert slowly.values == pytest.approx(wanted.values, abs=1e-9)
 
 
@@ -69,7 +73,7 @@ def test_split_trust_is_pagerank_whose_jumps_lead_to_the_seeds(
 @pytest.mark.parametrize("passing", Passing)
 def test_no_graph_is_too_poor(name: str, passing: Passing) -> None:
     nodes, pairs = DEGENERATE[name]
-    found = trust(graph_of(nodes, pairs), [0], passing=passing)
+    found = trust(graph_of(nodes, pairs), [0], options=TrustOptions(passing=passing))
     assert found.values.sum() == pytest.approx(1)
     assert (found.values >= 0).all()
 
@@ -92,11 +96,14 @@ def test_trust_from_nobody_or_without_end_is_refused(
     seeds: list[int], damping: float, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        trust(graph_of(2, [(0, 1)]), seeds, damping=damping)
+        trust(graph_of(2, [(0, 1)]), seeds, options=TrustOptions(damping=damping))
 
 
 def test_trust_never_falls_from_pass_to_pass() -> None:
     graph = graph_of(4, [(0, 1), (1, 2), (2, 0), (2, 3)])
-    passes = [trust(graph, [0], passing=Passing.SUM, passes=n).values for n in (1, 2, 3)]
+    passes = [
+        trust(graph, [0], options=TrustOptions(passing=Passing.SUM, passes=n)).values
+        for n in (1, 2, 3)
+    ]
     tops = [values / values[0] for values in passes]
     assert all(np.all(a <= b + 1e-15) for a, b in pairwise(tops))

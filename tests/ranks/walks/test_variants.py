@@ -20,11 +20,11 @@ def test_the_mixture_of_ranks_is_the_rank_of_the_mixture(
     pairs: Pairs, first: list[int], second: list[int], tenths: int
 ) -> None:
     graph = graph_of(NODES, pairs)
-    ranks = topic_ranks(graph, {"a": first, "b": second}, terms=TIGHT)
+    ranks = topic_ranks(graph, {"a": first, "b": second}, options=TIGHT)
     mixed = mixture(ranks, {"a": tenths, "b": 10 - tenths})
     jumps = [teleport(NODES, nodes) / len(set(nodes)) for nodes in (first, second)]
     wanted = pagerank(
-        graph, terms=TIGHT, teleport=tenths / 10 * jumps[0] + (1 - tenths / 10) * jumps[1]
+        graph, options=TIGHT, teleport=tenths / 10 * jumps[0] + (1 - tenths / 10) * jumps[1]
     )
     assert np.abs(mixed.values - wanted.values).sum() <= mixed.error_bound + wanted.error_bound
     assert mixed.converged
@@ -32,16 +32,16 @@ def test_the_mixture_of_ranks_is_the_rank_of_the_mixture(
 
 def test_each_topic_is_a_rank_of_its_own() -> None:
     graph = graph_of(3, [(0, 1), (1, 0), (2, 0)])
-    ranks = topic_ranks(graph, {"left": [0], "right": [2, 2]}, terms=TIGHT)
+    ranks = topic_ranks(graph, {"left": [0], "right": [2, 2]}, options=TIGHT)
     assert list(ranks) == ["left", "right"]
     for name, nodes in (("left", [0]), ("right", [2])):
-        wanted = pagerank(graph, terms=TIGHT, teleport=teleport(3, nodes))
+        wanted = pagerank(graph, options=TIGHT, teleport=teleport(3, nodes))
         assert ranks[name].values == pytest.approx(wanted.values)
 
 
 def test_the_virtual_page_knows_no_topics() -> None:
     with pytest.raises(UsageError, match="knows no topics"):
-        topic_ranks(graph_of(1, []), {"a": [0]}, terms=PageRankOptions(dangling=Dangling.VIRTUAL))
+        topic_ranks(graph_of(1, []), {"a": [0]}, options=PageRankOptions(dangling=Dangling.VIRTUAL))
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,7 @@ from random import Random
 
 import pytest
 
-from minicrawl.opic.ledger import READ, UNREAD, Ledger
-from minicrawl.opic.steps import visit, weighted_visit
-from minicrawl.opic.strategies import (
+from minicrawl.lab.strategies import (
     BacklinkCount,
     Cycle,
     Greedy,
@@ -14,6 +12,8 @@ from minicrawl.opic.strategies import (
     Lottery,
     Strategy,
 )
+from minicrawl.opic.ledger import READ, UNREAD, Ledger
+from minicrawl.opic.steps import visit, weighted_visit
 
 
 def a_strategy(name: str, ledger: Ledger, pool: int = UNREAD) -> Strategy:
@@ -173,12 +173,12 @@ def test_cycle_goes_round_in_the_order_of_discovery() -> None:
     assert order == [0, 1, 2, 0, 1, 2, 0]
 
 
-def test_closed_pages_have_their_turn_in_the_cycle() -> None:
+def test_a_cycle_over_the_unread_pages_is_breadth_first() -> None:
     ledger = Ledger()
     cycle = Cycle(ledger)
     ledger.mint(3)
-    ledger.close(1)
-    assert taken(cycle) == [0, 1, 2]
+    settle(ledger, cycle, 1, list(ledger.mint(2)))
+    assert taken(cycle) == [0, 2, 3, 4]
 
 
 def test_the_lottery_gives_all_the_same_chance_and_the_same_seed_the_same_draw() -> None:

@@ -7,21 +7,21 @@ A[i, j] is the weight of the link from node i to node j, 1 where links have none
     through(x) = AᵀA x  both in one pass: what a node sums up it hands on at once
 
 All follow the rows of the graph as they lie, so that nothing is turned round and memory is that
-of the graph, of the vectors and of one block of links. `sparse_loops` makes the sums of a block.
+of the graph, of the vectors and of one block of links.
 """
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
+from minicrawl.graph.row_products import AnyFloats, WeightedRows, row_products
 
 Vector = NDArray[np.float64]
 Weights = NDArray[np.float32]
-AnyFloats = NDArray[np.floating[Any]]
 
 _LINKS_AT_ONCE = 1 << 16  # the block and what is made of it stay in the processor's cache
 
@@ -34,14 +34,6 @@ class AdjacencyBlock(NamedTuple):
     starts: NDArray[np.int64]
 
 
-class _Rows(NamedTuple):
-    """The same as scipy has it: a matrix of these rows, or turned round, of these columns."""
-
-    starts: NDArray[np.int32]
-    targets: NDArray[np.int32]
-    weights: AnyFloats
-
-
 class Adjacency:
     """The matrix of a graph; `weights` lie as its targets do."""
 
@@ -51,16 +43,13 @@ class Adjacency:
         firsts = np.searchsorted(graph.starts, np.arange(0, graph.edges, _LINKS_AT_ONCE))
         self._cuts = np.unique([0, *firsts, graph.nodes]).tolist()
         self._alike: AnyFloats = np.empty(0)
-        # Imported when it is needed: a crawl within 64 MB could not pay 25 MB for scipy.sparse.
-        from minicrawl.ranks.hits.sparse_loops import multiply, multiply_transposed
-
-        self._multiply, self._multiply_transposed = multiply, multiply_transposed
+        self._products = row_products()
 
     def pulled(self, x: Vector) -> Vector:
         """A x."""
         sums = np.empty(self.graph.nodes)
         for block in self.blocks():
-            sums[block.nodes] = self._pull(self._rows(block, x), x)
+            sums[block.nodes] = self._gathered(self._rows(block, x), x)
         return sums
 
     def through(self, x: Vector) -> Vector:
@@ -68,7 +57,7 @@ class Adjacency:
         sums = np.zeros(self.graph.nodes)
         for block in self.blocks():
             rows = self._rows(block, x)
-            self._push(rows, self._pull(rows, x), sums)
+            self._products.scatter(rows, self._gathered(rows, x), sums)
         return sums
 
     def pushed(self, x: Vector) -> Vector:
@@ -87,15 +76,15 @@ class Adjacency:
         """What the nodes of a block hand on of every row x, which is theirs, is added to `to`."""
         rows = self._rows(block, to)
         for x, sums in zip(xs, to, strict=True):
-            self._push(rows, x, sums)
+            self._products.scatter(rows, x, sums)
 
-    def _rows(self, block: AdjacencyBlock, like: AnyFloats) -> _Rows:
+    def _rows(self, block: AdjacencyBlock, like: AnyFloats) -> WeightedRows:
         targets = self.graph.targets[block.links]
         if self.weights is None:
             weights = self._ones(len(targets), like)
         else:
             weights = self.weights[block.links].astype(like.dtype, copy=False)
-        return _Rows(block.starts.astype(np.int32), targets, weights)
+        return WeightedRows(block.starts.astype(np.int32), targets, weights)
 
     def _ones(self, count: int, like: AnyFloats) -> AnyFloats:
         """The weights of a block whose links have none; the same for all."""
@@ -103,14 +92,11 @@ class Adjacency:
             self._alike = np.ones(max(count, _LINKS_AT_ONCE), dtype=like.dtype)
         return self._alike[:count]
 
-    def _pull(self, rows: _Rows, x: AnyFloats) -> AnyFloats:
+    def _gathered(self, rows: WeightedRows, x: AnyFloats) -> AnyFloats:
         """What the nodes of a block sum up."""
         sums = np.zeros(len(rows.starts) - 1, dtype=x.dtype)
-        self._multiply(*rows, x, sums)
+        self._products.gather(rows, x, sums)
         return sums
-
-    def _push(self, rows: _Rows, x: AnyFloats, sums: AnyFloats) -> None:
-        self._multiply_transposed(*rows, x, sums)
 
     def blocks(self) -> Iterator[AdjacencyBlock]:
         """All nodes, some at a time."""

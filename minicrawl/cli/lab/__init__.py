@@ -1,0 +1,39 @@
+"""`minicrawl lab`: a command for each experiment."""
+
+import click
+
+from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
+
+# name -> where the command is and the line that `minicrawl lab --help` shows for it.
+COMMANDS = {
+    "convergence": (
+        "minicrawl.cli.lab.convergence:convergence",
+        "Show how fast the estimates approach the true importance.",
+    ),
+    "windows": (
+        "minicrawl.cli.lab.windows:windows",
+        "Show how the windows follow a web that changes.",
+    ),
+    "order": (
+        "minicrawl.cli.lab.order:order",
+        "Show which order of reading finds the important pages first.",
+    ),
+    "figures": (
+        "minicrawl.cli.lab.figures:figures",
+        "Draw all figures as PNG, with the numbers as CSV beside each.",
+    ),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    commands=[
+        DeferredCommand(name, target=target, summary=summary)
+        for name, (target, summary) in COMMANDS.items()
+    ],
+)
+def lab() -> None:
+    """Run the experiments that show how the algorithm behaves.
+
+    They run the crawler's own ledger, windows and orders of reading.
+    """

@@ -1,0 +1,70 @@
+"""`minicrawl lab convergence`."""
+
+from collections.abc import Sequence
+
+import click
+
+from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.tables import show_table
+from minicrawl.cli.lab.options import (
+    LAPS,
+    QUICK_LAPS,
+    WebChoice,
+    json_option,
+    laps_option,
+    on_a_web,
+)
+from minicrawl.cli.lab.tables import about, pair, show
+from minicrawl.graph.csr import Csr
+from minicrawl.lab import convergence as lab
+from minicrawl.lab.strategies import OF_A_KNOWN_WEB
+from minicrawl.lab.webs import Model
+
+SHOWN_LAPS = (1, 2, 3, 5, 10)
+
+
+@click.command()
+@on_a_web(Model.POWER_LAW)
+@laps_option
+@click.option(
+    "--strategy",
+    "strategies",
+    multiple=True,
+    type=click.Choice(list(OF_A_KNOWN_WEB)),
+    help="An order of reading; repeatable.  [default: all]",
+)
+@json_option
+def convergence(
+    choice: WebChoice, laps: int | None, strategies: Sequence[str], as_json: bool
+) -> None:
+    """Show how fast the estimates approach the true importance.
+
+    The pages of a web that is known as a whole are read lap after lap. Errors are relative, in
+    percent: of all pages / of the tenth that is most important.
+    """
+    graph = choice.web().graph
+    with progress("convergence") as tell:
+        series = lab.convergence(
+            graph,
+            strategies=strategies or list(OF_A_KNOWN_WEB),
+            laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+            seed=choice.seed,
+            progress=tell,
+        )
+    show(graph, series, as_json, _show_convergence)
+
+
+def _show_convergence(graph: Csr, series: Sequence[lab.Series]) -> None:
+    laps = [lap for lap in SHOWN_LAPS if lap <= len(series[0].errors)]
+    show_table(
+        "Relative error in %, all pages / top 10 %, after so many laps",
+        ["strategy, estimator", *map(str, laps), "n x cash", "G"],
+        (
+            [curve.label]
+            + [pair(curve.errors[lap - 1]) for lap in laps]
+            + ["" if curve.cash_when_read is None else f"{curve.cash_when_read:.2f}"]
+            + [f"{curve.g[-1]:.1f}"]
+            for curve in series
+        ),
+        about(graph),
+    )

@@ -1,0 +1,128 @@
+"""Which web an experiment runs on and how long it may take: the options that experiments share."""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from minicrawl.cli.common.stores import graph_option
+from minicrawl.graph.csr import MOST_NODES
+from minicrawl.graph.synthetic import SyntheticWeb
+from minicrawl.lab import webs
+from minicrawl.lab.webs import Model
+from minicrawl.lab.windows import RATES
+
+Command = Callable[..., Any]
+
+NODES, QUICK_NODES = 100_000, 10_000
+LAPS, QUICK_LAPS = 10, 5
+DRAWS, QUICK_DRAWS = 6, 3
+ENDOWMENT, SYNTHETIC_ENDOWMENT = 1000, 0
+QUICK_RATES = (0.01, 0.1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebChoice:
+    """Which web the user wants the experiment to run on, and how long it may take."""
+
+    nodes: int | None
+    seed: int
+    model: Model
+    graph: Path | None
+    quick: bool
+
+    def __post_init__(self) -> None:
+        if self.graph and self.nodes:
+            raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
+
+    def web(self) -> SyntheticWeb:
+        return webs.web_from_file(self.graph) if self.graph else self._synthetic(self.model)
+
+    def with_hosts(self, web: SyntheticWeb) -> SyntheticWeb:
+        """The same, or one with hosts in place of a synthetic one that may have none."""
+        return web if self.graph else self._synthetic(Model.COPYING)
+
+    def otherwise(self, value: int | None, usual: int, when_quick: int) -> int:
+        """The user's own value, or what is usual."""
+        return value or (when_quick if self.quick else usual)
+
+    def endowment(self, units: int | None) -> int:
+        """The user's own, or what is usual: only in a real web somebody has chosen the seeds."""
+        if units is not None:
+            return units
+        return ENDOWMENT if self.graph else SYNTHETIC_ENDOWMENT
+
+    def rates(self) -> Sequence[float]:
+        """The usual rates of change."""
+        return QUICK_RATES if self.quick else RATES
+
+    def _synthetic(self, model: Model) -> SyntheticWeb:
+        nodes = self.otherwise(self.nodes, NODES, QUICK_NODES)
+        return webs.synthetic_web(model, nodes, self.seed)
+
+
+def on_a_web(model: Model) -> Callable[[Command], Command]:
+    """Options that say which web; the command gets them together as `choice`."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def with_choice(
+            nodes: int | None, model: str, graph: Path | None, seed: int, quick: bool, **rest: Any
+        ) -> None:
+            choice = WebChoice(nodes=nodes, seed=seed, model=Model(model), graph=graph, quick=quick)
+            command(choice=choice, **rest)
+
+        decorated: Command = with_choice
+        for option in reversed(_web_options(model)):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+def _web_options(model: Model) -> Sequence[Callable[[Command], Command]]:
+    return (
+        click.option(
+            "--nodes",
+            metavar="N",
+            type=click.IntRange(min=2, max=MOST_NODES),
+            help=f"Pages of the synthetic web.  [default: {NODES:,}; {QUICK_NODES:,} with --quick]",
+        ),
+        click.option(
+            "--web",
+            "model",
+            type=click.Choice([model.value for model in Model]),
+            default=model.value,
+            show_default=True,
+            help="The kind of synthetic web.",
+        ),
+        graph_option,
+        click.option(
+            "--seed",
+            metavar="N",
+            type=click.IntRange(min=0),
+            default=1,
+            show_default=True,
+            help="Whatever is drawn is drawn from this: same seed, same numbers.",
+        ),
+        click.option("--quick", is_flag=True, help="A small web and few laps: a first look."),
+    )
+
+
+laps_option = click.option(
+    "--laps",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help=f"Reads a page on average.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
+)
+endowment_option = click.option(
+    "--endowment",
+    metavar="UNITS",
+    type=click.IntRange(min=0, max=1 << 30),
+    help="Cash that the seeds of a crawl share.  "
+    f"[default: {ENDOWMENT:,}; {SYNTHETIC_ENDOWMENT} in a synthetic web]",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Numbers for programs.")

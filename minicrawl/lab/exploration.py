@@ -1,0 +1,50 @@
+"""A crawl of a web that is known to the laboratory but not to the crawler."""
+
+from array import array
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.graph.synthetic import SyntheticWeb
+from minicrawl.opic.ledger import Ledger
+
+Floats = NDArray[np.float64]
+
+
+class Exploration:
+    """What a crawler has discovered of a web. `truth` is the importance of the web's pages.
+
+    `pages` has the web's page for each id of the crawler, which are given in the order of
+    discovery; `_ids` is the way back, -1 for a page that is unknown.
+    """
+
+    def __init__(self, web: SyntheticWeb, links: list[list[int]], truth: Floats) -> None:
+        self.web = web
+        self.truth = truth
+        self.ledger = Ledger()
+        self.pages = array("q")
+        self._ids = array("q", [-1]) * web.graph.nodes
+        self._links = links
+
+    def start(self, seeds: Sequence[int], endowment: int) -> None:
+        """All that is known at first."""
+        self.ledger.endow(self.discover(seeds), endowment)
+
+    def discover(self, pages: Sequence[int]) -> range:
+        """These pages of the web become known."""
+        born = self.ledger.mint(len(pages))
+        self.pages.extend(pages)
+        for known, page in zip(born, pages, strict=True):
+            self._ids[page] = known
+        return born
+
+    def links_of(self, known: int) -> tuple[list[int], range]:
+        """The links of a page, in the crawler's ids, and which of them were unknown."""
+        ids = self._ids
+        targets = self._links[self.pages[known]]
+        born = self.discover([page for page in targets if ids[page] < 0])
+        return [ids[page] for page in targets], born
+
+    def host_of(self, known: int) -> int:
+        return int(self.web.host[self.pages[known]])

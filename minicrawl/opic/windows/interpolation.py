@@ -1,0 +1,151 @@
+"""The interpolating window: one number a page, which forgets evenly what was handed on before."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.opic import estimate
+from minicrawl.opic.money import UNIT
+from minicrawl.opic.windows.window import (
+    TICKS_IN_A_UNIT,
+    Births,
+    Floats,
+    Numbers,
+    Past,
+    Pasts,
+    atoms,
+)
+from minicrawl.slots import DenseRows
+
+
+class Interpolation:
+    """One number a page: the cash of the last T, as if it flowed evenly between two readings.
+
+    H = H (T - d) / T + c   if d < T, else   c T / d
+    """
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+        self._readings = Readings()
+
+    def grow(self, count: int, now: int) -> None:
+        self._readings.grow(count, now)
+
+    def record(self, page: int, cash: int, now: int, turn: int) -> None:
+        width = max(1, int(self.width * turn))
+        history, read_at = self._readings.of(page)
+        away = now - read_at
+        left = history * (width - away) // width + cash if away < width else cash * width // away
+        self._readings.put(page, left, now)
+
+    def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
+        history, times = self._readings.between(first, first + len(cash))
+        return estimate.interpolated(history / UNIT, cash, now - times, self.width * turn)
+
+    def measures_per_page(self) -> float:
+        return 1.0
+
+    def past(self, page: int) -> Past:
+        return *self._readings.of(page), None
+
+    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
+        return *self._readings.between(first, end), {}
+
+    def births(self, first: int, end: int) -> Births:
+        return self._readings.births(first, end)
+
+    def histories(self, pages: NDArray[np.int64]) -> Floats:
+        return self._readings.histories(pages)
+
+    def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
+        self._readings.restore(pasts)
+
+    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
+        width = self.width * turn / TICKS_IN_A_UNIT
+        history = np.frombuffer(atoms(importance * width - cash), dtype=np.int64)
+        self._readings = Readings()
+        self._readings.restore([(history, np.full(len(history), now))])
+
+
+class Readings:
+    """History and time of the last reading of each page.
+
+    Most pages of a web that is being discovered were never read: they have no history, and their
+    time is that of their birth, which is kept once for all that were born together.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._first = array("I", [0])
+        self._born = array("q", [0])
+        self._rows = DenseRows()
+        self._history = array("q")
+        self._read = array("q")
+
+    def grow(self, count: int, now: int) -> None:
+        self._bear(self._count, now)
+        self._count += count
+
+    def _bear(self, first: int, now: int) -> None:
+        """The pages from `first` on were born now."""
+        if self._born[-1] != now:
+            self._first.append(first)
+            self._born.append(now)
+
+    def of(self, page: int) -> tuple[int, int]:
+        row = self._rows.get(page)
+        if row is None:
+            return 0, self._born[bisect_right(self._first, page) - 1]
+        return self._history[row], self._read[row]
+
+    def put(self, page: int, history: int, now: int) -> None:
+        row = self._rows.get(page)
+        if row is None:
+            self._rows.add(page)
+            self._history.append(history)
+            self._read.append(now)
+        else:
+            self._history[row], self._read[row] = history, now
+
+    def histories(self, pages: Numbers) -> Floats:
+        rows = map(self._rows.get, pages.tolist())
+        history = self._history
+        return np.array([0 if row is None else history[row] for row in rows]) / UNIT
+
+    def between(self, first: int, end: int) -> tuple[Numbers, Numbers]:
+        """History and time of the pages of a range."""
+        history, times = np.zeros(end - first, dtype=np.int64), self.births(first, end).by_page()
+        pages = self._rows.pages
+        rows = np.flatnonzero((pages >= first) & (pages < end))
+        places = pages[rows] - first
+        history[places] = np.frombuffer(self._history, dtype=np.int64)[rows]
+        times[places] = np.frombuffer(self._read, dtype=np.int64)[rows]
+        return history, times
+
+    def births(self, first: int, end: int) -> Births:
+        """When the pages of a range were born, also those that were read since."""
+        here = slice(bisect_right(self._first, first) - 1, bisect_right(self._first, end - 1))
+        edges = np.clip(np.append(np.array(self._first[here]), end), first, end)
+        return Births(np.array(self._born[here]), np.diff(edges))
+
+    def restore(self, pasts: Pasts) -> None:
+        """All pages, as they were saved. A page without a history was never read."""
+        for history, times in pasts:
+            self._restore_births(np.flatnonzero(history == 0), times)
+            read = np.flatnonzero(history)
+            self._rows.add_all((self._count + read).astype(np.uint32))
+            self._history.frombytes(history[read].tobytes())
+            self._read.frombytes(times[read].tobytes())
+            self._count += len(history)
+        self._rows.finish_loading()
+
+    def _restore_births(self, unread: NDArray[np.intp], times: Numbers) -> None:
+        born = times[unread]
+        changes = np.flatnonzero(np.diff(born, prepend=born[:1] - 1))
+        for place, now in zip(unread[changes].tolist(), born[changes].tolist(), strict=True):
+            self._bear(self._count + place, now)

@@ -1,0 +1,82 @@
+"""What every window keeps to: remember what pages handed on, and judge the pages by it.
+
+G        all cash ever recorded, the clock; here in *ticks* of 2^16 atoms.
+turn     ticks in which as much cash flows as there is: a width of 8 is 8 turns.
+T        the width of a window in ticks.
+c        the cash that a page hands on when it is read; G_i is the time of that.
+d        time since the page was last read (or born).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.opic.money import UNIT
+
+TICK_BITS = 16
+TICKS_IN_A_UNIT = UNIT >> TICK_BITS
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+Past = tuple[int, int, bytes | None]
+"""History in atoms, time in ticks, and the measures of windows that keep them."""
+Pasts = Iterable[tuple[Numbers, Numbers]]
+"""Histories and times of many pages, block by block."""
+
+
+class Births(NamedTuple):
+    """When the pages of a range were born: so many at each of these times, one after the other."""
+
+    times: Numbers
+    counts: Numbers | int = 1
+
+    def by_page(self) -> Numbers:
+        """A time for each page."""
+        return np.repeat(self.times, self.counts)
+
+
+class Window(Protocol):
+    """Remembers what pages handed on, and judges them by it."""
+
+    def grow(self, count: int, now: int) -> None:
+        """So many pages are born."""
+
+    def record(self, page: int, cash: int, now: int, turn: int) -> None:
+        """The page hands on its cash; `now` counts it already."""
+
+    def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
+        """The estimate for the pages from `first` on; `cash` is what each holds, in units."""
+
+    def measures_per_page(self) -> float:
+        """How many numbers of its past a page keeps, on average."""
+
+    def past(self, page: int) -> Past:
+        """What must be saved of a page."""
+
+    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
+        """The same of a range of pages, as columns; measures by page."""
+
+    def births(self, first: int, end: int) -> Births:
+        """The same of those that were never read: a copy, made in no time."""
+
+    def histories(self, pages: NDArray[np.int64]) -> Floats:
+        """What these pages handed on, as far as it counts, in units."""
+
+    def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
+        """All pages, as they were saved; `measures` are by page."""
+
+    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
+        """Rewrite the past so that `importance` is what it says of each page, given its cash.
+
+        `importance` sums to 1 over the pages and the virtual page, `cash` is in units.
+        """
+
+
+def atoms(units: Floats) -> array[int]:
+    """Amounts in units as whole atoms."""
+    return array("q", np.rint(units * UNIT).astype(np.int64).tobytes())

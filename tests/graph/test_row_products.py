@@ -1,0 +1,34 @@
+"""The loops of scipy that are not public do what its public matrices do."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.graph.row_products import (
+    AnyFloats,
+    RowProducts,
+    WeightedRows,
+    by_matrices,
+    row_products,
+)
+from tests.ranks.graphs import NODES, Pairs, dense, graph_of, some_links
+
+WAYS = [row_products(), by_matrices()]
+
+
+@given(some_links, st.sampled_from(WAYS), st.sampled_from([np.float32, np.float64]))
+def test_they_add_the_product_with_the_matrix(
+    pairs: Pairs, products: RowProducts, precision: type[np.float32 | np.float64]
+) -> None:
+    graph = graph_of(NODES, pairs)
+    weights: AnyFloats = np.arange(1, graph.edges + 1).astype(precision)
+    rows = WeightedRows(graph.starts.astype(np.int32), graph.targets, weights)
+    matrix = dense(graph, weights.astype(np.float32))
+    x: AnyFloats = np.arange(NODES).astype(precision)
+    before: AnyFloats = np.full(NODES, 3).astype(precision)
+    gathered, scattered = before.copy(), before.copy()
+    products.gather(rows, x, gathered)
+    products.scatter(rows, x, scattered)
+    assert gathered == pytest.approx(before + matrix @ x)
+    assert scattered == pytest.approx(before + matrix.T @ x)
