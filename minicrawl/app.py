@@ -29,8 +29,7 @@ from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
 from minicrawl.fetch.connection.tls import check_authorities
 from minicrawl.fetch.where.resolver import trusted_among
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.proof import contradictions, prove
+from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.ports import WebAccess
 from minicrawl.store import tables
 from minicrawl.store.files import SUFFIX
@@ -310,8 +309,8 @@ def recorder_of(store: Store, connection: tables.Connection) -> Recorder:
     """All that the store knows, if that makes sense."""
     with reporting_damage(store.path):
         terms = tables.terms(store.connection) or StoreTerms()
-        recorder = Recorder(store, connection, partial(Frontier.load, store.connection, terms))
-        prove(recorder.frontier, store.connection)
+        recorder = Recorder(store, connection, partial(load_frontier, store.connection, terms))
+        verify(recorder.frontier, store.connection)
         if store.was_cut_off:
             for contradiction in contradictions(recorder.frontier, store.connection):
                 raise ValueError(contradiction)

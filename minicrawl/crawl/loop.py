@@ -95,7 +95,7 @@ class Crawler:
         self._frontier, self._gate, self._clock, self._tell = frontier, gate, clock, tell
         self._depths = None if limit is None else DepthTracker(frontier, limit)
         self._leasing = LeaseScheduler(settings, recorder, clock)
-        self.hosts = hosts_of(settings, frontier.origins, self._leasing.resume)
+        self.hosts = hosts_of(settings, frontier.urls.origins, self._leasing.resume)
         self._targets = resolve_targets(settings)
         self._news = asyncio.Event()
         side_requests = SideRequests(self.hosts, clock, self._news.set)
@@ -361,7 +361,7 @@ class Crawler:
     def _refusal(self, lease: Lease, now: float) -> State | None:
         """Why the page is not asked for."""
         clock = self.hosts[lease.host]
-        depth = self._frontier.depth[lease.page] if self._depths is None else 0
+        depth = self._frontier.urls.depth[lease.page] if self._depths is None else 0
         state = self._gate.refusal(lease.url, depth, 0 if lease.again else clock.pages)
         if state is not None:
             return state
@@ -522,7 +522,7 @@ class Crawler:
             return FoundLinks(await self._recorder.look_up_urls(urls))
         found: dict[str, int] = {}
         introduced: list[int] = []
-        depth, cost_s = self._frontier.depth[page] + 1, 0.0
+        depth, cost_s = self._frontier.urls.depth[page] + 1, 0.0
         for start in range(0, len(urls), LINKS_AT_ONCE):
             block = urls[start : start + LINKS_AT_ONCE]
             await self._recorder.caught_up()

@@ -51,7 +51,7 @@ class ProgressMeter:
             requests=int(recorder.counted("requests")),
             failed=sum(counts[state] for state in State if state.is_failure),
             wire_bytes=int(recorder.counted("wire_bytes")),
-            hosts=len(recorder.frontier.origins),
+            hosts=len(recorder.frontier.urls.origins),
             running_s=recorder.counted("running_s"),
             turns_of_cash=ledger.recorded / max(ledger.minted, UNIT),
             importance_gathered=self._importance_gathered(),

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.frontier.checkpoint import restate
 from minicrawl.frontier.gathered_importance import gathered
+from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.proof import prove
 from minicrawl.opic.refine import Channels, Flow, Refinement
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
@@ -122,7 +123,7 @@ def _refine(
             store.keep_refinement(_row(refinement, frontier.last_seq))
             saved_at = now()
     before, after = frontier.importance(), refinement.importance
-    store.restate(frontier.restate(after))
+    store.restate(restate(frontier, after))
     counters = tables.counters(store.connection) | {tables.GATHERED: gathered(frontier)}
     store.commit(Batch(counters=counters))
     return Refined(
@@ -139,8 +140,8 @@ def _refine(
 def _load(connection: tables.Connection) -> Frontier:
     terms = tables.terms(connection)
     assert terms is not None  # it was refused otherwise
-    frontier = Frontier.load(connection, terms, partial(tables.spending, connection))
-    prove(frontier, connection)
+    frontier = load_frontier(connection, terms, partial(tables.spending, connection))
+    verify(frontier, connection)
     return frontier
 
 
@@ -148,7 +149,7 @@ def _flow(frontier: Frontier, connection: tables.Connection) -> Flow:
     """Where the cash of each page goes now: one pass over the log, in its order."""
     books = frontier.books
     saved = columns.whole(columns.frontier(connection, "spent"), "spent")
-    spent = frontier.spent.of_all(len(frontier), saved).tolist()
+    spent = frontier.spendings.of_all(len(frontier), saved).tolist()
     channels = Channels(frontier.ledger.small_edge)
     for seq, _, page, blob in questions.all_spendings(connection):
         if spent[page] != seq:

@@ -7,12 +7,21 @@ nothing is lost at a dead end. `Ledger.post` carries a plan out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
-from minicrawl.opic.money import PARTS
+from minicrawl.opic.money import PARTS, SmallEdge
 
-if TYPE_CHECKING:
-    from minicrawl.opic.ledger import Ledger
+
+class CashBalances(Protocol):
+    """What a decision needs to know; a `Ledger` knows it."""
+
+    small_edge: SmallEdge
+
+    def cash(self, page: int) -> int:
+        """What the page would hand on now."""
+
+    def is_read(self, page: int) -> bool:
+        """Whether the page has been settled at least once."""
 
 
 class Plan(NamedTuple):
@@ -26,7 +35,7 @@ class Plan(NamedTuple):
     virtual: int
 
 
-def visit(ledger: Ledger, page: int, links: Sequence[int]) -> Plan:
+def visit(ledger: CashBalances, page: int, links: Sequence[int]) -> Plan:
     """The page was read: its links share its cash equally, but for its small edge."""
     cash = ledger.cash(page)
     if not links:
@@ -36,7 +45,7 @@ def visit(ledger: Ledger, page: int, links: Sequence[int]) -> Plan:
 
 
 def weighted_visit(
-    ledger: Ledger,
+    ledger: CashBalances,
     page: int,
     links: Sequence[int],
     weights: Sequence[int],
@@ -71,12 +80,12 @@ def _gifts(parts: Sequence[int], focus: Sequence[int], purse: int) -> list[int]:
     return [wish * purse // total for wish in wanted] if total else wanted
 
 
-def dead_end(ledger: Ledger, page: int) -> Plan:
+def dead_end(ledger: CashBalances, page: int) -> Plan:
     """A page that failed, or may never be fetched: its cash goes to the virtual page."""
     return visit(ledger, page, ())
 
 
-def forward(ledger: Ledger, page: int, target: int) -> Plan:
+def forward(ledger: CashBalances, page: int, target: int) -> Plan:
     """A redirect or a rel=canonical: all the cash goes to the one target.
 
     A page that points at itself is a dead end: cash that comes back for ever would keep it the
@@ -88,7 +97,7 @@ def forward(ledger: Ledger, page: int, target: int) -> Plan:
     return Plan(page, cash, (target,), cash, (), 0)
 
 
-def replay(ledger: Ledger, page: int, links: Sequence[int]) -> Plan:
+def replay(ledger: CashBalances, page: int, links: Sequence[int]) -> Plan:
     """A page already read spends its cash again along its stored links, without a fetch."""
     if not ledger.is_read(page):
         raise ValueError(f"page {page} was never read: only a read page has links to replay")

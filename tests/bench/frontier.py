@@ -43,7 +43,7 @@ from minicrawl.crawl.settle.settler import Settler, Waiting
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.start.seeds import plant
 from minicrawl.crawl.traps.detector import TrapDetector
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.loading import load_frontier
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.journal import StepKind
 from minicrawl.store.reader import glance
@@ -191,8 +191,8 @@ async def grow(
     """Crawl, and look around at each of the stops; `before` is what the process held so far."""
     web = EndlessWeb(HOSTS + stops[-1] // PAGES_A_HOST)
     if len(recorder.frontier):
-        origins = recorder.frontier.origins
-        web.go_on(origins, np.bincount(recorder.frontier.host_of, minlength=len(origins)))
+        origins = recorder.frontier.urls.origins
+        web.go_on(origins, np.bincount(recorder.frontier.urls.host_of, minlength=len(origins)))
     else:
         await plant(recorder, map(Name, web.seeds(SEEDS)), 1000)
     bench, pulse = Bench(recorder, web), Pulse()
@@ -269,7 +269,7 @@ async def opened(path: Path) -> AsyncIterator[Recorder]:
     with closing(Store.open(path)) as store:
         store.agree(StoreTerms())
         with closing(glance(path)) as reader:
-            load = partial(Frontier.load, store.connection, StoreTerms())
+            load = partial(load_frontier, store.connection, StoreTerms())
             with closing(Recorder(store, reader, load)) as recorder:
                 yield recorder
 

@@ -154,7 +154,7 @@ class HostOnboarding:
 
     async def locate(self, host: int) -> bool:
         """Find the host's address; False if it has none that we may connect to."""
-        found = await self._web_access.locate(self._recorder.frontier.origins[host] + "/")
+        found = await self._web_access.locate(self._recorder.frontier.urls.origins[host] + "/")
         if isinstance(found, str):
             self._hosts.found_at(host, found)
             return True
@@ -181,7 +181,7 @@ class HostOnboarding:
                 await self._ask_for_rules(host, tell)
 
     async def _ask_for_rules(self, host: int, tell: Listener) -> None:
-        origin, clock = self._recorder.frontier.origins[host], self._hosts[host]
+        origin, clock = self._recorder.frontier.urls.origins[host], self._hosts[host]
         answer = await self._robots_txt(origin)
         if isinstance(answer, Failed) and self._failed(host, answer):
             return
@@ -207,7 +207,7 @@ class HostOnboarding:
         self._remember(host, trouble=trouble if decision.is_silence else None)
 
     def _robots_url(self, host: int) -> str:
-        return f"{self._recorder.frontier.origins[host]}/robots.txt"
+        return f"{self._recorder.frontier.urls.origins[host]}/robots.txt"
 
     # ------------------------------------------------------------ for sitemaps
 
@@ -291,7 +291,7 @@ class HostOnboarding:
     def _remember(
         self, host: int, wait_until: float | None = None, *, trouble: str | None = None
     ) -> None:
-        origin, clock = self._recorder.frontier.origins[host], self._hosts[host]
+        origin, clock = self._recorder.frontier.urls.origins[host], self._hosts[host]
         rules: str | None = None
         until: float | None = None
         if clock.rules is not None:

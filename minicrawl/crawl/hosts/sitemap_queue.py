@@ -94,7 +94,7 @@ class SitemapQueue:
     def add(self, by: int, urls: Iterable[str]) -> None:
         """The robots.txt of a host names these."""
         named = _Named(self._most)
-        named.add(canonical(url, f"{self._frontier.origins[by]}/") for url in urls)
+        named.add(canonical(url, f"{self._frontier.urls.origins[by]}/") for url in urls)
         if named.waiting:
             self._named[by] = named
 
@@ -111,7 +111,7 @@ class SitemapQueue:
             del self._named[by]
             if named.has_more:
                 most = f"{named.most:,} sitemaps (--max-sitemaps)"
-                tell(Noted(text=f"{self._frontier.origins[by]} has more than {most}"))
+                tell(Noted(text=f"{self._frontier.urls.origins[by]} has more than {most}"))
 
     async def _refusal(self, by: int, url: str, tell: Listener) -> State | None:
         """Why this one is not asked for."""
@@ -154,10 +154,10 @@ class SitemapQueue:
 
     def _may_list(self, by: int, sitemap: str, of_origin: str) -> bool:
         """Whether it may list pages of this origin."""
-        names = {name_of(sitemap), name_of(f"{self._frontier.origins[by]}/")}
+        names = {name_of(sitemap), name_of(f"{self._frontier.urls.origins[by]}/")}
         if name_of(f"{of_origin}/") in names:
             return True
-        host = self._frontier.host_of_origin(of_origin)
+        host = self._frontier.urls.find_host(of_origin)
         rules = None if host is None else self._asker.known_rules(host)
         return rules is not None and sitemap in (
             canonical(url, f"{of_origin}/") for url in rules.sitemaps
@@ -170,10 +170,10 @@ class SitemapQueue:
         return named.depths[of_origin]
 
     def _depth_of(self, by: int, of_origin: str) -> int:
-        host = self._frontier.host_of_origin(of_origin)
-        shallowest = None if host is None else self._frontier.shallowest(host)
+        host = self._frontier.urls.find_host(of_origin)
+        shallowest = None if host is None else self._frontier.urls.shallowest(host)
         if shallowest is None:
-            shallowest = self._frontier.shallowest(by) or 0
+            shallowest = self._frontier.urls.shallowest(by) or 0
         return shallowest + 1
 
 

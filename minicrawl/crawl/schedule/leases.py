@@ -37,8 +37,8 @@ class LeaseScheduler:
         self._share_again = settings.order.refresh
         self._granted = self._granted_again = 0
         self.order = ORDERS[settings.order.strategy](frontier.ledger)
-        self.queue = ByHost(self.order.keys, frontier.ledger.flags, frontier.host_of)
-        self.refresh = RefreshScheduler(frontier.host_of, endless=settings.budget.continuous)
+        self.queue = ByHost(self.order.keys, frontier.ledger.flags, frontier.urls.host_of)
+        self.refresh = RefreshScheduler(frontier.urls.host_of, endless=settings.budget.continuous)
 
     def restore(self) -> None:
         """Who waits at the beginning."""
@@ -90,7 +90,7 @@ class LeaseScheduler:
         return None if page is None else self._lease(page, again=False)
 
     def _again(self) -> Lease | None:
-        host_of = self._frontier.host_of
+        host_of = self._frontier.urls.host_of
         page = self.refresh.take(
             lambda page: self.queue.is_ready(host_of[page]),
             self._frontier.ledger.cash_of_all,
@@ -102,4 +102,4 @@ class LeaseScheduler:
         return self._lease(page, again=True)
 
     def _lease(self, page: int, *, again: bool) -> Lease:
-        return Lease(page, self._frontier.host_of[page], self._recorder.url_of(page), again)
+        return Lease(page, self._frontier.urls.host_of[page], self._recorder.url_of(page), again)

@@ -59,7 +59,7 @@ class Duplicates:
 
     def are_strangers(self, page: int, other: int) -> bool:
         """Whether the pages are of different sites."""
-        host_of = self._frontier.host_of
+        host_of = self._frontier.urls.host_of
         return self._allowances.are_strangers(host_of[page], host_of[other])
 
     # ------------------------------------------------------------ decisions
@@ -90,7 +90,7 @@ class Duplicates:
 
     def _watch(self, page: int, target: int) -> None:
         if self._frontier.state[page] == State.TWIN:
-            host_of = self._frontier.host_of
+            host_of = self._frontier.urls.host_of
             if len(self._repeated) < MOST_COPIES:
                 self._repeated[host_of[page]] = host_of[target]
             return
@@ -148,7 +148,7 @@ class Duplicates:
         found = {host for host, other in pairs if self._allowances.overtakes(host, other)}
         if not found:
             return []
-        hosts = np.frombuffer(self._frontier.host_of, dtype=np.uint32)
+        hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)
         is_folded = (self._frontier.states() == State.TWIN) & np.isin(hosts, list(found))
         pages = list(self._copies_among(np.flatnonzero(is_folded).tolist()))
         if len(pages) <= MOST_AT_ONCE:
@@ -203,7 +203,7 @@ class Duplicates:
         frontier = self._frontier
         pots = np.where(block.kinds == StepKind.FORWARD, 1, 1 - frontier.terms.small_edge) * UNIT
         atoms = frontier.window.histories(block.pages) * pots / np.maximum(counts, 1)
-        hosts = np.frombuffer(frontier.host_of, dtype=np.uint32)[block.pages]
+        hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[block.pages]
         gifts = np.repeat(atoms, counts).astype(np.int64)
         self._allowances.recall(ends[links], np.repeat(hosts, counts), gifts)
 

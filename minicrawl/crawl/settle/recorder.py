@@ -21,9 +21,11 @@ import numpy as np
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
 from minicrawl.crawl.settle.url_lookup import UrlLookup
 from minicrawl.errors import NoRoom
+from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.gathered_importance import gathered
-from minicrawl.frontier.pages import Frontier, Meeting
+from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl, UrlsOf
+from minicrawl.frontier.urls import Meeting
 from minicrawl.model import Originals, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.money import in_parts
@@ -80,7 +82,7 @@ class Recorder:
         self.counters = tables.counters(store.connection)
         self._fetches = tables.fetches_known(store.connection)
         self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
-        self.hosts_before = len(self.frontier.origins)  # those that earlier runs knew
+        self.hosts_before = len(self.frontier.urls.origins)  # those that earlier runs knew
 
     # ------------------------------------------------------------ what happened
 
@@ -92,7 +94,7 @@ class Recorder:
         looked_up: PagesByUrl = NO_PAGES,
     ) -> Meeting:
         """The pages of these URLs; the step that follows must bear the new ones."""
-        meeting = self.frontier.meet(urls, depth, looked_up)
+        meeting = self.frontier.urls.meet(urls, depth, looked_up)
         self._open.hosts += meeting.hosts
         self._open.urls += meeting.urls
         self._urls |= {row.id: row for row in meeting.urls}
@@ -105,20 +107,20 @@ class Recorder:
         return meeting
 
     def _url(self, row: UrlRow) -> str:
-        return self.frontier.origins[row.host] + row.path
+        return self.frontier.urls.origins[row.host] + row.path
 
     async def look_up_urls(self, urls: Iterable[str]) -> PagesByUrl:
         """The pages of those that are known; while the store is asked others have their turn."""
-        found, doubtful = self.frontier.at_hand(urls)
+        found, doubtful = self.frontier.urls.find_recent(urls)
         if doubtful:
             homes = await self._url_lookup.homes(doubtful)
             kept = ((page, *homes[page]) for page in doubtful if page in homes)
-            found |= self.frontier.remember(kept)
+            found |= self.frontier.urls.remember(kept)
         return found
 
     def host_at(self, origin: str) -> int:
         """The host, be it one without pages."""
-        host, rows = self.frontier.host_at(origin)
+        host, rows = self.frontier.urls.meet_host(origin)
         self._open.hosts += rows
         return host
 
@@ -178,7 +180,7 @@ class Recorder:
 
     def url_of(self, page: int) -> str:
         """The URL of a page, be it on its way to the store."""
-        if met := self.frontier.url_of(page):
+        if met := self.frontier.urls.url_of(page):
             return met
         new = self._urls.get(page)
         return tables.url_of(self._reader, page) if new is None else self._url(new)
@@ -189,7 +191,7 @@ class Recorder:
 
     def urls_at(self, pages: Sequence[int]) -> Mapping[int, str]:
         """The URLs of any pages."""
-        origins, new = self.frontier.origins, self._urls
+        origins, new = self.frontier.urls.origins, self._urls
         rows = tables.paths(self._reader, pages)
         found = {page: origins[host] + path for page, host, path in rows}
         if len(found) < len(pages):
@@ -227,7 +229,7 @@ class Recorder:
     def spendings(self) -> Iterator[Spendings]:
         """Where the cash of each page went when it was spent last in earlier runs."""
         saved = columns.whole(columns.frontier(self._reader, "spent"), "spent")
-        last = self.frontier.spent.of_all(len(self.frontier), saved)
+        last = self.frontier.spendings.of_all(len(self.frontier), saved)
         for block in questions.spendings(self._reader):
             yield block.only(last[block.pages] == block.seqs)
 
@@ -237,7 +239,7 @@ class Recorder:
 
     def by_host(self, pages: Numbers) -> Iterator[tuple[int, int]]:
         """The hosts of these pages, and how many of them are theirs."""
-        host_of = np.frombuffer(self.frontier.host_of, dtype=np.uint32)
+        host_of = np.frombuffer(self.frontier.urls.host_of, dtype=np.uint32)
         hosts, counts = np.unique(host_of[pages], return_counts=True)
         return zip(hosts.tolist(), counts.tolist(), strict=True)
 
@@ -317,7 +319,7 @@ class Recorder:
         self._closed.counters = self.counters | tally
         self._unwritten.append(partial(self._store.commit, self._closed))
         if due:
-            rows, forget = self.frontier.checkpoint(), not self.frontier.terms.links
+            rows, forget = cut_checkpoint(self.frontier), not self.frontier.terms.links
             self._unwritten.append(partial(self._store.checkpoint, rows, forget_links=forget))
         await self._write()
 

@@ -33,8 +33,8 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.shares import CashShares
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
-from minicrawl.frontier.pages import Meeting
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
+from minicrawl.frontier.urls import Meeting
 from minicrawl.model import Originals, ParsedPage, Response, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.journal import Spending, Step, StepKind
@@ -89,7 +89,7 @@ class Settler:
         is_first = np.zeros(len(codes), dtype=np.bool_)
         is_first[firsts] = True
         # The others are thin, or many hosts would stand under one code.
-        hosts = np.frombuffer(self._frontier.host_of, dtype=np.uint32)[originals]
+        hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)[originals]
         codes = np.where(is_first, codes, codes ^ hosts * np.uint64(_SPREAD))
         self.contents.put_all(codes, originals.astype(np.uint32))
         self._wait_again.update(pages[states == State.UNREAD].tolist())
@@ -189,7 +189,7 @@ class Settler:
         return State.FETCHED
 
     def _meet(self, page: int, read: WasRead, is_barren: bool) -> tuple[list[int], list[int]]:
-        reading, depth = read.reading, self._frontier.depth[page] + 1
+        reading, depth = read.reading, self._frontier.urls.depth[page] + 1
         links = list(reading.links)
         meeting = self._recorder.meet(links, depth, reading.originals, read.looked_up)
         new = [row.id for row in meeting.urls]
@@ -237,7 +237,7 @@ class Settler:
         content, alike = reading.content, self.contents.matches(reading.content & _MASK)
         code = content & _MASK
         if reading.is_thin:
-            host_of = self._frontier.host_of
+            host_of = self._frontier.urls.host_of
             code = self._code_on_host(content, page)
             alike = [other for other in alike if host_of[other] == host_of[page]]
             alike += self.contents.matches(code)
@@ -247,7 +247,7 @@ class Settler:
         return None if first is None or self._leads_back(page, first) else first
 
     def _code_on_host(self, content: int, page: int) -> int:
-        return (content ^ self._frontier.host_of[page] * _SPREAD) & _MASK
+        return (content ^ self._frontier.urls.host_of[page] * _SPREAD) & _MASK
 
     def _drop_content(self, page: int, content: int) -> None:
         """Whichever it stands under."""
@@ -271,7 +271,7 @@ class Settler:
 
     def _note_mirror(self, page: int, first: int) -> None:
         """Once a page, however often it is read."""
-        host, of_host = self._frontier.host_of[page], self._frontier.host_of[first]
+        host, of_host = self._frontier.urls.host_of[page], self._frontier.urls.host_of[first]
         if host != of_host and self._frontier.state[page] != State.ALIAS:
             self._recorder.mirror(host, of_host)
 
@@ -303,7 +303,7 @@ class Settler:
         return TurnEnd(self._forward(page, State.MOVED, other, new))
 
     def _meet_target(self, page: int, target: str, originals: Originals) -> tuple[int, list[int]]:
-        meeting = self._recorder.meet([target], self._frontier.depth[page], originals)
+        meeting = self._recorder.meet([target], self._frontier.urls.depth[page], originals)
         return meeting.pages[0], [row.id for row in meeting.urls]
 
     def _leads_back(self, page: int, other: int) -> bool:

@@ -70,7 +70,7 @@ class DryRun:
     ) -> None:
         self._frontier, self._recorder, self._gate = recorder.frontier, recorder, gate
         self._order = ORDERS[settings.order.strategy](recorder.frontier.ledger)
-        self._hosts = hosts_of(settings, recorder.frontier.origins, lambda _host: None)
+        self._hosts = hosts_of(settings, recorder.frontier.urls.origins, lambda _host: None)
         self._clock = clock
         for pages, _ in recorder.contents():
             for host, count in recorder.by_host(pages):
@@ -83,7 +83,7 @@ class DryRun:
     async def preview(self, count: int) -> Preview:
         pages = list(islice(self._turns(), count))
         asked = [page for page in pages if self._gate_refuses(page) is None]
-        hosts = list(dict.fromkeys(self._frontier.host_of[page] for page in asked))
+        hosts = list(dict.fromkeys(self._frontier.urls.host_of[page] for page in asked))
         waking = asyncio.create_task(self._wake())
         await asyncio.gather(*map(self._learn, hosts))
         waking.cancel()
@@ -98,7 +98,7 @@ class DryRun:
         """Every host has a turn before any has its second, as if all had the same delay."""
         frontier = self._frontier
         self._order.grow(range(len(frontier)))
-        queue = ByHost(self._order.keys, frontier.ledger.flags, frontier.host_of)
+        queue = ByHost(self._order.keys, frontier.ledger.flags, frontier.urls.host_of)
         queue.born(np.flatnonzero(frontier.states() == State.UNREAD).tolist())
         paused: list[int] = []
         while (page := queue.take()) is not None or paused:
@@ -106,7 +106,7 @@ class DryRun:
                 while paused:
                     queue.resume(paused.pop())
             else:
-                paused.append(frontier.host_of[page])
+                paused.append(frontier.urls.host_of[page])
                 yield page
 
     async def _learn(self, host: int) -> None:
@@ -121,19 +121,21 @@ class DryRun:
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     def _gate_refuses(self, page: int) -> State | None:
-        pages = self._hosts[self._frontier.host_of[page]].pages
-        return self._gate.refusal(self._recorder.url_of(page), self._frontier.depth[page], pages)
+        pages = self._hosts[self._frontier.urls.host_of[page]].pages
+        return self._gate.refusal(
+            self._recorder.url_of(page), self._frontier.urls.depth[page], pages
+        )
 
     def _first_host(self, host: int) -> FirstHost:
         return FirstHost(
-            self._frontier.origins[host],
+            self._frontier.urls.origins[host],
             self._hosts.delay_s(host),
             self._hosts[host].rules,
             self._hosts.trouble(host, self._clock.now()),
         )
 
     def _first_page(self, page: int) -> FirstPage:
-        url, host = self._recorder.url_of(page), self._frontier.host_of[page]
+        url, host = self._recorder.url_of(page), self._frontier.urls.host_of[page]
         refusal = self._gate_refuses(page) or self._hosts.trouble(host, self._clock.now())
         rules = self._hosts[host].rules
         if refusal is None and rules is not None and not rules.allows(url):

@@ -152,16 +152,14 @@ def _let_pass(recorder: Recorder, gate: ScopeGate) -> Iterator[int]:
     refused = _pages(recorder, *BY_THE_USER)
     if refused:
         read = np.isin(frontier.states(), READ_STATES)
-        hosts = np.frombuffer(frontier.host_of, dtype=np.uint32)[read]
-        pages_of_host = np.bincount(hosts, minlength=len(frontier.origins)).tolist()
+        hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[read]
+        pages_of_host = np.bincount(hosts, minlength=len(frontier.urls.origins)).tolist()
         for page, url in zip(refused, recorder.urls_of(refused), strict=True):
-            if (
-                gate.refusal(url, frontier.depth[page], pages_of_host[frontier.host_of[page]])
-                is None
-            ):
+            pages = pages_of_host[frontier.urls.host_of[page]]
+            if gate.refusal(url, frontier.urls.depth[page], pages) is None:
                 yield page
 
 
 def _has_expired(recorder: Recorder, page: int, today: float) -> bool:
-    known = recorder.robots(recorder.frontier.host_of[page])
+    known = recorder.robots(recorder.frontier.urls.host_of[page])
     return known is None or not remaining_s(known[1], today, ANSWER_HOLDS_S)

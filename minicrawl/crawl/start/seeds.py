@@ -33,7 +33,7 @@ async def plant(
         recorder.settle(Step(StepKind.ENDOWED, spending=Spending(new), amount=units))
         await recorder.commit()
     for page in before | named:
-        recorder.frontier.depth[page] = 0
+        recorder.frontier.urls.depth[page] = 0
     return len(new)
 
 

@@ -52,14 +52,14 @@ class TrapDetector:
         self.seeds = recorder.planted()
         self.seeds.update([frontier.books.stands_for(page) for page in self.seeds])
         self._limits, self._recorder, self._frontier, self._gate = limits, recorder, frontier, gate
-        self._allowances = Quotas(limits, frontier.origins, frontier.host_of)
+        self._allowances = Quotas(limits, frontier.urls.origins, frontier.urls.host_of)
         self._barren = NoveltyTracker(limits.barren_pages)
         self._twins = UrlEquivalence(limits.same_pages, self._differ)
         self.copies = Duplicates(frontier, self._allowances, self.seeds)
         self._due = 0.0
         least = (limit for limit in (limits.max_segments, limits.max_repeats) if limit is not None)
         self._fewest_slashes = min(least, default=LONGEST) + len("//")
-        self._allowances.vouch(frontier.host_of[page] for page in self.seeds)
+        self._allowances.vouch(frontier.urls.host_of[page] for page in self.seeds)
 
     def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
         """What earlier runs read."""
@@ -84,11 +84,12 @@ class TrapDetector:
         """Only for a page that was read, or has its turn yet, and of no host that matters less."""
         if self._gate.refusal(target, 0, 0) is not None:
             return False
-        host, of_target = self._frontier.host_of[page], self._recorder.host_at(split(target)[0])
+        host = self._frontier.urls.host_of[page]
+        of_target = self._recorder.host_at(split(target)[0])
         are_strangers = self._allowances.are_strangers(host, of_target)
         if are_strangers and self._allowances.overtakes(host, of_target):
             return False
-        other = self._frontier.find(target)
+        other = self._frontier.urls.find(target)
         if other is None:
             return True
         end = self._frontier.books.stands_for(other)
@@ -120,7 +121,7 @@ class TrapDetector:
     def vouch(self, page: int) -> None:
         """A seed leads here."""
         self.seeds.add(page)
-        self._allowances.vouch([self._frontier.host_of[page]])
+        self._allowances.vouch([self._frontier.urls.host_of[page]])
 
     def read(self, page: int, url: str, reading: ParsedPage, first: int | None) -> bool:
         """Whether the page says nothing new; `first` is one with the same content.
@@ -132,11 +133,11 @@ class TrapDetector:
             return False
         is_strange = first is not None and self.copies.are_strangers(page, first)
         own = None if is_strange else first
-        verdict = self._barren.read(page, self._frontier.host_of[page], url, reading, own)
+        verdict = self._barren.read(page, self._frontier.urls.host_of[page], url, reading, own)
         other = first if is_strange else verdict.copy_of
         if other is not None:
             urls = url, self._recorder.url_of(other)
-            host_of = self._frontier.host_of
+            host_of = self._frontier.urls.host_of
             outranks = self._allowances.outranks(host_of[page], host_of[other])
             self._twins.saw_copy(*(reversed(urls) if outranks else urls))
         elif verdict.is_new:
@@ -146,7 +147,7 @@ class TrapDetector:
     def redirected(self, page: int, url: str, hops: int, new: Sequence[int]) -> None:
         """The page is the last one so far of so many redirects in a row, and leads to a new one."""
         if hops > SHORT_CHAIN:
-            self._barren.led_on(page, self._frontier.host_of[page], url)
+            self._barren.led_on(page, self._frontier.urls.host_of[page], url)
         if hops >= SHORT_CHAIN:
             self._barren.found((), new, is_barren=True)
 
@@ -156,11 +157,11 @@ class TrapDetector:
         """The links of a page that was read; what they cost is paid once."""
         self._barren.found(pages, new, is_barren=is_barren)
         if new and self._frontier.state[page] == State.UNREAD:
-            self._allowances.led_to(self._frontier.host_of[page], new)
+            self._allowances.led_to(self._frontier.urls.host_of[page], new)
 
     def paid(self, page: int, plans: Sequence[Plan], links: Sequence[int]) -> None:
         """The page handed on its cash for the first time, along these links."""
-        host = self._frontier.host_of[page]
+        host = self._frontier.urls.host_of[page]
         self._allowances.earn(host, plans)
         for plan in plans:
             if plan.links is not links and (misled := self.copies.misled(plan, links)):
@@ -171,7 +172,7 @@ class TrapDetector:
         self._allowances.located(host, address)
 
     def _differ(self, url: str, other: str) -> bool:
-        known = [self._frontier.find(name) for name in (url, other)]
+        known = [self._frontier.urls.find(name) for name in (url, other)]
         documents = [None if page is None else self._recorder.document(page) for page in known]
         return len({document.content for document in documents if document is not None}) > 1
 

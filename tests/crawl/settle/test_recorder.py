@@ -107,7 +107,7 @@ def test_what_is_on_its_way_to_the_store_is_known_as_what_is_there(recorder: Rec
     recorder.describe(document(0, "before"))
     for _ in range(2):
         assert recorder.url_of(1) == f"{A}/1"
-        assert list(recorder.frontier.spending_of(0).links) == [1]
+        assert list(recorder.frontier.spendings.of(0).links) == [1]
         assert recorder.document(0) == document(0, "before")
         assert recorder.document(1) is None
         in_time(recorder.commit())
@@ -282,7 +282,7 @@ def test_without_links_a_checkpoint_forgets_where_cash_went(path: Path) -> None:
         in_time(recorder.commit(checkpoint=True))
         with reading(path) as connection:
             assert [row.seq for row in tables.steps_after(connection, 0)] == [3]
-        assert recorder.frontier.spending_of(0) == Spending(())
+        assert recorder.frontier.spendings.of(0) == Spending(())
     assert frontier_of(path).ledger.missing() == 0
 
 

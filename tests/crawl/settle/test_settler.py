@@ -30,7 +30,7 @@ class Desk:
     def __init__(self, recorder: Recorder, scope: Scope | None = None) -> None:
         self.recorder, self.frontier = recorder, recorder.frontier
         order = ByCash(self.frontier.ledger)
-        self.queue = ByHost(order.keys, self.frontier.ledger.flags, self.frontier.host_of)
+        self.queue = ByHost(order.keys, self.frontier.ledger.flags, self.frontier.urls.host_of)
         self.seen: list[Plan] = []
         depths = (
             None
@@ -47,7 +47,7 @@ class Desk:
     def page(self, name: str) -> int:
         """Its number; it becomes known if it was not."""
         url = name if name.startswith("http") else A + name
-        found = self.frontier.find(url)
+        found = self.frontier.urls.find(url)
         return self.settler.introduce([url], 0).pages[0] if found is None else found
 
     def settle(self, name: str, how: Outcome, today: float = NOON) -> State | None:
@@ -82,7 +82,7 @@ class Desk:
         return self.settle(name, WasRead(answer, reading))
 
     def links(self, name: str) -> list[int]:
-        return list(self.frontier.spending_of(self.page(name)).links)
+        return list(self.frontier.spendings.of(self.page(name)).links)
 
     def states(self) -> str:
         return " ".join(State(state).label for state in self.frontier.state)
@@ -136,7 +136,7 @@ def test_a_page_that_is_read_again_says_whether_it_changed(desk: Desk) -> None:
 def test_links_are_one_step_farther_than_their_page(desk: Desk) -> None:
     desk.read("/", "/1")
     desk.read("/1", "/2")
-    assert list(desk.frontier.depth) == [0, 1, 2]
+    assert list(desk.frontier.urls.depth) == [0, 1, 2]
 
 
 def test_a_shorter_way_lets_pages_wait_again(recorder: Recorder) -> None:
@@ -172,7 +172,7 @@ def test_a_redirect_hands_all_to_its_target_which_waits(desk: Desk) -> None:
     assert desk.states() == "moved unread"
     assert desk.frontier.ledger.key[target] == 2 * UNIT
     assert desk.queue.take() == target
-    assert desk.frontier.depth[target] == 0
+    assert desk.frontier.urls.depth[target] == 0
 
 
 def test_a_page_waits_on_while_its_turn_is_not_over(desk: Desk) -> None:
@@ -244,7 +244,7 @@ def test_a_canonical_page_gives_to_its_form_and_its_links_become_known(desk: Des
 def test_a_canonical_form_out_of_scope_counts_for_nothing(recorder: Recorder) -> None:
     desk = Desk(recorder, Scope(deny=("/page",)))
     assert desk.read("/print", "/1", canonical="/page") is State.FETCHED
-    assert desk.frontier.find(f"{A}/page") is None
+    assert desk.frontier.urls.find(f"{A}/page") is None
 
 
 # ---------------------------------------------------------------- pages with the same content
@@ -364,5 +364,5 @@ def test_pages_may_become_known_by_nobodys_link(desk: Desk) -> None:
     urls = [f"{A}/1", f"{A}/", f"{A}/1", f"{B}/"]
     assert [row.id for row in desk.settler.introduce(urls, 1).urls] == [1, 2]
     assert desk.settler.introduce(urls, 1).urls == []
-    assert list(desk.frontier.depth) == [0, 1, 1]
+    assert list(desk.frontier.urls.depth) == [0, 1, 1]
     assert desk.recorder.counted("born") == 3

@@ -164,10 +164,10 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[Recorder], None]:
     """No URL is at hand any more."""
 
     def forget(recorder: Recorder) -> None:
-        all_known = recorder.frontier._known
-        monkeypatch.setattr(all_known, "_young", {})
-        monkeypatch.setattr(all_known, "_old", {})
-        monkeypatch.setattr(all_known, "_lately", RecentUrls(all_known._lately._origin_of))
+        index = recorder.frontier.urls._index
+        monkeypatch.setattr(index, "_young", {})
+        monkeypatch.setattr(index, "_old", {})
+        monkeypatch.setattr(index, "_recent", RecentUrls(index._recent._origin_of))
 
     return forget
 
