@@ -335,6 +335,6 @@ async def _network(
     settings: Settings, recorder: Recorder
 ) -> AsyncIterator[tuple[ScopeGate, WebAccess]]:
     """What may be asked for, and who asks. The user vouches for seeds that are addresses."""
-    charge = WorkerConfig.of(settings, trusted_among(recorder.seeds()))
+    charge = WorkerConfig.of(settings, trusted_among(recorder.seeds.urls()))
     async with going_out(charge, workers_of(settings.network)) as web_access:
         yield gate_for(recorder, settings.scope), web_access

@@ -28,8 +28,9 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.replay import ReplayScheduler
+from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.outcome import Retry, WasRead, decide_outcome, describe_outcome
-from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
+from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler, Waiting
 from minicrawl.crawl.start.resume import LAST_AT, reopen
 from minicrawl.crawl.start.scope_gate import ScopeGate
@@ -126,9 +127,9 @@ class Crawler:
             self._tell(Noted(text=line))
         self._recorder.agree_on_terms(self._settings.order.discovery)
         self._leasing.restore()
-        for pages, contents in self._recorder.contents():
+        for pages, contents in self._recorder.pages.contents():
             self._settler.know_contents(pages, contents)
-            pages_by_host = list(self._recorder.by_host(pages))
+            pages_by_host = list(self._recorder.hosts.of_pages(pages))
             self._traps.restore(pages_by_host)
             for host, count in pages_by_host:
                 self.hosts[host].pages += count
@@ -138,10 +139,10 @@ class Crawler:
 
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or somebody stops it."""
-        keeping = asyncio.create_task(self._recorder.keep(self._hear_of_room))
+        keeping = asyncio.create_task(self._recorder.committer.keep(self._hear_of_room))
         try:
             reason = await self._crawl_while(keeping)
-            self._recorder.finish()
+            self._recorder.committer.finish()
             await keeping
         except BaseExceptionGroup as group:
             raise _first(group) from group
@@ -173,13 +174,13 @@ class Crawler:
         reason = None
         while reason is None:
             now = self._clock.now()
-            self._recorder.count("running_s", now - last)
+            self._recorder.counters.add("running_s", now - last)
             self._recorder.counters[LAST_AT] = self._clock.today()
             last = now
             self._news.clear()
             self.hosts.wake(now)
-            if self._recorder.takes_more and not self._is_over(now - began):
-                self._let_in(self._traps.due(self._recorder.counted("requests")))
+            if self._recorder.committer.takes_more and not self._is_over(now - began):
+                self._let_in(self._traps.due(self._recorder.counters.number("requests")))
                 self._launch(turns)
             reason = self._reason_to_end(now - began)
             if reason is None:
@@ -232,7 +233,7 @@ class Crawler:
     def _reason_to_end(self, running_s: float) -> Reason | None:
         if self._is_over(running_s):
             return Reason.STOPPED if self._stopping else Reason.BUDGET
-        if self._under_way or self._news.is_set() or not self._recorder.takes_more:
+        if self._under_way or self._news.is_set() or not self._recorder.committer.takes_more:
             return None
         if self._is_spent():
             return Reason.BUDGET
@@ -244,11 +245,11 @@ class Crawler:
 
     def _is_spent(self) -> bool:
         """Whether what is under way may use up the budget."""
-        budget, fetched = self._settings.budget, self._recorder.counted("fetched")
+        budget, fetched = self._settings.budget, self._recorder.counters.number("fetched")
         if budget.pages is not None and fetched + self._pages_under_way >= budget.pages:
             return True
         limit = budget.body_bytes
-        return limit is not None and self._recorder.counted("wire_bytes") >= limit
+        return limit is not None and self._recorder.counters.number("wire_bytes") >= limit
 
     def _wants_more(self) -> bool:
         aside = len(self._depths) if self._depths is not None else 0
@@ -260,7 +261,7 @@ class Crawler:
             return True
         aside = self._depths.give_up() if self._depths is not None else []
         for page in aside:
-            self._close(page, State.DEPTH, self._recorder.url_of(page))
+            self._close(page, State.DEPTH, self._recorder.pages.url_of(page))
             self._news.set()
         return bool(aside)
 
@@ -273,7 +274,7 @@ class Crawler:
 
     async def _wait(self, began: float) -> None:
         """Until there is news, or a host's time comes, or ours is over."""
-        takes_more = self._recorder.takes_more
+        takes_more = self._recorder.committer.takes_more
         if takes_more:
             self._replays.run(self._settler)
         await asyncio.sleep(0)  # news that is there already lets nobody else have a turn
@@ -440,7 +441,7 @@ class Crawler:
         cost_s = 0.0
         for start in range(0, len(pages), LINKS_AT_ONCE):
             block = pages[start : start + LINKS_AT_ONCE]
-            await self._recorder.caught_up()
+            await self._recorder.committer.caught_up()
             looked_up = await self._recorder.look_up_urls(block)
             began = perf_counter()
             self._settler.introduce(block, depth, originals, looked_up)
@@ -525,7 +526,7 @@ class Crawler:
         depth, cost_s = self._frontier.urls.depth[page] + 1, 0.0
         for start in range(0, len(urls), LINKS_AT_ONCE):
             block = urls[start : start + LINKS_AT_ONCE]
-            await self._recorder.caught_up()
+            await self._recorder.committer.caught_up()
             looked_up = await self._recorder.look_up_urls(block)
             began = perf_counter()
             meeting = self._settler.introduce(block, depth, reading.originals, looked_up)
@@ -562,7 +563,7 @@ class Crawler:
     def _request(self, lease: Lease) -> Request:
         """For a page that was read before, with what lets the server say that it is the same."""
         was_read = State(self._frontier.state[lease.page]).was_read
-        known = self._recorder.document(lease.page) if lease.again and was_read else None
+        known = self._recorder.pages.document(lease.page) if lease.again and was_read else None
         has_links = self._settings.storing.links
         return Request(
             url=lease.url,
@@ -613,9 +614,9 @@ class Crawler:
         now, elapsed_s = self._clock.today(), fetched.elapsed_s
         row = FetchRow(page, now, name, status, wire_bytes, elapsed_s, detail)
         self._recorder.record(row)
-        self._recorder.count("requests")
-        self._recorder.count("wire_bytes", wire_bytes)
-        self._recorder.count("fetched", isinstance(fetched, Response | Unchanged))
+        self._recorder.counters.add("requests")
+        self._recorder.counters.add("wire_bytes", wire_bytes)
+        self._recorder.counters.add("fetched", isinstance(fetched, Response | Unchanged))
         return row
 
 

@@ -37,8 +37,9 @@ from minicrawl.config import Settings
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_seldom
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.replay import ReplayScheduler
+from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.outcome import WasRead
-from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
+from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler, Waiting
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.start.seeds import plant
@@ -107,7 +108,7 @@ class Bench:
         self._under_way: deque[Lease] = deque()
         self._ending: set[asyncio.Task[None]] = set()
         self._leasing.restore()
-        for pages, contents in recorder.contents():
+        for pages, contents in recorder.pages.contents():
             self._settler.know_contents(pages, contents)
         self._settler.finish_loading()
         self.settled_s = array("f")
@@ -160,7 +161,7 @@ class Bench:
         looked_up = await self._recorder.look_up_urls(links)
         now = time.perf_counter()
         self._recorder.record(FetchRow(lease.page, now, "page", 200, 30_000, 0.1, ""))
-        self._recorder.count("fetched")
+        self._recorder.counters.add("fetched")
         self._settler.settle(lease.page, lease.url, WasRead(ANSWER, reading, looked_up), now)
         self._leasing.end(lease)
         self._leasing.resume(lease.host)
@@ -196,7 +197,10 @@ async def grow(
     else:
         await plant(recorder, map(Name, web.seeds(SEEDS)), 1000)
     bench, pulse = Bench(recorder, web), Pulse()
-    keeping, beating = asyncio.create_task(recorder.keep()), asyncio.create_task(pulse.beat())
+    keeping, beating = (
+        asyncio.create_task(recorder.committer.keep()),
+        asyncio.create_task(pulse.beat()),
+    )
     stops = [stop for stop in stops if stop > len(recorder.frontier)]
     if not stops:
         raise click.UsageError(f"{path} knows {len(recorder.frontier):,} URLs: ask for more --urls")
@@ -204,7 +208,7 @@ async def grow(
         bench.settled_s, bench.turns, bench.turned_s, pulse.latest_s = array("f"), 0, 0.0, 0.0
         began = time.perf_counter()
         while len(recorder.frontier) < stop:
-            if recorder.takes_more:
+            if recorder.committer.takes_more:
                 await bench.turn()
             else:
                 await asyncio.sleep(COMMIT_EVERY_S)
@@ -214,7 +218,7 @@ async def grow(
         now, peak = memory()
         yield Stage(
             known,
-            int(recorder.counted("fetched")),
+            int(recorder.counters.number("fetched")),
             (now - before) / known,
             (peak - before) / known,
             disk(path) / known,
@@ -288,7 +292,7 @@ async def go_on(path: Path) -> None:
         now, peak = memory()
         known = len(recorder.frontier)
         click.echo(f"{took} {(now - before) / known} {(peak - before) / known}")
-        await recorder.commit(checkpoint=True)
+        await recorder.committer.commit(checkpoint=True)
 
 
 def resumed(path: Path) -> tuple[float, float, float]:

@@ -115,16 +115,16 @@ class HostOnboarding:
 
     def _recall(self, host: int, today: float) -> None:
         """What earlier runs knew of it."""
-        if host >= self._recorder.hosts_before:
+        if host >= self._recorder.hosts.known_before:
             return
-        wait_s = remaining_s(self._recorder.wait_until(host), today, LONGEST_WAIT_S)
+        wait_s = remaining_s(self._recorder.hosts.wait_until(host), today, LONGEST_WAIT_S)
         self._hosts.spare(host, self._clock.now(), wait_s)
         self._recall_rules(host)
         self._hosts.spare(host, self._began, self._hosts.delay_s(host))
 
     def _recall_rules(self, host: int) -> None:
         """Those that are short; long ones in the turn of the host."""
-        known = self._recorder.robots(host) if self._settings.politeness.robots else None
+        known = self._recorder.hosts.robots(host) if self._settings.politeness.robots else None
         if known is not None and len(known[0]) <= MOST_RECALLED_AT_ONCE:
             text, until = known
             self._take_recalled(host, Rules.from_text(text), until)
@@ -134,7 +134,7 @@ class HostOnboarding:
     async def _recall_long_rules(self, host: int) -> None:
         url, clock = self._robots_url(host), self._hosts[host]
         clock.has_long_rules = False
-        if known := self._recorder.robots(host):
+        if known := self._recorder.hosts.robots(host):
             text, until = known
             with self.side_requests.reading():
                 rules, cost_s = await self._web_access.recalled(text, url)
@@ -297,9 +297,9 @@ class HostOnboarding:
         if clock.rules is not None:
             rules = clock.rules.text()
             until = None if math.isinf(clock.rules_until) else clock.rules_until
-        elif known := self._recorder.robots(host):  # the row replaces one that has them
+        elif known := self._recorder.hosts.robots(host):  # the row replaces one that has them
             rules, until = known
-        self._recorder.host(HostRow(host, origin, rules, until, wait_until, trouble))
+        self._recorder.describe_host(HostRow(host, origin, rules, until, wait_until, trouble))
 
     async def _robots_txt(self, origin: str) -> Response | Failed | Refused:
         """The answer at the end of a few redirects."""
@@ -347,10 +347,10 @@ class HostOnboarding:
             self._hosts.found_at(host, where)
         visit = await self.side_requests.ask(host, question)
         answer = visit.fetched
-        self._recorder.count("requests")
+        self._recorder.counters.add("requests")
         self._hosts.heard(host, answer)
         if isinstance(answer, Response):
-            self._recorder.count("wire_bytes", answer.wire_bytes)
+            self._recorder.counters.add("wire_bytes", answer.wire_bytes)
         return visit
 
     def _say_what_is_capped(self, origin: str, rules: Rules, tell: Listener) -> None:

@@ -45,7 +45,7 @@ class LeaseScheduler:
         self.order.grow(range(len(self._frontier)))
         self.queue.wait(self._frontier.in_state(State.UNREAD))
         if self._share_again:
-            for document in self._recorder.documents():
+            for document in self._recorder.pages.documents():
                 self.refresh.saw(document)
 
     def resume(self, host: int) -> None:
@@ -75,7 +75,7 @@ class LeaseScheduler:
         """The page had its turn, and is watched from now on if pages are read again."""
         if not self._share_again:
             return
-        document = self._recorder.document(lease.page)
+        document = self._recorder.pages.document(lease.page)
         if document is not None:
             self.refresh.saw(document, just_now=True)
         if lease.again:
@@ -102,4 +102,6 @@ class LeaseScheduler:
         return self._lease(page, again=True)
 
     def _lease(self, page: int, *, again: bool) -> Lease:
-        return Lease(page, self._frontier.urls.host_of[page], self._recorder.url_of(page), again)
+        return Lease(
+            page, self._frontier.urls.host_of[page], self._recorder.pages.url_of(page), again
+        )

@@ -97,7 +97,7 @@ class Settler:
     def finish_loading(self) -> None:
         """All contents are known: what must be done once is done now, not while a crawl waits."""
         self.contents.insert_pending()
-        self._traps.copies.recall(self._recorder.spendings())
+        self._traps.copies.recall(self._recorder.pages.spendings())
 
     def settle(self, page: int, url: str, ending: Outcome, today: float) -> TurnEnd | None:
         """What the page is from now on; None if it waits again."""
@@ -197,7 +197,7 @@ class Settler:
         return meeting.pages, new
 
     def _keep_as_it_is(self, page: int, today: float) -> State:
-        document = self._recorder.document(page)
+        document = self._recorder.pages.document(page)
         assert document is not None  # or nobody could have asked whether it is the same
         self._recorder.describe(document._replace(last_at=today, checks=document.checks + 1))
         self.replay([page])
@@ -230,7 +230,9 @@ class Settler:
     def _document(self, page: int) -> DocumentRow | None:
         """What it was before. Most pages are read for the first time: nobody asks the store."""
         waits = self._frontier.state[page] == State.UNREAD
-        return None if waits and page not in self._wait_again else self._recorder.document(page)
+        return (
+            None if waits and page not in self._wait_again else self._recorder.pages.document(page)
+        )
 
     def _first_with(self, reading: ParsedPage, page: int) -> int | None:
         """The page that has this content and is itself, if it has it still."""
@@ -265,7 +267,7 @@ class Settler:
             self._forward(first, State.ALIAS, page, (), is_handed_over=True)
 
     def _has_still(self, page: int, content: int) -> bool:
-        document = self._recorder.document(page)
+        document = self._recorder.pages.document(page)
         was_read = State(self._frontier.state[page]).was_read
         return was_read and document is not None and document.content == content
 
@@ -273,7 +275,7 @@ class Settler:
         """Once a page, however often it is read."""
         host, of_host = self._frontier.urls.host_of[page], self._frontier.urls.host_of[first]
         if host != of_host and self._frontier.state[page] != State.ALIAS:
-            self._recorder.mirror(host, of_host)
+            self._recorder.record_mirror(host, of_host)
 
     # ------------------------------------------------------------ a page that is another one
 
@@ -344,7 +346,7 @@ class Settler:
         if new:
             self._order.grow(range(new[0], new[-1] + 1))
             self._queue.born(new)
-            self._recorder.count("born", len(new))
+            self._recorder.counters.add("born", len(new))
         for plan in plans:
             self._queue.offer(plan.links)
             if plan.extras:

@@ -24,7 +24,7 @@ class UrlLookup:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="foresight")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="url-lookup")
         self._reader: tables.Connection | None = None
         self._wanted: set[int] = set()
         self._next: asyncio.Task[Homes] | None = None

@@ -72,8 +72,8 @@ class DryRun:
         self._order = ORDERS[settings.order.strategy](recorder.frontier.ledger)
         self._hosts = hosts_of(settings, recorder.frontier.urls.origins, lambda _host: None)
         self._clock = clock
-        for pages, _ in recorder.contents():
-            for host, count in recorder.by_host(pages):
+        for pages, _ in recorder.pages.contents():
+            for host, count in recorder.hosts.of_pages(pages):
                 self._hosts[host].pages += count
         only_robots = replace(settings, scope=replace(settings.scope, sitemaps=False))
         side_requests = SideRequests(self._hosts, self._clock)
@@ -88,7 +88,7 @@ class DryRun:
         await asyncio.gather(*map(self._learn, hosts))
         waking.cancel()
         return Preview(
-            len(self._recorder.planted()),
+            len(self._recorder.seeds.ids()),
             len(self._frontier),
             list(map(self._first_host, hosts)),
             list(map(self._first_page, pages)),
@@ -123,7 +123,7 @@ class DryRun:
     def _gate_refuses(self, page: int) -> State | None:
         pages = self._hosts[self._frontier.urls.host_of[page]].pages
         return self._gate.refusal(
-            self._recorder.url_of(page), self._frontier.urls.depth[page], pages
+            self._recorder.pages.url_of(page), self._frontier.urls.depth[page], pages
         )
 
     def _first_host(self, host: int) -> FirstHost:
@@ -135,7 +135,7 @@ class DryRun:
         )
 
     def _first_page(self, page: int) -> FirstPage:
-        url, host = self._recorder.url_of(page), self._frontier.urls.host_of[page]
+        url, host = self._recorder.pages.url_of(page), self._frontier.urls.host_of[page]
         refusal = self._gate_refuses(page) or self._hosts.trouble(host, self._clock.now())
         rules = self._hosts[host].rules
         if refusal is None and rules is not None and not rules.allows(url):

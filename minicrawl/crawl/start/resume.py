@@ -132,7 +132,7 @@ def _wanted(
 
 def _passed(recorder: Recorder, today: float) -> Iterator[int]:
     """Pages whose trouble may be over by now; a clock that went back tells nothing."""
-    if abs(today - recorder.counted(LAST_AT)) > PASSES_AFTER_S:
+    if abs(today - recorder.counters.number(LAST_AT)) > PASSES_AFTER_S:
         yield from _pages(recorder, *PASSING)
     for page in _pages(recorder, State.ROBOTS):
         if _has_expired(recorder, page, today):
@@ -154,12 +154,12 @@ def _let_pass(recorder: Recorder, gate: ScopeGate) -> Iterator[int]:
         read = np.isin(frontier.states(), READ_STATES)
         hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[read]
         pages_of_host = np.bincount(hosts, minlength=len(frontier.urls.origins)).tolist()
-        for page, url in zip(refused, recorder.urls_of(refused), strict=True):
+        for page, url in zip(refused, recorder.pages.urls_of(refused), strict=True):
             pages = pages_of_host[frontier.urls.host_of[page]]
             if gate.refusal(url, frontier.urls.depth[page], pages) is None:
                 yield page
 
 
 def _has_expired(recorder: Recorder, page: int, today: float) -> bool:
-    known = recorder.robots(recorder.frontier.urls.host_of[page])
+    known = recorder.hosts.robots(recorder.frontier.urls.host_of[page])
     return known is None or not remaining_s(known[1], today, ANSWER_HOLDS_S)

@@ -49,7 +49,7 @@ class TrapDetector:
 
     def __init__(self, limits: TrapLimits, recorder: Recorder, gate: ScopeGate) -> None:
         frontier = recorder.frontier
-        self.seeds = recorder.planted()
+        self.seeds = recorder.seeds.ids()
         self.seeds.update([frontier.books.stands_for(page) for page in self.seeds])
         self._limits, self._recorder, self._frontier, self._gate = limits, recorder, frontier, gate
         self._allowances = Quotas(limits, frontier.urls.origins, frontier.urls.host_of)
@@ -136,7 +136,7 @@ class TrapDetector:
         verdict = self._barren.read(page, self._frontier.urls.host_of[page], url, reading, own)
         other = first if is_strange else verdict.copy_of
         if other is not None:
-            urls = url, self._recorder.url_of(other)
+            urls = url, self._recorder.pages.url_of(other)
             host_of = self._frontier.urls.host_of
             outranks = self._allowances.outranks(host_of[page], host_of[other])
             self._twins.saw_copy(*(reversed(urls) if outranks else urls))
@@ -173,7 +173,9 @@ class TrapDetector:
 
     def _differ(self, url: str, other: str) -> bool:
         known = [self._frontier.urls.find(name) for name in (url, other)]
-        documents = [None if page is None else self._recorder.document(page) for page in known]
+        documents = [
+            None if page is None else self._recorder.pages.document(page) for page in known
+        ]
         return len({document.content for document in documents if document is not None}) > 1
 
     # ------------------------------------------------------------ who has earned more since

@@ -219,13 +219,13 @@ def give(desk: Desk, url: str, units: int, by: str = OTHER) -> None:
     """A page of another site hands so much to it."""
     giver = desk.page(f"{by}/{desk.frontier.last_seq}")
     desk.frontier.ledger.endow([giver], 2 * units)
-    desk.read(desk.recorder.url_of(giver), url, words=f"gift {giver}")
+    desk.read(desk.recorder.pages.url_of(giver), url, words=f"gift {giver}")
 
 
 def overtaking(desk: Desk) -> list[str]:
     found = desk.settler._traps.copies.overtaking()
     desk.settler.reopen(found)
-    return [desk.recorder.url_of(page) for page in found]
+    return [desk.recorder.pages.url_of(page) for page in found]
 
 
 @pytest.fixture

@@ -52,7 +52,7 @@ class Desk:
 
     def settle(self, name: str, how: Outcome, today: float = NOON) -> State | None:
         page = self.page(name)
-        end = self.settler.settle(page, self.recorder.url_of(page), how, today)
+        end = self.settler.settle(page, self.recorder.pages.url_of(page), how, today)
         assert self.frontier.ledger.missing() == 0
         if end is None:
             return None
@@ -108,7 +108,7 @@ def test_a_page_that_was_read_shares_its_cash_and_its_links_wait(desk: Desk) -> 
     assert desk.frontier.ledger.key[one] == desk.frontier.ledger.key[two] > UNIT
     assert desk.queue.take() == one
     assert [plan.page for plan in desk.seen] == [desk.page("/")]
-    document = desk.recorder.document(desk.page("/"))
+    document = desk.recorder.pages.document(desk.page("/"))
     assert document is not None
     assert (document.title, document.etag, document.checks, document.changes) == ("/", "e", 0, 0)
 
@@ -120,7 +120,7 @@ def test_of_a_page_that_broke_off_nobody_asks_whether_it_is_unchanged(
     cut: FailureKind, etag: str | None, desk: Desk
 ) -> None:
     assert desk.read("/", cut=cut) is State.FETCHED
-    document = desk.recorder.document(desk.page("/"))
+    document = desk.recorder.pages.document(desk.page("/"))
     assert document is not None
     assert document.etag == etag
 
@@ -128,7 +128,7 @@ def test_of_a_page_that_broke_off_nobody_asks_whether_it_is_unchanged(
 def test_a_page_that_is_read_again_says_whether_it_changed(desk: Desk) -> None:
     for words in ("first", "first", "second"):
         desk.read("/", words=words)
-    document = desk.recorder.document(desk.page("/"))
+    document = desk.recorder.pages.document(desk.page("/"))
     assert document is not None
     assert (document.checks, document.changes) == (2, 1)
 
@@ -238,7 +238,7 @@ def test_a_canonical_page_gives_to_its_form_and_its_links_become_known(desk: Des
     assert desk.read("/print", "/1", canonical="/page") is State.CANONICAL
     assert desk.links("/print") == [desk.page("/page")]
     assert desk.states() == "canonical unread unread"
-    assert desk.recorder.document(desk.page("/print")) is not None
+    assert desk.recorder.pages.document(desk.page("/print")) is not None
 
 
 def test_a_canonical_form_out_of_scope_counts_for_nothing(recorder: Recorder) -> None:
@@ -295,9 +295,9 @@ def test_an_alias_that_changes_is_itself(desk: Desk) -> None:
 def test_contents_of_earlier_runs_count(desk: Desk) -> None:
     desk.read("/1", words="same")
     desk.read("/2", words="same")
-    in_time(desk.recorder.commit())
+    in_time(desk.recorder.committer.commit())
     later = Desk(desk.recorder)
-    for pages, contents in desk.recorder.contents():
+    for pages, contents in desk.recorder.pages.contents():
         later.settler.know_contents(pages, contents)
     assert later.read("/1", words="same") is State.FETCHED
     assert later.read("/3", words="same") is State.ALIAS
@@ -312,12 +312,12 @@ def test_a_page_that_waits_again_is_known_for_what_it_was(
     desk.settle("/", GivenUp(State.TIMEOUT))
     desk.settler.reopen([desk.page("/")])
     if in_a_later_run:
-        in_time(recorder.commit())
+        in_time(recorder.committer.commit())
         desk = Desk(recorder)
-        for pages, contents in recorder.contents():
+        for pages, contents in recorder.pages.contents():
             desk.settler.know_contents(pages, contents)
     assert desk.read("/", words="second") is State.FETCHED
-    document = recorder.document(desk.page("/"))
+    document = recorder.pages.document(desk.page("/"))
     assert document is not None
     assert (document.checks, document.changes) == (1, 1)
 
@@ -326,7 +326,7 @@ def test_pages_that_repeat_another_host_are_counted_once_each(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mirrored: list[tuple[int, int]] = []
-    monkeypatch.setattr(desk.recorder, "mirror", lambda *hosts: mirrored.append(hosts))
+    monkeypatch.setattr(desk.recorder, "record_mirror", lambda *hosts: mirrored.append(hosts))
     desk.read("/1", words="same")
     desk.read("/2", words="same")
     for _ in range(3):
@@ -343,7 +343,7 @@ def test_a_page_that_did_not_change_spends_again_where_it_did(desk: Desk) -> Non
     desk.frontier.ledger.endow([desk.page("/")], 5)
     assert desk.settle("/", NotModified(), NOON + 60) is State.FETCHED
     assert desk.frontier.ledger.recorded >= recorded + 5 * UNIT
-    document = desk.recorder.document(desk.page("/"))
+    document = desk.recorder.pages.document(desk.page("/"))
     assert document is not None
     assert (document.checks, document.changes, document.last_at) == (1, 0, NOON + 60)
 
@@ -365,4 +365,4 @@ def test_pages_may_become_known_by_nobodys_link(desk: Desk) -> None:
     assert [row.id for row in desk.settler.introduce(urls, 1).urls] == [1, 2]
     assert desk.settler.introduce(urls, 1).urls == []
     assert list(desk.frontier.urls.depth) == [0, 1, 1]
-    assert desk.recorder.counted("born") == 3
+    assert desk.recorder.counters.number("born") == 3

@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "crawl.db"
     with keeping(path) as recorder:
         bear(recorder, *URLS)
-        in_time(recorder.commit())
+        in_time(recorder.committer.commit())
     return path
 
 
@@ -59,21 +59,21 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> SlowStore:
 
 
 @pytest.fixture
-def foresight(path: Path) -> Iterator[UrlLookup]:
-    with closing(UrlLookup(path)) as foresight:
-        yield foresight
+def lookup(path: Path) -> Iterator[UrlLookup]:
+    with closing(UrlLookup(path)) as lookup:
+        yield lookup
 
 
 def asked_while_busy(
-    foresight: UrlLookup, slow: SlowStore, *pages: int
+    lookup: UrlLookup, slow: SlowStore, *pages: int
 ) -> Coroutine[Any, Any, list[Any]]:
     """The first question is under way while the others come."""
 
     async def work() -> list[Any]:
-        tasks = [asyncio.create_task(foresight.homes([0]))]
+        tasks = [asyncio.create_task(lookup.homes([0]))]
         while not slow.asked:
             await asyncio.sleep(0)
-        tasks += [asyncio.create_task(foresight.homes([page])) for page in pages]
+        tasks += [asyncio.create_task(lookup.homes([page])) for page in pages]
         await asyncio.sleep(0)
         slow.may_answer.set()
         return await asyncio.gather(*tasks, return_exceptions=True)
@@ -84,28 +84,26 @@ def asked_while_busy(
 # ---------------------------------------------------------------- the questions
 
 
-def test_pages_have_their_hosts_and_paths(foresight: UrlLookup) -> None:
-    assert in_time(foresight.homes([3, 1])) == {1: (0, "/1"), 3: (0, "/3")}
+def test_pages_have_their_hosts_and_paths(lookup: UrlLookup) -> None:
+    assert in_time(lookup.homes([3, 1])) == {1: (0, "/1"), 3: (0, "/3")}
 
 
-def test_pages_that_the_store_does_not_have_are_left_out(foresight: UrlLookup) -> None:
-    assert in_time(foresight.homes([1, 99])) == {1: (0, "/1")}
+def test_pages_that_the_store_does_not_have_are_left_out(lookup: UrlLookup) -> None:
+    assert in_time(lookup.homes([1, 99])) == {1: (0, "/1")}
 
 
-def test_what_is_asked_for_meanwhile_is_asked_together(
-    foresight: UrlLookup, slow: SlowStore
-) -> None:
-    first, *others = in_time(asked_while_busy(foresight, slow, 5, 2, 5, 7))
+def test_what_is_asked_for_meanwhile_is_asked_together(lookup: UrlLookup, slow: SlowStore) -> None:
+    first, *others = in_time(asked_while_busy(lookup, slow, 5, 2, 5, 7))
     assert slow.asked == [[0], [2, 5, 7]]
     assert first == {0: (0, "/0")}
     assert others == 4 * [{page: (0, f"/{page}") for page in (2, 5, 7)}]
 
 
 def test_who_gives_up_does_not_take_the_answer_from_others(
-    foresight: UrlLookup, slow: SlowStore
+    lookup: UrlLookup, slow: SlowStore
 ) -> None:
     async def work() -> dict[int, tuple[int, str]]:
-        impatient, patient = (asyncio.create_task(foresight.homes([page])) for page in (1, 2))
+        impatient, patient = (asyncio.create_task(lookup.homes([page])) for page in (1, 2))
         while not slow.asked:
             await asyncio.sleep(0)
         impatient.cancel()
@@ -117,13 +115,13 @@ def test_who_gives_up_does_not_take_the_answer_from_others(
 
 
 def test_a_store_that_fails_says_so_to_all_and_is_asked_again(
-    foresight: UrlLookup, slow: SlowStore
+    lookup: UrlLookup, slow: SlowStore
 ) -> None:
     slow.fails = True
-    failed = in_time(asked_while_busy(foresight, slow, 1, 2))
+    failed = in_time(asked_while_busy(lookup, slow, 1, 2))
     assert [type(error) for error in failed] == 3 * [sqlite3.OperationalError]
     slow.fails = False
-    assert in_time(foresight.homes([3])) == {3: (0, "/3")}
+    assert in_time(lookup.homes([3])) == {3: (0, "/3")}
 
 
 # ---------------------------------------------------------------- a crawl
