@@ -30,8 +30,9 @@ from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.replay import ReplayScheduler
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.outcome import Retry, WasRead, decide_outcome, describe_outcome
+from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.settle.settler import Settler, Waiting
+from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.resume import LAST_AT, reopen
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.traps.detector import Aside, TrapDetector
@@ -103,9 +104,10 @@ class Crawler:
         self._places = RequestSlots(settings.politeness, self._resume, lambda: side_requests.idle)
         self._onboarding = HostOnboarding(settings, recorder, web_access, gate, side_requests)
         self._replays = ReplayScheduler(frontier, settings.order.replay)
-        waiting = Waiting(self._leasing.queue, self._leasing.order, self._depths, self._replays.saw)
+        leasing = self._leasing
+        poster = StepPoster(recorder, leasing.queue, leasing.order, self._depths, self._replays.saw)
         self._traps = TrapDetector(settings.traps, recorder, gate)
-        self._settler = Settler(settings, recorder, waiting, gate, self._traps)
+        self._settler = Settler(settings, recorder, poster, gate, self._traps)
         self._stopping = False
         self._tries: dict[int, int] = {}
         self._spelled: dict[int, str] = {}
@@ -128,7 +130,7 @@ class Crawler:
         self._recorder.agree_on_terms(self._settings.order.discovery)
         self._leasing.restore()
         for pages, contents in self._recorder.pages.contents():
-            self._settler.know_contents(pages, contents)
+            self._settler.load_contents(pages, contents)
             pages_by_host = list(self._recorder.hosts.of_pages(pages))
             self._traps.restore(pages_by_host)
             for host, count in pages_by_host:
@@ -268,7 +270,7 @@ class Crawler:
     def _let_in(self, pages: list[int]) -> bool:
         """These were put aside, and wait again."""
         if pages:
-            self._settler.reopen(pages)
+            self._settler.poster.reopen(pages)
             self._news.set()
         return bool(pages)
 
@@ -276,7 +278,7 @@ class Crawler:
         """Until there is news, or a host's time comes, or ours is over."""
         takes_more = self._recorder.committer.takes_more
         if takes_more:
-            self._replays.run(self._settler)
+            self._replays.run(self._settler.poster)
         await asyncio.sleep(0)  # news that is there already lets nobody else have a turn
         seconds, now = self._settings.budget.seconds, self._clock.now()
         wake = self.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
@@ -444,7 +446,7 @@ class Crawler:
             await self._recorder.committer.caught_up()
             looked_up = await self._recorder.look_up_urls(block)
             began = perf_counter()
-            self._settler.introduce(block, depth, originals, looked_up)
+            self._settler.poster.introduce(block, depth, originals, looked_up)
             cost_s += perf_counter() - began
             await asyncio.sleep(0)
         return cost_s
@@ -529,7 +531,7 @@ class Crawler:
             await self._recorder.committer.caught_up()
             looked_up = await self._recorder.look_up_urls(block)
             began = perf_counter()
-            meeting = self._settler.introduce(block, depth, reading.originals, looked_up)
+            meeting = self._settler.poster.introduce(block, depth, reading.originals, looked_up)
             cost_s += perf_counter() - began
             found.update(zip(block, meeting.pages, strict=True))
             introduced += [row.id for row in meeting.urls]

@@ -39,8 +39,9 @@ from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.replay import ReplayScheduler
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.outcome import WasRead
+from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.settle.settler import Settler, Waiting
+from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.start.seeds import plant
 from minicrawl.crawl.traps.detector import TrapDetector
@@ -101,15 +102,15 @@ class Bench:
         self._recorder, self._clock, self._web = recorder, clock, web
         self._leasing = LeaseScheduler(settings, recorder, clock)
         replays = ReplayScheduler(recorder.frontier, settings.order.replay)
-        waiting = Waiting(self._leasing.queue, self._leasing.order, None, replays.saw)
+        poster = StepPoster(recorder, self._leasing.queue, self._leasing.order, None, replays.saw)
         self._gate = ScopeGate(settings.scope, ())
         traps = TrapDetector(settings.traps, recorder, self._gate)
-        self._settler = Settler(settings, recorder, waiting, self._gate, traps)
+        self._settler = Settler(settings, recorder, poster, self._gate, traps)
         self._under_way: deque[Lease] = deque()
         self._ending: set[asyncio.Task[None]] = set()
         self._leasing.restore()
         for pages, contents in recorder.pages.contents():
-            self._settler.know_contents(pages, contents)
+            self._settler.load_contents(pages, contents)
         self._settler.finish_loading()
         self.settled_s = array("f")
         self.turns, self.turned_s = 0, 0.0

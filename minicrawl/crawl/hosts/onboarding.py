@@ -22,7 +22,7 @@ from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.politeness import remaining_s
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.hosts.sitemap_queue import Introduce, SitemapQueue
-from minicrawl.crawl.settle.outcome import in_words, strike_of, tries_of
+from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.model import (
@@ -203,7 +203,7 @@ class HostOnboarding:
             self._sitemaps.add(host, rules.sitemaps)
         self._keep(host, rules, self._clock.today() + decision.holds_s)
         self._hosts.spare(host, self._clock.now(), self._hosts.delay_s(host))
-        trouble = None if isinstance(said, Rules) else f"robots.txt: {in_words(said)}"
+        trouble = None if isinstance(said, Rules) else f"robots.txt: {describe_failure(said)}"
         self._remember(host, trouble=trouble if decision.is_silence else None)
 
     def _robots_url(self, host: int) -> str:
@@ -267,7 +267,7 @@ class HostOnboarding:
     def _put_down(self, host: int, answer: Refused | Failed) -> None:
         reason = answer.reason if isinstance(answer, Refused) else answer.kind
         self._hosts.put_down(host, self._clock.now(), State.of(reason))
-        self._remember(host, trouble=in_words(answer))
+        self._remember(host, trouble=describe_failure(answer))
 
     def strike(self, host: int, answer: FetchResult) -> bool:
         """Whether the answer counts against the host. A long pause is kept for later runs."""
@@ -284,9 +284,9 @@ class HostOnboarding:
     def _trouble(self, strikes: int, answer: FetchResult) -> str:
         polite = self._settings.politeness
         if strikes < polite.max_strikes:
-            return in_words(answer)
+            return describe_failure(answer)
         rest = f"{strikes} strikes (--max-strikes): no request for {polite.max_pause_s:g} s"
-        return f"{in_words(answer)}; {rest}"
+        return f"{describe_failure(answer)}; {rest}"
 
     def _remember(
         self, host: int, wait_until: float | None = None, *, trouble: str | None = None

@@ -4,7 +4,7 @@ Law: a replay costs no request and delays none: replays are done while the loop 
 do, at most so many a fetch as the user allows.
 """
 
-from minicrawl.crawl.settle.settler import Settler
+from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.frontier.pages import Frontier
 from minicrawl.opic.ledger import READ
 from minicrawl.opic.money import UNIT
@@ -39,7 +39,7 @@ class ReplayScheduler:
             self._richest.offer([page for page, _ in plan.extras])
             self._richest.release(plan.page)
 
-    def run(self, settler: Settler) -> None:
+    def run(self, poster: StepPoster) -> None:
         """A few replays, if any are allowed and worth it."""
         pages: list[int] = []
         while len(pages) < min(AT_ONCE, self._allowed):
@@ -52,4 +52,4 @@ class ReplayScheduler:
             pages.append(page)
         if pages:
             self._allowed -= len(pages)
-            settler.replay(sorted(pages))
+            poster.replay(sorted(pages))

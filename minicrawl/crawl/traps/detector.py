@@ -164,7 +164,7 @@ class TrapDetector:
         host = self._frontier.urls.host_of[page]
         self._allowances.earn(host, plans)
         for plan in plans:
-            if plan.links is not links and (misled := self.copies.misled(plan, links)):
+            if plan.links is not links and (misled := self.copies.gifts.to_copies(plan, links)):
                 self._allowances.earn(host, [Plan(page, 0, (), 0, misled, 0)])
 
     def located(self, host: int, address: str) -> None:
@@ -191,7 +191,7 @@ class TrapDetector:
 
     def earned(self) -> list[int]:
         """All of them, as far as there is room."""
-        return [*self._with_room(), *self.copies.overtaking()]
+        return [*self._with_room(), *self.copies.take_overtaking()]
 
     def _with_room(self) -> list[int]:
         frontier = self._frontier

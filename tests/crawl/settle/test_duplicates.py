@@ -223,8 +223,8 @@ def give(desk: Desk, url: str, units: int, by: str = OTHER) -> None:
 
 
 def overtaking(desk: Desk) -> list[str]:
-    found = desk.settler._traps.copies.overtaking()
-    desk.settler.reopen(found)
+    found = desk.settler._traps.copies.take_overtaking()
+    desk.settler.poster.reopen(found)
     return [desk.recorder.pages.url_of(page) for page in found]
 
 
@@ -357,7 +357,7 @@ def test_so_they_are_when_a_crawl_goes_on(desk: Desk) -> None:
         desk.read(f"{host}/", is_thin=True, content=7)
     later = Desk(desk.recorder)
     pages = np.array([desk.page(f"{host}/") for host in hosts])
-    later.settler.know_contents(pages, np.full(len(pages), 7))
+    later.settler.load_contents(pages, np.full(len(pages), 7))
     for host in hosts:
         assert later.read(f"{host}/2", is_thin=True, content=7) is State.ALIAS
         assert later.links(f"{host}/2") == [desk.page(f"{host}/")]

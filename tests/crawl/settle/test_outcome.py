@@ -12,8 +12,8 @@ from minicrawl.crawl.settle.outcome import (
     TurnEnd,
     WasRead,
     decide_outcome,
+    describe_failure,
     describe_outcome,
-    in_words,
     strike_of,
 )
 from minicrawl.model import (
@@ -220,7 +220,7 @@ def test_a_fetch_in_three_words(fetched: FetchResult, words: tuple[str, int | No
     ],
 )
 def test_what_was_wrong_is_said_in_one_line(fetched: FetchResult, words: str) -> None:
-    assert in_words(fetched) == words
+    assert describe_failure(fetched) == words
 
 
 @pytest.mark.parametrize(

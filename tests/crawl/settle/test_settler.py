@@ -10,8 +10,9 @@ from minicrawl.config import Scope, Settings
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import ByCash
 from minicrawl.crawl.settle.outcome import GivenUp, NotModified, Outcome, Redirects, Retry, WasRead
+from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.settle.settler import Settler, Waiting
+from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.model import FailureKind, ParsedPage, Response, State
@@ -37,18 +38,18 @@ class Desk:
             if scope is None or scope.max_depth is None
             else DepthTracker(self.frontier, scope.max_depth)
         )
-        waiting = Waiting(self.queue, order, depths, self.seen.extend)
+        poster = StepPoster(recorder, self.queue, order, depths, self.seen.extend)
         gate = ScopeGate(scope or Scope(), [f"{A}/"])
         traps = TrapDetector(Settings().traps, recorder, gate)
         settings = Settings.of(max_redirects=LONGEST_CHAIN)
-        self.settler = Settler(settings, recorder, waiting, gate, traps)
+        self.settler = Settler(settings, recorder, poster, gate, traps)
         self.said = ""
 
     def page(self, name: str) -> int:
         """Its number; it becomes known if it was not."""
         url = name if name.startswith("http") else A + name
         found = self.frontier.urls.find(url)
-        return self.settler.introduce([url], 0).pages[0] if found is None else found
+        return self.settler.poster.introduce([url], 0).pages[0] if found is None else found
 
     def settle(self, name: str, how: Outcome, today: float = NOON) -> State | None:
         page = self.page(name)
@@ -57,7 +58,7 @@ class Desk:
         if end is None:
             return None
         assert self.frontier.state[page] == end.state
-        self.said = end.why
+        self.said = end.reason
         return end.state
 
     def read(
@@ -143,7 +144,7 @@ def test_a_shorter_way_lets_pages_wait_again(recorder: Recorder) -> None:
     desk = Desk(recorder, Scope(max_depth=1))
     desk.read("/", "/1")
     desk.read("/1", "/2")
-    depths = desk.settler._depths
+    depths = desk.settler.poster._depths
     assert depths is not None
     two = desk.page("/2")
     while (page := desk.queue.take()) is not None:
@@ -298,7 +299,7 @@ def test_contents_of_earlier_runs_count(desk: Desk) -> None:
     in_time(desk.recorder.committer.commit())
     later = Desk(desk.recorder)
     for pages, contents in desk.recorder.pages.contents():
-        later.settler.know_contents(pages, contents)
+        later.settler.load_contents(pages, contents)
     assert later.read("/1", words="same") is State.FETCHED
     assert later.read("/3", words="same") is State.ALIAS
     assert desk.frontier.books.stands_for(desk.page("/3")) == desk.page("/1")
@@ -310,12 +311,12 @@ def test_a_page_that_waits_again_is_known_for_what_it_was(
 ) -> None:
     desk.read("/", words="first")
     desk.settle("/", GivenUp(State.TIMEOUT))
-    desk.settler.reopen([desk.page("/")])
+    desk.settler.poster.reopen([desk.page("/")])
     if in_a_later_run:
         in_time(recorder.committer.commit())
         desk = Desk(recorder)
         for pages, contents in recorder.pages.contents():
-            desk.settler.know_contents(pages, contents)
+            desk.settler.load_contents(pages, contents)
     assert desk.read("/", words="second") is State.FETCHED
     document = recorder.pages.document(desk.page("/"))
     assert document is not None
@@ -362,7 +363,7 @@ def test_a_page_that_is_another_one_stays_so_while_it_does_not_change(desk: Desk
 def test_pages_may_become_known_by_nobodys_link(desk: Desk) -> None:
     desk.page("/")
     urls = [f"{A}/1", f"{A}/", f"{A}/1", f"{B}/"]
-    assert [row.id for row in desk.settler.introduce(urls, 1).urls] == [1, 2]
-    assert desk.settler.introduce(urls, 1).urls == []
+    assert [row.id for row in desk.settler.poster.introduce(urls, 1).urls] == [1, 2]
+    assert desk.settler.poster.introduce(urls, 1).urls == []
     assert list(desk.frontier.urls.depth) == [0, 1, 1]
     assert desk.recorder.counters.number("born") == 3
