@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -51,14 +50,16 @@ def restate(frontier: Frontier, importance: NDArray[np.float64]) -> Checkpoint:
         watermark=frontier.last_seq,
         totals=frontier.ledger.totals,
         born=_columns_between(frontier, saved, len(frontier), spent=0).rows(cut),
-        turned=chain.from_iterable(
-            _columns_between(
-                frontier, first, min(first + _ROWS_AT_ONCE, saved), spent=UNCHANGED
-            ).rows(cut)
-            for first in range(0, saved, _ROWS_AT_ONCE)
-        ),
+        turned=_saved_rows(frontier, saved, cut),
         paid=(),
     )
+
+
+def _saved_rows(frontier: Frontier, saved: int, cut: Cut) -> Iterator[FrontierRow]:
+    """The rows of all pages that have one already."""
+    for first in range(0, saved, _ROWS_AT_ONCE):
+        end = min(first + _ROWS_AT_ONCE, saved)
+        yield from _columns_between(frontier, first, end, spent=UNCHANGED).rows(cut)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,7 @@ RETRY_POLICIES = {
     FailureKind.BAD_STATUS: RetryPolicy(1, False),
     FailureKind.BAD_REDIRECT: RetryPolicy(1, False),
     FailureKind.LOST: RetryPolicy(2, False),
-    FailureKind.INTERRUPTED: RetryPolicy(
-        1, False
-    ),  # does not count as a try, so there is always another one
+    FailureKind.INTERRUPTED: RetryPolicy(1, False),  # counts as no try: there is always one more
 }
 
 
@@ -122,7 +120,7 @@ def decide_outcome(
     max_tries: int = 5,
     strip_marks: bool = True,
 ) -> Outcome:
-    """The outcome for the page at `url` after so many tries; `parsed` is the body of a `Response`."""
+    """The outcome for the page at `url` after so many tries; a `Response` is `parsed`."""
     match fetched:
         case Response():
             if parsed is None:
