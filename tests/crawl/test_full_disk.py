@@ -13,7 +13,7 @@ from minicrawl.report.audit import audit
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import Store
 from tests.crawl.fakes import FakeWeb, Hear, Scene, crawl, frontier_of, in_time, keeping, web_of
-from tests.crawl.settle.test_recorder import bear, steps_in
+from tests.crawl.settle.recording import bear, steps_in
 
 HOSTS = [f"http://{name}.example" for name in "abcdefgh"]
 LINKS = {

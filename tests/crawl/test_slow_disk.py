@@ -9,7 +9,7 @@ from minicrawl.crawl.events import Event, Reason, Settled
 from minicrawl.crawl.settle import committer
 from minicrawl.crawl.settle.committer import Committer
 from tests.crawl.fakes import FakeWeb, Scene, crawl, web_of
-from tests.crawl.settle.test_recorder import steps_in
+from tests.crawl.settle.recording import steps_in
 from tests.crawl.test_full_disk import AT_ONCE, LINKS, SEED
 
 MOST = 12

@@ -14,17 +14,12 @@ from hypothesis import strategies as st
 from minicrawl.frontier.checkpoint import cut_checkpoint, restate
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, State
-from minicrawl.opic.journal import Spending
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.snapshot import inlinks as links_known
-from minicrawl.store.records import HostRow, StoreTerms, UrlRow
-from tests.stores import DEEP, MOVED, A, B, C, HandCrawl
+from minicrawl.store.records import StoreTerms
+from tests.stores import MOVED, A, B, C, HandCrawl
 
 SITES = [f"http://{host}.example/{path}" for host in "abc" for path in "12345"]
-
-
-def empty() -> Frontier:
-    return Frontier(StoreTerms(), lambda _seq: Spending(()))
 
 
 def inlinks(crawl: HandCrawl) -> list[int]:
@@ -47,33 +42,6 @@ def assert_same(loaded: Frontier, live: Frontier, *, index: bool = True) -> None
         assert loaded.urls.depth == live.urls.depth
         assert loaded.urls.origins == live.urls.origins
         assert [loaded.urls.find(url) for url in SITES] == [live.urls.find(url) for url in SITES]
-
-
-class TestMeeting:
-    def test_each_unknown_url_gets_the_next_id_and_its_host_too(self) -> None:
-        meeting = empty().urls.meet([A, B, DEEP, A], depth=2)
-        assert meeting.pages == [0, 1, 2, 0]
-        assert meeting.urls == [
-            UrlRow(0, 0, "/", 2),
-            UrlRow(1, 1, "/", 2),
-            UrlRow(2, 0, "/deep", 2),
-        ]
-        assert meeting.hosts == [HostRow(0, "http://a.example"), HostRow(1, "http://b.example")]
-
-    def test_a_page_that_is_known_keeps_its_id_and_depth(self) -> None:
-        frontier = empty()
-        frontier.urls.meet([A], depth=1)
-        again = frontier.urls.meet([A], depth=0)
-        assert (again.pages, again.urls, again.hosts) == ([0], [], [])
-        assert list(frontier.urls.depth) == [1]
-
-    def test_the_store_is_told_a_depth_that_memory_has_no_room_for(self) -> None:
-        frontier = empty()
-        assert frontier.urls.meet([A], depth=1000).urls[0].depth == 1000
-        assert list(frontier.urls.depth) == [255]
-
-    def test_what_was_never_met_is_not_found(self) -> None:
-        assert empty().urls.find(A) is None
 
 
 class TestSteps:
@@ -179,7 +147,7 @@ class TestCheckpoints:
             assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == once
             assert all(once)
 
-    def test_who_was_loaded_is_found_without_delay(
+    def test_a_page_that_was_loaded_is_found_without_delay(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:

@@ -37,7 +37,7 @@ def put(recent: RecentUrls, *urls: str) -> None:
     recent.put((url, page) for page, url in enumerate(urls))
 
 
-def test_nothing_is_told_of_whom_was_never_put(recent: RecentUrls) -> None:
+def test_what_was_never_put_is_not_found(recent: RecentUrls) -> None:
     assert recent.url_of(0) is None
     assert recent.find([0, 1], A) is None
     put(recent, A)
@@ -45,7 +45,7 @@ def test_nothing_is_told_of_whom_was_never_put(recent: RecentUrls) -> None:
     assert recent.find([1, 2], A) is None
 
 
-def test_what_was_put_is_told(recent: RecentUrls) -> None:
+def test_what_was_put_is_found(recent: RecentUrls) -> None:
     recent.put([(A, 0), (B, 4_000_000_000)])
     assert recent.find([0], A) == 0
     assert recent.find([7, 0, 4_000_000_000], B) == 4_000_000_000

@@ -31,7 +31,7 @@ class UrlLookup:
         self._last: asyncio.Task[Homes] | None = None
 
     async def homes(self, pages: Iterable[int]) -> Homes:
-        """The hosts and paths of those pages that the store has, and of pages that others asked for."""
+        """The hosts and paths of the pages, as far as the store has them, and of some others."""
         self._wanted.update(pages)
         if self._next is None:
             self._next = asyncio.create_task(self._ask(self._last))

@@ -351,7 +351,7 @@ def test_thin_pages_are_copies_of_pages_of_their_host_alone(desk: Desk) -> None:
         assert desk.links(f"{origin}/2") == [desk.page(f"{origin}/")]
 
 
-def test_so_they_are_when_a_crawl_goes_on(desk: Desk) -> None:
+def test_thin_pages_of_an_earlier_run_are_copies_on_their_host_alone(desk: Desk) -> None:
     hosts = [f"http://host{number}.example" for number in range(5)]
     for host in hosts:
         desk.read(f"{host}/", is_thin=True, content=7)

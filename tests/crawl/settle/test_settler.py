@@ -277,7 +277,7 @@ def test_a_page_that_changes_for_ever_takes_no_more_memory(desk: Desk) -> None:
     assert len(desk.settler.contents) == 1
 
 
-def test_who_was_led_to_is_forgotten_once_the_chain_ends(desk: Desk) -> None:
+def test_hops_are_forgotten_once_the_chain_ends(desk: Desk) -> None:
     for name in ("/1", "/2"):
         desk.settle(f"{name}/old", Redirects(A + name))
     assert desk.settler.hops == {desk.page("/1"): 1, desk.page("/2"): 1}

@@ -17,7 +17,7 @@ from minicrawl.frontier import url_index
 from minicrawl.frontier.url_index import RecentUrls
 from minicrawl.store import tables
 from tests.crawl.fakes import FakeWeb, Scene, crawl, in_time, keeping, web_of
-from tests.crawl.settle.test_recorder import A, B, bear
+from tests.crawl.settle.recording import A, B, bear
 
 URLS = [f"{A}/{number}" for number in range(9)]
 A_WHILE_S = 10.0
@@ -99,7 +99,7 @@ def test_what_is_asked_for_meanwhile_is_asked_together(lookup: UrlLookup, slow: 
     assert others == 4 * [{page: (0, f"/{page}") for page in (2, 5, 7)}]
 
 
-def test_who_gives_up_does_not_take_the_answer_from_others(
+def test_a_caller_that_gives_up_does_not_take_the_answer_from_others(
     lookup: UrlLookup, slow: SlowStore
 ) -> None:
     async def work() -> dict[int, tuple[int, str]]:
@@ -127,7 +127,7 @@ def test_a_store_that_fails_says_so_to_all_and_is_asked_again(
 # ---------------------------------------------------------------- a crawl
 
 
-def test_what_was_foreseen_is_met_without_a_question(
+def test_what_was_looked_up_before_is_met_without_a_question(
     path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[Recorder], None]
 ) -> None:
     """Even if so much is met meanwhile that nothing of it is at hand any more."""
@@ -140,7 +140,7 @@ def test_what_was_foreseen_is_met_without_a_question(
     assert [row.path for row in meeting.urls] == ["/new"]
 
 
-def test_where_all_is_at_hand_nobody_asks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_all_urls_are_recent_nobody_asks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with keeping(path) as recorder:
         in_time(recorder.look_up_urls(URLS))
         monkeypatch.setattr(UrlLookup, "homes", _nobody_asks)
@@ -192,7 +192,7 @@ def test_a_slow_look_up_delays_a_page_and_nobody_else(tmp_path: Path, slow: Slow
     assert [*run.settled].index(f"{A}/1") > [*run.settled].index(f"{B}/")
 
 
-def test_the_loop_asks_for_nothing_that_was_foreseen(
+def test_the_loop_asks_for_nothing_that_was_looked_up_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """But for the seed, and even if hardly any URL stays at hand until it is met."""
