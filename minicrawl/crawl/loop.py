@@ -111,6 +111,7 @@ class Crawler:
         self._stopping = False
         self._tries: dict[int, int] = {}
         self._spelled: dict[int, str] = {}
+        self._hops: dict[int, int] = {}
         self._learning: set[int] = set()
         self._turns: set[asyncio.Task[None]] = set()
         self._learners: set[asyncio.Task[Any]] = set()
@@ -397,6 +398,7 @@ class Crawler:
     def _put_aside(self, lease: Lease, aside: Aside) -> None:
         page, (state, detail, original) = lease.page, aside
         self._spelled.pop(page, None)
+        self._hops.pop(page, None)
         if original is None:
             self._settler.close(page, state)
         else:
@@ -408,6 +410,7 @@ class Crawler:
 
     def _close(self, page: int, state: State, url: str) -> None:
         self._spelled.pop(page, None)
+        self._hops.pop(page, None)
         self._settler.close(page, state)
         self._tell(Settled(url=url, state=state))
 
@@ -590,7 +593,8 @@ class Crawler:
         )
         if isinstance(how, WasRead):
             how = replace(how, looked_up=links.found, introduced=links.introduced)
-        end = self._settler.settle(lease.page, lease.url, how, self._clock.today())
+        hops = self._hops.get(lease.page, 0)
+        end = self._settler.settle(lease.page, lease.url, how, self._clock.today(), hops)
         row = self._record(
             lease.page, fetched, describe_outcome(fetched, self._settings.network, reading, end)
         )
@@ -602,6 +606,9 @@ class Crawler:
             return
         self._tries.pop(lease.page, None)
         self._spelled.pop(lease.page, None)
+        self._hops.pop(lease.page, None)
+        if (other := end.redirected_to) is not None:
+            self._hops[other] = max(hops + 1, self._hops.get(other, 0))
         self._replays.fetched()
         self._leasing.end(lease)
         elapsed_s = fetched.elapsed_s

@@ -109,6 +109,8 @@ class TurnEnd(NamedTuple):
 
     state: State
     reason: str = ""
+    redirected_to: int | None = None
+    """The target of a redirect, if it has not been read."""
 
 
 def decide_outcome(

@@ -49,7 +49,6 @@ class Settler:
         self.poster = poster
         self._gate, self._traps = gate, traps
         self.contents = ContentIndex(recorder, poster.reopened)
-        self.hops: dict[int, int] = {}
 
     def load_contents(self, pages: Numbers, contents: Numbers) -> None:
         """Contents of pages that earlier runs read; some of these pages wait again."""
@@ -62,13 +61,15 @@ class Settler:
         self.contents.finish_loading()
         self._traps.copies.gifts.load(self._recorder.pages.spendings())
 
-    def settle(self, page: int, url: str, outcome: Outcome, today: float) -> TurnEnd | None:
+    def settle(
+        self, page: int, url: str, outcome: Outcome, today: float, hops: int = 0
+    ) -> TurnEnd | None:
         """What the page is from now on; None if it waits again."""
         match outcome:
             case WasRead():
                 return TurnEnd(self._read(page, url, outcome, today))
             case Redirects():
-                return self._redirect(page, url, outcome)
+                return self._redirect(page, url, outcome, hops + 1)
             case GivenUp(state=state, reason=reason):
                 return TurnEnd(self.close(page, state), reason)
             case NotModified():
@@ -79,7 +80,6 @@ class Settler:
 
     def close(self, page: int, state: State) -> State:
         """The page hands all it has to the virtual page."""
-        self.hops.pop(page, None)
         self.poster.reopened.discard(page)
         self._traps.copies.forget_copy(page)
         self.poster.post(Step(StepKind.DEAD_END, page), state)
@@ -93,7 +93,6 @@ class Settler:
 
     def _read(self, page: int, url: str, read: WasRead, today: float) -> State:
         parsed = read.parsed
-        self.hops.pop(page, None)
         self.contents.describe(page, read.response, parsed, today)
         first = self.contents.find_or_add(page, parsed)
         is_barren = self._traps.read(page, url, parsed, first)
@@ -167,11 +166,10 @@ class Settler:
 
     # ------------------------------------------------------------ a page that is another one
 
-    def _redirect(self, page: int, url: str, redirects: Redirects) -> TurnEnd:
+    def _redirect(self, page: int, url: str, redirects: Redirects, hops: int) -> TurnEnd:
         """A chain that is too long ends here, and its next target does not become known."""
-        hops, most = self.hops.pop(page, 0) + 1, self._max_redirects
-        if hops > most:
-            reason = f"more than {most} redirects in a row (--max-redirects)"
+        if hops > self._max_redirects:
+            reason = f"more than {self._max_redirects} redirects in a row (--max-redirects)"
             return TurnEnd(self.close(page, State.BAD_REDIRECT), reason)
         other, new = self._meet_target(page, redirects.target, redirects.originals)
         self._traps.redirected(page, url, hops, new)
@@ -180,9 +178,9 @@ class Settler:
         if page in self._traps.seeds:
             self._traps.vouch(other)
             self._gate.widen(redirects.target)
-        if new or self._frontier.state[other] == State.UNREAD:
-            self.hops[other] = max(hops, self.hops.get(other, 0))
-        return TurnEnd(self._forward(page, State.MOVED, other, new))
+        is_unread = bool(new) or self._frontier.state[other] == State.UNREAD
+        state = self._forward(page, State.MOVED, other, new)
+        return TurnEnd(state, redirected_to=other if is_unread else None)
 
     def _meet_target(self, page: int, target: str, originals: Originals) -> tuple[int, list[int]]:
         meeting = self._recorder.meet([target], self._frontier.urls.depth[page], originals)

@@ -44,6 +44,7 @@ class Desk:
         settings = Settings.of(max_redirects=LONGEST_CHAIN)
         self.settler = Settler(settings, recorder, poster, gate, traps)
         self.said = ""
+        self.hops: dict[int, int] = {}
 
     def page(self, name: str) -> int:
         """Its number; it becomes known if it was not."""
@@ -51,14 +52,17 @@ class Desk:
         found = self.frontier.urls.find(url)
         return self.settler.poster.introduce([url], 0).pages[0] if found is None else found
 
-    def settle(self, name: str, how: Outcome, today: float = NOON) -> State | None:
+    def settle(self, name: str, outcome: Outcome, today: float = NOON) -> State | None:
         page = self.page(name)
-        end = self.settler.settle(page, self.recorder.pages.url_of(page), how, today)
+        hops = self.hops.pop(page, 0)
+        end = self.settler.settle(page, self.recorder.pages.url_of(page), outcome, today, hops)
         assert self.frontier.ledger.missing() == 0
         if end is None:
             return None
         assert self.frontier.state[page] == end.state
         self.said = end.reason
+        if end.redirected_to is not None:
+            self.hops[end.redirected_to] = hops + 1
         return end.state
 
     def read(
@@ -277,13 +281,12 @@ def test_a_page_that_changes_for_ever_takes_no_more_memory(desk: Desk) -> None:
     assert len(desk.settler.contents) == 1
 
 
-def test_hops_are_forgotten_once_the_chain_ends(desk: Desk) -> None:
-    for name in ("/1", "/2"):
-        desk.settle(f"{name}/old", Redirects(A + name))
-    assert desk.settler.hops == {desk.page("/1"): 1, desk.page("/2"): 1}
-    desk.read("/1")
-    desk.settle("/2", GivenUp(State.RESET))
-    assert desk.settler.hops == {}
+def test_a_redirect_names_its_target_while_that_is_unread(desk: Desk) -> None:
+    desk.settle("/old", Redirects(f"{A}/new"))
+    assert desk.hops == {desk.page("/new"): 1}
+    desk.read("/new")
+    desk.settle("/older", Redirects(f"{A}/new"))
+    assert desk.hops == {}
 
 
 def test_an_alias_that_changes_is_itself(desk: Desk) -> None:
