@@ -29,8 +29,7 @@ from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
 from minicrawl.fetch.connection.tls import check_authorities
 from minicrawl.fetch.where.resolver import trusted_among
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.proof import contradictions, prove
+from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.ports import WebAccess
 from minicrawl.store import tables
 from minicrawl.store.files import SUFFIX
@@ -310,8 +309,8 @@ def recorder_of(store: Store, connection: tables.Connection) -> Recorder:
     """A recorder of all that is in the store, once that has been checked."""
     with reporting_damage(store.path):
         terms = tables.terms(store.connection) or StoreTerms()
-        recorder = Recorder(store, connection, partial(Frontier.load, store.connection, terms))
-        prove(recorder.frontier, store.connection)
+        recorder = Recorder(store, connection, partial(load_frontier, store.connection, terms))
+        verify(recorder.frontier, store.connection)
         if store.was_cut_off:
             for contradiction in contradictions(recorder.frontier, store.connection):
                 raise ValueError(contradiction)
@@ -336,6 +335,6 @@ async def _network(
     settings: Settings, recorder: Recorder
 ) -> AsyncIterator[tuple[ScopeGate, WebAccess]]:
     """What may be asked for, and who asks. Seeds that are private addresses are trusted."""
-    config = WorkerConfig.of(settings, trusted_among(recorder.seeds()))
+    config = WorkerConfig.of(settings, trusted_among(recorder.seeds.urls()))
     async with open_web_access(config, worker_count(settings.network)) as web_access:
         yield gate_for(recorder, settings.scope), web_access

@@ -5,7 +5,9 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.gathered_importance import gathered
+from minicrawl.frontier.loading import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
@@ -60,7 +62,7 @@ class HandCrawl:
     ) -> int:
         """The page was read; Weights and focus go with the links in the order of their ids."""
         page = self.page(url)
-        targets, born = self._meet(links, self.frontier.depth[page] + 1)
+        targets, born = self._meet(links, self.frontier.urls.depth[page] + 1)
         spending = Spending(sorted(set(targets) - {page}), weights, focus)
         self._do(Step(StepKind.VISIT, page, born, spending), State.FETCHED)
         self._fetched(page, "page", 200)
@@ -72,7 +74,7 @@ class HandCrawl:
     def moved(self, url: str, target: str, state: State = State.MOVED, amount: int = 0) -> int:
         """The page stands for another one."""
         page = self.page(url)
-        (end,), born = self._meet([target], self.frontier.depth[page])
+        (end,), born = self._meet([target], self.frontier.urls.depth[page])
         self._do(Step(StepKind.FORWARD, page, born, Spending([end]), amount), state)
         self._fetched(page, "moved", 301)
         return page
@@ -94,7 +96,7 @@ class HandCrawl:
 
     def page(self, url: str) -> int:
         """The id of a page that is known."""
-        page = self.frontier.find(url)
+        page = self.frontier.urls.find(url)
         assert page is not None, url
         return page
 
@@ -111,7 +113,7 @@ class HandCrawl:
         """The same, and the rows that changed."""
         self.commit()
         forget_links = not self.terms.links
-        self.store.checkpoint(self.frontier.checkpoint(), forget_links=forget_links)
+        self.store.checkpoint(cut_checkpoint(self.frontier), forget_links=forget_links)
 
     def close(self) -> None:
         """Commit, and let go of the store."""
@@ -121,7 +123,7 @@ class HandCrawl:
     def loaded(self, *, index: bool = True) -> Frontier:
         """What a crawl would go on with."""
         connection = self.store.connection
-        return Frontier.load(
+        return load_frontier(
             connection,
             self.terms,
             partial(tables.spending, connection),
@@ -129,10 +131,10 @@ class HandCrawl:
         )
 
     def _meet(self, urls: Iterable[str], depth: int) -> tuple[list[int], int]:
-        meeting = self.frontier.meet(list(urls), depth)
+        meeting = self.frontier.urls.meet(list(urls), depth)
         new: list[UrlRow] = meeting.urls
         self.batch.urls += new
-        origins = self.frontier.origins
+        origins = self.frontier.urls.origins
         self._new |= {row.id: origins[row.host] + row.path for row in new}
         self.batch.hosts += meeting.hosts
         return meeting.pages, len(new)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.export.drafts import drafting
+from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.gathered_importance import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.graph.csr import Csr
@@ -167,7 +168,7 @@ class _Reader:
             self._visit(reads[first : first + _VISITS_AT_ONCE].tolist())
             tell((pages + min(first + _VISITS_AT_ONCE, len(reads))) / all_turns)
         self._commit(Batch(), {tables.GATHERED: gathered(self._frontier)})
-        self._store.checkpoint(self._frontier.checkpoint())
+        self._store.checkpoint(cut_checkpoint(self._frontier))
 
     def _bear(self, first: int, born: Sequence[Home]) -> None:
         batch = Batch()
@@ -191,7 +192,7 @@ class _Reader:
         self._fetches += len(pages)
         self._commit(batch)
         if self._frontier.changes > _CHANGES_A_CHECKPOINT:
-            self._store.checkpoint(self._frontier.checkpoint())
+            self._store.checkpoint(cut_checkpoint(self._frontier))
 
     def _spending(self, page: int) -> Spending:
         graph, weights = self._web.graph, self._web.weights

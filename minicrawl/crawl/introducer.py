@@ -37,10 +37,10 @@ class PageIntroducer:
         cost_s = 0.0
         for start in range(0, len(urls), LINKS_AT_ONCE):
             block = urls[start : start + LINKS_AT_ONCE]
-            await self._recorder.caught_up()
+            await self._recorder.committer.caught_up()
             looked_up = await self._recorder.look_up_urls(block)
             began = perf_counter()
-            meeting = self._settler.introduce(block, depth, originals, looked_up)
+            meeting = self._settler.poster.introduce(block, depth, originals, looked_up)
             cost_s += perf_counter() - began
             pages.update(zip(block, meeting.pages, strict=True))
             new += [row.id for row in meeting.urls]

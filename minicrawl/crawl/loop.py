@@ -22,7 +22,8 @@ from minicrawl.crawl.page_turns import PageTurns
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.aside import AsidePages
 from minicrawl.crawl.schedule.dispatch import LONGEST_LOOK_S, Dispatcher
-from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
+from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
+from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.resume import LAST_AT
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.ports import Clock, WebAccess
@@ -61,10 +62,10 @@ class Crawler:
 
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or somebody stops it."""
-        committing = asyncio.create_task(self._context.recorder.keep(self._report_room))
+        committing = asyncio.create_task(self._context.recorder.committer.keep(self._report_room))
         try:
             reason = await self._crawl_while(committing)
-            self._context.recorder.finish()
+            self._context.recorder.committer.finish()
             await committing
         except BaseExceptionGroup as group:
             raise _first(group) from group
@@ -98,12 +99,12 @@ class Crawler:
         reason = None
         while reason is None:
             now = clock.now()
-            recorder.count("running_s", now - last)
+            recorder.counters.add("running_s", now - last)
             recorder.counters[LAST_AT] = clock.today()
             last = now
             self._news.clear()
             self.parts.hosts.wake(now)
-            if recorder.takes_more and not self._time.is_over(now):
+            if recorder.committer.takes_more and not self._time.is_over(now):
                 self._launch(group)
             reason = self._reason_to_end(now)
             if reason is None:
@@ -119,7 +120,7 @@ class Crawler:
     def _reason_to_end(self, now: float) -> Reason | None:
         if self._time.is_over(now):
             return self._time.reason
-        takes_more = self._context.recorder.takes_more
+        takes_more = self._context.recorder.committer.takes_more
         if self._turns.requesting or self._news.is_set() or not takes_more:
             return None
         if self._turns.is_budget_spent():
@@ -137,9 +138,9 @@ class Crawler:
 
     async def _wait(self) -> None:
         """Until there is news, a host may be asked, or the time of the crawl is over."""
-        takes_more = self._context.recorder.takes_more
+        takes_more = self._context.recorder.committer.takes_more
         if takes_more:
-            self.parts.replays.run(self.parts.settler)
+            self.parts.replays.run(self.parts.settler.poster)
         await asyncio.sleep(0)  # if there is news already, `wait` lets no other task run
         now = self._context.clock.now()
         wake = self.parts.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
@@ -197,7 +198,7 @@ class TurnTasks:
 
     def is_budget_spent(self) -> bool:
         """Whether what is under way may use up the pages and bytes of the budget."""
-        budget, counted = self._context.settings.budget, self._context.recorder.counted
+        budget, counted = self._context.settings.budget, self._context.recorder.counters.number
         if budget.pages is not None and counted("fetched") + self._pages.under_way >= budget.pages:
             return True
         limit = budget.body_bytes

@@ -149,7 +149,7 @@ class PageRequests:
         """For a page that was read before, with what lets the server say that it is the same."""
         page, lease = turn.page, turn.lease
         was_read = lease.again and self._has_links and State(self._frontier.state[page]).was_read
-        known = self._recorder.document(page) if was_read else None
+        known = self._recorder.pages.document(page) if was_read else None
         return Request(
             url=lease.url,
             max_bytes=self._max_bytes,
@@ -212,7 +212,7 @@ class TurnEnds:
         if not are_many(links) or parsed.refresh is not None:
             turn.looked_up = await self._recorder.look_up_urls(links)
             return
-        depth = self._frontier.depth[turn.page] + 1
+        depth = self._frontier.urls.depth[turn.page] + 1
         introduced = await self._introducer.introduce(links, depth, parsed.originals)
         turn.looked_up, turn.introduced, cost_s = introduced
         turn.cost_s += cost_s
@@ -262,9 +262,9 @@ class TurnEnds:
         today, elapsed_s = self._clock.today(), fetched.elapsed_s
         row = FetchRow(turn.page, today, name, status, wire_bytes, elapsed_s, detail)
         self._recorder.record(row)
-        self._recorder.count("requests")
-        self._recorder.count("wire_bytes", wire_bytes)
-        self._recorder.count("fetched", isinstance(fetched, Response | Unchanged))
+        self._recorder.counters.add("requests")
+        self._recorder.counters.add("wire_bytes", wire_bytes)
+        self._recorder.counters.add("fetched", isinstance(fetched, Response | Unchanged))
         return row
 
 

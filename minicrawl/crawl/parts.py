@@ -14,8 +14,9 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.schedule.replay import ReplayScheduler
+from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.settle.settler import Settler, Waiting
+from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.resume import reopen
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
@@ -45,7 +46,7 @@ class CrawlParts:
         frontier, limit = recorder.frontier, settings.scope.max_depth
         self.depths = None if limit is None else DepthTracker(frontier, limit)
         self.leases = LeaseScheduler(settings, recorder, clock)
-        self.hosts = hosts_of(settings, frontier.origins, self.leases.resume)
+        self.hosts = hosts_of(settings, frontier.urls.origins, self.leases.resume)
         self.side_requests = SideRequests(self.hosts, clock, context.wake)
         self.slots = RequestSlots(
             settings.politeness,
@@ -57,8 +58,10 @@ class CrawlParts:
         )
         self.replays = ReplayScheduler(frontier, settings.order.replay)
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
-        waiting = Waiting(self.leases.queue, self.leases.order, self.depths, self.replays.saw)
-        self.settler = Settler(settings, recorder, waiting, context.gate, self.traps)
+        poster = StepPoster(
+            recorder, self.leases.queue, self.leases.order, self.depths, self.replays.saw
+        )
+        self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
 
     def restore(self, context: CrawlContext) -> None:
@@ -68,9 +71,9 @@ class CrawlParts:
             context.tell(Noted(text=line))
         recorder.agree_on_terms(context.settings.order.discovery)
         self.leases.restore()
-        for pages, contents in recorder.contents():
-            self.settler.know_contents(pages, contents)
-            pages_by_host = list(recorder.by_host(pages))
+        for pages, contents in recorder.pages.contents():
+            self.settler.load_contents(pages, contents)
+            pages_by_host = list(recorder.hosts.of_pages(pages))
             self.traps.restore(pages_by_host)
             for host, count in pages_by_host:
                 self.hosts[host].pages += count

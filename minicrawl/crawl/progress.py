@@ -37,7 +37,9 @@ class ProgressMeter:
     def __init__(self, recorder: Recorder, clock: Clock) -> None:
         self._recorder = recorder
         self._clock = clock
-        self._gathering = GatheredImportance(recorder.frontier, recorder.counted(tables.GATHERED))
+        self._gathering = GatheredImportance(
+            recorder.frontier, recorder.counters.number(tables.GATHERED)
+        )
         self._due = 0.0
 
     def read(self) -> Progress:
@@ -47,12 +49,12 @@ class ProgressMeter:
         return Progress(
             known=len(recorder.frontier),
             unread=ledger.unread,
-            fetched=int(recorder.counted("fetched")),
-            requests=int(recorder.counted("requests")),
+            fetched=int(recorder.counters.number("fetched")),
+            requests=int(recorder.counters.number("requests")),
             failed=sum(counts[state] for state in State if state.is_failure),
-            wire_bytes=int(recorder.counted("wire_bytes")),
-            hosts=len(recorder.frontier.origins),
-            running_s=recorder.counted("running_s"),
+            wire_bytes=int(recorder.counters.number("wire_bytes")),
+            hosts=len(recorder.frontier.urls.origins),
+            running_s=recorder.counters.number("running_s"),
             turns_of_cash=ledger.recorded / max(ledger.minted, UNIT),
             importance_gathered=self._importance_gathered(),
         )

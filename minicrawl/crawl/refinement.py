@@ -1,8 +1,8 @@
-"""Ranks refined in the store: the replays of `opic.refine`, kept where they can go on.
+"""Ranks are refined in the store, by the replays of `opic.refine`.
 
 Laws: the store is as it was until the ranks have converged, and then it is restated in one
-transaction, to the atom; replays that were broken off go on where they were saved, to the same
-bits. A copy gets its name when it is done, so that whatever bears that name is whole.
+transaction, to the atom. Replays that were interrupted go on where they were saved, to the same
+bits. A copy gets its name when it is complete.
 """
 
 import math
@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.frontier.checkpoint import restate
 from minicrawl.frontier.gathered_importance import gathered
+from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.proof import prove
 from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import columns, questions, tables
@@ -32,7 +33,7 @@ from minicrawl.store.writer import SAFE, Store
 
 UNTIL = 1e-6
 LEAST_UNTIL = 1e-12
-"""Nearer than this, what floats round off could hide what is left."""
+"""Below this, rounding errors could hide the error that is left."""
 SAVE_EVERY_S = 10.0
 TOP = 10
 
@@ -41,17 +42,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refined:
-    """What came of it."""
+    """The result of a refinement."""
 
     pages: int
     links: int
     rounds: int
     error_bound: float
-    """Of the shares, summed over all pages."""
+    """The error of the shares, summed over all pages, is at most this."""
     moved: float
-    """How far the shares are from what they were, summed over all pages: 2 at most."""
+    """By how much the shares changed, summed over all pages: 2 at most."""
     top_kept: int
-    """How many of the first ten were among the first ten."""
+    """How many of the ten first pages were among the ten first before."""
     store: Path
 
 
@@ -64,7 +65,7 @@ def refine(
     now: Callable[[], float] = monotonic,
 ) -> Refined:
     """Replay until the error is no more than `until`, in the store or in a copy of it."""
-    _refuse_what_cannot_be(path, until, to)
+    _check(path, until, to)
     if to is None:
         with (
             closing(Store.open(path)) as store,
@@ -79,14 +80,14 @@ def refine(
         translating_sqlite_errors(path, SAFE),
         reporting_damage(path),
     ):
-        _become_a_copy(store, path)
+        _copy(store, path)
         refined = _refine(store, to, until, tell, now)
     unfinished.rename(place)
     unfinished.with_name(f"{unfinished.name}-lock").unlink()
     return refined
 
 
-def _refuse_what_cannot_be(path: Path, until: float, to: Path | None) -> None:
+def _check(path: Path, until: float, to: Path | None) -> None:
     if not LEAST_UNTIL <= until < 1:
         raise UsageError(f"--until {until:g}: must be a number from {LEAST_UNTIL:g} to below 1")
     with reading(path) as connection, reporting_damage(path):
@@ -99,8 +100,8 @@ def _refuse_what_cannot_be(path: Path, until: float, to: Path | None) -> None:
         raise UsageError(f"{to} exists: --to writes a new store and overwrites none")
 
 
-def _become_a_copy(store: Store, path: Path) -> None:
-    """But for a copy that was broken off while the original has not gone on."""
+def _copy(store: Store, path: Path) -> None:
+    """A copy that is there goes on if the original has not changed since."""
     with reading(path) as original:
         if tables.last_step(store.connection) != tables.last_step(original):
             store.become(original)
@@ -115,7 +116,7 @@ def _refine(
 ) -> Refined:
     frontier = _load(store.connection)
     flow = _flow(frontier, store.connection)
-    refinement = _begun(flow, tables.refinement(store.connection), frontier.last_seq)
+    refinement = _begin(flow, tables.refinement(store.connection), frontier.last_seq)
     saved_at = now()
     for error in refinement.until(until):
         tell(max(0.0, math.log(error) / math.log(until)))
@@ -123,7 +124,7 @@ def _refine(
             store.keep_refinement(_row(refinement, frontier.last_seq))
             saved_at = now()
     before, after = frontier.importance(), refinement.importance
-    store.restate(frontier.restate(after))
+    store.restate(restate(frontier, after))
     counters = tables.counters(store.connection) | {tables.GATHERED: gathered(frontier)}
     store.commit(Batch(counters=counters))
     return Refined(
@@ -139,9 +140,9 @@ def _refine(
 
 def _load(connection: tables.Connection) -> Frontier:
     terms = tables.terms(connection)
-    assert terms is not None  # it was refused otherwise
-    frontier = Frontier.load(connection, terms, partial(tables.spending, connection))
-    prove(frontier, connection)
+    assert terms is not None  # _check refuses a store without terms
+    frontier = load_frontier(connection, terms, partial(tables.spending, connection))
+    verify(frontier, connection)
     return frontier
 
 
@@ -149,7 +150,7 @@ def _flow(frontier: Frontier, connection: tables.Connection) -> CashFlow:
     """Where the cash of each page goes now: one pass over the log, in its order."""
     books = frontier.books
     saved = columns.whole(columns.frontier(connection, "spent"), "spent")
-    spent = frontier.spent.of_all(len(frontier), saved).tolist()
+    spent = frontier.spendings.of_all(len(frontier), saved).tolist()
     builder = FlowBuilder(frontier.ledger.small_edge)
     for seq, _, page, blob in questions.all_spendings(connection):
         if spent[page] != seq:
@@ -161,8 +162,8 @@ def _flow(frontier: Frontier, connection: tables.Connection) -> CashFlow:
     return builder.flow(len(frontier))
 
 
-def _begun(flow: CashFlow, row: RefinementRow | None, last_seq: int) -> Refinement:
-    """From the beginning, if nothing was saved or the crawl has gone on since."""
+def _begin(flow: CashFlow, row: RefinementRow | None, last_seq: int) -> Refinement:
+    """From where it was saved; from the start if it was not, or if the crawl has gone on since."""
     if row is None or row.seq != last_seq:
         return Refinement(flow)
     history, cash = (np.frombuffer(vector).copy() for vector in (row.history, row.cash))

@@ -1,5 +1,10 @@
 """The frontier: all pages in memory, as a fold over the steps that the store keeps.
 
-known   URL -> page id, in a few bytes a page
-pages   the books, and what must be quick of each page
+pages                the fold: the ledger, the state of each page, and its last spending
+urls                 the URL, host and depth of each page
+url_index            the seen-set: URL -> page id, in a few bytes a page
+changes              what changed since the last checkpoint
+checkpoint           the rows that a checkpoint writes
+loading              the last checkpoint and the steps behind it, and whether they fit together
+gathered_importance  the share of all importance that lies on pages that were read
 """

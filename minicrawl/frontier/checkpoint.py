@@ -1,34 +1,70 @@
-"""The rows of pages, for a checkpoint: columns copied at once, rows that are made later.
+"""What a checkpoint writes: columns are copied at once, rows are made of them later.
 
-What is done at once stalls the crawl, what is done later is done by the store's thread.
+Copying stalls the crawl, so it is all that is done at once; the store's thread does the rest.
 
-Law: rows may be had again, for a disk that is full takes them the second time.
+Law: the rows can be iterated again, because a full disk takes them only the second time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from functools import partial
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Cut, Numbers
+from minicrawl.frontier.pages import Frontier
 from minicrawl.opic.windows.window import Births, Past
-from minicrawl.store.records import UNCHANGED, FrontierRow
-
-if TYPE_CHECKING:
-    from minicrawl.frontier.pages import Frontier
+from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow
 
 Row = TypeVar("Row")
 
 _ROWS_AT_ONCE = 1 << 16
 
 
+def cut_checkpoint(frontier: Frontier) -> Checkpoint:
+    """The rows that changed since the last checkpoint, as they are now, whenever they are read."""
+    changes = frontier.take_changes()
+    cut = changes.cut(frontier.ledger.key)
+    turned = Turned.of(frontier, changes.turned, changes.saved)
+    born = Born.of(frontier, changes.turned, changes.saved)
+    frontier.spendings.cut(len(frontier))
+    return Checkpoint(
+        watermark=frontier.last_seq,
+        totals=frontier.ledger.totals,
+        born=Rows(partial(born.rows, cut)),
+        turned=Rows(partial(turned.rows, cut)),
+        paid=Rows(partial(cut.paid, changes.saved, turned.pages)),
+    )
+
+
+def restate(frontier: Frontier, importance: NDArray[np.float64]) -> Checkpoint:
+    """Deal all the cash by these importances. Every row changes, and is read as it is written."""
+    frontier.ledger.restate(importance)
+    changes = frontier.take_changes()
+    cut, saved = changes.cut(frontier.ledger.key), changes.saved
+    return Checkpoint(
+        watermark=frontier.last_seq,
+        totals=frontier.ledger.totals,
+        born=_columns_between(frontier, saved, len(frontier), spent=0).rows(cut),
+        turned=_saved_rows(frontier, saved, cut),
+        paid=(),
+    )
+
+
+def _saved_rows(frontier: Frontier, saved: int, cut: Cut) -> Iterator[FrontierRow]:
+    """The rows of all pages that have one already."""
+    for first in range(0, saved, _ROWS_AT_ONCE):
+        end = min(first + _ROWS_AT_ONCE, saved)
+        yield from _columns_between(frontier, first, end, spent=UNCHANGED).rows(cut)
+
+
 @dataclass(frozen=True, slots=True)
-class Anew(Iterable[Row], Generic[Row]):
-    """Rows that are made whenever they are asked for."""
+class Rows(Iterable[Row], Generic[Row]):
+    """Rows that are made anew by each iteration."""
 
     make: Callable[[], Iterator[Row]]
 
@@ -38,7 +74,7 @@ class Anew(Iterable[Row], Generic[Row]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Copies of all that a row says of some pages, but for their in-links."""
+    """Copies of all that the rows of some pages say, but for their in-links."""
 
     pages: Numbers
     state: NDArray[np.uint8]
@@ -60,8 +96,8 @@ class Columns:
             yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))
 
 
-def columns_between(frontier: Frontier, first: int, end: int, *, spent: int) -> Columns:
-    """Those of a range of pages; `spent` is what those say that were not spent lately."""
+def _columns_between(frontier: Frontier, first: int, end: int, *, spent: int) -> Columns:
+    """The columns of a range of pages; `spent` is for those with no spending of late."""
     history, g_time, measures = frontier.window.pasts(first, end)
     return Columns(
         pages=np.arange(first, end),
@@ -69,14 +105,14 @@ def columns_between(frontier: Frontier, first: int, end: int, *, spent: int) -> 
         key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[first:end].copy(),
         history=history,
         g_time=g_time,
-        spent=frontier.spent.newest_between(first, end, spent),
+        spent=frontier.spendings.newest_between(first, end, spent),
         measures=measures,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Born:
-    """Pages that have no row yet, of which most were never read: they have but their birth."""
+    """Pages that have no row yet. Most were never read: only their birth is known of them."""
 
     first: int
     state: NDArray[np.uint8]
@@ -87,14 +123,14 @@ class Born:
 
     @classmethod
     def of(cls, frontier: Frontier, pasts: Mapping[int, Past], first: int) -> Born:
-        """All from the first one on; `pasts` are those of whoever had a turn."""
+        """All pages from the first one on; `pasts` are those of pages that had a turn."""
         return cls(
             first=first,
             state=frontier.states()[first:].copy(),
             key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[first:].copy(),
             births=frontier.window.births(first, len(frontier)),
             pasts=pasts,
-            spent=frontier.spent.newest,
+            spent=frontier.spendings.newest,
         )
 
     def rows(self, cut: Cut) -> Iterator[FrontierRow]:
@@ -120,7 +156,7 @@ class Born:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turned:
-    """Pages that had a turn: what still changes is copied, what does not is looked up later."""
+    """Pages that had a turn: what may change is copied, what does not is looked up later."""
 
     pages: Numbers
     state: NDArray[np.uint8]
@@ -130,7 +166,7 @@ class Turned:
 
     @classmethod
     def of(cls, frontier: Frontier, pasts: Mapping[int, Past], saved: int) -> Turned:
-        """Those that have a row, in ascending order."""
+        """The pages that have a row, in ascending order."""
         pages = np.fromiter(pasts, dtype=np.int64, count=len(pasts))
         pages = np.sort(pages[pages < saved])
         return cls(
@@ -138,7 +174,7 @@ class Turned:
             state=frontier.states()[pages],
             key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[pages],
             pasts=pasts,
-            spent=frontier.spent.newest,
+            spent=frontier.spendings.newest,
         )
 
     def rows(self, cut: Cut) -> Iterator[FrontierRow]:

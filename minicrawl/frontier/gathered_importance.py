@@ -1,7 +1,7 @@
-"""The importance gathered: the share of all of it that lies on pages that were read.
+"""The importance gathered: the share of all importance that lies on pages that were read.
 
-Law: it can be added up a slice of the pages at a time, so that no crawl stands still for it,
-however many pages there are.
+Law: it is added up in slices of the pages, so that a crawl does not stand still for it, however
+many pages there are.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ PAGES_AT_ONCE = 1 << 20
 
 
 class GatheredImportance:
-    """Laps over all pages; `share` is that of the last whole lap."""
+    """Adds up all pages again and again; `share` is the result of the last whole lap."""
 
     def __init__(self, frontier: Frontier, share: float = 0.0) -> None:
         self.share = share
@@ -22,7 +22,7 @@ class GatheredImportance:
         self._read = self._whole = 0.0
 
     def go_on(self) -> bool:
-        """Add up one slice more; whether it was the last of its lap."""
+        """Add up one more slice; answers whether it was the last of its lap."""
         stop = min(self._start + PAGES_AT_ONCE, len(self._frontier))
         self._add(self._start, stop)
         self._start = stop
@@ -44,7 +44,7 @@ class GatheredImportance:
 
 
 def gathered(frontier: Frontier) -> float:
-    """A whole lap at once."""
+    """The importance gathered now, in one whole lap."""
     gathering = GatheredImportance(frontier)
     while not gathering.go_on():
         pass

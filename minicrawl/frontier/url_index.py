@@ -1,24 +1,23 @@
-"""Which page is this URL? The hash says where to look, the URL that is kept says whether it is it.
+"""Which page is this URL? A hash says where to look; only the URL itself proves it.
 
-Law: two URLs are one page only if they are equal, whatever their hashes are. Memory holds 32 bits
-of a hash a page; the URLs are in the store, and are looked up there for links to pages that were
-not met lately. More than a million that were are in `lately`, which takes its path and 18 bytes for
-each; and what was met last of all is in dictionaries, which are quicker and take 200. These are
-small, for a larger one gains nothing: what it spares it costs by driving all else out of the
-processor's caches.
+Laws: two URLs are one page only if they are equal to the last byte, whatever their hashes are.
+Memory is bounded for each page, and otherwise fixed, whatever URLs come.
 
-stranger    a URL that nobody had when it was asked for, and that was not added since
+A URL is looked for in four places, the quickest first:
 
-The URLs that were met last, with their pages, in few bytes each; the store knows the others.
+dictionaries   two generations of the URLs that were met last, at 200 bytes each. They are small,
+               because larger ones would drive all else out of the processor's caches
+hash map       32 bits of a hash for each page, which gives the candidates; none: the URL is new
+recent URLs    more than a million, at 18 bytes and the path each, in a ring of lines where new
+               lines overwrite the oldest. An overwritten line has lost its beginning, and every
+               look-up checks that. Origins are not in it, because many pages share them; very long
+               URLs are left to the store
+store          all URLs; for links to pages that were not met of late
 
-Laws: a page has a URL only if that equals the one that was put, to the last byte; the room is
-bounded, whatever is met, and a URL that is very long is left to the store. The bytes lie in a ring,
-where new ones take the place of the oldest: of what is left of an older line the beginning is gone,
-and that is what every look asks for. Origins, which many pages share, are not in it: whoever has
-the pages knows them.
-
-line    the path of a URL and its page, each behind a byte that no text has
-place   where the line of a page begins; pages that are far apart share one, and the last has it
+line        the path of a URL and its page, each behind a byte that no text has
+place       where the line of a page begins; pages far apart share one, and the last writer has it
+unknown     URLs that were looked for, were not there, and were not added since
+candidate   a page whose URL has the same hash
 """
 
 from __future__ import annotations
@@ -33,19 +32,131 @@ import numpy as np
 
 from minicrawl.slots import Slots
 
+RECENT = 1 << 11
+"""URLs of a generation in the dictionaries."""
 ROOM = 1 << 26
-"""Bytes: lines of one and a half million URLs whose paths have 35 letters, one million if 55."""
+"""Bytes of the ring: one and a half million URLs whose paths have 35 letters, a million if 55."""
 LONGEST = 512
-"""Characters: few would fill the ring, and few people link to them."""
+"""Characters of a URL in the ring: longer ones would fill it, and few pages link to them."""
 PLACES = 1 << 21
 """More than there are lines: most pages have one to themselves."""
 
 OriginOf = Callable[[int], str]
 """The origin of a page's URL."""
+UrlsOf = Callable[[Sequence[int]], Mapping[int, str]]
+"""The URLs of some pages."""
+PagesByUrl = Mapping[str, int]
+"""The pages of some URLs."""
+NO_PAGES: PagesByUrl = MappingProxyType({})
+
+_CODE = (1 << 64) - 1
+
+
+def code_of(url: str) -> int:
+    """64 bits, salted anew in each process, so that nobody can craft URLs that collide."""
+    return hash(url) & _CODE
+
+
+class UrlIndex:
+    """The seen-set: URL -> page."""
+
+    def __init__(self, urls_of: UrlsOf, origin_of: OriginOf) -> None:
+        """`urls_of` asks the store."""
+        self._urls_of = urls_of
+        self._young: dict[str, int] = {}
+        self._old: dict[str, int] = {}
+        self._recent = RecentUrls(origin_of)
+        self._unknown: set[str] = set()
+
+    @cached_property
+    def _slots(self) -> Slots:
+        """Made on first use: who only reads a store looks up no URLs."""
+        return Slots()
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def add(self, urls: PagesByUrl) -> None:
+        """Add pages whose URLs are new."""
+        for url, page in urls.items():
+            self._slots.put(code_of(url), page)
+        self._unknown.difference_update(urls)
+        self.remember(urls)
+
+    def add_all(self, urls: Iterable[str]) -> None:
+        """Add the pages that follow the last one, in the order of their ids."""
+        codes = np.fromiter(map(code_of, urls), dtype=np.uint64)
+        first = len(self)
+        self._slots.put_all(codes, np.arange(first, first + len(codes), dtype=np.uint32))
+        self._unknown.clear()
+
+    def finish_loading(self) -> None:
+        """Build the hash map now, so that the first look-up is not slow."""
+        self._slots.insert_pending()
+
+    def find(self, urls: Iterable[str]) -> dict[str, int]:
+        """The pages of those URLs that are known; asks the store where it must."""
+        found, candidates = self.find_recent(urls)
+        if candidates:
+            stored = self._urls_of(sorted({*chain.from_iterable(candidates.values())}))
+            pairs = ((url, page) for url, pages in candidates.items() for page in pages)
+            asked = {url: page for url, page in pairs if stored[page] == url}
+            self.remember(asked)
+            found |= asked
+        return found
+
+    def remember(self, urls: PagesByUrl) -> None:
+        """The pages of these URLs were looked up or added: they are recent now."""
+        self._recent.put(urls.items())
+        self._use(urls)
+
+    def url_of(self, page: int) -> str | None:
+        """The URL of a page, if it is recent."""
+        return self._recent.url_of(page)
+
+    def find_recent(self, urls: Iterable[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
+        """The pages of recent URLs; of the others, the pages that have the same hash, if any."""
+        found: dict[str, int] = {}
+        from_old: dict[str, int] = {}
+        others: list[str] = []
+        young, old, unknown = self._young, self._old, self._unknown
+        for url in urls:
+            if (page := young.get(url)) is not None:
+                found[url] = page
+            elif (page := old.get(url)) is not None:
+                from_old[url] = page
+            elif url not in unknown:
+                others.append(url)
+        from_ring, candidates = self._find_by_hash(others)
+        from_old |= from_ring
+        self._use(from_old)
+        return found | from_old, candidates
+
+    def _find_by_hash(self, urls: Sequence[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
+        """The same for URLs that are in neither dictionary."""
+        found: dict[str, int] = {}
+        candidates: dict[str, list[int]] = {}
+        unknown, find = self._unknown, self._recent.find
+        for url, pages in zip(urls, self._slots.matches_of(map(code_of, urls)), strict=True):
+            if not pages:
+                unknown.add(url)
+            elif (page := find(pages, url)) is not None:
+                found[url] = page
+            else:
+                candidates[url] = pages
+        if len(unknown) >= RECENT:
+            unknown.clear()
+        return found, candidates
+
+    def _use(self, urls: PagesByUrl) -> None:
+        """Put them into the young generation; the old one is dropped when the young one is full."""
+        self._young |= urls
+        if len(self._young) >= RECENT:
+            self._young, self._old = {}, self._young
 
 
 class RecentUrls:
-    """page -> URL."""
+    """page -> URL, for the last million URLs or so."""
 
     def __init__(self, origin_of: OriginOf) -> None:
         self._origin_of = origin_of
@@ -53,8 +164,8 @@ class RecentUrls:
         self._ring = bytearray()
         self._next = 0
 
-    def which(self, pages: Iterable[int], url: str) -> int | None:
-        """Which of these pages is known to have this URL."""
+    def find(self, pages: Iterable[int], url: str) -> int | None:
+        """The one of these pages that is known to have this URL."""
         for page in pages:
             origin = self._origin_of(page)
             line = _line(url[len(origin) :], page)
@@ -63,7 +174,7 @@ class RecentUrls:
         return None
 
     def url_of(self, page: int) -> str | None:
-        """The URL of this page, if it was met lately."""
+        """The URL of the page, if it is still in the ring."""
         ring, begin = self._ring, self._place(page)
         if not ring.startswith(b"\xff", begin):
             return None
@@ -73,7 +184,7 @@ class RecentUrls:
         return self._origin_of(page) + ring[begin + 1 : end].decode()
 
     def put(self, urls: Iterable[tuple[str, int]]) -> None:
-        """These URLs were met, of these pages."""
+        """Write these URLs and their pages over the oldest."""
         ring, places, begin = self._ring, self._places, self._next
         for url, page in urls:
             if len(url) > LONGEST:
@@ -91,131 +202,16 @@ class RecentUrls:
         self._next = begin
 
     def _place(self, page: int) -> int:
-        """Where its line begins, if it has one."""
+        """Where the page's line begins, if it has one."""
         slot = page % PLACES
         return self._places[slot] if slot < len(self._places) else 0
 
     def _make_room(self, slot: int) -> None:
-        """For this slot, and twice as many as there are: most crawls need few."""
+        """At least up to this slot, and double: most crawls need few."""
         room = min(max(slot + 1, 2 * len(self._places)), PLACES)
         self._places.frombytes(bytes(4 * (room - len(self._places))))
 
 
 def _line(path: str, page: int) -> bytes:
-    """What parts it is in no text: these bytes are not UTF-8."""
+    """The separators are in no text: these bytes are not UTF-8."""
     return b"\xff%b\xfe%d\xfe" % (path.encode(), page)
-
-
-_CODE = (1 << 64) - 1
-
-RECENT = 1 << 11
-"""URLs of a generation; two generations of those that were met last are in dictionaries."""
-
-UrlsOf = Callable[[Sequence[int]], Mapping[int, str]]
-"""The URLs of some pages."""
-
-PagesByUrl = Mapping[str, int]
-"""The pages of some URLs."""
-NO_PAGES: PagesByUrl = MappingProxyType({})
-
-
-def code_of(url: str) -> int:
-    """64 bits, other ones in each process: nobody can think up URLs that are slow to look up."""
-    return hash(url) & _CODE
-
-
-class UrlIndex:
-    """URL -> page."""
-
-    def __init__(self, urls_of: UrlsOf, origin_of: OriginOf) -> None:
-        self._urls_of = urls_of
-        self._young: dict[str, int] = {}
-        self._old: dict[str, int] = {}
-        self._lately = RecentUrls(origin_of)
-        self._strangers: set[str] = set()
-
-    @cached_property
-    def _slots(self) -> Slots:
-        """Whoever only reads a store meets no URLs, and needs none of them."""
-        return Slots()
-
-    def __len__(self) -> int:
-        return len(self._slots)
-
-    def find(self, urls: Iterable[str]) -> dict[str, int]:
-        """The pages of those that are known."""
-        found, doubtful = self.at_hand(urls)
-        if doubtful:
-            kept = self._urls_of(sorted({*chain.from_iterable(doubtful.values())}))
-            pages = ((url, page) for url, alike in doubtful.items() for page in alike)
-            asked = {url: page for url, page in pages if kept[page] == url}
-            self.remember(asked)
-            found |= asked
-        return found
-
-    def remember(self, urls: PagesByUrl) -> None:
-        """The pages of these were looked up."""
-        self._lately.put(urls.items())
-        self._recall(urls)
-
-    def url_of(self, page: int) -> str | None:
-        """The URL of a page that was looked up or added lately."""
-        return self._lately.url_of(page)
-
-    def at_hand(self, urls: Iterable[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
-        """The pages of those that were met lately, and which the others may be that are known."""
-        found: dict[str, int] = {}
-        once_more: dict[str, int] = {}
-        others: list[str] = []
-        young, old, strangers = self._young, self._old, self._strangers
-        for url in urls:
-            if (page := young.get(url)) is not None:
-                found[url] = page
-            elif (page := old.get(url)) is not None:
-                once_more[url] = page
-            elif url not in strangers:
-                others.append(url)
-        met, doubtful = self._look_further(others)
-        once_more |= met
-        self._recall(once_more)
-        return found | once_more, doubtful
-
-    def _look_further(self, urls: Sequence[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
-        """The same for those that are in no dictionary."""
-        met: dict[str, int] = {}
-        doubtful: dict[str, list[int]] = {}
-        strangers, which = self._strangers, self._lately.which
-        for url, alike in zip(urls, self._slots.matches_of(map(code_of, urls)), strict=True):
-            if not alike:
-                strangers.add(url)
-            elif (page := which(alike, url)) is not None:
-                met[url] = page
-            else:
-                doubtful[url] = alike
-        if len(strangers) >= RECENT:
-            strangers.clear()
-        return met, doubtful
-
-    def add(self, urls: PagesByUrl) -> None:
-        """The URLs must be new."""
-        for url, page in urls.items():
-            self._slots.put(code_of(url), page)
-        self._strangers.difference_update(urls)
-        self.remember(urls)
-
-    def add_all(self, urls: Iterable[str]) -> None:
-        """The URLs of pages that follow on those that are known already, in the order of ids."""
-        codes = np.fromiter(map(code_of, urls), dtype=np.uint64)
-        first = len(self)
-        self._slots.put_all(codes, np.arange(first, first + len(codes), dtype=np.uint32))
-        self._strangers.clear()
-
-    def finish_loading(self) -> None:
-        """All have been added: what must be done once is done now, not while a crawl waits."""
-        self._slots.insert_pending()
-
-    def _recall(self, urls: PagesByUrl) -> None:
-        """They were met last of all; who was not for two generations leaves the dictionaries."""
-        self._young |= urls
-        if len(self._young) >= RECENT:
-            self._young, self._old = {}, self._young

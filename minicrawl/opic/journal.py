@@ -97,6 +97,12 @@ class Books:
             page = self.forwards[page]
         return page
 
+    def leads_to(self, page: int, target: int) -> bool:
+        """Whether the page is the target or stands for it, be it on the way to another page."""
+        while page != target and page in self.forwards:
+            page = self.forwards[page]
+        return page == target
+
     def without_detours(self, page: int, spending: Spending) -> Spending:
         """Each link goes to the page that its target stands for. Links to one page become one."""
         if self.forwards.keys().isdisjoint(spending.links):

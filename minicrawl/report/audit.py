@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import MinicrawlError
+from minicrawl.frontier.loading import contradictions, verify
 from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.proof import contradictions, prove
 from minicrawl.model import STANDS_FOR_ANOTHER
 from minicrawl.opic.ledger import READ
 from minicrawl.progress import Progress, unreported
@@ -50,7 +50,7 @@ def differences(
     yield from _of_pages(loaded, made)
     for name, one, other in (
         ("inlinks", inlinks(connection, loaded), made.gained()),
-        ("spent", spent(connection, loaded), made.spent.of_all(len(made))),
+        ("spent", spent(connection, loaded), made.spendings.of_all(len(made))),
     ):
         yield from _of_column(name, one, other)
     if loaded.ledger.totals != made.ledger.totals:
@@ -264,7 +264,7 @@ def _fold(connection: tables.Connection, path: Path, tell: Progress) -> Iterator
 def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
     """What the last commit said of all pages is what there is."""
     frontier = unproven(path, connection)
-    prove(frontier, connection)
+    verify(frontier, connection)
     yield from contradictions(frontier, connection)
 
 

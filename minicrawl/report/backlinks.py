@@ -73,7 +73,7 @@ def links(snapshot: Snapshot, text: str, count: int = 0) -> Linked:
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
     stands_for = snapshot.frontier.books.stands_for
-    ends = {stands_for(link) for link in snapshot.frontier.spending_of(page).links}
+    ends = {stands_for(link) for link in snapshot.frontier.spendings.of(page).links}
     return _linked(snapshot, page, np.array(sorted(ends - {page}), dtype=np.int64), count)
 
 

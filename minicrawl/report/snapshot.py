@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.proof import prove
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.ledger import READ
 from minicrawl.opic.money import UNIT
@@ -122,7 +122,7 @@ def load(path: Path, connection: tables.Connection) -> Frontier:
     """The pages of the store, which are those that the last commit spoke of."""
     frontier = unproven(path, connection)
     with reporting_damage(path):
-        prove(frontier, connection)
+        verify(frontier, connection)
     return frontier
 
 
@@ -130,7 +130,7 @@ def unproven(path: Path, connection: tables.Connection) -> Frontier:
     """The pages of the store, whatever the last commit said."""
     with reporting_damage(path):
         terms = tables.terms(connection) or StoreTerms()
-        return Frontier.load(connection, terms, partial(tables.spending, connection))
+        return load_frontier(connection, terms, partial(tables.spending, connection))
 
 
 def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int64]:
@@ -144,4 +144,4 @@ def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int
 def spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.uint32]:
     """By which step each page was last spent; 0 where it handed nothing to links."""
     saved = columns.whole(columns.frontier(connection, "spent"), "spent")
-    return frontier.spent.of_all(len(frontier), saved)
+    return frontier.spendings.of_all(len(frontier), saved)

@@ -71,7 +71,7 @@ def links_in(path: Path) -> set[tuple[str, str]]:
 
 def spending_of(path: Path, name: str) -> tuple[list[int], list[int]]:
     with snapshot(path) as seen:
-        spending = seen.frontier.spending_of(page_of(seen, name))
+        spending = seen.frontier.spendings.of(page_of(seen, name))
         return list(spending.links), list(spending.weights)
 
 

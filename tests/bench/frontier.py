@@ -38,13 +38,15 @@ from minicrawl.config import Settings
 from minicrawl.crawl.process_memory import CYCLES_AFTER, keep_large_arrays_apart
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.schedule.replay import ReplayScheduler
+from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.outcome import WasRead
-from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
-from minicrawl.crawl.settle.settler import Settler, Waiting
+from minicrawl.crawl.settle.posting import StepPoster
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.start.seeds import plant
 from minicrawl.crawl.traps.detector import TrapDetector
-from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.loading import load_frontier
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.journal import StepKind
 from minicrawl.store.reader import glance
@@ -101,15 +103,15 @@ class Bench:
         self._recorder, self._clock, self._web = recorder, clock, web
         self._leasing = LeaseScheduler(settings, recorder, clock)
         replays = ReplayScheduler(recorder.frontier, settings.order.replay)
-        waiting = Waiting(self._leasing.queue, self._leasing.order, None, replays.saw)
+        poster = StepPoster(recorder, self._leasing.queue, self._leasing.order, None, replays.saw)
         self._gate = ScopeGate(settings.scope, ())
         traps = TrapDetector(settings.traps, recorder, self._gate)
-        self._settler = Settler(settings, recorder, waiting, self._gate, traps)
+        self._settler = Settler(settings, recorder, poster, self._gate, traps)
         self._under_way: deque[Lease] = deque()
         self._ending: set[asyncio.Task[None]] = set()
         self._leasing.restore()
-        for pages, contents in recorder.contents():
-            self._settler.know_contents(pages, contents)
+        for pages, contents in recorder.pages.contents():
+            self._settler.load_contents(pages, contents)
         self._settler.finish_loading()
         self.settled_s = array("f")
         self.turns, self.turned_s = 0, 0.0
@@ -161,7 +163,7 @@ class Bench:
         looked_up = await self._recorder.look_up_urls(links)
         now = time.perf_counter()
         self._recorder.record(FetchRow(lease.page, now, "page", 200, 30_000, 0.1, ""))
-        self._recorder.count("fetched")
+        self._recorder.counters.add("fetched")
         self._settler.settle(lease.page, lease.url, WasRead(ANSWER, reading, looked_up), now)
         self._leasing.end(lease)
         self._leasing.resume(lease.host)
@@ -192,12 +194,15 @@ async def grow(
     """Crawl, and look around at each of the stops; `before` is what the process held so far."""
     web = EndlessWeb(HOSTS + stops[-1] // PAGES_A_HOST)
     if len(recorder.frontier):
-        origins = recorder.frontier.origins
-        web.go_on(origins, np.bincount(recorder.frontier.host_of, minlength=len(origins)))
+        origins = recorder.frontier.urls.origins
+        web.go_on(origins, np.bincount(recorder.frontier.urls.host_of, minlength=len(origins)))
     else:
         await plant(recorder, map(Name, web.seeds(SEEDS)), 1000)
     bench, pulse = Bench(recorder, web), Pulse()
-    keeping, beating = asyncio.create_task(recorder.keep()), asyncio.create_task(pulse.beat())
+    keeping, beating = (
+        asyncio.create_task(recorder.committer.keep()),
+        asyncio.create_task(pulse.beat()),
+    )
     stops = [stop for stop in stops if stop > len(recorder.frontier)]
     if not stops:
         raise click.UsageError(f"{path} knows {len(recorder.frontier):,} URLs: ask for more --urls")
@@ -205,7 +210,7 @@ async def grow(
         bench.settled_s, bench.turns, bench.turned_s, pulse.latest_s = array("f"), 0, 0.0, 0.0
         began = time.perf_counter()
         while len(recorder.frontier) < stop:
-            if recorder.takes_more:
+            if recorder.committer.takes_more:
                 await bench.turn()
             else:
                 await asyncio.sleep(COMMIT_EVERY_S)
@@ -215,7 +220,7 @@ async def grow(
         now, peak = memory()
         yield Stage(
             known,
-            int(recorder.counted("fetched")),
+            int(recorder.counters.number("fetched")),
             (now - before) / known,
             (peak - before) / known,
             disk(path) / known,
@@ -270,7 +275,7 @@ async def opened(path: Path) -> AsyncIterator[Recorder]:
     with closing(Store.open(path)) as store:
         store.agree(StoreTerms())
         with closing(glance(path)) as reader:
-            load = partial(Frontier.load, store.connection, StoreTerms())
+            load = partial(load_frontier, store.connection, StoreTerms())
             with closing(Recorder(store, reader, load)) as recorder:
                 yield recorder
 
@@ -289,7 +294,7 @@ async def go_on(path: Path) -> None:
         now, peak = memory()
         known = len(recorder.frontier)
         click.echo(f"{took} {(now - before) / known} {(peak - before) / known}")
-        await recorder.commit(checkpoint=True)
+        await recorder.committer.commit(checkpoint=True)
 
 
 def resumed(path: Path) -> tuple[float, float, float]:

@@ -167,8 +167,12 @@ async def paces(path: Path, hosts: int) -> AsyncGenerator[Pace, None]:
     settings = Settings.of(delay=0, address_delay=0, scope="any")
     async with crawling(settings, path, hosts) as (recorder, outside):
         while True:
-            fetched, own_s, began = recorder.counted("fetched"), outside.own_s, time.perf_counter()
-            while (pages := recorder.counted("fetched") - fetched) < WINDOW:
+            fetched, own_s, began = (
+                recorder.counters.number("fetched"),
+                outside.own_s,
+                time.perf_counter(),
+            )
+            while (pages := recorder.counters.number("fetched") - fetched) < WINDOW:
                 await asyncio.sleep(0)
             took_s = time.perf_counter() - began - (outside.own_s - own_s)
             yield Pace(len(recorder.frontier), pages / took_s)

@@ -22,7 +22,7 @@ from minicrawl import app
 from minicrawl.cli import main
 from minicrawl.cli.crawl import command, session
 from minicrawl.crawl import loop
-from minicrawl.crawl.settle import recorder
+from minicrawl.crawl.settle import committer
 from minicrawl.store import writer
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import Store
@@ -82,10 +82,10 @@ def run(plan: Plan) -> None:
 
 
 def _shrink(plan: Plan) -> None:
-    recorder.COMMIT_EVERY_S = 0.01
-    recorder.STEPS_A_BATCH = 50
-    recorder.CHANGES_A_CHECKPOINT = 400
-    recorder.TRY_AGAIN_S = plan.again_s
+    committer.COMMIT_EVERY_S = 0.01
+    committer.STEPS_A_BATCH = 50
+    committer.CHANGES_A_CHECKPOINT = 400
+    committer.TRY_AGAIN_S = plan.again_s
 
 
 def _log_commits(path: Path) -> None:

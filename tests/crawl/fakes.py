@@ -22,6 +22,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.seeds import gate_for, plant
 from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
+from minicrawl.frontier.loading import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import (
     Failed,
@@ -251,7 +252,7 @@ def frontier_of(path: Path) -> Frontier:
 
 
 def _load(connection: tables.Connection, *memory: Any) -> Frontier:
-    return Frontier.load(connection, tables.terms(connection) or StoreTerms(), *memory)
+    return load_frontier(connection, tables.terms(connection) or StoreTerms(), *memory)
 
 
 @contextmanager
@@ -313,9 +314,9 @@ def links_of(path: Path, url: str) -> list[str]:
     with reading(path) as connection:
         memory = partial(tables.spending, connection), partial(urls_of, connection)
         frontier = _load(connection, *memory)
-        page = frontier.find(url)
+        page = frontier.urls.find(url)
         assert page is not None
-        return [tables.url_of(connection, link) for link in frontier.spending_of(page).links]
+        return [tables.url_of(connection, link) for link in frontier.spendings.of(page).links]
 
 
 @dataclass

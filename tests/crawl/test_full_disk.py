@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.events import Event, Reason, Settled, Warned
-from minicrawl.crawl.settle.recorder import TRY_AGAIN_S
+from minicrawl.crawl.settle.committer import TRY_AGAIN_S
 from minicrawl.errors import NoRoom
 from minicrawl.report.audit import audit
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import Store
 from tests.crawl.fakes import FakeWeb, Hear, Scene, crawl, frontier_of, in_time, keeping, web_of
-from tests.crawl.settle.test_recorder import bear, steps_in
+from tests.crawl.settle.recording import bear, steps_in
 
 HOSTS = [f"http://{name}.example" for name in "abcdefgh"]
 LINKS = {
@@ -91,7 +91,7 @@ def test_a_crawl_waits_for_room_and_ends_where_it_would_have_ended(
     asked_while_full: list[list[str]] = []
 
     async def make_room(scene: Scene) -> None:
-        while scene.recorder.has_room:
+        while scene.recorder.committer.has_room:
             await asyncio.sleep(0.01)
         await asyncio.sleep(TRY_AGAIN_S / 2)  # what is under way ends
         asked_while_full.append(list(scene.web.asked))
@@ -117,7 +117,7 @@ def test_what_is_under_way_when_the_disk_is_full_is_all_that_waits_in_memory(
     kept: list[int] = []
 
     async def look(scene: Scene) -> None:
-        while scene.recorder.has_room:
+        while scene.recorder.committer.has_room:
             await asyncio.sleep(0.01)
         waiting = scene.recorder.frontier.last_seq
         await asyncio.sleep(3 * TRY_AGAIN_S)
@@ -136,7 +136,7 @@ def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_the_store_is_as_it_w
     kept: list[int] = []
 
     async def stop(scene: Scene) -> None:
-        while scene.recorder.has_room:
+        while scene.recorder.committer.has_room:
             await asyncio.sleep(0.01)
         kept.append(steps_in(path))
         scene.crawler.stop()
@@ -175,12 +175,12 @@ def test_what_had_no_room_is_written_first_of_all(path: Path, disk: Disk) -> Non
             bear(recorder, f"{HOSTS[0]}/{number}")
             disk.takes_batches = takes
             if takes:
-                in_time(recorder.commit())
+                in_time(recorder.committer.commit())
             else:
                 with pytest.raises(NoRoom):
-                    in_time(recorder.commit())
+                    in_time(recorder.committer.commit())
                 assert steps_in(path) == 0
-                assert recorder.url_of(0) == f"{HOSTS[0]}/0"
+                assert recorder.pages.url_of(0) == f"{HOSTS[0]}/0"
     assert steps_in(path) == 3
     assert frontier_of(path).ledger.missing() == 0
 
@@ -192,11 +192,11 @@ def test_a_checkpoint_that_had_no_room_is_written_later_without_its_batch(
         bear(recorder, f"{HOSTS[0]}/", f"{HOSTS[0]}/1")
         disk.takes_checkpoints = False
         with pytest.raises(NoRoom):
-            in_time(recorder.commit(checkpoint=True))
+            in_time(recorder.committer.commit(checkpoint=True))
         assert steps_in(path) == 1
         bear(recorder, f"{HOSTS[1]}/")
         disk.takes_checkpoints = True
-        in_time(recorder.commit(checkpoint=True))
+        in_time(recorder.committer.commit(checkpoint=True))
     assert len(frontier_of(path)) == 3
     assert audit(path).wrong == []
 
@@ -215,7 +215,7 @@ def test_sqlite_itself_takes_a_checkpoint_that_had_no_room_the_second_time(
     with keeping(path) as recorder:
         bear(recorder, *(f"{HOSTS[0]}/{number}" for number in range(2000)))
         with pytest.raises(NoRoom, match="database or disk is full; what was committed before"):
-            in_time(recorder.commit(checkpoint=True))
-        in_time(recorder.commit())
+            in_time(recorder.committer.commit(checkpoint=True))
+        in_time(recorder.committer.commit())
     assert limits == []
     assert audit(path).wrong == []

@@ -179,23 +179,23 @@ def test_the_next_page_is_the_richest_of_all_whose_host_may_be_asked(
         def compare(host: int, now: float) -> None:
             ready = [
                 page
-                for page, other in enumerate(frontier.host_of)
+                for page, other in enumerate(frontier.urls.host_of)
                 if frontier.state[page] == State.UNREAD
                 and hosts[other].rules
                 and hosts.may_be_asked(other, now)
             ]
             if hosts[host].rules:
                 chosen[host] = max(ready, key=frontier.ledger.cash)
-                assert frontier.host_of[chosen[host]] == host
+                assert frontier.urls.host_of[chosen[host]] == host
             begin(host, now)
 
         monkeypatch.setattr(hosts, "begin", compare)
 
     def hear(scene: Scene, event: Event) -> None:
         if isinstance(event, Asked):
-            page = scene.recorder.frontier.find(event.url)
+            page = scene.recorder.frontier.urls.find(event.url)
             assert page is not None
-            assert chosen.pop(scene.recorder.frontier.host_of[page]) == page
+            assert chosen.pop(scene.recorder.frontier.urls.host_of[page]) == page
             asked.append(page)
 
     web = FakeWeb(web_of(links), takes_s=0.3)

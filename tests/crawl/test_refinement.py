@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from minicrawl.crawl import refinement
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
+from minicrawl.frontier.checkpoint import cut_checkpoint
+from minicrawl.frontier.loading import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.model import READ_STATES, State
@@ -46,7 +48,7 @@ class Broken(Exception):
 def load(connection: tables.Connection, urls: UrlsOf | None = None) -> Frontier:
     terms = tables.terms(connection)
     assert terms is not None
-    return Frontier.load(connection, terms, partial(tables.spending, connection), urls)
+    return load_frontier(connection, terms, partial(tables.spending, connection), urls)
 
 
 def frontier_of(path: Path) -> Frontier:
@@ -64,12 +66,12 @@ def take(store: Store, *steps: tuple[Step, State]) -> None:
     frontier = load(store.connection, partial(urls_of, store.connection))
     for step, state in steps:
         pages = range(len(frontier), len(frontier) + step.born)
-        meeting = frontier.meet([f"http://{page % 7}.example/{page}" for page in pages], 0)
+        meeting = frontier.urls.meet([f"http://{page % 7}.example/{page}" for page in pages], 0)
         row = StepRow(frontier.last_seq + 1, state, step)
         store.commit(Batch(urls=meeting.urls, hosts=meeting.hosts, steps=[row]))
         frontier.apply(row)
     assert frontier.ledger.missing() == 0
-    store.checkpoint(frontier.checkpoint())
+    store.checkpoint(cut_checkpoint(frontier))
 
 
 def a_store(path: Path, terms: StoreTerms = DEFAULT, *, fetched: int = 60) -> Path:
@@ -100,7 +102,7 @@ def a_store(path: Path, terms: StoreTerms = DEFAULT, *, fetched: int = 60) -> Pa
 
 def spendings_of(path: Path) -> list[Spending]:
     with reading(path) as connection:
-        return [*map(load(connection).spending_of, range(80))]
+        return [*map(load(connection).spendings.of, range(80))]
 
 
 def last_step(path: Path) -> int:
@@ -115,7 +117,7 @@ def pagerank(path: Path) -> Floats:
     graph = nx.DiGraph()
     graph.add_nodes_from(range(len(frontier)))
     with reading(path) as connection:
-        spending_of = load(connection).spending_of
+        spending_of = load(connection).spendings.of
         for page in range(len(frontier)):
             for link in spending_of(page).links:
                 end = frontier.books.stands_for(link)

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.events import Event, Reason, Settled
-from minicrawl.crawl.settle import recorder
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle import committer
+from minicrawl.crawl.settle.committer import Committer
 from tests.crawl.fakes import FakeWeb, Scene, crawl, web_of
-from tests.crawl.settle.test_recorder import steps_in
+from tests.crawl.settle.recording import steps_in
 from tests.crawl.test_full_disk import AT_ONCE, LINKS, SEED
 
 MOST = 12
@@ -20,10 +20,10 @@ def test_a_crawl_is_no_faster_than_its_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = crawl(FakeWeb(web_of(LINKS)), tmp_path / "whole.db", SEED)
-    path, commit = tmp_path / "crawl.db", Recorder.commit
+    path, commit = tmp_path / "crawl.db", Committer.commit
     waited: list[int] = []
 
-    async def slow(self: Recorder, *, checkpoint: bool = False) -> None:
+    async def slow(self: Committer, *, checkpoint: bool = False) -> None:
         await asyncio.sleep(A_COMMIT_S)
         await commit(self, checkpoint=checkpoint)
 
@@ -31,8 +31,8 @@ def test_a_crawl_is_no_faster_than_its_disk(
         if isinstance(event, Settled):
             waited.append(scene.recorder.frontier.last_seq - steps_in(path))
 
-    monkeypatch.setattr(recorder, "MOST_STEPS", MOST)
-    monkeypatch.setattr(Recorder, "commit", slow)
+    monkeypatch.setattr(committer, "MOST_STEPS", MOST)
+    monkeypatch.setattr(Committer, "commit", slow)
     web = FakeWeb(web_of(LINKS), takes_s=0.1)
     run = crawl(web, path, SEED, hear=hear, concurrency=AT_ONCE)
     assert MOST <= max(waited) <= MOST + AT_ONCE

@@ -11,19 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicrawl.frontier.checkpoint import cut_checkpoint, restate
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, State
-from minicrawl.opic.journal import Spending
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.snapshot import inlinks as links_known
-from minicrawl.store.records import HostRow, StoreTerms, UrlRow
-from tests.stores import DEEP, MOVED, A, B, C, HandCrawl
+from minicrawl.store.records import StoreTerms
+from tests.stores import MOVED, A, B, C, HandCrawl
 
 SITES = [f"http://{host}.example/{path}" for host in "abc" for path in "12345"]
-
-
-def empty() -> Frontier:
-    return Frontier(StoreTerms(), lambda _seq: Spending(()))
 
 
 def inlinks(crawl: HandCrawl) -> list[int]:
@@ -34,7 +30,7 @@ def assert_same(loaded: Frontier, live: Frontier, *, index: bool = True) -> None
     for name in ("state", "counts", "last_seq"):
         assert getattr(loaded, name) == getattr(live, name), name
     pages = range(len(live))
-    assert [*map(loaded.spent.__getitem__, pages)] == [*map(live.spent.__getitem__, pages)]
+    assert [*map(loaded.spendings.__getitem__, pages)] == [*map(live.spendings.__getitem__, pages)]
     assert loaded.ledger.key == live.ledger.key
     assert loaded.ledger.flags == live.ledger.flags
     assert loaded.ledger.totals == live.ledger.totals
@@ -42,37 +38,10 @@ def assert_same(loaded: Frontier, live: Frontier, *, index: bool = True) -> None
     assert [*map(loaded.window.past, pages)] == [*map(live.window.past, pages)]
     np.testing.assert_array_equal(loaded.importance(), live.importance())
     if index:
-        assert loaded.host_of == live.host_of
-        assert loaded.depth == live.depth
-        assert loaded.origins == live.origins
-        assert [loaded.find(url) for url in SITES] == [live.find(url) for url in SITES]
-
-
-class TestMeeting:
-    def test_each_unknown_url_gets_the_next_id_and_its_host_too(self) -> None:
-        meeting = empty().meet([A, B, DEEP, A], depth=2)
-        assert meeting.pages == [0, 1, 2, 0]
-        assert meeting.urls == [
-            UrlRow(0, 0, "/", 2),
-            UrlRow(1, 1, "/", 2),
-            UrlRow(2, 0, "/deep", 2),
-        ]
-        assert meeting.hosts == [HostRow(0, "http://a.example"), HostRow(1, "http://b.example")]
-
-    def test_a_page_that_is_known_keeps_its_id_and_depth(self) -> None:
-        frontier = empty()
-        frontier.meet([A], depth=1)
-        again = frontier.meet([A], depth=0)
-        assert (again.pages, again.urls, again.hosts) == ([0], [], [])
-        assert list(frontier.depth) == [1]
-
-    def test_the_store_is_told_a_depth_that_memory_has_no_room_for(self) -> None:
-        frontier = empty()
-        assert frontier.meet([A], depth=1000).urls[0].depth == 1000
-        assert list(frontier.depth) == [255]
-
-    def test_what_was_never_met_is_not_found(self) -> None:
-        assert empty().find(A) is None
+        assert loaded.urls.host_of == live.urls.host_of
+        assert loaded.urls.depth == live.urls.depth
+        assert loaded.urls.origins == live.urls.origins
+        assert [loaded.urls.find(url) for url in SITES] == [live.urls.find(url) for url in SITES]
 
 
 class TestSteps:
@@ -83,8 +52,8 @@ class TestSteps:
             frontier = crawl.frontier
             assert list(frontier.state) == [State.FETCHED, State.UNREAD, State.UNREAD]
             assert inlinks(crawl) == [0, 1, 1]
-            assert frontier.spending_of(0).links == [1, 2]
-            assert frontier.spending_of(1).links == ()
+            assert frontier.spendings.of(0).links == [1, 2]
+            assert frontier.spendings.of(1).links == ()
 
     def test_a_page_read_again_takes_its_old_links_back(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
@@ -132,8 +101,8 @@ class TestSteps:
             crawl.read(A, [B, MOVED])
             crawl.moved(MOVED, B)
             assert inlinks(crawl) == [0, 0, 0]
-            assert crawl.frontier.spending_of(0).links == ()
-            assert crawl.frontier.spending_of(1).links == [2]
+            assert crawl.frontier.spendings.of(0).links == ()
+            assert crawl.frontier.spendings.of(1).links == [2]
 
 
 class TestCheckpoints:
@@ -145,7 +114,7 @@ class TestCheckpoints:
             crawl.read(B, [C])
             crawl.read(A, [C, MOVED])
             keys = crawl.frontier.ledger.key[:]
-            checkpoint = crawl.frontier.checkpoint()
+            checkpoint = cut_checkpoint(crawl.frontier)
             crawl.read(C, [A, B])
             assert [(row.id, row.inlinks) for row in checkpoint.born] == [(3, 1)]
             assert [(row.id, row.state, row.inlinks) for row in checkpoint.turned] == [
@@ -161,7 +130,7 @@ class TestCheckpoints:
             crawl.checkpoint()
             shares = np.array([0.5, 0.25, 0.25])
             crawl.read(B, [A])
-            crawl.store.restate(crawl.frontier.restate(shares))
+            crawl.store.restate(restate(crawl.frontier, shares))
             assert inlinks(crawl) == [1, 1, 1]
             assert_same(crawl.loaded(), crawl.frontier)
             np.testing.assert_allclose(crawl.loaded().importance(), shares)
@@ -172,13 +141,13 @@ class TestCheckpoints:
             crawl.seeds(SITES[:4])
             crawl.checkpoint()
             crawl.read(SITES[0], [SITES[1], SITES[5]])
-            saved = crawl.frontier.checkpoint()
+            saved = cut_checkpoint(crawl.frontier)
             crawl.read(SITES[1], SITES[5:9])
             once = [list(rows) for rows in (saved.born, saved.turned, saved.paid)]
             assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == once
             assert all(once)
 
-    def test_who_was_loaded_is_found_without_delay(
+    def test_a_page_that_was_loaded_is_found_without_delay(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
@@ -186,7 +155,7 @@ class TestCheckpoints:
             crawl.commit()
             loaded = crawl.loaded()
             monkeypatch.delattr("minicrawl.slots._Shard.insert_pending")
-            assert (loaded.find(B), loaded.find(C)) == (1, None)
+            assert (loaded.urls.find(B), loaded.urls.find(C)) == (1, None)
 
     @pytest.mark.parametrize("window", WINDOWS)
     def test_every_window_is_loaded_as_it_was(self, tmp_path: Path, window: str) -> None:
@@ -216,7 +185,7 @@ def read_by_weight(crawl: HandCrawl, url: str, others: list[str]) -> None:
 
 
 def move(crawl: HandCrawl, url: str, others: list[str], amount: int = 0) -> None:
-    target = crawl.frontier.find(others[0])
+    target = crawl.frontier.urls.find(others[0])
     if target is None or crawl.frontier.books.stands_for(target) != crawl.page(url):
         crawl.moved(url, others[0], amount=amount)
 
@@ -257,7 +226,7 @@ def counted_inlinks(crawl: HandCrawl) -> list[int]:
     pages = range(len(crawl.frontier))
     if not crawl.terms.links:
         return [0 for _ in pages]
-    found = Counter(link for page in pages for link in crawl.frontier.spending_of(page).links)
+    found = Counter(link for page in pages for link in crawl.frontier.spendings.of(page).links)
     return [found[page] for page in pages]
 
 
@@ -272,7 +241,7 @@ def test_what_is_loaded_is_what_was_there_whatever_happened(
     ):
         crawl.seeds(SITES[:2], endowment=5)
         for event, url, others in events:
-            if crawl.frontier.find(url) is not None:
+            if crawl.frontier.urls.find(url) is not None:
                 HAPPENINGS[event](crawl, url, others)
             assert crawl.frontier.ledger.missing() == 0
             assert inlinks(crawl) == counted_inlinks(crawl)

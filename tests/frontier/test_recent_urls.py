@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.frontier import url_index as lately_module
+from minicrawl.frontier import url_index
 from minicrawl.frontier.url_index import RecentUrls
 
 HERE, THERE = "http://a.example", "http://b.example"
@@ -18,83 +18,83 @@ def all_here() -> RecentUrls:
 
 
 @pytest.fixture
-def lately() -> RecentUrls:
+def recent() -> RecentUrls:
     return all_here()
 
 
 @pytest.fixture
 def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """For three lines."""
-    monkeypatch.setattr(lately_module, "ROOM", 36)
+    monkeypatch.setattr(url_index, "ROOM", 36)
 
 
 @pytest.fixture
 def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lately_module, "PLACES", 4)
+    monkeypatch.setattr(url_index, "PLACES", 4)
 
 
-def put(lately: RecentUrls, *urls: str) -> None:
-    lately.put((url, page) for page, url in enumerate(urls))
+def put(recent: RecentUrls, *urls: str) -> None:
+    recent.put((url, page) for page, url in enumerate(urls))
 
 
-def test_nothing_is_told_of_whom_was_never_put(lately: RecentUrls) -> None:
-    assert lately.url_of(0) is None
-    assert lately.which([0, 1], A) is None
-    put(lately, A)
-    assert lately.url_of(1) is None
-    assert lately.which([1, 2], A) is None
+def test_what_was_never_put_is_not_found(recent: RecentUrls) -> None:
+    assert recent.url_of(0) is None
+    assert recent.find([0, 1], A) is None
+    put(recent, A)
+    assert recent.url_of(1) is None
+    assert recent.find([1, 2], A) is None
 
 
-def test_what_was_put_is_told(lately: RecentUrls) -> None:
-    lately.put([(A, 0), (B, 4_000_000_000)])
-    assert lately.which([0], A) == 0
-    assert lately.which([7, 0, 4_000_000_000], B) == 4_000_000_000
-    assert lately.url_of(0) == A
-    assert lately.url_of(4_000_000_000) == B
+def test_what_was_put_is_found(recent: RecentUrls) -> None:
+    recent.put([(A, 0), (B, 4_000_000_000)])
+    assert recent.find([0], A) == 0
+    assert recent.find([7, 0, 4_000_000_000], B) == 4_000_000_000
+    assert recent.url_of(0) == A
+    assert recent.url_of(4_000_000_000) == B
 
 
-def test_a_page_has_no_url_but_its_own(lately: RecentUrls) -> None:
-    put(lately, A, B)
-    assert lately.which([0], B) is None
-    assert lately.which([1, 0], A) == 0
+def test_a_page_has_no_url_but_its_own(recent: RecentUrls) -> None:
+    put(recent, A, B)
+    assert recent.find([0], B) is None
+    assert recent.find([1, 0], A) == 0
 
 
 @pytest.mark.parametrize("other", [f"{A}longer", A[:-1], "", f"{THERE}/of-a/", f"{HERE}:81/of-a/"])
-def test_a_url_that_begins_as_another_one_is_not_the_other(lately: RecentUrls, other: str) -> None:
-    put(lately, A)
-    assert lately.which([0], other) is None
+def test_a_url_that_begins_as_another_one_is_not_the_other(recent: RecentUrls, other: str) -> None:
+    put(recent, A)
+    assert recent.find([0], other) is None
 
 
 def test_a_page_whose_number_begins_as_that_of_another_is_not_the_other(
-    lately: RecentUrls, monkeypatch: pytest.MonkeyPatch
+    recent: RecentUrls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lately_module, "PLACES", 1)
-    lately.put([(A, 12)])
-    assert lately.which([1, 123], A) is None
-    assert (lately.url_of(1), lately.url_of(123), lately.url_of(12)) == (None, None, A)
+    monkeypatch.setattr(url_index, "PLACES", 1)
+    recent.put([(A, 12)])
+    assert recent.find([1, 123], A) is None
+    assert (recent.url_of(1), recent.url_of(123), recent.url_of(12)) == (None, None, A)
 
 
 def test_a_path_is_there_for_each_origin_that_has_it() -> None:
-    lately = RecentUrls([HERE, THERE].__getitem__)
-    put(lately, f"{HERE}/", f"{THERE}/")
-    assert lately.which([0, 1], f"{THERE}/") == 1
-    assert lately.which([0, 1], f"{HERE}/") == 0
-    assert [lately.url_of(page) for page in (0, 1)] == [f"{HERE}/", f"{THERE}/"]
+    recent = RecentUrls([HERE, THERE].__getitem__)
+    put(recent, f"{HERE}/", f"{THERE}/")
+    assert recent.find([0, 1], f"{THERE}/") == 1
+    assert recent.find([0, 1], f"{HERE}/") == 0
+    assert [recent.url_of(page) for page in (0, 1)] == [f"{HERE}/", f"{THERE}/"]
 
 
 @pytest.mark.usefixtures("little_room")
-def test_new_bytes_take_the_place_of_the_oldest(lately: RecentUrls) -> None:
-    put(lately, A, B, C, D)
-    assert [lately.url_of(page) for page in range(4)] == [None, B, C, D]
-    assert [lately.which([page], url) for page, url in enumerate((A, B, C, D))] == [None, 1, 2, 3]
+def test_new_bytes_take_the_place_of_the_oldest(recent: RecentUrls) -> None:
+    put(recent, A, B, C, D)
+    assert [recent.url_of(page) for page in range(4)] == [None, B, C, D]
+    assert [recent.find([page], url) for page, url in enumerate((A, B, C, D))] == [None, 1, 2, 3]
 
 
 def test_few_pages_take_little_memory() -> None:
     tracemalloc.start()
     try:
         many = [all_here() for _ in range(100)]
-        for lately in many:
-            put(lately, A, B, C)
+        for recent in many:
+            put(recent, A, B, C)
         assert tracemalloc.get_traced_memory()[0] < 1000 * len(many)
     finally:
         tracemalloc.stop()
@@ -102,18 +102,18 @@ def test_few_pages_take_little_memory() -> None:
 
 @pytest.mark.usefixtures("few_places")
 def test_of_pages_that_share_a_place_the_last_has_it() -> None:
-    lately, urls = all_here(), [f"{A}{page}" for page in range(10)]
-    put(lately, *urls)
-    assert [lately.url_of(page) for page in range(10)] == [None] * 6 + urls[6:]
+    recent, urls = all_here(), [f"{A}{page}" for page in range(10)]
+    put(recent, *urls)
+    assert [recent.url_of(page) for page in range(10)] == [None] * 6 + urls[6:]
 
 
 @pytest.mark.usefixtures("little_room", "few_places")
 @given(st.lists(st.text(max_size=8)))
 def test_it_never_takes_one_url_for_another(urls: list[str]) -> None:
-    lately, truth = RecentUrls(lambda _page: ""), dict[str, int]()
+    recent, truth = RecentUrls(lambda _page: ""), dict[str, int]()
     for url in urls:
-        lately.put([(url, truth.setdefault(url, len(truth)))])
+        recent.put([(url, truth.setdefault(url, len(truth)))])
         for known, page in truth.items():
-            assert lately.which(truth.values(), known) in {page, None}
-            assert lately.url_of(page) in {known, None}
-        assert lately.url_of(truth[url]) == url
+            assert recent.find(truth.values(), known) in {page, None}
+            assert recent.url_of(page) in {known, None}
+        assert recent.url_of(truth[url]) == url

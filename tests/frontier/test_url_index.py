@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.frontier import url_index as known_module
-from minicrawl.frontier import url_index as lately_module
+from minicrawl.frontier import url_index
 from minicrawl.frontier.url_index import OriginOf, UrlIndex
 from minicrawl.web.urls import origin
 
@@ -42,13 +41,13 @@ def of_kept(kept: Kept) -> OriginOf:
 @pytest.fixture
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hardly any URL is remembered."""
-    monkeypatch.setattr(known_module, "RECENT", 2)
-    monkeypatch.setattr(lately_module, "ROOM", 16)
+    monkeypatch.setattr(url_index, "RECENT", 2)
+    monkeypatch.setattr(url_index, "ROOM", 16)
 
 
 @pytest.fixture
 def one_hash_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_module, "code_of", lambda _url: 7)
+    monkeypatch.setattr(url_index, "code_of", lambda _url: 7)
 
 
 def put(known: UrlIndex, kept: Kept, *urls: str) -> None:
@@ -63,7 +62,7 @@ def test_what_was_never_put_is_not_known(known: UrlIndex) -> None:
     assert len(known) == 0
 
 
-def test_what_was_met_lately_is_found_without_the_store(known: UrlIndex, kept: Kept) -> None:
+def test_a_recent_url_is_found_without_the_store(known: UrlIndex, kept: Kept) -> None:
     put(known, kept, A, B)
     assert known.find([B, A, C]) == {B: 1, A: 0}
     assert kept.asked == 0
@@ -80,10 +79,10 @@ def test_what_was_met_long_ago_is_looked_up_and_remembered_again(
     assert kept.asked == 2
 
 
-def test_whoever_is_in_no_dictionary_any_more_is_found_without_the_store(
+def test_a_url_that_left_the_dictionaries_is_found_without_the_store(
     known: UrlIndex, kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known_module, "RECENT", 2)
+    monkeypatch.setattr(url_index, "RECENT", 2)
     kept[0] = C
     known.add_all([C])
     urls = [f"{A}{number}" for number in range(20)]
@@ -95,7 +94,7 @@ def test_whoever_is_in_no_dictionary_any_more_is_found_without_the_store(
 
 
 @pytest.mark.usefixtures("forgetful")
-def test_who_is_met_again_and_again_is_never_looked_up(known: UrlIndex, kept: Kept) -> None:
+def test_a_url_that_is_met_again_and_again_is_never_looked_up(known: UrlIndex, kept: Kept) -> None:
     put(known, kept, A)
     for number in range(20):
         put(known, kept, f"{B}{number}")
@@ -119,10 +118,8 @@ def test_urls_of_one_hash_are_told_apart_after_they_were_loaded(
     assert known.find([A, B, C]) == {A: 0, B: 1}
 
 
-def test_who_was_nobody_when_he_was_asked_for_is_found_once_he_was_added(
-    known: UrlIndex, kept: Kept
-) -> None:
-    assert known.at_hand([A, B, C]) == ({}, {})
+def test_a_url_that_was_unknown_is_found_once_it_is_added(known: UrlIndex, kept: Kept) -> None:
+    assert known.find_recent([A, B, C]) == ({}, {})
     put(known, kept, A)
     kept[1] = B
     known.add_all([B])
@@ -130,13 +127,15 @@ def test_who_was_nobody_when_he_was_asked_for_is_found_once_he_was_added(
 
 
 @pytest.mark.usefixtures("forgetful", "one_hash_for_all")
-def test_who_was_nobody_is_found_long_after_he_was_added(known: UrlIndex, kept: Kept) -> None:
+def test_a_url_that_was_unknown_is_found_long_after_it_was_added(
+    known: UrlIndex, kept: Kept
+) -> None:
     assert known.find([A]) == {}
     put(known, kept, A, *(f"{B}{number}" for number in range(20)))
     assert known.find([A]) == {A: 0}
 
 
-def test_the_url_of_a_page_is_told_if_it_was_met_lately(known: UrlIndex, kept: Kept) -> None:
+def test_the_url_of_a_page_is_known_if_it_is_recent(known: UrlIndex, kept: Kept) -> None:
     kept[0] = A
     known.add_all([A])
     assert known.url_of(0) is None
@@ -160,7 +159,7 @@ def test_pages_that_are_loaded_follow_on_each_other(known: UrlIndex, kept: Kept)
 def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str], int]) -> None:
     kept, truth = Kept(), dict[str, int]()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known_module, "code_of", code_of)
+        patch.setattr(url_index, "code_of", code_of)
         known = UrlIndex(kept, lambda _page: "")
         for url in urls:
             assert known.find([url]) == ({url: truth[url]} if url in truth else {})
@@ -174,31 +173,33 @@ def test_it_answers_as_a_dictionary_does(urls: list[str], code_of: Callable[[str
 
 
 def looked_up(known: UrlIndex, kept: Kept, *urls: str) -> None:
-    """They are met soon: what they may be has been asked for."""
-    _, doubtful = known.at_hand(urls)
-    known.remember({kept[page]: page for pages in doubtful.values() for page in pages})
+    """Look their candidates up, as the loop does before it meets them."""
+    _, candidates = known.find_recent(urls)
+    known.remember({kept[page]: page for pages in candidates.values() for page in pages})
 
 
 @pytest.mark.usefixtures("forgetful")
-def test_what_was_foreseen_is_found_without_the_store(known: UrlIndex, kept: Kept) -> None:
+def test_what_was_looked_up_before_is_found_without_the_store(known: UrlIndex, kept: Kept) -> None:
     urls = [f"{A}{number}" for number in range(9)]
     put(known, kept, *urls)
-    assert known.at_hand(urls[1:2]) == ({}, {urls[1]: [1]})
+    assert known.find_recent(urls[1:2]) == ({}, {urls[1]: [1]})
     looked_up(known, kept, urls[1], B)
     assert known.find([urls[1], B]) == {urls[1]: 1}
     assert kept.asked == 0
 
 
-def test_who_is_at_hand_is_not_doubtful(known: UrlIndex, kept: Kept) -> None:
+def test_a_recent_url_is_no_candidate(known: UrlIndex, kept: Kept) -> None:
     put(known, kept, A, B)
-    assert known.at_hand([A, B, C]) == ({A: 0, B: 1}, {})
+    assert known.find_recent([A, B, C]) == ({A: 0, B: 1}, {})
 
 
 @pytest.mark.usefixtures("one_hash_for_all")
-def test_who_was_foreseen_is_not_taken_for_another_of_its_hash(known: UrlIndex, kept: Kept) -> None:
+def test_what_was_looked_up_before_is_not_taken_for_another_of_its_hash(
+    known: UrlIndex, kept: Kept
+) -> None:
     kept.update(enumerate((A, B)))
     known.add_all([A, B])
-    found, doubtful = known.at_hand([C])
-    assert (found, sorted(doubtful[C])) == ({}, [0, 1])
+    found, candidates = known.find_recent([C])
+    assert (found, sorted(candidates[C])) == ({}, [0, 1])
     looked_up(known, kept, C)
     assert known.find([A, B, C]) == {A: 0, B: 1}

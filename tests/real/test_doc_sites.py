@@ -44,7 +44,7 @@ class Crawled:
 
     def links(self, page: int) -> list[str]:
         """Where its cash goes."""
-        return [self.found.url(link) for link in self.found.frontier.spending_of(page).links]
+        return [self.found.url(link) for link in self.found.frontier.spendings.of(page).links]
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minicrawl.frontier.checkpoint import restate
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.audit import Audit, audit, differences
 from minicrawl.store.records import StoreTerms
@@ -68,7 +69,7 @@ def test_cash_that_was_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
         crawl.seeds([A])
         crawl.read(A, [B])
         crawl.checkpoint()
-        crawl.store.restate(crawl.frontier.restate(np.array([0.5, 0.5])))
+        crawl.store.restate(restate(crawl.frontier, np.array([0.5, 0.5])))
     found = audit(crawl.path)
     assert found.is_whole
     assert found.notes == ["the fold: the cash was dealt anew after step 2"]

@@ -148,7 +148,7 @@ def _going_on(path: Path, rounds: int) -> Iterator[HandCrawl]:
 
 
 def _anything(crawl: HandCrawl, dice: Random, names: list[str]) -> None:
-    known = [name for name in names if crawl.frontier.find(name) is not None]
+    known = [name for name in names if crawl.frontier.urls.find(name) is not None]
     page = dice.choice(known)
     match dice.randrange(6):
         case 0:

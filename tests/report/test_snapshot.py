@@ -24,7 +24,7 @@ def test_in_links_are_those_of_the_rows_and_those_that_came_since(
         crawl.checkpoint()
         crawl.read(B, [A, C, DEEP])
         crawl.commit()
-        pages = np.array([crawl.frontier.find(url) for url in (DEEP, C, B, A)])
+        pages = np.array([crawl.frontier.urls.find(url) for url in (DEEP, C, B, A)])
     with seen(path) as found:
         assert isinstance(found, Snapshot)
         assert found.inlinks_of(pages).tolist() == [1, 2, 1, 1]

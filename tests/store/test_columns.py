@@ -44,7 +44,7 @@ def test_a_column_may_be_had_in_one_piece(tmp_path: Path) -> None:
     with many_pages(tmp_path / "crawl.db") as crawl:
         connection = crawl.store.connection
         hosts = columns.whole(columns.urls(connection, "host"), "host")
-        assert hosts.tolist() == crawl.frontier.host_of.tolist()
+        assert hosts.tolist() == crawl.frontier.urls.host_of.tolist()
 
 
 def test_a_store_without_pages_has_empty_columns(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
+from minicrawl.frontier.checkpoint import restate
 from minicrawl.opic.journal import Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
@@ -117,8 +118,8 @@ def test_what_was_committed_outlives_a_kill_and_what_was_not_is_gone(tmp_path: P
     assert done.returncode == -signal.SIGKILL
     with closing(HandCrawl(path)) as again:
         frontier = again.loaded()
-        assert frontier.find("http://b.example/") == 1
-        assert frontier.find("http://c.example/") is None
+        assert frontier.urls.find("http://b.example/") == 1
+        assert frontier.urls.find("http://c.example/") is None
     assert list(frontier.state) == [1, 0]
     assert frontier.ledger.missing() == 0
 
@@ -170,7 +171,7 @@ def test_cash_that_was_dealt_anew_is_noted_and_ends_the_replays(tmp_path: Path) 
         for rounds in (1, 2):
             crawl.store.keep_refinement(RefinementRow(1, rounds, b"h", b"c"))
         assert tables.refinement(crawl.store.connection) == RefinementRow(1, 2, b"h", b"c")
-        crawl.store.restate(crawl.frontier.restate(np.array([1.0])))
+        crawl.store.restate(restate(crawl.frontier, np.array([1.0])))
         assert tables.meta(crawl.store.connection, "restated") == "1"
         assert tables.refinement(crawl.store.connection) is None
 

@@ -10,7 +10,7 @@ import math
 
 from minicrawl.config import Settings
 from minicrawl.crawl.hosts.politeness import HostTable
-from minicrawl.crawl.settle.outcome import in_words, strike_of, tries_of
+from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, State
 from minicrawl.ports import Clock
@@ -69,25 +69,25 @@ class BackOff:
         reason = answer.reason if isinstance(answer, Refused) else answer.kind
         until = self._clock.now() + self._politeness.max_pause_s
         self._hosts[host].put_down(State.of(reason), until)
-        self.store(host, trouble=in_words(answer))
+        self.store(host, trouble=describe_failure(answer))
 
     def store(
         self, host: int, wait_until: float | None = None, *, trouble: str | None = None
     ) -> None:
         """Store what is known of the host; the row replaces the last one, so it has its rules."""
-        origin, state = self._recorder.frontier.origins[host], self._hosts[host]
+        origin, state = self._recorder.frontier.urls.origins[host], self._hosts[host]
         rules: str | None = None
         until: float | None = None
         if state.rules is not None:
             rules = state.rules.text()
             until = None if math.isinf(state.rules_until) else state.rules_until
-        elif stored := self._recorder.robots(host):
+        elif stored := self._recorder.hosts.robots(host):
             rules, until = stored
-        self._recorder.host(HostRow(host, origin, rules, until, wait_until, trouble))
+        self._recorder.describe_host(HostRow(host, origin, rules, until, wait_until, trouble))
 
     def _trouble(self, strikes: int, answer: FetchResult) -> str:
         if strikes < self._politeness.max_strikes:
-            return in_words(answer)
+            return describe_failure(answer)
         pause_s = self._politeness.max_pause_s
         rest = f"{strikes} strikes (--max-strikes): no request for {pause_s:g} s"
-        return f"{in_words(answer)}; {rest}"
+        return f"{describe_failure(answer)}; {rest}"

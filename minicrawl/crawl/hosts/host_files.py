@@ -48,7 +48,7 @@ class HostFiles:
 
     async def locate(self, host: int) -> str | Refused | Failed:
         """The address of the host."""
-        return await self._web_access.locate(f"{self._recorder.frontier.origins[host]}/")
+        return await self._web_access.locate(f"{self._recorder.frontier.urls.origins[host]}/")
 
     async def robots_txt(self, host: int) -> Response | Failed | Refused:
         """The answer at the end of a few redirects."""
@@ -86,7 +86,7 @@ class HostFiles:
         self._hosts.charge(self._recorder.host_at(origin(url)), cost_s, self._clock.now())
 
     def _robots_url(self, host: int) -> str:
-        return f"{self._recorder.frontier.origins[host]}/robots.txt"
+        return f"{self._recorder.frontier.urls.origins[host]}/robots.txt"
 
     async def _robots_file(self, url: str) -> Response | Moved | Failed | Refused:
         request = Request(url=url, want=Want.TEXT, max_bytes=self._max_robots_bytes)
@@ -111,8 +111,8 @@ class HostFiles:
             state.move_to(found)
         visit = await self._side_requests.ask(host, request)
         answer = visit.fetched
-        self._recorder.count("requests")
+        self._recorder.counters.add("requests")
         state.hear(answer)
         if isinstance(answer, Response):
-            self._recorder.count("wire_bytes", answer.wire_bytes)
+            self._recorder.counters.add("wire_bytes", answer.wire_bytes)
         return visit

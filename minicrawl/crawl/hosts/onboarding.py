@@ -17,7 +17,7 @@ from minicrawl.crawl.hosts.host_files import HostFiles
 from minicrawl.crawl.hosts.robots_cache import RobotsCache
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.hosts.sitemap_queue import Introduce, SitemapQueue
-from minicrawl.crawl.settle.outcome import in_words
+from minicrawl.crawl.settle.outcome import describe_failure
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Response
@@ -151,7 +151,7 @@ class HostOnboarding:
             self._queue_sitemaps(host, rules)
         self._robots.keep(host, rules, self._clock.today() + decision.holds_s)
         state.pause_until(self._clock.now() + state.delay_s(self._settings.politeness))
-        trouble = None if isinstance(result, Rules) else f"robots.txt: {in_words(result)}"
+        trouble = None if isinstance(result, Rules) else f"robots.txt: {describe_failure(result)}"
         self._back_off.store(host, trouble=trouble if decision.is_silence else None)
 
     def _queue_sitemaps(self, host: int, rules: Rules) -> None:
@@ -164,7 +164,7 @@ class HostOnboarding:
     ) -> None:
         """Tell the user where robots.txt is not obeyed to the letter."""
         host_origin, cap = (
-            self._recorder.frontier.origins[host],
+            self._recorder.frontier.urls.origins[host],
             self._settings.politeness.max_delay_s,
         )
         wanted_s = rules.crawl_delay_s

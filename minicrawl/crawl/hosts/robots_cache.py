@@ -65,9 +65,9 @@ class RobotsCache:
                 self._load(host)
             return None
         state.recalled = True
-        if host >= self._recorder.hosts_before:
+        if host >= self._recorder.hosts.known_before:
             return None
-        wait_until, today = self._recorder.wait_until(host), self._clock.today()
+        wait_until, today = self._recorder.hosts.wait_until(host), self._clock.today()
         wait_s = remaining_s(wait_until, today, LONGEST_WAIT_S)
         state.pause_until(self._clock.now() + wait_s)
         rules = self._load(host)
@@ -76,7 +76,7 @@ class RobotsCache:
 
     def _load(self, host: int) -> Rules | None:
         """Short rules at once; long ones are left for a turn of the host."""
-        stored = self._recorder.robots(host) if self._politeness.robots else None
+        stored = self._recorder.hosts.robots(host) if self._politeness.robots else None
         if stored is not None and len(stored[0]) <= MOST_RECALLED_AT_ONCE:
             text, until = stored
             return self._keep_stored(host, Rules.from_text(text), until)
@@ -87,12 +87,12 @@ class RobotsCache:
         """The same for long rules, which are parsed apart from the loop."""
         state, is_first = self._hosts[host], not self._hosts[host].rules_evicted
         state.has_long_stored_rules = False
-        stored = self._recorder.robots(host)
+        stored = self._recorder.hosts.robots(host)
         if stored is None:
             return None
         text, until = stored
         with self._side_requests.reading():
-            url = f"{self._recorder.frontier.origins[host]}/robots.txt"
+            url = f"{self._recorder.frontier.urls.origins[host]}/robots.txt"
             rules, cost_s = await self._web_access.parse_stored_rules(text, url)
         self._hosts.charge(host, cost_s, self._clock.now())
         if not isinstance(rules, Rules):

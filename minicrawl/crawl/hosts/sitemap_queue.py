@@ -91,7 +91,7 @@ class SitemapQueue:
     def add(self, by: int, urls: Iterable[str]) -> None:
         """The robots.txt of a host names these."""
         named = _HostSitemaps(self._most)
-        named.add(canonical(url, f"{self._frontier.origins[by]}/") for url in urls)
+        named.add(canonical(url, f"{self._frontier.urls.origins[by]}/") for url in urls)
         if named.waiting:
             self._named[by] = named
 
@@ -108,7 +108,7 @@ class SitemapQueue:
             del self._named[by]
             if named.has_more:
                 most = f"{named.most:,} sitemaps (--max-sitemaps)"
-                tell(Noted(text=f"{self._frontier.origins[by]} has more than {most}"))
+                tell(Noted(text=f"{self._frontier.urls.origins[by]} has more than {most}"))
 
     async def _refusal(self, by: int, url: str, tell: Listener) -> State | None:
         """Why this one is not asked for, if so."""
@@ -144,12 +144,12 @@ class SitemapQueue:
 
     def _is_own(self, by: int, sitemap: str, of_origin: str) -> bool:
         """Whether the pages are of the sitemap's own host, or of the one that led to it."""
-        names = {name_of(sitemap), name_of(f"{self._frontier.origins[by]}/")}
+        names = {name_of(sitemap), name_of(f"{self._frontier.urls.origins[by]}/")}
         return name_of(f"{of_origin}/") in names
 
     def _names(self, of_origin: str, sitemap: str) -> bool:
         """Look up whether the robots.txt of this origin names the sitemap."""
-        host = self._frontier.host_of_origin(of_origin)
+        host = self._frontier.urls.find_host(of_origin)
         if host is None:
             return False
         self._robots.recall(host)
@@ -165,10 +165,10 @@ class SitemapQueue:
         return named.depths[of_origin]
 
     def _depth_of(self, by: int, of_origin: str) -> int:
-        host = self._frontier.host_of_origin(of_origin)
-        shallowest = None if host is None else self._frontier.shallowest(host)
+        host = self._frontier.urls.find_host(of_origin)
+        shallowest = None if host is None else self._frontier.urls.shallowest(host)
         if shallowest is None:
-            shallowest = self._frontier.shallowest(by) or 0
+            shallowest = self._frontier.urls.shallowest(by) or 0
         return shallowest + 1
 
 

@@ -81,7 +81,7 @@ class AsidePages:
 
     def reopen_due(self) -> bool:
         """Let pages wait again that have earned it by now; whether there are any."""
-        return self._reopen(self._traps.due(self._recorder.counted("requests")))
+        return self._reopen(self._traps.due(self._recorder.counters.number("requests")))
 
     def reopen_or_close(self) -> bool:
         """All else is read: reopen what has earned it, or close what is parked; whether any is."""
@@ -89,12 +89,12 @@ class AsidePages:
 
     def _reopen(self, pages: list[int]) -> bool:
         if pages:
-            self._settler.reopen(pages)
+            self._settler.poster.reopen(pages)
         return bool(pages)
 
     def _close_parked(self) -> bool:
         pages = [] if self._depths is None else self._depths.give_up()
         for page in pages:
             self._suspended.end(page)
-            self._close(page, self._recorder.url_of(page), Aside(State.DEPTH))
+            self._close(page, self._recorder.pages.url_of(page), Aside(State.DEPTH))
         return bool(pages)

@@ -22,8 +22,8 @@ class DepthTracker:
         self._limit = limit
         self._parked: set[int] = set()
         read = np.flatnonzero(frontier.states() != State.UNREAD).tolist()
-        for page in sorted(read, key=frontier.depth.__getitem__):
-            self.shorten(page, frontier.spending_of(page).links)
+        for page in sorted(read, key=frontier.urls.depth.__getitem__):
+            self.shorten(page, frontier.spendings.of(page).links)
 
     def __len__(self) -> int:
         """Pages that are parked."""
@@ -31,7 +31,7 @@ class DepthTracker:
 
     def is_too_deep(self, page: int) -> bool:
         """Whether the page may be read only when a shorter way to it is found."""
-        return self._frontier.depth[page] > self._limit
+        return self._frontier.urls.depth[page] > self._limit
 
     def park(self, page: int) -> None:
         """The page waits for a shorter way."""
@@ -44,11 +44,11 @@ class DepthTracker:
         while ways:
             start, ends = ways.popleft()
             for link in self._nearer(start, ends):
-                if link in self._parked and self._frontier.depth[link] <= self._limit:
+                if link in self._parked and self._frontier.urls.depth[link] <= self._limit:
                     self._parked.discard(link)
                     released.append(link)
                 if self._frontier.state[link] != State.UNREAD:
-                    ways.append((link, self._frontier.spending_of(link).links))
+                    ways.append((link, self._frontier.spendings.of(link).links))
         return released
 
     def give_up(self) -> list[int]:
@@ -57,7 +57,7 @@ class DepthTracker:
         return pages
 
     def _nearer(self, start: int, ends: Iterable[int]) -> list[int]:
-        depth = self._frontier.depth
+        depth = self._frontier.urls.depth
         step = 0 if self._frontier.state[start] in STANDS_FOR_ANOTHER else 1
         reach = min(depth[start] + step, 255)
         nearer = [link for link in ends if depth[link] > reach]

@@ -133,7 +133,7 @@ class Admission:
     def _refusal_of_page(self, turn: Turn) -> Aside | None:
         """Why the page is never asked for: scope and limits."""
         lease = turn.lease
-        depth = self._frontier.depth[turn.page] if self._depths is None else 0
+        depth = self._frontier.urls.depth[turn.page] if self._depths is None else 0
         pages = 0 if lease.again else self._hosts[turn.host].pages
         state = self._gate.refusal(lease.url, depth, pages)
         return None if state is None else Aside(state)

@@ -37,15 +37,15 @@ class LeaseScheduler:
         self._share_again = settings.order.refresh
         self._granted = self._granted_again = 0
         self.order = ORDERS[settings.order.strategy](frontier.ledger)
-        self.queue = ByHost(self.order.keys, frontier.ledger.flags, frontier.host_of)
-        self.refresh = RefreshScheduler(frontier.host_of, endless=settings.budget.continuous)
+        self.queue = ByHost(self.order.keys, frontier.ledger.flags, frontier.urls.host_of)
+        self.refresh = RefreshScheduler(frontier.urls.host_of, endless=settings.budget.continuous)
 
     def restore(self) -> None:
         """Load the pages that wait when the crawl begins."""
         self.order.grow(range(len(self._frontier)))
         self.queue.wait(self._frontier.in_state(State.UNREAD))
         if self._share_again:
-            for document in self._recorder.documents():
+            for document in self._recorder.pages.documents():
                 self.refresh.saw(document)
 
     def resume(self, host: int) -> None:
@@ -75,7 +75,7 @@ class LeaseScheduler:
         """The turn of the page has ended. It may be read again, if the user wants that."""
         if not self._share_again:
             return
-        document = self._recorder.document(lease.page)
+        document = self._recorder.pages.document(lease.page)
         if document is not None:
             self.refresh.saw(document, just_now=True)
         if lease.again:
@@ -90,7 +90,7 @@ class LeaseScheduler:
         return None if page is None else self._lease(page, again=False)
 
     def _next_read(self) -> Lease | None:
-        host_of = self._frontier.host_of
+        host_of = self._frontier.urls.host_of
         page = self.refresh.take(
             lambda page: self.queue.is_ready(host_of[page]),
             self._frontier.ledger.cash_of_all,
@@ -102,4 +102,6 @@ class LeaseScheduler:
         return self._lease(page, again=True)
 
     def _lease(self, page: int, *, again: bool) -> Lease:
-        return Lease(page, self._frontier.host_of[page], self._recorder.url_of(page), again)
+        return Lease(
+            page, self._frontier.urls.host_of[page], self._recorder.pages.url_of(page), again
+        )

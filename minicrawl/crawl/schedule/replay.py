@@ -4,7 +4,7 @@ Law: a replay costs no request and delays none. Replays are done while the loop 
 do, and for each fetch there are at most as many as the user allows.
 """
 
-from minicrawl.crawl.settle.settler import Settler
+from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.frontier.pages import Frontier
 from minicrawl.opic.ledger import READ, Plan
 from minicrawl.opic.money import UNIT
@@ -38,7 +38,7 @@ class ReplayScheduler:
             self._richest.offer([page for page, _ in plan.extras])
             self._richest.release(plan.page)
 
-    def run(self, settler: Settler) -> None:
+    def run(self, poster: StepPoster) -> None:
         """A few replays, if any are allowed and worth it."""
         pages: list[int] = []
         while len(pages) < min(AT_ONCE, self._allowed):
@@ -51,4 +51,4 @@ class ReplayScheduler:
             pages.append(page)
         if pages:
             self._allowed -= len(pages)
-            settler.replay(sorted(pages))
+            poster.replay(sorted(pages))

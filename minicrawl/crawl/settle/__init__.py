@@ -1,9 +1,13 @@
 """What came of a request, and what changes?
 
 outcome      from a response to an outcome; the retry policy is a table
-shares       how a page's cash is split among its links
 settler      from an outcome to the step that is kept
-recorder     applies steps to the frontier at once and commits them in batches
-url_lookup   finds the ids of URLs on a thread of its own
-duplicates   which of several pages with one content is the original
+shares       how a page's cash is split among its links
+contents     which page has said first what a page says
+duplicates   which of two pages of different sites with one content is the original
+posting      has a step kept, and tells the schedule what it changed
+recorder     applies what happens to the frontier at once, and has it committed
+stored       what is known of pages and hosts, in the store or on its way there
+committer    commits rows in batches, and writes checkpoints
+url_lookup   asks the store for URLs while the crawl goes on
 """

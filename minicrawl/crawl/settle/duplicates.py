@@ -1,19 +1,21 @@
-"""Pages of different sites with the same content: which of them is the original.
+"""Pages of different sites with the same content: which of them is the original?
 
-Laws: a page that the user named is an original. Else it is the page that other sites give more cash
-to; where nobody gives to either, the one on the host that they give more to, and of equals the one
-that was read first. That is decided anew when it changes: a copy that has overtaken its original
-waits again, and is compared when it is read. So whoever copies a page takes nothing from it,
-whichever of them is read first. A decision costs one request, and of two pages there are only so
-many. Until it is taken, what links give to a copy is counted for the copy.
+Laws: a page that the user named is an original. Otherwise the original is the page that other sites
+give more cash to; if nobody gives to either, the one on the host that others give more to; of
+equals, the one that was read first. That is decided anew when it changes: a copy that has overtaken
+its original waits again, and is compared when it is read. So a copy takes nothing from its
+original, whichever of them is read first. A decision costs one request, and each page has only a
+few of them. Until it is made, what links give to a copy is counted for the copy.
 
-copy      a page that stands for one of another site, by its content or by a rule about its host
-overtake  to be given more, by a margin
+copy       a page that stands for one of another site, by its content or by a rule about its host
+folded     a copy by such a rule: it was not read
+overtake   to be given more than the original, by a margin
+strangers  pages of different sites
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -29,89 +31,91 @@ from minicrawl.store.blobs import is_plain, unpack, unpack_plain
 from minicrawl.store.questions import Spendings
 
 MOST_COPIES = 1 << 16
-"""That are watched; when there are more, those that were given least are not any longer."""
+"""That are watched; of more, those that were given least are dropped."""
 MOST_DECISIONS = 4
 MOST_AT_ONCE = 500
-"""That wait again; the store is asked about each, and the crawl waits for it."""
-_STANDS = frozenset((State.ALIAS, State.TWIN))
+"""That wait again; the crawl waits while the store is asked about each."""
+_COPY_STATES = frozenset((State.ALIAS, State.TWIN))
 
 Numbers = NDArray[np.int64]
 
 
 class Duplicates:
-    """Compares them, and watches those that might be the original one day."""
+    """Decides which page is the original, and watches copies that might become it."""
 
-    def __init__(self, frontier: Frontier, allowances: ExternalCash, seeds: set[int]) -> None:
-        self._frontier, self._allowances, self._seeds = frontier, allowances, seeds
+    def __init__(self, frontier: Frontier, external_cash: ExternalCash, seeds: set[int]) -> None:
+        """`external_cash` tells what hosts and pages were given by other sites."""
+        self._frontier, self._external_cash, self._seeds = frontier, external_cash, seeds
+        self.gifts = CopyGifts(frontier, external_cash, self._is_copy)
         self._original_of: dict[int, int] = {}
-        self._repeated: dict[int, int] = {}  # by the host of pages that were folded onto another
+        self._folded_onto: dict[int, int] = {}  # host of folded pages -> host of their originals
         self._decisions: dict[int, int] = {}
-        self._again: set[int] = set()
+        self._waiting: set[int] = set()
         for page in self._copies_among(frontier.books.forwards):
             self._watch(page, frontier.books.forwards[page])
+
+    def are_strangers(self, page: int, other: int) -> bool:
+        """Whether the pages are of different sites."""
+        host_of = self._frontier.urls.host_of
+        return self._external_cash.are_strangers(host_of[page], host_of[other])
+
+    def _is_copy(self, page: int, target: int) -> bool:
+        return self._frontier.state[page] in _COPY_STATES and self.are_strangers(page, target)
 
     def _copies_among(self, pages: Iterable[int]) -> Iterator[int]:
         forwards = self._frontier.books.forwards
         return (page for page in pages if self._is_copy(page, forwards[page]))
 
-    def _is_copy(self, page: int, target: int) -> bool:
-        return self._frontier.state[page] in _STANDS and self.are_strangers(page, target)
-
-    def are_strangers(self, page: int, other: int) -> bool:
-        """Whether the pages are of different sites."""
-        host_of = self._frontier.host_of
-        return self._allowances.are_strangers(host_of[page], host_of[other])
-
-    # ------------------------------------------------------------ decisions
+    # ------------------------------------------------------------ a page had its turn
 
     def is_better(self, page: int, first: int) -> bool:
-        """Whether the page is the original, and not the one that was read first."""
+        """Whether the page is the original, and not the first one that was read."""
         if not self.are_strangers(page, first):
             return False
-        given, to_hosts = self._allowances.from_strangers(np.array((page, first)))
+        given, to_hosts = self._external_cash.from_strangers(np.array((page, first)))
         mine, other = zip(given.tolist(), to_hosts.tolist(), strict=True)
         return (page in self._seeds, *mine) > (first in self._seeds, *other)
 
-    def stands_for(self, page: int, target: int) -> None:
+    def is_compared(self, page: int) -> bool:
+        """Whether the page was read before, and waits only to be compared once more."""
+        return page in self._waiting
+
+    def note_copy(self, page: int, target: int) -> None:
         """The page stands for the target from now on, for whatever reason."""
         self.forget_copy(page)
         if self._is_copy(page, target):
             self._watch(page, target)
 
-    def replaces(self, page: int, first: int) -> None:
-        """The page is the original, and the one that was read first the copy."""
+    def forget_copy(self, page: int) -> None:
+        """The page had its turn, and is no copy of anything for now."""
+        self._waiting.discard(page)
+        self._original_of.pop(page, None)
+
+    def swap(self, page: int, first: int) -> None:
+        """The page is the original, and the first one that was read is the copy."""
         if decisions := self._decisions.pop(page, 0):
             self._decisions[first] = decisions
 
-    def forget_copy(self, page: int) -> None:
-        """The page had its turn, and is no copy of anything for now."""
-        self._again.discard(page)
-        self._original_of.pop(page, None)
-
     def _watch(self, page: int, target: int) -> None:
         if self._frontier.state[page] == State.TWIN:
-            host_of = self._frontier.host_of
-            if len(self._repeated) < MOST_COPIES:
-                self._repeated[host_of[page]] = host_of[target]
+            host_of = self._frontier.urls.host_of
+            if len(self._folded_onto) < MOST_COPIES:
+                self._folded_onto[host_of[page]] = host_of[target]
             return
         self._original_of[page] = target
         if len(self._original_of) > MOST_COPIES:
             self._make_room()
 
     def _make_room(self) -> None:
-        """Half of them go."""
+        """Drop the half of the copies that was given least."""
         copies = _numbers(self._original_of)
-        given, _ = self._allowances.from_strangers(copies)
+        given, _ = self._external_cash.from_strangers(copies)
         for page in copies[np.argsort(given, kind="stable")[: MOST_COPIES // 2]].tolist():
             del self._original_of[page]
 
-    def is_compared(self, page: int) -> bool:
-        """Whether the page was read before, and waits only to be compared once more."""
-        return page in self._again
+    # ------------------------------------------------------------ copies that overtook
 
-    # ------------------------------------------------------------ who overtook whom
-
-    def overtaking(self) -> list[int]:
+    def take_overtaking(self) -> list[int]:
         """Some of the copies that are given more than their originals by now: they wait again."""
         pages = self._overtaking_pages()[:MOST_AT_ONCE]
         if len(self._decisions) > MOST_COPIES:
@@ -119,8 +123,8 @@ class Duplicates:
         for page in pages:
             self._decisions[page] = self._decisions.get(page, 0) + 1
             del self._original_of[page]
-        self._again.update(pages)
-        return sorted([*pages, *self._folded_of_overtaking_hosts()])
+        self._waiting.update(pages)
+        return sorted([*pages, *self._take_folded()])
 
     def _overtaking_pages(self) -> list[int]:
         if not self._original_of:
@@ -131,8 +135,8 @@ class Duplicates:
         return [page for page in found if self._may_be_compared(page)]
 
     def _overtakes(self, copies: Numbers, originals: Numbers) -> NDArray[np.bool_]:
-        given, to_hosts = self._allowances.from_strangers(copies)
-        held, held_by_hosts = self._allowances.from_strangers(originals)
+        given, to_hosts = self._external_cash.from_strangers(copies)
+        held, held_by_hosts = self._external_cash.from_strangers(originals)
         by_hosts = (given == held) & (to_hosts > MARGIN * held_by_hosts)
         found: NDArray[np.bool_] = (given > MARGIN * held) | by_hosts
         return found | np.isin(copies, list(self._seeds))
@@ -142,25 +146,32 @@ class Duplicates:
         is_settled = end in self._seeds or self._decisions.get(page, 0) >= MOST_DECISIONS
         return self._frontier.state[page] == State.ALIAS and not is_settled
 
-    def _folded_of_overtaking_hosts(self) -> list[int]:
-        """Pages that were folded onto hosts to which less is given by now than to theirs."""
-        pairs = self._repeated.items()
-        found = {host for host, other in pairs if self._allowances.overtakes(host, other)}
+    def _take_folded(self) -> list[int]:
+        """Some of the pages that were folded onto hosts that are given less than theirs by now."""
+        pairs = self._folded_onto.items()
+        found = {host for host, other in pairs if self._external_cash.overtakes(host, other)}
         if not found:
             return []
-        hosts = np.frombuffer(self._frontier.host_of, dtype=np.uint32)
+        hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)
         is_folded = (self._frontier.states() == State.TWIN) & np.isin(hosts, list(found))
         pages = list(self._copies_among(np.flatnonzero(is_folded).tolist()))
         if len(pages) <= MOST_AT_ONCE:
             for host in found:
-                del self._repeated[host]
+                del self._folded_onto[host]
         return pages[:MOST_AT_ONCE]
 
-    # ------------------------------------------------------------ what links give
 
-    def misled(self, plan: Plan, links: Sequence[int]) -> list[tuple[int, int]]:
-        """What the plan gave to originals, where the links lead to their copies: to be counted for
-        the copies, and not for the originals unless other links lead to them.
+class CopyGifts:
+    """What links give to copies. The books give it to the originals at once."""
+
+    def __init__(
+        self, frontier: Frontier, external_cash: ExternalCash, is_copy: Callable[[int, int], bool]
+    ) -> None:
+        self._frontier, self._external_cash, self._is_copy = frontier, external_cash, is_copy
+
+    def to_copies(self, plan: Plan, links: Sequence[int]) -> list[tuple[int, int]]:
+        """What the plan gave to originals, where the links lead to their copies: it counts for the
+        copies, and not for the originals unless other links lead to them.
         """
         books = self._frontier.books
         detours = [link for link in links if link in books.forwards]
@@ -184,32 +195,32 @@ class Duplicates:
             link = target
         return link
 
-    # ------------------------------------------------------------ what earlier runs left
-
-    def recall(self, blocks: Iterable[Spendings]) -> None:
-        """What pages were given then, about: what others handed on, by where it went last."""
+    def load(self, blocks: Iterable[Spendings]) -> None:
+        """What pages were given in earlier runs, about: what others handed on, by where it went
+        last.
+        """
         frontier = self._frontier
         ends = np.arange(len(frontier))
         for page in frontier.books.forwards:
             ends[page] = self._receiver(page)
         for block in blocks:
-            found = block.only(~np.isin(frontier.states()[block.pages], tuple(_STANDS)))
-            alike = np.fromiter(map(is_plain, found.blobs), dtype=np.bool_)
-            for part in (found.only(alike), found.only(~alike)):
+            found = block.only(~np.isin(frontier.states()[block.pages], tuple(_COPY_STATES)))
+            are_plain = np.fromiter(map(is_plain, found.blobs), dtype=np.bool_)
+            for part in (found.only(are_plain), found.only(~are_plain)):
                 if part.blobs:
-                    self._recall(part, *_links(part), ends)
+                    self._load_block(part, *_links(part), ends)
 
-    def _recall(self, block: Spendings, counts: Numbers, links: Numbers, ends: Numbers) -> None:
+    def _load_block(self, block: Spendings, counts: Numbers, links: Numbers, ends: Numbers) -> None:
         frontier = self._frontier
         pots = np.where(block.kinds == StepKind.FORWARD, 1, 1 - frontier.terms.small_edge) * UNIT
         atoms = frontier.window.histories(block.pages) * pots / np.maximum(counts, 1)
-        hosts = np.frombuffer(frontier.host_of, dtype=np.uint32)[block.pages]
+        hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[block.pages]
         gifts = np.repeat(atoms, counts).astype(np.int64)
-        self._allowances.recall(ends[links], np.repeat(hosts, counts), gifts)
+        self._external_cash.recall(ends[links], np.repeat(hosts, counts), gifts)
 
 
 def _links(block: Spendings) -> tuple[Numbers, Numbers]:
-    """How many each page has, and all of them; all are plain or none is. Weights are forgotten."""
+    """How many links each page has, and all of them, without weights. All are plain or none is."""
     if is_plain(block.blobs[0]):
         return unpack_plain(block.blobs)
     links = [unpack(blob).links for blob in block.blobs]

@@ -1,9 +1,8 @@
-"""How a page's turn ends: decided from what came, before anything is done.
+"""The outcome of a page's turn, decided from its response before anything is done.
 
-Pure: a fetched value in, an ending out. Policies are tables.
+Pure: a fetched value in, an outcome out. The retry policy is a table.
 
-again    the page keeps its turn and is asked for once more, later
-strike   the failure counts against the host
+strike   a failure that counts against the host
 """
 
 from collections.abc import Sequence
@@ -29,11 +28,11 @@ from minicrawl.web.headers import retry_after_s
 from minicrawl.web.urls import Name, name_of
 
 _SPELLINGS = 3
-"""URLs by which a page is asked for in all; some servers lead everybody to a session of his own."""
+"""URLs by which a page is requested in all; some servers redirect each visitor to a session."""
 
 
 class RetryPolicy(NamedTuple):
-    """How often a page that failed so is asked for in all, and whether it is the host's fault."""
+    """How often a page is requested in all, and whether the failure is a strike."""
 
     tries: int
     strike: bool
@@ -56,7 +55,7 @@ RETRY_POLICIES = {
     FailureKind.BAD_STATUS: RetryPolicy(1, False),
     FailureKind.BAD_REDIRECT: RetryPolicy(1, False),
     FailureKind.LOST: RetryPolicy(2, False),
-    FailureKind.INTERRUPTED: RetryPolicy(1, False),  # it is no try, so there is always another one
+    FailureKind.INTERRUPTED: RetryPolicy(1, False),  # counts as no try: there is always one more
 }
 
 
@@ -64,12 +63,12 @@ RETRY_POLICIES = {
 class WasRead:
     """The page was read: its links share its cash, unless it is another page by its content.
 
-    What was foreseen need not be looked up any more when its links are met. Of very many links the
-    new pages are known before its turn ends: these are `introduced`.
+    Links whose pages were `looked_up` need no look-up again. If there are very many links, those to
+    new pages are `introduced` before the turn ends.
     """
 
-    page: Response
-    reading: ParsedPage
+    response: Response
+    parsed: ParsedPage
     looked_up: PagesByUrl = field(default_factory=dict)
     introduced: Sequence[int] = ()
 
@@ -84,20 +83,20 @@ class Redirects:
 
 @dataclass(frozen=True, slots=True)
 class NotModified:
-    """Asked for again, the page had not changed: its links share its cash once more."""
+    """The page has not changed since it was read: its links share its cash once more."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """The page has nothing to hand on to; `why` says what the answer itself does not."""
+    """The page leads nowhere; `reason` says what the response itself does not."""
 
     state: State
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Not over: once more, later; by this URL, where the server insists on marks of a visit."""
+    """The page is requested again, later; by this URL if the server insists on its marks."""
 
     spelled: str | None = None
 
@@ -106,30 +105,31 @@ Outcome = WasRead | Redirects | NotModified | GivenUp | Retry
 
 
 class TurnEnd(NamedTuple):
-    """What a page is from now on, and why, where the answer itself does not say it."""
+    """The state of the page from now on; `reason` says what the response itself does not."""
 
     state: State
-    why: str = ""
-    redirected_to: int | None = None  # the target, if it has not been read
+    reason: str = ""
+    redirected_to: int | None = None
+    """The target of a redirect, if it has not been read."""
 
 
 def decide_outcome(
     url: str,
     fetched: Response | Moved | Unchanged | Refused | Failed,
-    reading: ParsedPage | None,
+    parsed: ParsedPage | None,
     tries: int,
     *,
     max_tries: int = 5,
     strip_marks: bool = True,
 ) -> Outcome:
-    """What becomes of the page at `url` after so many tries; `reading` is that of a `Response`."""
+    """The outcome for the page at `url` after so many tries; a `Response` is `parsed`."""
     match fetched:
         case Response():
-            if reading is None:
+            if parsed is None:
                 raise ValueError(f"{url} came but was not read")
-            if reading.refresh is None:
-                return WasRead(fetched, reading)
-            return Redirects(reading.refresh, reading.originals)
+            if parsed.refresh is None:
+                return WasRead(fetched, parsed)
+            return Redirects(parsed.refresh, parsed.originals)
         case Moved():
             target = name_of(fetched.target, url, strip_marks=strip_marks)
             return _redirected(url, target, tries)
@@ -138,8 +138,8 @@ def decide_outcome(
         case Refused():
             return GivenUp(State.of(fetched.reason))
         case Failed():
-            again = tries < tries_of(fetched.kind, max_tries)
-            return Retry() if again else _given_up(fetched.kind, tries)
+            is_retried = tries < tries_of(fetched.kind, max_tries)
+            return Retry() if is_retried else _given_up(fetched.kind, tries)
     assert_never(fetched)
 
 
@@ -154,21 +154,22 @@ def _redirected(url: str, target: Name | None, tries: int) -> Redirects | Retry 
 
 
 def tries_of(kind: FailureKind, max_tries: int) -> int:
-    """How often is asked in all what fails so."""
+    """How often a page that fails like this is requested in all."""
     return min(RETRY_POLICIES[kind].tries, max_tries)
 
 
 def _given_up(kind: FailureKind, tries: int) -> GivenUp:
-    why = f"tried {tries} times" if tries > 1 else ""
-    if tries < RETRY_POLICIES[kind].tries:
-        why = f"tried {tries} of {RETRY_POLICIES[kind].tries} times (--max-tries)"
-    return GivenUp(State.of(kind), why)
+    policy = RETRY_POLICIES[kind]
+    reason = f"tried {tries} times" if tries > 1 else ""
+    if tries < policy.tries:
+        reason = f"tried {tries} of {policy.tries} times (--max-tries)"
+    return GivenUp(State.of(kind), reason)
 
 
 def strike_of(fetched: object, today: float) -> tuple[FailureKind, float | None] | None:
-    """What a failure counts against the host, and the pause that the host asked for.
+    """The failure, if it is a strike against the host, and the pause that the host asked for.
 
-    A page that the deadline cut is read, but its host is as slow as if it were not.
+    A page that was cut at the deadline is read, but its host is too slow all the same.
     """
     if isinstance(fetched, Response) and fetched.cut is FailureKind.TIMEOUT:
         return FailureKind.TIMEOUT, None
@@ -177,32 +178,31 @@ def strike_of(fetched: object, today: float) -> tuple[FailureKind, float | None]
     return fetched.kind, retry_after_s(fetched.retry_after, datetime.fromtimestamp(today, UTC))
 
 
-def in_words(fetched: FetchResult) -> str:
-    """What was wrong with an answer, in one line."""
-    name, status, detail = _said(fetched)
-    said = detail or str(status or "")
-    return f"{name.rpartition(':')[2]}: {said}".removesuffix(": ")
+def describe_failure(fetched: FetchResult) -> str:
+    """What went wrong, in one line."""
+    name, status, detail = _describe(fetched)
+    return f"{name.rpartition(':')[2]}: {detail or status or ''}".removesuffix(": ")
 
 
 def describe_outcome(
     fetched: FetchResult,
     network: Network,
-    reading: ParsedPage | None = None,
+    parsed: ParsedPage | None = None,
     end: TurnEnd | None = None,
 ) -> tuple[str, int | None, str]:
-    """A fetch in three words: what it was, its status, and what there is to say."""
-    name, status, detail = _said(fetched)
+    """The name of the outcome, the status of the response, and details."""
+    name, status, detail = _describe(fetched)
     if isinstance(fetched, Response) and fetched.cut:
-        told = fetched.cut_detail
-        detail = f"cut: {told}" if told else _why_cut(fetched.cut, network)
-    if reading is not None and reading.cut:
-        detail = _and(detail, reading.cut)
-    if end is not None and end.why:
-        name, detail = end.state.outcome, _and(detail, end.why)
+        why = fetched.cut_detail
+        detail = f"cut: {why}" if why else _describe_cut(fetched.cut, network)
+    if parsed is not None and parsed.cut:
+        detail = _join(detail, parsed.cut)
+    if end is not None and end.reason:
+        name, detail = end.state.outcome, _join(detail, end.reason)
     return name, status, detail
 
 
-def _why_cut(kind: FailureKind, network: Network) -> str:
+def _describe_cut(kind: FailureKind, network: Network) -> str:
     if kind is FailureKind.TOO_LARGE:
         return f"cut at {network.max_body_bytes:,} bytes (--max-body)"
     if kind is FailureKind.CROWDED:
@@ -212,7 +212,7 @@ def _why_cut(kind: FailureKind, network: Network) -> str:
     return f"cut: {kind}"
 
 
-def _said(fetched: FetchResult) -> tuple[str, int | None, str]:
+def _describe(fetched: FetchResult) -> tuple[str, int | None, str]:
     match fetched:
         case Response():
             return "page", fetched.status, f"cut: {fetched.cut}" if fetched.cut else ""
@@ -227,5 +227,5 @@ def _said(fetched: FetchResult) -> tuple[str, int | None, str]:
     assert_never(fetched)
 
 
-def _and(detail: str, more: str) -> str:
+def _join(detail: str, more: str) -> str:
     return f"{detail}; {more}" if detail else more

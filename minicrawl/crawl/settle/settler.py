@@ -1,25 +1,18 @@
-"""Settling: from how a page's turn ended to the step that is kept, and to who waits now.
+"""Settling: from the outcome of a page's turn to the step that is kept.
 
-Laws: a turn ends with exactly one step, or the page waits again. Whatever became known by it waits
-from then on; whoever was given cash may have moved up.
+Laws: a turn ends with exactly one step, or the page waits again. Of pages with one content one is
+the original, and the others stand for it.
 
-contents     the page with this content that is itself; others with the same are its aliases. Thin
-             pages are those of their hosts alone: other hosts have pages that say as little
-hops         how many redirects in a row led to a page
-wait again   pages that were put aside, some of them after they had been read
+hops   how many redirects in a row led to a page
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import assert_never
 
-import numpy as np
-
 from minicrawl.config import Settings
-from minicrawl.crawl.schedule.depth import DepthTracker
-from minicrawl.crawl.schedule.orders import PageOrder
+from minicrawl.crawl.settle.contents import ContentIndex
 from minicrawl.crawl.settle.outcome import (
     GivenUp,
     NotModified,
@@ -29,32 +22,14 @@ from minicrawl.crawl.settle.outcome import (
     TurnEnd,
     WasRead,
 )
+from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.shares import CashShares
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
-from minicrawl.frontier.pages import Meeting
-from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
-from minicrawl.model import Originals, ParsedPage, Response, State
-from minicrawl.opic.by_host import ByHost
+from minicrawl.model import Originals, ParsedPage, State
 from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.opic.ledger import Plan
-from minicrawl.slots import Slots
 from minicrawl.store.columns import Numbers
-from minicrawl.store.records import DocumentRow
-
-_MASK = (1 << 64) - 1
-_SPREAD = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio
-
-
-@dataclass(slots=True)
-class Waiting:
-    """Who waits, in which order, and who is told when cash has moved."""
-
-    queue: ByHost
-    order: PageOrder
-    depths: DepthTracker | None
-    saw: Callable[[list[Plan]], None]
 
 
 class Settler:
@@ -64,253 +39,152 @@ class Settler:
         self,
         settings: Settings,
         recorder: Recorder,
-        waiting: Waiting,
+        poster: StepPoster,
         gate: ScopeGate,
         traps: TrapDetector,
     ) -> None:
-        self.sharing = CashShares(settings.order)
-        self._recorder = recorder
-        self._frontier = recorder.frontier
-        self._queue, self._order = waiting.queue, waiting.order
-        self._gate, self._traps = gate, traps
+        self._shares = CashShares(settings.order)
         self._max_redirects = settings.limits.max_redirects
-        self._depths = waiting.depths
-        self._saw = waiting.saw
-        self.contents = Slots()
-        self._wait_again: set[int] = set()
+        self._recorder, self._frontier = recorder, recorder.frontier
+        self.poster = poster
+        self._gate, self._traps = gate, traps
+        self.contents = ContentIndex(recorder, poster.reopened)
 
-    def know_contents(self, pages: Numbers, contents: Numbers) -> None:
-        """Contents that an earlier run met; an alias has that of another page."""
-        states = self._frontier.states()[pages]
-        itself = states != State.ALIAS
-        originals, codes = pages[itself], contents[itself].view(np.uint64)
-        _, firsts = np.unique(codes, return_index=True)
-        is_first = np.zeros(len(codes), dtype=np.bool_)
-        is_first[firsts] = True
-        # The others are thin, or many hosts would stand under one code.
-        hosts = np.frombuffer(self._frontier.host_of, dtype=np.uint32)[originals]
-        codes = np.where(is_first, codes, codes ^ hosts * np.uint64(_SPREAD))
-        self.contents.put_all(codes, originals.astype(np.uint32))
-        self._wait_again.update(pages[states == State.UNREAD].tolist())
+    def load_contents(self, pages: Numbers, contents: Numbers) -> None:
+        """Contents of pages that earlier runs read; some of these pages wait again."""
+        self.contents.load(pages, contents)
+        waiting = pages[self._frontier.states()[pages] == State.UNREAD]
+        self.poster.reopened.update(waiting.tolist())
 
     def finish_loading(self) -> None:
-        """All contents are known: what must be done once is done now, not while a crawl waits."""
-        self.contents.insert_pending()
-        self._traps.copies.recall(self._recorder.spendings())
+        """All contents are loaded."""
+        self.contents.finish_loading()
+        self._traps.copies.gifts.load(self._recorder.pages.spendings())
 
     def settle(
-        self, page: int, url: str, ending: Outcome, today: float, hops: int = 0
+        self, page: int, url: str, outcome: Outcome, today: float, hops: int = 0
     ) -> TurnEnd | None:
         """What the page is from now on; None if it waits again."""
-        match ending:
+        match outcome:
             case WasRead():
-                return TurnEnd(self._read(page, url, ending, today))
+                return TurnEnd(self._read(page, url, outcome, today))
             case Redirects():
-                return self._lead(page, url, ending, hops)
-            case GivenUp(state=state, why=why):
-                return TurnEnd(self.close(page, state), why)
+                return self._redirect(page, url, outcome, hops + 1)
+            case GivenUp(state=state, reason=reason):
+                return TurnEnd(self.close(page, state), reason)
             case NotModified():
-                return TurnEnd(self._keep_as_it_is(page, today))
+                return TurnEnd(self._confirm(page, today))
             case Retry():
                 return None
-        assert_never(ending)
+        assert_never(outcome)
 
     def close(self, page: int, state: State) -> State:
         """The page hands all it has to the virtual page."""
-        self._wait_again.discard(page)
+        self.poster.reopened.discard(page)
         self._traps.copies.forget_copy(page)
-        self._do(Step(StepKind.DEAD_END, page), state, ())
+        self.poster.post(Step(StepKind.DEAD_END, page), state)
         return state
 
     def fold(self, page: int, target: str) -> State:
-        """The page stands for another one."""
+        """The page stands for another one, by a rule and without a request."""
         return self._forward(page, State.TWIN, *self._meet_target(page, target, ()))
-
-    def reopen(self, pages: Sequence[int]) -> None:
-        """These were put aside, and wait again."""
-        self._do(Step(StepKind.REOPEN, spending=Spending(pages)), State.UNREAD, ())
-        self._wait_again.update(pages)
-        self._queue.born(pages)
-
-    def replay(self, pages: Sequence[int]) -> None:
-        """These pages, which were read before, spend what they hold once more."""
-        self._do(Step(StepKind.REPLAY, spending=Spending(pages)), State.UNREAD, ())
-
-    def introduce(
-        self,
-        urls: Iterable[str],
-        depth: int,
-        originals: Originals = (),
-        looked_up: PagesByUrl = NO_PAGES,
-    ) -> Meeting:
-        """Pages become known before anybody pays them."""
-        meeting = self._recorder.meet(list(dict.fromkeys(urls)), depth, originals, looked_up)
-        if new := [row.id for row in meeting.urls]:
-            self._do(Step(StepKind.BORN, born=len(new)), State.UNREAD, new)
-        return meeting
-
-    def release(self, pages: Iterable[int]) -> None:
-        """These pages wait again."""
-        for page in pages:
-            self._queue.release(page)
 
     # ------------------------------------------------------------ a page that was read
 
     def _read(self, page: int, url: str, read: WasRead, today: float) -> State:
-        reading = read.reading
-        self._describe(page, read.page, reading, today)
-        first = self._first_with(reading, page)
-        is_barren = self._traps.read(page, url, reading, first)
+        parsed = read.parsed
+        self.contents.describe(page, read.response, parsed, today)
+        first = self.contents.find_or_add(page, parsed)
+        is_barren = self._traps.read(page, url, parsed, first)
         if first is None:
-            return self._be_itself(page, url, read, is_barren)
+            return self._settle_original(page, url, read, is_barren)
         if self._traps.copies.is_better(page, first):
-            state = self._be_itself(page, url, read, is_barren)
-            self._replace(first, page, reading.content)
+            state = self._settle_original(page, url, read, is_barren)
+            self._replace(first, page, parsed.content)
             return state
         self._note_mirror(page, first)
-        _, new = self._meet(page, read, is_barren)
+        _, new = self._meet_links(page, read, is_barren)
         return self._forward(page, State.ALIAS, first, new)
 
-    def _be_itself(self, page: int, url: str, read: WasRead, is_barren: bool) -> State:
-        reading = read.reading
-        if reading.canonical and self._gate.refusal(reading.canonical, 0, 0) is None:
-            return self._stand_for(page, url, reading.canonical, read, is_barren)
-        return self._visit(page, url, reading, *self._meet(page, read, is_barren))
+    def _settle_original(self, page: int, url: str, read: WasRead, is_barren: bool) -> State:
+        """No other page has the content, but the page itself may say that it is another one."""
+        canonical = read.parsed.canonical
+        if canonical and self._gate.refusal(canonical, 0, 0) is None:
+            return self._follow_canonical(page, url, canonical, read, is_barren)
+        return self._visit(page, url, read.parsed, *self._meet_links(page, read, is_barren))
+
+    def _follow_canonical(
+        self, page: int, url: str, canonical: str, read: WasRead, is_barren: bool
+    ) -> State:
+        """In a circle of canonical forms, each of which is read, the last one is itself."""
+        other, other_new = self._meet_target(page, canonical, read.parsed.originals)
+        links, new = self._meet_links(page, read, is_barren)
+        if self._frontier.books.leads_to(other, page):
+            return self._visit(page, url, read.parsed, links, new)
+        return self._forward(page, State.CANONICAL, other, other_new + new)
 
     def _visit(
-        self, page: int, url: str, reading: ParsedPage, pages: Sequence[int], new: Sequence[int]
+        self, page: int, url: str, parsed: ParsedPage, links: Sequence[int], new: Sequence[int]
     ) -> State:
-        spending = self.sharing.spending(url, pages, reading.links, reading.words)
-        self._pass_on(page, Step(StepKind.VISIT, page, len(new), spending), State.FETCHED, new)
+        spending = self._shares.spending(url, links, parsed.links, parsed.words)
+        self._end_turn(Step(StepKind.VISIT, page, len(new), spending), State.FETCHED, new)
         self._traps.copies.forget_copy(page)
-        if self._depths is not None:
-            self.release(self._depths.shorten(page, spending.links))
         return State.FETCHED
 
-    def _meet(self, page: int, read: WasRead, is_barren: bool) -> tuple[list[int], list[int]]:
-        reading, depth = read.reading, self._frontier.depth[page] + 1
-        links = list(reading.links)
-        meeting = self._recorder.meet(links, depth, reading.originals, read.looked_up)
+    def _meet_links(self, page: int, read: WasRead, is_barren: bool) -> tuple[list[int], list[int]]:
+        """The pages that the page links to, and those of them that are new."""
+        parsed, depth = read.parsed, self._frontier.urls.depth[page] + 1
+        links = list(parsed.links)
+        meeting = self._recorder.meet(links, depth, parsed.originals, read.looked_up)
         new = [row.id for row in meeting.urls]
         self._traps.found(page, meeting.pages, [*read.introduced, *new], is_barren=is_barren)
         return meeting.pages, new
 
-    def _keep_as_it_is(self, page: int, today: float) -> State:
-        document = self._recorder.document(page)
-        assert document is not None  # or nobody could have asked whether it is the same
-        self._recorder.describe(document._replace(last_at=today, checks=document.checks + 1))
-        self.replay([page])
-        return State(self._frontier.state[page])
-
-    def _describe(self, page: int, answer: Response, reading: ParsedPage, today: float) -> None:
-        before = self._document(page)
-        # Who holds a part must not hear that the whole has not changed.
-        validators = {} if answer.broke_off else answer.headers
-        self._recorder.describe(
-            DocumentRow(
-                page=page,
-                title=reading.title,
-                status=answer.status,
-                etag=validators.get("etag"),
-                last_modified=validators.get("last-modified"),
-                content=reading.content,
-                noindex=reading.noindex,
-                first_at=today if before is None else before.first_at,
-                last_at=today,
-                checks=0 if before is None else before.checks + 1,
-                changes=0
-                if before is None
-                else before.changes + (before.content != reading.content),
-            )
-        )
-        if before is not None and before.content != reading.content:
-            self._drop_content(page, before.content)
-
-    def _document(self, page: int) -> DocumentRow | None:
-        """What it was before. Most pages are read for the first time: nobody asks the store."""
-        waits = self._frontier.state[page] == State.UNREAD
-        return None if waits and page not in self._wait_again else self._recorder.document(page)
-
-    def _first_with(self, reading: ParsedPage, page: int) -> int | None:
-        """The page that has this content and is itself, if it has it still."""
-        content, alike = reading.content, self.contents.matches(reading.content & _MASK)
-        code = content & _MASK
-        if reading.is_thin:
-            host_of = self._frontier.host_of
-            code = self._code_on_host(content, page)
-            alike = [other for other in alike if host_of[other] == host_of[page]]
-            alike += self.contents.matches(code)
-        first = next((other for other in alike if self._has_still(other, content)), None)
-        if first is None and page not in alike:
-            self.contents.put(code, page)
-        return None if first is None or self._leads_back(page, first) else first
-
-    def _code_on_host(self, content: int, page: int) -> int:
-        return (content ^ self._frontier.host_of[page] * _SPREAD) & _MASK
-
-    def _drop_content(self, page: int, content: int) -> None:
-        """Whichever it stands under."""
-        for code in (content & _MASK, self._code_on_host(content, page)):
-            self.contents.drop(code, page)
-
     def _replace(self, first: int, page: int, content: int) -> None:
         """The page is the original from now on: the first one hands over what it got for it."""
-        for other in (first, page):
-            self._drop_content(other, content)
-        self.contents.put(content & _MASK, page)
-        self._traps.copies.replaces(page, first)
-        if self._frontier.state[first] == State.FETCHED and not self._leads_back(first, page):
+        self.contents.replace(first, page, content)
+        self._traps.copies.swap(page, first)
+        is_original = self._frontier.state[first] == State.FETCHED
+        if is_original and not self._frontier.books.leads_to(page, first):
             self._note_mirror(first, page)
             self._forward(first, State.ALIAS, page, (), is_handed_over=True)
 
-    def _has_still(self, page: int, content: int) -> bool:
-        document = self._recorder.document(page)
-        was_read = State(self._frontier.state[page]).was_read
-        return was_read and document is not None and document.content == content
-
     def _note_mirror(self, page: int, first: int) -> None:
         """Once a page, however often it is read."""
-        host, of_host = self._frontier.host_of[page], self._frontier.host_of[first]
+        host_of = self._frontier.urls.host_of
+        host, of_host = host_of[page], host_of[first]
         if host != of_host and self._frontier.state[page] != State.ALIAS:
-            self._recorder.mirror(host, of_host)
+            self._recorder.record_mirror(host, of_host)
+
+    def _confirm(self, page: int, today: float) -> State:
+        """The page has not changed, and spends once more."""
+        document = self._recorder.pages.document(page)
+        assert document is not None  # or the request could not have been conditional
+        self._recorder.describe(document._replace(last_at=today, checks=document.checks + 1))
+        self.poster.replay([page])
+        return State(self._frontier.state[page])
 
     # ------------------------------------------------------------ a page that is another one
 
-    def _stand_for(self, page: int, url: str, target: str, read: WasRead, is_barren: bool) -> State:
-        """In a circle of canonical forms, each of which is read, the last one is itself."""
-        other, other_new = self._meet_target(page, target, read.reading.originals)
-        pages, new = self._meet(page, read, is_barren)
-        if self._leads_back(page, other):
-            return self._visit(page, url, read.reading, pages, new)
-        return self._forward(page, State.CANONICAL, other, other_new + new)
-
-    def _lead(self, page: int, url: str, leads: Redirects, hops: int) -> TurnEnd:
-        """Where a chain is too long, nobody asks how it goes on."""
-        hops, most = hops + 1, self._max_redirects
-        if hops > most:
-            why = f"more than {most} redirects in a row (--max-redirects)"
-            return TurnEnd(self.close(page, State.BAD_REDIRECT), why)
-        other, new = self._meet_target(page, leads.target, leads.originals)
+    def _redirect(self, page: int, url: str, redirects: Redirects, hops: int) -> TurnEnd:
+        """A chain that is too long ends here, and its next target does not become known."""
+        if hops > self._max_redirects:
+            reason = f"more than {self._max_redirects} redirects in a row (--max-redirects)"
+            return TurnEnd(self.close(page, State.BAD_REDIRECT), reason)
+        other, new = self._meet_target(page, redirects.target, redirects.originals)
         self._traps.redirected(page, url, hops, new)
-        if self._leads_back(page, other):
+        if self._frontier.books.leads_to(other, page):
             return TurnEnd(self.close(page, State.BAD_REDIRECT), "that leads back here")
         if page in self._traps.seeds:
             self._traps.vouch(other)
-            self._gate.widen(leads.target)
+            self._gate.widen(redirects.target)
         is_unread = bool(new) or self._frontier.state[other] == State.UNREAD
         state = self._forward(page, State.MOVED, other, new)
         return TurnEnd(state, redirected_to=other if is_unread else None)
 
     def _meet_target(self, page: int, target: str, originals: Originals) -> tuple[int, list[int]]:
-        meeting = self._recorder.meet([target], self._frontier.depth[page], originals)
+        meeting = self._recorder.meet([target], self._frontier.urls.depth[page], originals)
         return meeting.pages[0], [row.id for row in meeting.urls]
-
-    def _leads_back(self, page: int, other: int) -> bool:
-        """Whether the other stands for the page; what the page stood for so far is over."""
-        forwards = self._frontier.books.forwards
-        while other != page and other in forwards:
-            other = forwards[other]
-        return other == page
 
     def _forward(
         self,
@@ -322,32 +196,15 @@ class Settler:
         is_handed_over: bool = False,
     ) -> State:
         step = Step(StepKind.FORWARD, page, len(new), Spending([other]), int(is_handed_over))
-        self._pass_on(page, step, state, new)
-        self._traps.copies.stands_for(page, other)
-        if self._depths is not None:
-            self.release(self._depths.shorten(page, [other]))
+        self._end_turn(step, state, new)
+        self._traps.copies.note_copy(page, other)
         return state
 
-    # ------------------------------------------------------------ done
-
-    def _pass_on(self, page: int, step: Step, state: State, new: Sequence[int]) -> None:
+    def _end_turn(self, step: Step, state: State, new: Sequence[int]) -> None:
+        """The page hands its cash on to links."""
+        page = step.page
         is_first = self._frontier.state[page] == State.UNREAD
-        self._wait_again.discard(page)
-        plans = self._do(step, state, new)
+        self.poster.reopened.discard(page)
+        plans = self.poster.post(step, state, new)
         if is_first and state not in (State.ALIAS, State.TWIN):  # a copy recommends nobody
             self._traps.paid(page, plans, step.spending.links)
-
-    def _do(self, step: Step, state: State, new: Sequence[int]) -> list[Plan]:
-        """Keep the step, and tell the queue of it."""
-        plans = self._recorder.settle(step, state)
-        if new:
-            self._order.grow(range(new[0], new[-1] + 1))
-            self._queue.born(new)
-            self._recorder.count("born", len(new))
-        for plan in plans:
-            self._queue.offer(plan.links)
-            if plan.extras:
-                self._queue.offer([page for page, _ in plan.extras])
-            self._queue.release(plan.page)
-        self._saw(plans)
-        return plans

@@ -1,11 +1,11 @@
-"""How a page's cash is shared among its links: alike, unless the user gave weights or a focus.
+"""How a page's cash is shared among its links: equally, or by the user's weights and focus.
 
 Pure: settings, the page and its links in, a `Spending` out. Links come out in ascending order.
 
-internal   a link inside its site: it weighs less, so that a site cannot lift itself
+internal   a link inside its site: it weighs less, so that a site cannot promote itself
 dynamic    a page whose URL has a query: its links weigh less, and the rest stays with the virtual
            page
-focus      a link that the user is after gets its part once more, `strength` times
+focus      a link that the user looks for gets its part once more, `strength` times
 """
 
 import re
@@ -19,30 +19,30 @@ from minicrawl.web.sites import site
 from minicrawl.web.urls import host
 
 Judge = Callable[[str, str], bool]
-"""Of the URL of a link and its words."""
+"""Whether the user looks for a link, by its URL and its words."""
 
 _TYPES = MimeTypes()
-"""The tables of the language: those of the machine differ from one to the next."""
+"""Python's own table, because those of machines differ."""
 
 
 class CashShares:
-    """The user's weights and focus, ready for use."""
+    """Shares cash by the user's weights and focus."""
 
     def __init__(self, order: Order) -> None:
         self._internal = round(order.weight_internal * PARTS)
         self._dynamic = order.weight_dynamic
         self._judges = _judges(order)
-        self._all_alike = order.weight_internal == self._dynamic == 1 and not self._judges
+        self._are_equal = order.weight_internal == self._dynamic == 1 and not self._judges
 
     def spending(
         self, url: str, pages: Sequence[int], links: Sequence[str], words: Sequence[str] = ()
     ) -> Spending:
         """Where the cash of the page at `url` goes; `pages` are those of its links."""
         ordered = sorted(set(pages))
-        if self._all_alike or not ordered:
+        if self._are_equal or not ordered:
             return Spending(ordered)
-        said = dict(zip(pages, zip(links, words or [""] * len(links), strict=True), strict=True))
-        targets = [said[page] for page in ordered]
+        link_of = dict(zip(pages, zip(links, words or [""] * len(links), strict=True), strict=True))
+        targets = [link_of[page] for page in ordered]
         weights = self._weights(url, [link for link, _ in targets])
         return Spending(ordered, weights, self._focus(targets), self._idle(url, weights))
 
@@ -57,7 +57,7 @@ class CashShares:
         return self._dynamic < 1 and "?" in url
 
     def _idle(self, url: str, weights: Sequence[int]) -> int:
-        """What no link weighs, so that the links together get the dynamic part of the cash."""
+        """The weight that no link has, so that the links together get the dynamic part only."""
         if not self._is_dynamic(url):
             return 0
         if not self._dynamic:
@@ -85,7 +85,7 @@ def _by_url(rule: Focus) -> Judge:
 
 
 def _by_type(rule: Focus) -> Judge:
-    """The type that a URL's ending promises; the true one is known only once it was asked for."""
+    """The type that a URL's suffix suggests; the true one is known only after a request."""
     wanted = rule.pattern.lower()
     return lambda url, _: _TYPES.guess_type(url.partition("?")[0])[0] == wanted
 

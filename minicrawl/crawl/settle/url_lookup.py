@@ -1,8 +1,8 @@
-"""The URLs of pages, looked up while the crawl goes on: a slow disk delays a page, not the others.
+"""URLs are looked up in the store while the crawl goes on: a slow disk delays one page only.
 
-Law: what is asked for while a question is being answered is asked together, in the next one. A
-thread that is back from the store must wait for its turn among Python's, which is milliseconds
-where the crawl is busy; it waits a few times a question, however many pages are in it.
+Law: pages that are asked for during a query are looked up together, by the next query. A thread
+that is back from the store waits for Python's lock, for milliseconds if the crawl is busy; it does
+so a few times a query, however many pages the query has.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ Homes = dict[int, tuple[int, str]]
 
 
 class UrlLookup:
-    """Asks for pages that are in the store."""
+    """Looks up pages in the store, on a thread of its own."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="foresight")
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="url-lookup")
         self._reader: tables.Connection | None = None
         self._wanted: set[int] = set()
         self._next: asyncio.Task[Homes] | None = None
         self._last: asyncio.Task[Homes] | None = None
 
     async def homes(self, pages: Iterable[int]) -> Homes:
-        """Those of these pages that the store has, and whatever was asked for with them."""
+        """The hosts and paths of the pages, as far as the store has them, and of some others."""
         self._wanted.update(pages)
         if self._next is None:
             self._next = asyncio.create_task(self._ask(self._last))
@@ -51,7 +51,7 @@ class UrlLookup:
         return {page: (host, path) for page, host, path in tables.paths(self._reader, pages)}
 
     def close(self) -> None:
-        """Nothing more is asked."""
+        """Nothing more is looked up."""
         if self._reader is not None:
             self._thread.submit(self._reader.close).result()
         self._thread.shutdown()

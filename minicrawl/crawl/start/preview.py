@@ -70,10 +70,10 @@ class DryRun:
     ) -> None:
         self._frontier, self._recorder, self._gate = recorder.frontier, recorder, gate
         self._order = ORDERS[settings.order.strategy](recorder.frontier.ledger)
-        self._hosts = hosts_of(settings, recorder.frontier.origins, lambda _host: None)
+        self._hosts = hosts_of(settings, recorder.frontier.urls.origins, lambda _host: None)
         self._clock = clock
-        for pages, _ in recorder.contents():
-            for host, count in recorder.by_host(pages):
+        for pages, _ in recorder.pages.contents():
+            for host, count in recorder.hosts.of_pages(pages):
                 self._hosts[host].pages += count
         only_robots = replace(settings, scope=replace(settings.scope, sitemaps=False))
         side_requests = SideRequests(self._hosts, self._clock)
@@ -84,12 +84,12 @@ class DryRun:
         """Of so many pages."""
         pages = list(islice(self._pages(), count))
         asked = [page for page in pages if self._gate_refuses(page) is None]
-        hosts = list(dict.fromkeys(self._frontier.host_of[page] for page in asked))
+        hosts = list(dict.fromkeys(self._frontier.urls.host_of[page] for page in asked))
         waking = asyncio.create_task(self._wake())
         await asyncio.gather(*map(self._learn, hosts))
         waking.cancel()
         return Preview(
-            len(self._recorder.planted()),
+            len(self._recorder.seeds.ids()),
             len(self._frontier),
             list(map(self._first_host, hosts)),
             list(map(self._first_page, pages)),
@@ -99,7 +99,7 @@ class DryRun:
         """The first page of every host comes before any second one, as if all delays were equal."""
         frontier = self._frontier
         self._order.grow(range(len(frontier)))
-        queue = ByHost(self._order.keys, frontier.ledger.flags, frontier.host_of)
+        queue = ByHost(self._order.keys, frontier.ledger.flags, frontier.urls.host_of)
         queue.born(np.flatnonzero(frontier.states() == State.UNREAD).tolist())
         paused: list[int] = []
         while (page := queue.take()) is not None or paused:
@@ -107,7 +107,7 @@ class DryRun:
                 while paused:
                     queue.resume(paused.pop())
             else:
-                paused.append(frontier.host_of[page])
+                paused.append(frontier.urls.host_of[page])
                 yield page
 
     async def _learn(self, host: int) -> None:
@@ -122,20 +122,22 @@ class DryRun:
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     def _gate_refuses(self, page: int) -> State | None:
-        pages = self._hosts[self._frontier.host_of[page]].pages
-        return self._gate.refusal(self._recorder.url_of(page), self._frontier.depth[page], pages)
+        pages = self._hosts[self._frontier.urls.host_of[page]].pages
+        return self._gate.refusal(
+            self._recorder.pages.url_of(page), self._frontier.urls.depth[page], pages
+        )
 
     def _first_host(self, host: int) -> FirstHost:
         state = self._hosts[host]
         return FirstHost(
-            self._frontier.origins[host],
+            self._frontier.urls.origins[host],
             state.delay_s(self._hosts.politeness),
             state.rules,
             state.trouble_at(self._clock.now()),
         )
 
     def _first_page(self, page: int) -> FirstPage:
-        url, host = self._recorder.url_of(page), self._frontier.host_of[page]
+        url, host = self._recorder.pages.url_of(page), self._frontier.urls.host_of[page]
         state = self._hosts[host]
         refusal = self._gate_refuses(page) or state.trouble_at(self._clock.now())
         rules = state.rules

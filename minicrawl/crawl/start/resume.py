@@ -134,7 +134,7 @@ def _wanted(
 
 def _passed(recorder: Recorder, today: float) -> Iterator[int]:
     """Pages whose trouble may be over by now. A clock that was turned back counts as time."""
-    if abs(today - recorder.counted(LAST_AT)) > PASSES_AFTER_S:
+    if abs(today - recorder.counters.number(LAST_AT)) > PASSES_AFTER_S:
         yield from _pages(recorder, *PASSING)
     for page in _pages(recorder, State.ROBOTS):
         if _has_expired(recorder, page, today):
@@ -154,16 +154,18 @@ def _in_scope_now(recorder: Recorder, gate: ScopeGate) -> Iterator[int]:
     refused = _pages(recorder, *BY_THE_USER)
     if refused:
         read = np.isin(frontier.states(), READ_STATES)
-        hosts = np.frombuffer(frontier.host_of, dtype=np.uint32)[read]
-        pages_of_host = np.bincount(hosts, minlength=len(frontier.origins)).tolist()
-        for page, url in zip(refused, recorder.urls_of(refused), strict=True):
+        hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[read]
+        pages_of_host = np.bincount(hosts, minlength=len(frontier.urls.origins)).tolist()
+        for page, url in zip(refused, recorder.pages.urls_of(refused), strict=True):
             if (
-                gate.refusal(url, frontier.depth[page], pages_of_host[frontier.host_of[page]])
+                gate.refusal(
+                    url, frontier.urls.depth[page], pages_of_host[frontier.urls.host_of[page]]
+                )
                 is None
             ):
                 yield page
 
 
 def _has_expired(recorder: Recorder, page: int, today: float) -> bool:
-    known = recorder.robots(recorder.frontier.host_of[page])
+    known = recorder.hosts.robots(recorder.frontier.urls.host_of[page])
     return known is None or not remaining_s(known[1], today, ANSWER_HOLDS_S)

@@ -23,24 +23,24 @@ async def plant(
     recorder: Recorder, seeds: Iterable[Name], endowment: int, tell: Listener = nobody_listens
 ) -> int:
     """Make the seeds known and endow them. Returns how many of them were no seeds before."""
-    before = recorder.planted()
+    before = recorder.seeds.ids()
     named = await _introduce(recorder, iter(seeds), tell)
     new = sorted(named - before)
     if new:
         if not before:
-            recorder.count(_FIRST, len(new))
-        units = -(-endowment * len(new) // int(recorder.counted(_FIRST)))
+            recorder.counters.add(_FIRST, len(new))
+        units = -(-endowment * len(new) // int(recorder.counters.number(_FIRST)))
         recorder.settle(Step(StepKind.ENDOWED, spending=Spending(new), amount=units))
-        await recorder.commit()
+        await recorder.committer.commit()
     for page in before | named:
-        recorder.frontier.depth[page] = 0
+        recorder.frontier.urls.depth[page] = 0
     return len(new)
 
 
 def gate_for(recorder: Recorder, scope: Scope) -> ScopeGate:
     """The scope: that of the seeds, and of the pages that they have redirected to so far."""
-    gate = ScopeGate(scope, recorder.seeds())
-    for url in recorder.led_to_by_seeds():
+    gate = ScopeGate(scope, recorder.seeds.urls())
+    for url in recorder.seeds.redirect_targets():
         gate.widen(url)
     return gate
 
@@ -53,7 +53,7 @@ async def _introduce(recorder: Recorder, seeds: Iterator[Name], tell: Listener) 
         pages.update(meeting.pages)
         if meeting.urls:
             recorder.settle(Step(StepKind.BORN, born=len(meeting.urls)))
-        await recorder.commit()
+        await recorder.committer.commit()
         if len(block) == _AT_ONCE:
             tell(Noted(text=f"{len(pages):,} seeds so far"))
     return pages

@@ -70,16 +70,16 @@ class TrapDetector:
 
     def __init__(self, limits: TrapLimits, recorder: Recorder, gate: ScopeGate) -> None:
         frontier = recorder.frontier
-        self.seeds = recorder.planted()
+        self.seeds = recorder.seeds.ids()
         self.seeds.update([frontier.books.stands_for(page) for page in self.seeds])
         self._recorder, self._frontier, self._gate = recorder, frontier, gate
         self._path_limits = PathLimits(limits)
-        self._quotas = Quotas(limits, frontier.origins, frontier.host_of)
+        self._quotas = Quotas(limits, frontier.urls.origins, frontier.urls.host_of)
         self._novelty = NoveltyTracker(limits.barren_pages)
         self._equivalence = UrlEquivalence(limits.same_pages, self._differ)
         self.copies = Duplicates(frontier, self._quotas.external_cash, self.seeds)
         self._due = 0.0
-        self._quotas.vouch(frontier.host_of[page] for page in self.seeds)
+        self._quotas.vouch(frontier.urls.host_of[page] for page in self.seeds)
 
     def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
         """Earlier runs read so many pages of these hosts."""
@@ -104,11 +104,14 @@ class TrapDetector:
         """Whether the target was read or waits, and is on a host that matters no less."""
         if self._gate.refusal(target, 0, 0) is not None:
             return False
-        host, of_target = self._frontier.host_of[page], self._recorder.host_at(split(target)[0])
+        host, of_target = (
+            self._frontier.urls.host_of[page],
+            self._recorder.host_at(split(target)[0]),
+        )
         are_strangers = self._quotas.external_cash.are_strangers(host, of_target)
         if are_strangers and self._quotas.external_cash.overtakes(host, of_target):
             return False
-        other = self._frontier.find(target)
+        other = self._frontier.urls.find(target)
         if other is None:
             return True
         end = self._frontier.books.stands_for(other)
@@ -129,7 +132,7 @@ class TrapDetector:
     def vouch(self, page: int) -> None:
         """A seed redirects to this page: the user means it as well."""
         self.seeds.add(page)
-        self._quotas.vouch([self._frontier.host_of[page]])
+        self._quotas.vouch([self._frontier.urls.host_of[page]])
 
     def read(self, page: int, url: str, parsed: ParsedPage, first: int | None) -> bool:
         """Learn from a page; whether it says nothing new. `first` is one with the same content.
@@ -141,11 +144,11 @@ class TrapDetector:
             return False
         is_strange = first is not None and self.copies.are_strangers(page, first)
         own = None if is_strange else first
-        novelty = self._novelty.read(page, self._frontier.host_of[page], url, parsed, own)
+        novelty = self._novelty.read(page, self._frontier.urls.host_of[page], url, parsed, own)
         other = first if is_strange else novelty.copy_of
         if other is not None:
-            urls = url, self._recorder.url_of(other)
-            host_of = self._frontier.host_of
+            urls = url, self._recorder.pages.url_of(other)
+            host_of = self._frontier.urls.host_of
             outranks = self._quotas.external_cash.outranks(host_of[page], host_of[other])
             self._equivalence.saw_copy(*(reversed(urls) if outranks else urls))
         elif novelty.is_new:
@@ -155,7 +158,7 @@ class TrapDetector:
     def redirected(self, page: int, url: str, hops: int, new: Sequence[int]) -> None:
         """Learn from a redirect to a new page, the last of so many redirects in a row."""
         if hops > SHORT_CHAIN:
-            self._novelty.led_on(page, self._frontier.host_of[page], url)
+            self._novelty.led_on(page, self._frontier.urls.host_of[page], url)
         if hops >= SHORT_CHAIN:
             self._novelty.found((), new, is_barren=True)
 
@@ -165,14 +168,14 @@ class TrapDetector:
         """Learn from the links of a page; the new ones are charged to its host the first time."""
         self._novelty.found(pages, new, is_barren=is_barren)
         if new and self._frontier.state[page] == State.UNREAD:
-            self._quotas.spend_on_new(self._frontier.host_of[page], new)
+            self._quotas.spend_on_new(self._frontier.urls.host_of[page], new)
 
     def paid(self, page: int, plans: Sequence[Plan], links: Sequence[int]) -> None:
         """The page handed on its cash along these links for the first time."""
-        host = self._frontier.host_of[page]
+        host = self._frontier.urls.host_of[page]
         self._quotas.external_cash.add(host, plans)
         for plan in plans:
-            if plan.links is not links and (misled := self.copies.misled(plan, links)):
+            if plan.links is not links and (misled := self.copies.gifts.to_copies(plan, links)):
                 self._quotas.external_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
 
     def located(self, host: int, address: str) -> None:
@@ -180,8 +183,10 @@ class TrapDetector:
         self._quotas.locate(host, address)
 
     def _differ(self, url: str, other: str) -> bool:
-        known = [self._frontier.find(name) for name in (url, other)]
-        documents = [None if page is None else self._recorder.document(page) for page in known]
+        known = [self._frontier.urls.find(name) for name in (url, other)]
+        documents = [
+            None if page is None else self._recorder.pages.document(page) for page in known
+        ]
         return len({document.content for document in documents if document is not None}) > 1
 
     # ------------------------------------------------------------ pages that wait again
@@ -195,7 +200,7 @@ class TrapDetector:
 
     def earned(self) -> list[int]:
         """Pages whose host has earned more, and copies that have overtaken their originals."""
-        return [*self._with_room(), *self.copies.overtaking()]
+        return [*self._with_room(), *self.copies.take_overtaking()]
 
     def _with_room(self) -> list[int]:
         frontier = self._frontier

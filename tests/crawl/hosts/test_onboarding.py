@@ -580,8 +580,8 @@ def test_an_answer_that_nobody_can_give_is_a_mistake_of_ours(path: Path) -> None
 
 def test_what_is_asked_of_a_host_is_counted(path: Path) -> None:
     _, run = crawl_with(FORBIDDING, path)
-    assert run.recorder.counted("requests") == 1
-    assert run.recorder.counted("wire_bytes") == FORBIDDING.wire_bytes
+    assert run.recorder.counters.number("requests") == 1
+    assert run.recorder.counters.number("wire_bytes") == FORBIDDING.wire_bytes
 
 
 # ---------------------------------------------------------------- long rules

@@ -46,7 +46,7 @@ def asked(web: FakeWeb) -> set[str]:
 
 
 def depth_of(run: Run, url: str) -> int:
-    return run.recorder.frontier.depth[list(run.states).index(url)]
+    return run.recorder.frontier.urls.depth[list(run.states).index(url)]
 
 
 # ---------------------------------------------------------------- the gates

@@ -20,7 +20,7 @@ class Known:
         self._spendings: dict[int, Spending] = {}
         self.frontier = Frontier(StoreTerms(), self._spendings.__getitem__)
         for page, depth in enumerate(depths):
-            self.frontier.meet([f"{A}/{page}"], depth)
+            self.frontier.urls.meet([f"{A}/{page}"], depth)
         self._take(Step(StepKind.BORN, born=len(depths)), State.UNREAD)
 
     def read(self, page: int, *links: int) -> None:
@@ -56,7 +56,7 @@ def test_who_waits_aside_is_released_by_a_shorter_way() -> None:
     depths.park(FAR)
     known.read(SEED, FAR)
     assert depths.shorten(SEED, [FAR]) == [FAR]
-    assert known.frontier.depth[FAR] == 1
+    assert known.frontier.urls.depth[FAR] == 1
     assert depths.shorten(SEED, [FAR]) == []
     assert depths.give_up() == []
 
@@ -67,7 +67,7 @@ def test_a_way_that_is_not_short_enough_releases_nobody_but_counts() -> None:
     depths.park(FAR)
     known.read(3, FAR)
     assert depths.shorten(3, [FAR]) == []
-    assert known.frontier.depth[FAR] == 3
+    assert known.frontier.urls.depth[FAR] == 3
 
 
 def test_a_shorter_way_to_a_page_that_was_read_shortens_the_ways_behind_it() -> None:
@@ -78,7 +78,7 @@ def test_a_shorter_way_to_a_page_that_was_read_shortens_the_ways_behind_it() -> 
     depths.park(LAST)
     known.read(SEED, FAR)
     assert depths.shorten(SEED, [FAR]) == [LAST]
-    assert list(known.frontier.depth) == [0, 1, 2, 3]
+    assert list(known.frontier.urls.depth) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("state", [State.MOVED, State.CANONICAL, State.ALIAS])
@@ -88,7 +88,7 @@ def test_a_page_that_is_another_one_is_no_link_away_from_it(state: State) -> Non
     depths.park(FAR)
     known.stands_for(SEED, FAR, state)
     assert depths.shorten(SEED, [FAR]) == [FAR]
-    assert known.frontier.depth[FAR] == 1
+    assert known.frontier.urls.depth[FAR] == 1
 
 
 def test_whoever_still_waits_when_all_is_read_is_too_deep_for_good() -> None:
@@ -106,7 +106,7 @@ def test_circles_end() -> None:
     depths = DepthTracker(known.frontier, 5)
     known.read(SEED, FAR)
     depths.shorten(SEED, [FAR])
-    assert list(known.frontier.depth) == [0, 1, 2]
+    assert list(known.frontier.urls.depth) == [0, 1, 2]
 
 
 def test_depths_beyond_all_counting_stay_where_they_are() -> None:
@@ -114,7 +114,7 @@ def test_depths_beyond_all_counting_stay_where_they_are() -> None:
     depths = DepthTracker(known.frontier, 1)
     known.read(SEED, FAR)
     assert depths.shorten(SEED, [FAR]) == []
-    assert known.frontier.depth[FAR] == 255
+    assert known.frontier.urls.depth[FAR] == 255
 
 
 def test_what_earlier_runs_found_out_is_found_out_again() -> None:

@@ -1,7 +1,7 @@
 from typing import cast
 
 from minicrawl.crawl.schedule.replay import AT_ONCE, GROWN, ReplayScheduler
-from minicrawl.crawl.settle.settler import Settler
+from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
@@ -30,13 +30,13 @@ class Books:
         return self.frontier.apply(StepRow(self.frontier.last_seq + 1, State.FETCHED, step))
 
     def replay(self, pages: list[int]) -> None:
-        """In place of the settler."""
+        """In place of the poster."""
         self.replayed += pages
         self.replays.saw(self._take(Step(StepKind.REPLAY, spending=Spending(pages))))
 
     def run(self) -> list[int]:
         before = len(self.replayed)
-        self.replays.run(cast("Settler", self))
+        self.replays.run(cast("StepPoster", self))
         return self.replayed[before:]
 
 

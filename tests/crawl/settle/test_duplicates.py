@@ -219,13 +219,13 @@ def give(desk: Desk, url: str, units: int, by: str = OTHER) -> None:
     """A page of another site hands so much to it."""
     giver = desk.page(f"{by}/{desk.frontier.last_seq}")
     desk.frontier.ledger.endow([giver], 2 * units)
-    desk.read(desk.recorder.url_of(giver), url, words=f"gift {giver}")
+    desk.read(desk.recorder.pages.url_of(giver), url, words=f"gift {giver}")
 
 
 def overtaking(desk: Desk) -> list[str]:
-    found = desk.settler._traps.copies.overtaking()
-    desk.settler.reopen(found)
-    return [desk.recorder.url_of(page) for page in found]
+    found = desk.settler._traps.copies.take_overtaking()
+    desk.settler.poster.reopen(found)
+    return [desk.recorder.pages.url_of(page) for page in found]
 
 
 @pytest.fixture
@@ -351,13 +351,13 @@ def test_thin_pages_are_copies_of_pages_of_their_host_alone(desk: Desk) -> None:
         assert desk.links(f"{origin}/2") == [desk.page(f"{origin}/")]
 
 
-def test_so_they_are_when_a_crawl_goes_on(desk: Desk) -> None:
+def test_thin_pages_of_an_earlier_run_are_copies_on_their_host_alone(desk: Desk) -> None:
     hosts = [f"http://host{number}.example" for number in range(5)]
     for host in hosts:
         desk.read(f"{host}/", is_thin=True, content=7)
     later = Desk(desk.recorder)
     pages = np.array([desk.page(f"{host}/") for host in hosts])
-    later.settler.know_contents(pages, np.full(len(pages), 7))
+    later.settler.load_contents(pages, np.full(len(pages), 7))
     for host in hosts:
         assert later.read(f"{host}/2", is_thin=True, content=7) is State.ALIAS
         assert later.links(f"{host}/2") == [desk.page(f"{host}/")]

@@ -12,8 +12,8 @@ from minicrawl.crawl.settle.outcome import (
     TurnEnd,
     WasRead,
     decide_outcome,
+    describe_failure,
     describe_outcome,
-    in_words,
     strike_of,
 )
 from minicrawl.model import (
@@ -33,32 +33,32 @@ URL = "http://a.example/page"
 PAGE = Response(status=200, headers={}, body=b"words")
 
 
-def ends(
+def outcome(
     fetched: FetchResult, reading: ParsedPage | None = None, tries: int = 1, max_tries: int = 5
 ) -> object:
     return decide_outcome(URL, fetched, reading, tries, max_tries=max_tries)
 
 
 def test_a_page_is_read() -> None:
-    assert ends(PAGE, ParsedPage(title="A")) == WasRead(PAGE, ParsedPage(title="A"))
+    assert outcome(PAGE, ParsedPage(title="A")) == WasRead(PAGE, ParsedPage(title="A"))
 
 
 def test_a_page_with_a_canonical_form_is_read_too() -> None:
     """Its links become known, and whether it stands for another is not for it alone to say."""
     reading = ParsedPage(canonical="http://a.example/other")
-    assert ends(PAGE, reading) == WasRead(PAGE, reading)
+    assert outcome(PAGE, reading) == WasRead(PAGE, reading)
 
 
 def test_a_page_that_leaves_at_once_is_a_redirect() -> None:
     originals = (("http://b.example/", "http://b.example/?gclid=1"),)
     refresh, canonical = "http://b.example/", "http://a.example/other"
     reading = ParsedPage(refresh=refresh, canonical=canonical, originals=originals)
-    assert ends(PAGE, reading) == Redirects("http://b.example/", originals)
+    assert outcome(PAGE, reading) == Redirects("http://b.example/", originals)
 
 
 def test_a_page_that_nobody_read_is_a_mistake_of_ours() -> None:
     with pytest.raises(ValueError, match=r"a\.example/page came but was not read"):
-        ends(PAGE)
+        outcome(PAGE)
 
 
 @pytest.mark.parametrize(
@@ -70,57 +70,57 @@ def test_a_page_that_nobody_read_is_a_mistake_of_ours() -> None:
     ],
 )
 def test_a_redirect_leads_to_its_target_as_it_is_called(written: str, target: str) -> None:
-    assert ends(Moved(status=302, target=written)) == Redirects(target)
+    assert outcome(Moved(status=302, target=written)) == Redirects(target)
 
 
 def test_a_redirect_to_a_url_with_marks_is_known_as_it_was_written() -> None:
     moved = Moved(status=302, target="/other?gclid=1")
     url = "http://a.example/other"
-    assert ends(moved) == Redirects(url, ((url, f"{url}?gclid=1"),))
+    assert outcome(moved) == Redirects(url, ((url, f"{url}?gclid=1"),))
     assert decide_outcome(URL, moved, None, 1, strip_marks=False) == Redirects(f"{url}?gclid=1")
 
 
 @pytest.mark.parametrize("written", ["mailto:a@b.example", "http://", "ftp://a/"])
 def test_a_redirect_to_no_page_is_dead(written: str) -> None:
-    found = ends(Moved(status=302, target=written))
+    found = outcome(Moved(status=302, target=written))
     assert found == GivenUp(State.BAD_REDIRECT, "that is no page")
 
 
 def test_a_server_that_insists_on_marks_is_asked_by_them_a_few_times() -> None:
     moved = Moved(status=302, target="/page;jsessionid=1")
-    assert ends(moved, tries=1) == ends(moved, tries=2) == Retry(f"{URL};jsessionid=1")
-    assert ends(moved, tries=3) == GivenUp(State.BAD_REDIRECT, "that is the page itself")
+    assert outcome(moved, tries=1) == outcome(moved, tries=2) == Retry(f"{URL};jsessionid=1")
+    assert outcome(moved, tries=3) == GivenUp(State.BAD_REDIRECT, "that is the page itself")
 
 
 @pytest.mark.parametrize("written", [URL, "#top"])
 def test_a_redirect_to_itself_is_dead(written: str) -> None:
-    found = ends(Moved(status=302, target=written))
+    found = outcome(Moved(status=302, target=written))
     assert found == GivenUp(State.BAD_REDIRECT, "that is the page itself")
 
 
 def test_a_page_that_is_unchanged_is_the_same() -> None:
-    assert ends(Unchanged()) == NotModified()
+    assert outcome(Unchanged()) == NotModified()
 
 
 @pytest.mark.parametrize("reason", Refusal)
 def test_a_refusal_is_final(reason: Refusal) -> None:
-    assert ends(Refused(reason=reason)) == GivenUp(State[reason.name])
+    assert outcome(Refused(reason=reason)) == GivenUp(State[reason.name])
 
 
 @pytest.mark.parametrize("kind", FailureKind)
 def test_a_failure_is_final_when_its_tries_are_used_up(kind: FailureKind) -> None:
     tries = RETRY_POLICIES[kind].tries
-    found = [ends(Failed(kind=kind), tries=done) for done in range(1, tries + 1)]
+    found = [outcome(Failed(kind=kind), tries=done) for done in range(1, tries + 1)]
     why = f"tried {tries} times" if tries > 1 else ""
     assert found == [*[Retry()] * (tries - 1), GivenUp(State[kind.name], why)]
 
 
 def test_no_more_is_tried_than_the_user_allows() -> None:
     failed = Failed(kind=FailureKind.CONNECT)
-    assert ends(failed, tries=1, max_tries=2) == Retry()
+    assert outcome(failed, tries=1, max_tries=2) == Retry()
     end = GivenUp(State.CONNECT, "tried 2 of 3 times (--max-tries)")
-    assert ends(failed, tries=2, max_tries=2) == end
-    assert ends(Failed(kind=FailureKind.TLS), max_tries=1) == GivenUp(State.TLS)
+    assert outcome(failed, tries=2, max_tries=2) == end
+    assert outcome(Failed(kind=FailureKind.TLS), max_tries=1) == GivenUp(State.TLS)
 
 
 def test_what_is_not_there_is_not_asked_for_twice_and_is_not_the_hosts_fault() -> None:
@@ -206,7 +206,9 @@ def test_a_strike_says_how_long_the_host_wants_to_be_left_alone(
         ),
     ],
 )
-def test_a_fetch_in_three_words(fetched: FetchResult, words: tuple[str, int | None, str]) -> None:
+def test_an_outcome_has_a_name_a_status_and_details(
+    fetched: FetchResult, words: tuple[str, int | None, str]
+) -> None:
     assert describe_outcome(fetched, Network()) == words
 
 
@@ -220,7 +222,7 @@ def test_a_fetch_in_three_words(fetched: FetchResult, words: tuple[str, int | No
     ],
 )
 def test_what_was_wrong_is_said_in_one_line(fetched: FetchResult, words: str) -> None:
-    assert in_words(fetched) == words
+    assert describe_failure(fetched) == words
 
 
 @pytest.mark.parametrize(
@@ -240,7 +242,7 @@ def test_whatever_was_cut_is_named(kind: FailureKind, words: str) -> None:
     assert describe_outcome(PAGE, Network(), some_links) == ("page", 200, "cut at links")
 
 
-def test_what_the_answer_does_not_say_is_said_by_the_end() -> None:
+def test_what_the_response_does_not_say_is_said_by_the_end() -> None:
     moved, dead = Moved(status=301, target="/there"), TurnEnd(State.BAD_REDIRECT, "too far")
     assert describe_outcome(moved, Network(), None, dead) == (
         "failed:bad-redirect",

@@ -1,25 +1,15 @@
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 
 import pytest
 
-from minicrawl.crawl.settle import recorder as keeping_module
-from minicrawl.crawl.settle.recorder import COMMIT_EVERY_S, Recorder
-from minicrawl.errors import StoreError
-from minicrawl.model import State
-from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.report.status import status
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.opic.journal import Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, StoreTerms
-from minicrawl.store.writer import Store
-from minicrawl.web.robots.rules import Rules
+from minicrawl.store.records import FetchRow
 from tests.crawl.fakes import frontier_of, in_time, keeping
-from tests.processes import PATIENCE_S
-
-A, B = "http://a.example", "http://b.example"
+from tests.crawl.settle.recording import A, bear, steps_in, visit
 
 
 @pytest.fixture
@@ -33,28 +23,6 @@ def recorder(path: Path) -> Iterator[Recorder]:
         yield recorder
 
 
-def bear(recorder: Recorder, *urls: str) -> list[int]:
-    meeting = recorder.meet(list(urls), 0)
-    recorder.settle(Step(StepKind.BORN, born=len(meeting.urls)))
-    return meeting.pages
-
-
-def visit(recorder: Recorder, page: int, *links: int) -> None:
-    recorder.settle(Step(StepKind.VISIT, page, spending=Spending(links)), State.FETCHED)
-
-
-def document(page: int, title: str) -> DocumentRow:
-    return DocumentRow(page, title, 200, None, None, 7, False, 0.0, 0.0, 0, 0)
-
-
-def steps_in(path: Path) -> int:
-    with reading(path) as connection:
-        return tables.last_step(connection)
-
-
-# ---------------------------------------------------------------- what is known
-
-
 def test_the_original_of_a_page_is_kept_when_the_page_becomes_known(
     recorder: Recorder, path: Path
 ) -> None:
@@ -62,7 +30,7 @@ def test_the_original_of_a_page_is_kept_when_the_page_becomes_known(
     originals = ((f"{A}/", f"{A}/?gclid=1"), (f"{A}/1", f"{A}/1?gclid=2"))
     recorder.meet([f"{A}/", f"{A}/1", f"{A}/2"], 0, originals)
     recorder.settle(Step(StepKind.BORN, born=2))
-    in_time(recorder.commit())
+    in_time(recorder.committer.commit())
     with reading(path) as connection:
         found = [tables.original(connection, page) for page in range(3)]
     assert found == [None, f"{A}/1?gclid=2", None]
@@ -75,242 +43,16 @@ def test_a_step_is_applied_at_once_and_written_with_the_next_commit(
     visit(recorder, 0, 1)
     assert recorder.frontier.last_seq == 2
     assert steps_in(path) == 0
-    in_time(recorder.commit())
+    in_time(recorder.committer.commit())
     assert steps_in(path) == 2
     assert frontier_of(path).ledger.totals == recorder.frontier.ledger.totals
 
 
-def test_each_commit_tells_what_status_shows_as_of_that_moment(
-    recorder: Recorder, path: Path
-) -> None:
-    bear(recorder, f"{A}/", f"{A}/1")
-    in_time(recorder.commit())
-    before = status(path)
-    visit(recorder, 0, 1)
-    in_time(recorder.commit())
-    after = status(path)
-    assert (before.pages_fetched, before.pages_unread, before.g) == (0, 2, 0)
-    assert (after.pages_fetched, after.pages_unread, after.g) == (1, 1, 1)
-    assert after.importance_gathered is None
-
-
-def test_at_the_end_the_importance_gathered_is_added_up(recorder: Recorder, path: Path) -> None:
-    bear(recorder, f"{A}/", f"{A}/1")
-    visit(recorder, 0, 1)
-    in_time(recorder.commit(checkpoint=True))
-    shares = recorder.frontier.importance()
-    assert status(path).importance_gathered == pytest.approx(float(shares[0]))
-
-
-def test_what_is_on_its_way_to_the_store_is_known_as_what_is_there(recorder: Recorder) -> None:
-    bear(recorder, f"{A}/", f"{A}/1")
-    visit(recorder, 0, 1)
-    recorder.describe(document(0, "before"))
-    for _ in range(2):
-        assert recorder.url_of(1) == f"{A}/1"
-        assert list(recorder.frontier.spending_of(0).links) == [1]
-        assert recorder.document(0) == document(0, "before")
-        assert recorder.document(1) is None
-        in_time(recorder.commit())
-
-
-def test_of_two_documents_of_a_page_the_newer_one_counts(recorder: Recorder) -> None:
-    recorder.describe(document(0, "before"))
-    recorder.describe(document(0, "after"))
-    for _ in range(2):
-        assert recorder.document(0) == document(0, "after")
-        in_time(recorder.commit())
-    assert list(recorder.documents()) == [document(0, "after")]
-
-
-def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
-    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written = Event()
-    commit = Store.commit
-
-    def slow(self: Store, batch: Batch) -> None:
-        assert written.wait(PATIENCE_S)
-        commit(self, batch)
-
-    async def work() -> None:
-        bear(recorder, f"{A}/")
-        recorder.describe(document(0, "before"))
-        writing = asyncio.create_task(recorder.commit())
-        await asyncio.sleep(0)
-        recorder.describe(document(0, "after"))
-        bear(recorder, f"{A}/1")
-        written.set()
-        await writing
-        assert recorder.document(0) == document(0, "after")
-        assert recorder.url_of(1) == f"{A}/1"
-        assert steps_in(path) == 1
-        await recorder.commit()
-        assert steps_in(path) == 2
-
-    monkeypatch.setattr(Store, "commit", slow)
-    in_time(work())
-
-
-def test_counters_go_on_where_they_were(path: Path) -> None:
-    for _ in range(2):
-        with keeping(path) as recorder:
-            recorder.count("fetched", 2)
-            bear(recorder, f"{A}/{recorder.counted('fetched')}")
-            in_time(recorder.commit())
-    with keeping(path) as recorder:
-        assert recorder.counted("fetched") == 4
-        assert recorder.counted("never") == 0
-
-
-def test_rules_of_a_host_are_found_again(path: Path) -> None:
-    rules = Rules(forbidden=("/private",), crawl_delay_s=2.0)
-    with keeping(path) as recorder:
-        bear(recorder, f"{A}/", f"{B}/")
-        recorder.host(HostRow(0, A, rules.text(), 99.0))
-        in_time(recorder.commit())
-        assert recorder.robots(0) == (rules.text(), 99.0)
-        assert recorder.robots(1) is None
-        assert recorder.robots(2) is None
-
-
 def test_mirrors_are_counted(recorder: Recorder, path: Path) -> None:
     for _ in range(3):
-        recorder.mirror(1, 0)
+        recorder.record_mirror(1, 0)
     recorder.record(FetchRow(0, 0.0, "page", 200, 1, 0.1, ""))
-    in_time(recorder.commit())
+    in_time(recorder.committer.commit())
     with reading(path) as connection:
         assert tables.mirrors(connection) == [(1, 0, 3)]
         assert len(tables.last_fetches(connection, 0, 9)) == 1
-
-
-# ---------------------------------------------------------------- what is safe
-
-
-def test_nothing_new_is_nothing_to_write(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def never(*_: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(Store, "commit", never)
-    in_time(recorder.commit())
-
-
-def test_commits_come_now_and_then_and_at_the_end_a_checkpoint(
-    recorder: Recorder, path: Path
-) -> None:
-    async def work() -> None:
-        keeping_on = asyncio.create_task(recorder.keep())
-        await asyncio.sleep(0)
-        bear(recorder, f"{A}/")
-        await asyncio.sleep(COMMIT_EVERY_S / 2)
-        assert steps_in(path) == 0
-        await asyncio.sleep(COMMIT_EVERY_S)
-        assert steps_in(path) == 1
-        bear(recorder, f"{A}/1")
-        recorder.finish()
-        await keeping_on
-
-    in_time(work())
-    with reading(path) as connection:
-        assert tables.saved(connection).watermark == tables.last_step(connection) == 2
-
-
-def test_a_full_batch_is_committed_at_once(
-    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keeping_module, "STEPS_A_BATCH", 3)
-
-    async def work() -> None:
-        keeping_on = asyncio.create_task(recorder.keep())
-        await asyncio.sleep(0)
-        for number in range(3):
-            bear(recorder, f"{A}/{number}")
-        began = asyncio.get_running_loop().time()
-        while not steps_in(path):
-            await asyncio.sleep(0.01)
-        assert asyncio.get_running_loop().time() - began < COMMIT_EVERY_S
-        recorder.finish()
-        await keeping_on
-
-    in_time(work())
-
-
-@pytest.mark.parametrize(
-    ("urls", "chars"), [(keeping_module.MANY_URLS, 3), (1000, keeping_module.MANY_CHARS // 1000)]
-)
-def test_who_brings_many_urls_or_long_ones_waits_until_they_are_written(
-    recorder: Recorder, urls: int, chars: int
-) -> None:
-    async def bring() -> None:
-        bear(recorder, *(f"{A}/{number:0{chars - 1}}" for number in range(urls - 1)))
-        await recorder.caught_up()  # at once: nobody writes yet
-        bear(recorder, f"{A}/last")
-        bear(recorder, f"{A}/{'x' * chars}")
-        waiting = asyncio.create_task(recorder.caught_up())
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        writing = asyncio.create_task(recorder.keep())
-        await waiting
-        recorder.finish()
-        await writing
-
-    in_time(bring())
-
-
-def test_when_many_rows_have_changed_there_is_a_checkpoint(
-    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(keeping_module, "CHANGES_A_CHECKPOINT", 10)
-    for number in range(8):
-        bear(recorder, f"{A}/{number}")
-    in_time(recorder.commit())
-    with reading(path) as connection:
-        assert tables.saved(connection).watermark == 0
-    for number in range(8, 16):
-        bear(recorder, f"{A}/{number}")
-    in_time(recorder.commit())
-    with reading(path) as connection:
-        assert tables.saved(connection).watermark == 16
-
-
-def test_without_links_a_checkpoint_forgets_where_cash_went(path: Path) -> None:
-    with keeping(path, StoreTerms(links=False)) as recorder:
-        bear(recorder, f"{A}/", f"{A}/1")
-        visit(recorder, 0, 1)
-        visit(recorder, 1, 0)
-        in_time(recorder.commit(checkpoint=True))
-        with reading(path) as connection:
-            assert [row.seq for row in tables.steps_after(connection, 0)] == [3]
-        assert recorder.frontier.spending_of(0) == Spending(())
-    assert frontier_of(path).ledger.missing() == 0
-
-
-def test_a_store_that_fails_says_so_and_the_checkpoint_is_not_ahead_of_it(
-    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise StoreError("the disk is full")
-
-    bear(recorder, f"{A}/")
-    in_time(recorder.commit())
-    bear(recorder, f"{A}/1")
-    monkeypatch.setattr(Store, "commit", fail)
-    with pytest.raises(StoreError, match="the disk is full"):
-        in_time(recorder.commit(checkpoint=True))
-    assert len(frontier_of(path)) == 1
-
-
-# ---------------------------------------------------------------- seeds
-
-
-def test_seeds_are_the_pages_that_were_endowed(recorder: Recorder) -> None:
-    assert recorder.planted() == set()
-    bear(recorder, *(f"{A}/{number}" for number in range(5)))
-    for pages in ((0, 2), (3,)):
-        recorder.settle(Step(StepKind.ENDOWED, spending=Spending(pages), amount=5))
-    assert recorder.planted() == {0, 2, 3}
-    in_time(recorder.commit())
-    assert recorder.planted() == {0, 2, 3}
-    assert list(recorder.seeds()) == [f"{A}/0", f"{A}/2", f"{A}/3"]

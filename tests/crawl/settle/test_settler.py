@@ -10,8 +10,9 @@ from minicrawl.config import Scope, Settings
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import ByCash
 from minicrawl.crawl.settle.outcome import GivenUp, NotModified, Outcome, Redirects, Retry, WasRead
+from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.settle.settler import Settler, Waiting
+from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.model import FailureKind, ParsedPage, Response, State
@@ -30,36 +31,36 @@ class Desk:
     def __init__(self, recorder: Recorder, scope: Scope | None = None) -> None:
         self.recorder, self.frontier = recorder, recorder.frontier
         order = ByCash(self.frontier.ledger)
-        self.queue = ByHost(order.keys, self.frontier.ledger.flags, self.frontier.host_of)
+        self.queue = ByHost(order.keys, self.frontier.ledger.flags, self.frontier.urls.host_of)
         self.seen: list[Plan] = []
         depths = (
             None
             if scope is None or scope.max_depth is None
             else DepthTracker(self.frontier, scope.max_depth)
         )
-        waiting = Waiting(self.queue, order, depths, self.seen.extend)
+        poster = StepPoster(recorder, self.queue, order, depths, self.seen.extend)
         gate = ScopeGate(scope or Scope(), [f"{A}/"])
         traps = TrapDetector(Settings().traps, recorder, gate)
         settings = Settings.of(max_redirects=LONGEST_CHAIN)
-        self.settler = Settler(settings, recorder, waiting, gate, traps)
+        self.settler = Settler(settings, recorder, poster, gate, traps)
         self.said = ""
         self.hops: dict[int, int] = {}
 
     def page(self, name: str) -> int:
         """Its number; it becomes known if it was not."""
         url = name if name.startswith("http") else A + name
-        found = self.frontier.find(url)
-        return self.settler.introduce([url], 0).pages[0] if found is None else found
+        found = self.frontier.urls.find(url)
+        return self.settler.poster.introduce([url], 0).pages[0] if found is None else found
 
-    def settle(self, name: str, how: Outcome, today: float = NOON) -> State | None:
+    def settle(self, name: str, outcome: Outcome, today: float = NOON) -> State | None:
         page = self.page(name)
         hops = self.hops.pop(page, 0)
-        end = self.settler.settle(page, self.recorder.url_of(page), how, today, hops)
+        end = self.settler.settle(page, self.recorder.pages.url_of(page), outcome, today, hops)
         assert self.frontier.ledger.missing() == 0
         if end is None:
             return None
         assert self.frontier.state[page] == end.state
-        self.said = end.why
+        self.said = end.reason
         if end.redirected_to is not None:
             self.hops[end.redirected_to] = hops + 1
         return end.state
@@ -86,7 +87,7 @@ class Desk:
         return self.settle(name, WasRead(answer, reading))
 
     def links(self, name: str) -> list[int]:
-        return list(self.frontier.spending_of(self.page(name)).links)
+        return list(self.frontier.spendings.of(self.page(name)).links)
 
     def states(self) -> str:
         return " ".join(State(state).label for state in self.frontier.state)
@@ -112,7 +113,7 @@ def test_a_page_that_was_read_shares_its_cash_and_its_links_wait(desk: Desk) -> 
     assert desk.frontier.ledger.key[one] == desk.frontier.ledger.key[two] > UNIT
     assert desk.queue.take() == one
     assert [plan.page for plan in desk.seen] == [desk.page("/")]
-    document = desk.recorder.document(desk.page("/"))
+    document = desk.recorder.pages.document(desk.page("/"))
     assert document is not None
     assert (document.title, document.etag, document.checks, document.changes) == ("/", "e", 0, 0)
 
@@ -124,7 +125,7 @@ def test_of_a_page_that_broke_off_nobody_asks_whether_it_is_unchanged(
     cut: FailureKind, etag: str | None, desk: Desk
 ) -> None:
     assert desk.read("/", cut=cut) is State.FETCHED
-    document = desk.recorder.document(desk.page("/"))
+    document = desk.recorder.pages.document(desk.page("/"))
     assert document is not None
     assert document.etag == etag
 
@@ -132,7 +133,7 @@ def test_of_a_page_that_broke_off_nobody_asks_whether_it_is_unchanged(
 def test_a_page_that_is_read_again_says_whether_it_changed(desk: Desk) -> None:
     for words in ("first", "first", "second"):
         desk.read("/", words=words)
-    document = desk.recorder.document(desk.page("/"))
+    document = desk.recorder.pages.document(desk.page("/"))
     assert document is not None
     assert (document.checks, document.changes) == (2, 1)
 
@@ -140,19 +141,19 @@ def test_a_page_that_is_read_again_says_whether_it_changed(desk: Desk) -> None:
 def test_links_are_one_step_farther_than_their_page(desk: Desk) -> None:
     desk.read("/", "/1")
     desk.read("/1", "/2")
-    assert list(desk.frontier.depth) == [0, 1, 2]
+    assert list(desk.frontier.urls.depth) == [0, 1, 2]
 
 
 def test_a_shorter_way_lets_pages_wait_again(recorder: Recorder) -> None:
     desk = Desk(recorder, Scope(max_depth=1))
     desk.read("/", "/1")
     desk.read("/1", "/2")
-    depths = desk.settler._depths
+    depths = desk.settler.poster._depths
     assert depths is not None
     two = desk.page("/2")
     while (page := desk.queue.take()) is not None:
         assert page == two
-        depths.park(page)
+        assert depths.is_too_deep(page)
     desk.queue.resume(0)
     assert desk.queue.take() is None
     desk.read("/", "/1", "/2")
@@ -176,7 +177,7 @@ def test_a_redirect_hands_all_to_its_target_which_waits(desk: Desk) -> None:
     assert desk.states() == "moved unread"
     assert desk.frontier.ledger.key[target] == 2 * UNIT
     assert desk.queue.take() == target
-    assert desk.frontier.depth[target] == 0
+    assert desk.frontier.urls.depth[target] == 0
 
 
 def test_a_page_waits_on_while_its_turn_is_not_over(desk: Desk) -> None:
@@ -242,13 +243,13 @@ def test_a_canonical_page_gives_to_its_form_and_its_links_become_known(desk: Des
     assert desk.read("/print", "/1", canonical="/page") is State.CANONICAL
     assert desk.links("/print") == [desk.page("/page")]
     assert desk.states() == "canonical unread unread"
-    assert desk.recorder.document(desk.page("/print")) is not None
+    assert desk.recorder.pages.document(desk.page("/print")) is not None
 
 
 def test_a_canonical_form_out_of_scope_counts_for_nothing(recorder: Recorder) -> None:
     desk = Desk(recorder, Scope(deny=("/page",)))
     assert desk.read("/print", "/1", canonical="/page") is State.FETCHED
-    assert desk.frontier.find(f"{A}/page") is None
+    assert desk.frontier.urls.find(f"{A}/page") is None
 
 
 # ---------------------------------------------------------------- pages with the same content
@@ -298,10 +299,10 @@ def test_an_alias_that_changes_is_itself(desk: Desk) -> None:
 def test_contents_of_earlier_runs_count(desk: Desk) -> None:
     desk.read("/1", words="same")
     desk.read("/2", words="same")
-    in_time(desk.recorder.commit())
+    in_time(desk.recorder.committer.commit())
     later = Desk(desk.recorder)
-    for pages, contents in desk.recorder.contents():
-        later.settler.know_contents(pages, contents)
+    for pages, contents in desk.recorder.pages.contents():
+        later.settler.load_contents(pages, contents)
     assert later.read("/1", words="same") is State.FETCHED
     assert later.read("/3", words="same") is State.ALIAS
     assert desk.frontier.books.stands_for(desk.page("/3")) == desk.page("/1")
@@ -313,14 +314,14 @@ def test_a_page_that_waits_again_is_known_for_what_it_was(
 ) -> None:
     desk.read("/", words="first")
     desk.settle("/", GivenUp(State.TIMEOUT))
-    desk.settler.reopen([desk.page("/")])
+    desk.settler.poster.reopen([desk.page("/")])
     if in_a_later_run:
-        in_time(recorder.commit())
+        in_time(recorder.committer.commit())
         desk = Desk(recorder)
-        for pages, contents in recorder.contents():
-            desk.settler.know_contents(pages, contents)
+        for pages, contents in recorder.pages.contents():
+            desk.settler.load_contents(pages, contents)
     assert desk.read("/", words="second") is State.FETCHED
-    document = recorder.document(desk.page("/"))
+    document = recorder.pages.document(desk.page("/"))
     assert document is not None
     assert (document.checks, document.changes) == (1, 1)
 
@@ -329,7 +330,7 @@ def test_pages_that_repeat_another_host_are_counted_once_each(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mirrored: list[tuple[int, int]] = []
-    monkeypatch.setattr(desk.recorder, "mirror", lambda *hosts: mirrored.append(hosts))
+    monkeypatch.setattr(desk.recorder, "record_mirror", lambda *hosts: mirrored.append(hosts))
     desk.read("/1", words="same")
     desk.read("/2", words="same")
     for _ in range(3):
@@ -346,7 +347,7 @@ def test_a_page_that_did_not_change_spends_again_where_it_did(desk: Desk) -> Non
     desk.frontier.ledger.endow([desk.page("/")], 5)
     assert desk.settle("/", NotModified(), NOON + 60) is State.FETCHED
     assert desk.frontier.ledger.recorded >= recorded + 5 * UNIT
-    document = desk.recorder.document(desk.page("/"))
+    document = desk.recorder.pages.document(desk.page("/"))
     assert document is not None
     assert (document.checks, document.changes, document.last_at) == (1, 0, NOON + 60)
 
@@ -365,7 +366,7 @@ def test_a_page_that_is_another_one_stays_so_while_it_does_not_change(desk: Desk
 def test_pages_may_become_known_by_nobodys_link(desk: Desk) -> None:
     desk.page("/")
     urls = [f"{A}/1", f"{A}/", f"{A}/1", f"{B}/"]
-    assert [row.id for row in desk.settler.introduce(urls, 1).urls] == [1, 2]
-    assert desk.settler.introduce(urls, 1).urls == []
-    assert list(desk.frontier.depth) == [0, 1, 1]
-    assert desk.recorder.counted("born") == 3
+    assert [row.id for row in desk.settler.poster.introduce(urls, 1).urls] == [1, 2]
+    assert desk.settler.poster.introduce(urls, 1).urls == []
+    assert list(desk.frontier.urls.depth) == [0, 1, 1]
+    assert desk.recorder.counters.number("born") == 3

@@ -17,7 +17,7 @@ from minicrawl.frontier import url_index
 from minicrawl.frontier.url_index import RecentUrls
 from minicrawl.store import tables
 from tests.crawl.fakes import FakeWeb, Scene, crawl, in_time, keeping, web_of
-from tests.crawl.settle.test_recorder import A, B, bear
+from tests.crawl.settle.recording import A, B, bear
 
 URLS = [f"{A}/{number}" for number in range(9)]
 A_WHILE_S = 10.0
@@ -29,7 +29,7 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "crawl.db"
     with keeping(path) as recorder:
         bear(recorder, *URLS)
-        in_time(recorder.commit())
+        in_time(recorder.committer.commit())
     return path
 
 
@@ -59,21 +59,21 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> SlowStore:
 
 
 @pytest.fixture
-def foresight(path: Path) -> Iterator[UrlLookup]:
-    with closing(UrlLookup(path)) as foresight:
-        yield foresight
+def lookup(path: Path) -> Iterator[UrlLookup]:
+    with closing(UrlLookup(path)) as lookup:
+        yield lookup
 
 
 def asked_while_busy(
-    foresight: UrlLookup, slow: SlowStore, *pages: int
+    lookup: UrlLookup, slow: SlowStore, *pages: int
 ) -> Coroutine[Any, Any, list[Any]]:
     """The first question is under way while the others come."""
 
     async def work() -> list[Any]:
-        tasks = [asyncio.create_task(foresight.homes([0]))]
+        tasks = [asyncio.create_task(lookup.homes([0]))]
         while not slow.asked:
             await asyncio.sleep(0)
-        tasks += [asyncio.create_task(foresight.homes([page])) for page in pages]
+        tasks += [asyncio.create_task(lookup.homes([page])) for page in pages]
         await asyncio.sleep(0)
         slow.may_answer.set()
         return await asyncio.gather(*tasks, return_exceptions=True)
@@ -84,28 +84,26 @@ def asked_while_busy(
 # ---------------------------------------------------------------- the questions
 
 
-def test_pages_have_their_hosts_and_paths(foresight: UrlLookup) -> None:
-    assert in_time(foresight.homes([3, 1])) == {1: (0, "/1"), 3: (0, "/3")}
+def test_pages_have_their_hosts_and_paths(lookup: UrlLookup) -> None:
+    assert in_time(lookup.homes([3, 1])) == {1: (0, "/1"), 3: (0, "/3")}
 
 
-def test_pages_that_the_store_does_not_have_are_left_out(foresight: UrlLookup) -> None:
-    assert in_time(foresight.homes([1, 99])) == {1: (0, "/1")}
+def test_pages_that_the_store_does_not_have_are_left_out(lookup: UrlLookup) -> None:
+    assert in_time(lookup.homes([1, 99])) == {1: (0, "/1")}
 
 
-def test_what_is_asked_for_meanwhile_is_asked_together(
-    foresight: UrlLookup, slow: SlowStore
-) -> None:
-    first, *others = in_time(asked_while_busy(foresight, slow, 5, 2, 5, 7))
+def test_what_is_asked_for_meanwhile_is_asked_together(lookup: UrlLookup, slow: SlowStore) -> None:
+    first, *others = in_time(asked_while_busy(lookup, slow, 5, 2, 5, 7))
     assert slow.asked == [[0], [2, 5, 7]]
     assert first == {0: (0, "/0")}
     assert others == 4 * [{page: (0, f"/{page}") for page in (2, 5, 7)}]
 
 
-def test_who_gives_up_does_not_take_the_answer_from_others(
-    foresight: UrlLookup, slow: SlowStore
+def test_a_caller_that_gives_up_does_not_take_the_answer_from_others(
+    lookup: UrlLookup, slow: SlowStore
 ) -> None:
     async def work() -> dict[int, tuple[int, str]]:
-        impatient, patient = (asyncio.create_task(foresight.homes([page])) for page in (1, 2))
+        impatient, patient = (asyncio.create_task(lookup.homes([page])) for page in (1, 2))
         while not slow.asked:
             await asyncio.sleep(0)
         impatient.cancel()
@@ -117,19 +115,19 @@ def test_who_gives_up_does_not_take_the_answer_from_others(
 
 
 def test_a_store_that_fails_says_so_to_all_and_is_asked_again(
-    foresight: UrlLookup, slow: SlowStore
+    lookup: UrlLookup, slow: SlowStore
 ) -> None:
     slow.fails = True
-    failed = in_time(asked_while_busy(foresight, slow, 1, 2))
+    failed = in_time(asked_while_busy(lookup, slow, 1, 2))
     assert [type(error) for error in failed] == 3 * [sqlite3.OperationalError]
     slow.fails = False
-    assert in_time(foresight.homes([3])) == {3: (0, "/3")}
+    assert in_time(lookup.homes([3])) == {3: (0, "/3")}
 
 
 # ---------------------------------------------------------------- a crawl
 
 
-def test_what_was_foreseen_is_met_without_a_question(
+def test_what_was_looked_up_before_is_met_without_a_question(
     path: Path, monkeypatch: pytest.MonkeyPatch, forget: Callable[[Recorder], None]
 ) -> None:
     """Even if so much is met meanwhile that nothing of it is at hand any more."""
@@ -142,7 +140,7 @@ def test_what_was_foreseen_is_met_without_a_question(
     assert [row.path for row in meeting.urls] == ["/new"]
 
 
-def test_where_all_is_at_hand_nobody_asks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_all_urls_are_recent_nobody_asks(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with keeping(path) as recorder:
         in_time(recorder.look_up_urls(URLS))
         monkeypatch.setattr(UrlLookup, "homes", _nobody_asks)
@@ -164,10 +162,10 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[Recorder], None]:
     """No URL is at hand any more."""
 
     def forget(recorder: Recorder) -> None:
-        all_known = recorder.frontier._known
-        monkeypatch.setattr(all_known, "_young", {})
-        monkeypatch.setattr(all_known, "_old", {})
-        monkeypatch.setattr(all_known, "_lately", RecentUrls(all_known._lately._origin_of))
+        index = recorder.frontier.urls._index
+        monkeypatch.setattr(index, "_young", {})
+        monkeypatch.setattr(index, "_old", {})
+        monkeypatch.setattr(index, "_recent", RecentUrls(index._recent._origin_of))
 
     return forget
 
@@ -194,7 +192,7 @@ def test_a_slow_look_up_delays_a_page_and_nobody_else(tmp_path: Path, slow: Slow
     assert [*run.settled].index(f"{A}/1") > [*run.settled].index(f"{B}/")
 
 
-def test_the_loop_asks_for_nothing_that_was_foreseen(
+def test_the_loop_asks_for_nothing_that_was_looked_up_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """But for the seed, and even if hardly any URL stays at hand until it is met."""

@@ -170,5 +170,5 @@ def test_a_store_of_an_earlier_minicrawl_says_how_many_pages_wait(path: Path) ->
     crawl(web, path, f"{A}/0", scope="host")
     with keeping(path) as recorder:
         recorder.counters["wishes"] = {"per_host_pages": None}
-        in_time(recorder.commit(checkpoint=True))
+        in_time(recorder.committer.commit(checkpoint=True))
     assert notes(crawl(web, path)) == ["1 page put aside earlier waits again"]

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle.stored import SeedPages
 from minicrawl.crawl.start import seeds
 from minicrawl.crawl.start.seeds import plant
 from minicrawl.model import State
@@ -48,7 +48,7 @@ def cash_of(path: Path) -> list[float]:
 
 def seeds_of(path: Path) -> list[str]:
     with keeping(path) as recorder:
-        return list(recorder.seeds())
+        return list(recorder.seeds.urls())
 
 
 def test_seeds_become_known_and_share_the_endowment(path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_planting_that_was_cut_short_is_made_good(
         raise Cut
 
     with monkeypatch.context() as patched:
-        patched.setattr(Recorder, "count", cut)
+        patched.setattr(SeedPages, "endowed_by", cut)
         with pytest.raises(Cut):
             planted(path, *(f"{A}/{n}" for n in range(4)), endowment=8)
     assert cash_of(path) == [1] * 4

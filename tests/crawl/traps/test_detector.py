@@ -268,7 +268,7 @@ def test_sites_at_one_address_have_no_more_pages_than_one(path: Path) -> None:
     web = web_of({f"{A}/": names} | {name: [f"{name}more"] for name in names})
 
     def locate(scene: Scene, _: Event) -> None:
-        for host, origin in enumerate(scene.recorder.frontier.origins):
+        for host, origin in enumerate(scene.recorder.frontier.urls.origins):
             if origin != A:
                 scene.crawler.parts.traps.located(host, "198.41.0.4")
 

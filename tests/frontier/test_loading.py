@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.frontier.proof import contradictions, prove
+from minicrawl.frontier.loading import contradictions, verify
 from minicrawl.store import tables
 from tests.stores import A, B, HandCrawl
 
@@ -20,7 +20,7 @@ def test_a_store_is_what_its_last_commit_said(path: Path) -> None:
         crawl.read(A, [B])
         crawl.batch.counters[tables.FETCHES] = 1
         crawl.commit()
-        prove(crawl.loaded(), crawl.store.connection)
+        verify(crawl.loaded(), crawl.store.connection)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_what_is_older_or_newer_than_the_rest_is_found(
         crawl.commit()
         crawl.store.connection.execute(statement)
         with pytest.raises(ValueError, match=wrong):
-            prove(crawl.loaded(), crawl.store.connection)
+            verify(crawl.loaded(), crawl.store.connection)
 
 
 def test_what_an_earlier_minicrawl_did_not_say_cannot_be_wrong(path: Path) -> None:
@@ -55,7 +55,7 @@ def test_what_an_earlier_minicrawl_did_not_say_cannot_be_wrong(path: Path) -> No
         crawl.seeds([A])
         crawl.commit()
         crawl.store.connection.execute("UPDATE meta SET value = '{}' WHERE name = 'counters'")
-        prove(crawl.loaded(), crawl.store.connection)
+        verify(crawl.loaded(), crawl.store.connection)
 
 
 def complaints(path: Path) -> list[str]:

@@ -1,0 +1,230 @@
+"""Commits: rows wait in memory, and are written ten times a second by a thread of their own.
+
+Laws: a row is written once, in the order in which it came; a slow disk never stalls the crawl. A
+checkpoint is written after the commit of every step that it includes. What a full disk did not take
+is written first when there is room, and `has_room` says whether there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+
+from minicrawl.crawl.events import Listener, Warned, nobody_listens
+from minicrawl.errors import NoRoom
+from minicrawl.frontier.checkpoint import cut_checkpoint
+from minicrawl.frontier.gathered_importance import gathered
+from minicrawl.frontier.pages import Frontier
+from minicrawl.opic.journal import Spending, StepKind
+from minicrawl.store import tables
+from minicrawl.store.reader import hold, let_go
+from minicrawl.store.records import Batch, DocumentRow, StepRow, UrlRow
+from minicrawl.store.writer import Store
+
+COMMIT_EVERY_S = 0.1
+TRY_AGAIN_S = 5.0
+"""When the disk was full."""
+STEPS_A_BATCH = 1000
+MOST_STEPS = 10 * STEPS_A_BATCH
+"""That may wait to be written. They are in memory: the crawl is no faster than its disk."""
+URLS_A_BATCH = 20_000
+MOST_URLS = 10 * URLS_A_BATCH
+"""The same for new URLs, of which a page may bring ten thousand."""
+MANY_URLS, MANY_CHARS = URLS_A_BATCH // 5, 400_000
+"""When so many URLs wait, or such long ones, a page that brings very many more waits as well."""
+CHANGES_A_CHECKPOINT = 500_000
+MOST_CHANGES = 2_000_000
+"""Copying more than that for a checkpoint would be felt."""
+_HAVE_SPENDINGS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.ENDOWED))
+_WAITING = "the crawl waits for room and goes on by itself; Ctrl-C ends it"
+_GOING_ON = "there is room again: the crawl goes on"
+
+
+class Counters(dict[str, object]):
+    """What `status` shows and the next run goes on with; each commit writes all of it."""
+
+    def add(self, name: str, by: float = 1) -> None:
+        """Add to a counter."""
+        found = self.get(name, 0)
+        self[name] = (found if isinstance(found, int | float) else 0) + by
+
+    def number(self, name: str) -> float:
+        """A counter as it is now."""
+        found = self.get(name, 0)
+        return found if isinstance(found, int | float) else 0
+
+
+class UncommittedRows:
+    """Rows that are not in the store yet: the open batch, and an index of all that may be read."""
+
+    def __init__(self) -> None:
+        self.batch = Batch()
+        self.spendings: dict[int, Spending] = {}
+        self.urls: dict[int, UrlRow] = {}
+        self.documents: dict[int, DocumentRow] = {}
+        self.full = asyncio.Event()
+        self._taken = asyncio.Event()
+
+    def add_step(self, row: StepRow) -> None:
+        """A step that was applied."""
+        if row.step.kind in _HAVE_SPENDINGS:
+            self.spendings[row.seq] = row.step.spending
+        steps = self.batch.steps
+        steps.append(row)
+        if len(steps) >= STEPS_A_BATCH:
+            self.full.set()
+
+    def add_urls(self, rows: list[UrlRow]) -> None:
+        """Pages that became known."""
+        urls = self.batch.urls
+        urls += rows
+        self.urls |= {row.id: row for row in rows}
+        if len(urls) >= URLS_A_BATCH:
+            self.full.set()
+
+    def add_document(self, row: DocumentRow) -> None:
+        """What a page is, as it was read last."""
+        self.documents[row.page] = row
+        self.batch.documents.append(row)
+
+    def take(self) -> Batch:
+        """Close the open batch and open the next one; answers with the closed one."""
+        batch, self.batch = self.batch, Batch()
+        self._taken.set()
+        return batch
+
+    def forget(self, batch: Batch) -> None:
+        """The batch is in the store; a newer document of one of its pages is not."""
+        for row in batch.steps:
+            self.spendings.pop(row.seq, None)
+        for url in batch.urls:
+            self.urls.pop(url.id, None)
+        for document in batch.documents:
+            if self.documents.get(document.page) is document:
+                del self.documents[document.page]
+
+    @property
+    def are_few(self) -> bool:
+        """Whether more may come, or the disk must catch up first."""
+        return len(self.batch.steps) < MOST_STEPS and len(self.batch.urls) < MOST_URLS
+
+    async def caught_up(self) -> None:
+        """Wait while many new URLs are uncommitted."""
+        while self._has_many_urls():
+            self.full.set()
+            self._taken.clear()
+            await self._taken.wait()
+
+    def _has_many_urls(self) -> bool:
+        urls = self.batch.urls
+        return len(urls) >= MANY_URLS or sum(len(row.path) for row in urls) >= MANY_CHARS
+
+
+class Committer:
+    """Writes uncommitted rows and checkpoints to the store."""
+
+    def __init__(
+        self,
+        store: Store,
+        reader: tables.Connection,
+        rows: UncommittedRows,
+        frontier: Frontier,
+        counters: Counters,
+    ) -> None:
+        """`reader` sees the store as of the last commit."""
+        self.has_room = True
+        self._store, self._reader = store, reader
+        self._rows, self._frontier, self._counters = rows, frontier, counters
+        counters[tables.FETCHES] = tables.fetches_known(store.connection)
+        self._closed = Batch()
+        self._unwritten: deque[Callable[[], None]] = deque()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._finishing = False
+
+    async def keep(self, tell: Listener = nobody_listens) -> None:
+        """Commit again and again until `finish` is called, and then write a checkpoint.
+
+        A full disk is waited for, but not at the end.
+        """
+        full = self._rows.full
+        while not self._finishing:
+            with suppress(TimeoutError):
+                pause_s = COMMIT_EVERY_S if self.has_room else TRY_AGAIN_S
+                await asyncio.wait_for(full.wait(), pause_s)
+            full.clear()
+            await self._try_to_commit(tell)
+        await self.commit(checkpoint=True)
+
+    async def _try_to_commit(self, tell: Listener) -> None:
+        had_room = self.has_room
+        try:
+            await self.commit()
+        except NoRoom as full:
+            self.has_room = False
+            if had_room:
+                tell(Warned(text=f"{full}; {_WAITING}"))
+        else:
+            self.has_room = True
+            if not had_room:
+                tell(Warned(text=_GOING_ON))
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether the crawl may go on, or the disk must catch up first."""
+        return self.has_room and self._rows.are_few
+
+    async def caught_up(self) -> None:
+        """Wait while many new URLs are uncommitted, because they are in memory."""
+        await self._rows.caught_up()
+
+    def finish(self) -> None:
+        """Nothing more will come: `keep` commits all and ends."""
+        self._finishing = True
+        self._rows.full.set()
+
+    async def commit(self, *, checkpoint: bool = False) -> None:
+        """Make all that came so far safe; a checkpoint spares the next start some work."""
+        await self._write()
+        frontier = self._frontier
+        is_due = checkpoint or frontier.changes > _changes_allowed(len(frontier))
+        if not self._rows.batch and not is_due:
+            return
+        self._close_batch(add_up=checkpoint)
+        if is_due:
+            rows, forget = cut_checkpoint(frontier), not frontier.terms.links
+            self._unwritten.append(partial(self._store.checkpoint, rows, forget_links=forget))
+        await self._write()
+
+    def _close_batch(self, *, add_up: bool) -> None:
+        """The open batch is to be written, with the counters as they are now."""
+        batch = self._closed = self._rows.take()
+        if add_up:
+            self._counters[tables.GATHERED] = gathered(self._frontier)
+        self._counters.add(tables.FETCHES, len(batch.fetches))
+        batch.counters = self._counters | self._frontier.tally()
+        self._unwritten.append(partial(self._store.commit, batch))
+
+    async def _write(self) -> None:
+        """Write all that is closed, each commit and checkpoint as a whole."""
+        if not self._unwritten:
+            return
+        let_go(self._reader)
+        loop = asyncio.get_running_loop()
+        while self._unwritten:
+            await loop.run_in_executor(self._thread, self._unwritten[0])
+            self._unwritten.popleft()
+        hold(self._reader)
+        self._rows.forget(self._closed)
+
+    def close(self) -> None:
+        """Nothing more is written."""
+        self._thread.shutdown()
+
+
+def _changes_allowed(pages: int) -> int:
+    """Rows are strewn over the table: the larger it is, the more of them should share the work."""
+    return min(max(CHANGES_A_CHECKPOINT, pages // 8), MOST_CHANGES)

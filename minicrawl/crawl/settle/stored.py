@@ -1,0 +1,145 @@
+"""What is known of pages and hosts, in the store or on its way there.
+
+Law: a row is read the same before and after it was committed. The store is read through a
+connection that sees the last commit; rows that are not in it yet are found in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+
+import numpy as np
+
+from minicrawl.crawl.settle.committer import Counters, UncommittedRows
+from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.url_index import UrlsOf
+from minicrawl.model import State
+from minicrawl.opic.journal import Spending
+from minicrawl.store import columns, questions, tables
+from minicrawl.store.columns import Numbers
+from minicrawl.store.questions import Spendings
+from minicrawl.store.records import DocumentRow, UrlRow
+
+LoadFrontier = Callable[[Callable[[int], Spending], UrlsOf, Callable[[int], int]], Frontier]
+"""From what asks for the spending of a step, for URLs of pages, and for the last step that spent
+the cash of a page as of the last checkpoint.
+"""
+_ENDOWED = "endowed"
+
+
+class StoredPages:
+    """The URLs, documents and spendings of pages."""
+
+    def __init__(
+        self, reader: tables.Connection, rows: UncommittedRows, load: LoadFrontier
+    ) -> None:
+        """The frontier is loaded with this as its access to the store."""
+        self._reader, self._rows = reader, rows
+        self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
+
+    def url_of(self, page: int) -> str:
+        """The URL of a page."""
+        if recent := self.frontier.urls.url_of(page):
+            return recent
+        row = self._rows.urls.get(page)
+        return tables.url_of(self._reader, page) if row is None else self._url(row)
+
+    def urls_of(self, pages: Sequence[int]) -> Iterator[str]:
+        """The URLs of pages that are committed, in the order of their ids."""
+        return tables.urls_of(self._reader, pages)
+
+    def urls_at(self, pages: Sequence[int]) -> Mapping[int, str]:
+        """The URLs of any pages."""
+        origins, new = self.frontier.urls.origins, self._rows.urls
+        rows = tables.paths(self._reader, pages)
+        found = {page: origins[host] + path for page, host, path in rows}
+        if len(found) < len(pages):
+            found |= {page: self._url(new[page]) for page in pages if page in new}
+        return found
+
+    def _url(self, row: UrlRow) -> str:
+        return self.frontier.urls.origins[row.host] + row.path
+
+    def document(self, page: int) -> DocumentRow | None:
+        """What a page was when it was last read."""
+        found = self._rows.documents.get(page)
+        return found or tables.document(self._reader, page)
+
+    def documents(self) -> Iterator[DocumentRow]:
+        """All committed documents."""
+        return tables.all_documents(self._reader)
+
+    def contents(self) -> Iterator[tuple[Numbers, Numbers]]:
+        """The pages that have a committed document, and the hashes of their contents."""
+        return columns.contents(self._reader)
+
+    def spending_at(self, seq: int) -> Spending:
+        """Where the cash went by a step."""
+        found = self._rows.spendings.get(seq)
+        return tables.spending(self._reader, seq) if found is None else found
+
+    def spendings(self) -> Iterator[Spendings]:
+        """The last spending of each page, as far as it is committed."""
+        saved = columns.whole(columns.frontier(self._reader, "spent"), "spent")
+        last = self.frontier.spendings.of_all(len(self.frontier), saved)
+        for block in questions.spendings(self._reader):
+            yield block.only(last[block.pages] == block.seqs)
+
+
+class StoredHosts:
+    """What earlier runs learned of hosts. `known_before` is the number of those hosts."""
+
+    def __init__(self, reader: tables.Connection, frontier: Frontier) -> None:
+        self._reader, self._frontier = reader, frontier
+        self.known_before = len(frontier.urls.origins)
+
+    def robots(self, host: int) -> tuple[str, float] | None:
+        """The rules of a host's robots.txt, and until when they hold."""
+        row = tables.host(self._reader, host)
+        if row is None or row.robots is None or row.robots_until is None:
+            return None
+        return row.robots, row.robots_until
+
+    def wait_until(self, host: int) -> float:
+        """Until when the host asked to be spared; a moment of the past if it did not."""
+        row = tables.host(self._reader, host)
+        return row.wait_until or 0.0 if row is not None else 0.0
+
+    def of_pages(self, pages: Numbers) -> Iterator[tuple[int, int]]:
+        """The hosts of these pages, each with the number of the pages that it has."""
+        host_of = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)
+        hosts, counts = np.unique(host_of[pages], return_counts=True)
+        return zip(hosts.tolist(), counts.tolist(), strict=True)
+
+
+class SeedPages:
+    """The pages that the user vouches for, in this run and in earlier ones: they were endowed."""
+
+    def __init__(self, pages: StoredPages, counters: Counters) -> None:
+        """Among the counters is the list of the steps that endowed seeds."""
+        self._pages, self._counters = pages, counters
+
+    def ids(self) -> set[int]:
+        """The seeds."""
+        steps = map(self._pages.spending_at, self._steps())
+        return set(chain.from_iterable(spending.links for spending in steps))
+
+    def urls(self) -> Iterator[str]:
+        """The URLs of the seeds, as they were committed."""
+        return self._pages.urls_of(sorted(self.ids()))
+
+    def redirect_targets(self) -> Iterator[str]:
+        """The URLs that redirects of seeds have led to so far."""
+        frontier = self._pages.frontier
+        moved = [page for page in sorted(self.ids()) if frontier.state[page] == State.MOVED]
+        return self._pages.urls_of([frontier.books.stands_for(page) for page in moved])
+
+    def endowed_by(self, seq: int) -> None:
+        """The pages that this step endows are seeds."""
+        self._counters[_ENDOWED] = [*self._steps(), seq]
+
+    def _steps(self) -> list[int]:
+        found = self._counters.get(_ENDOWED)
+        return found if isinstance(found, list) else []

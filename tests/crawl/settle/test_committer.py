@@ -1,0 +1,207 @@
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from minicrawl.crawl.settle import committer
+from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.errors import StoreError
+from minicrawl.opic.journal import Spending
+from minicrawl.report.status import status
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
+from minicrawl.store.records import Batch, StoreTerms
+from minicrawl.store.writer import Store
+from tests.crawl.fakes import frontier_of, in_time, keeping
+from tests.crawl.settle.recording import A, bear, document, steps_in, visit
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+@pytest.fixture
+def recorder(path: Path) -> Iterator[Recorder]:
+    with keeping(path) as recorder:
+        yield recorder
+
+
+def test_nothing_new_is_nothing_to_write(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(Store, "commit", never)
+    in_time(recorder.committer.commit())
+
+
+def test_commits_come_now_and_then_and_at_the_end_a_checkpoint(
+    recorder: Recorder, path: Path
+) -> None:
+    async def work() -> None:
+        keeping_on = asyncio.create_task(recorder.committer.keep())
+        await asyncio.sleep(0)
+        bear(recorder, f"{A}/")
+        await asyncio.sleep(COMMIT_EVERY_S / 2)
+        assert steps_in(path) == 0
+        await asyncio.sleep(COMMIT_EVERY_S)
+        assert steps_in(path) == 1
+        bear(recorder, f"{A}/1")
+        recorder.committer.finish()
+        await keeping_on
+
+    in_time(work())
+    with reading(path) as connection:
+        assert tables.saved(connection).watermark == tables.last_step(connection) == 2
+
+
+def test_a_full_batch_is_committed_at_once(
+    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "STEPS_A_BATCH", 3)
+
+    async def work() -> None:
+        keeping_on = asyncio.create_task(recorder.committer.keep())
+        await asyncio.sleep(0)
+        for number in range(3):
+            bear(recorder, f"{A}/{number}")
+        began = asyncio.get_running_loop().time()
+        while not steps_in(path):
+            await asyncio.sleep(0.01)
+        assert asyncio.get_running_loop().time() - began < COMMIT_EVERY_S
+        recorder.committer.finish()
+        await keeping_on
+
+    in_time(work())
+
+
+@pytest.mark.parametrize(
+    ("urls", "chars"), [(committer.MANY_URLS, 3), (1000, committer.MANY_CHARS // 1000)]
+)
+def test_a_page_that_brings_many_urls_or_long_ones_waits_until_they_are_written(
+    recorder: Recorder, urls: int, chars: int
+) -> None:
+    async def bring() -> None:
+        bear(recorder, *(f"{A}/{number:0{chars - 1}}" for number in range(urls - 1)))
+        await recorder.committer.caught_up()  # at once: nobody writes yet
+        bear(recorder, f"{A}/last")
+        bear(recorder, f"{A}/{'x' * chars}")
+        waiting = asyncio.create_task(recorder.committer.caught_up())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        writing = asyncio.create_task(recorder.committer.keep())
+        await waiting
+        recorder.committer.finish()
+        await writing
+
+    in_time(bring())
+
+
+def test_when_many_rows_have_changed_there_is_a_checkpoint(
+    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committer, "CHANGES_A_CHECKPOINT", 10)
+    for number in range(8):
+        bear(recorder, f"{A}/{number}")
+    in_time(recorder.committer.commit())
+    with reading(path) as connection:
+        assert tables.saved(connection).watermark == 0
+    for number in range(8, 16):
+        bear(recorder, f"{A}/{number}")
+    in_time(recorder.committer.commit())
+    with reading(path) as connection:
+        assert tables.saved(connection).watermark == 16
+
+
+def test_without_links_a_checkpoint_forgets_where_cash_went(path: Path) -> None:
+    with keeping(path, StoreTerms(links=False)) as recorder:
+        bear(recorder, f"{A}/", f"{A}/1")
+        visit(recorder, 0, 1)
+        visit(recorder, 1, 0)
+        in_time(recorder.committer.commit(checkpoint=True))
+        with reading(path) as connection:
+            assert [row.seq for row in tables.steps_after(connection, 0)] == [3]
+        assert recorder.frontier.spendings.of(0) == Spending(())
+    assert frontier_of(path).ledger.missing() == 0
+
+
+def test_a_store_that_fails_says_so_and_the_checkpoint_is_not_ahead_of_it(
+    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    bear(recorder, f"{A}/")
+    in_time(recorder.committer.commit())
+    bear(recorder, f"{A}/1")
+    monkeypatch.setattr(Store, "commit", fail)
+    with pytest.raises(StoreError, match="the disk is full"):
+        in_time(recorder.committer.commit(checkpoint=True))
+    assert len(frontier_of(path)) == 1
+
+
+def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
+    recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Event()
+    commit = Store.commit
+
+    def slow(self: Store, batch: Batch) -> None:
+        written.wait()
+        commit(self, batch)
+
+    async def work() -> None:
+        bear(recorder, f"{A}/")
+        recorder.describe(document(0, "before"))
+        writing = asyncio.create_task(recorder.committer.commit())
+        await asyncio.sleep(0)
+        recorder.describe(document(0, "after"))
+        bear(recorder, f"{A}/1")
+        written.set()
+        await writing
+        assert recorder.pages.document(0) == document(0, "after")
+        assert recorder.pages.url_of(1) == f"{A}/1"
+        assert steps_in(path) == 1
+        await recorder.committer.commit()
+        assert steps_in(path) == 2
+
+    monkeypatch.setattr(Store, "commit", slow)
+    in_time(work())
+
+
+def test_each_commit_tells_what_status_shows_as_of_that_moment(
+    recorder: Recorder, path: Path
+) -> None:
+    bear(recorder, f"{A}/", f"{A}/1")
+    in_time(recorder.committer.commit())
+    before = status(path)
+    visit(recorder, 0, 1)
+    in_time(recorder.committer.commit())
+    after = status(path)
+    assert (before.pages_fetched, before.pages_unread, before.g) == (0, 2, 0)
+    assert (after.pages_fetched, after.pages_unread, after.g) == (1, 1, 1)
+    assert after.importance_gathered is None
+
+
+def test_at_the_end_the_importance_gathered_is_added_up(recorder: Recorder, path: Path) -> None:
+    bear(recorder, f"{A}/", f"{A}/1")
+    visit(recorder, 0, 1)
+    in_time(recorder.committer.commit(checkpoint=True))
+    shares = recorder.frontier.importance()
+    assert status(path).importance_gathered == pytest.approx(float(shares[0]))
+
+
+def test_counters_go_on_where_they_were(path: Path) -> None:
+    for _ in range(2):
+        with keeping(path) as recorder:
+            recorder.counters.add("fetched", 2)
+            bear(recorder, f"{A}/{recorder.counters.number('fetched')}")
+            in_time(recorder.committer.commit())
+    with keeping(path) as recorder:
+        assert recorder.counters.number("fetched") == 4
+        assert recorder.counters.number("never") == 0
