@@ -154,6 +154,7 @@ def test_a_shorter_way_lets_pages_wait_again(recorder: Recorder) -> None:
     while (page := desk.queue.take()) is not None:
         assert page == two
         assert depths.is_too_deep(page)
+        depths.park(page)
     desk.queue.resume(0)
     assert desk.queue.take() is None
     desk.read("/", "/1", "/2")
