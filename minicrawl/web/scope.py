@@ -155,4 +155,4 @@ def _compiled(setting: str, pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise UsageError(f"{setting} {pattern!r} is no regular expression: {error}") from None
+        raise UsageError(f"{setting} {pattern!r} is not a regular expression: {error}") from None

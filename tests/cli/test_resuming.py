@@ -246,8 +246,8 @@ class TestAnotherVersion:
         ("kept", "message"),
         [
             ({"scope": "planet"}, "scope = planet: must be one of any, domain, host, prefix"),
-            ({"max-depth": [1]}, "max-depth = [1]: must be a whole number from 0 on"),
-            ({"planets": True}, "planets: no such setting; the nearest is pages"),
+            ({"max-depth": [1]}, "max-depth = [1]: must be a whole number of at least 0"),
+            ({"planets": True}, "planets: no such setting; did you mean pages?"),
         ],
     )
     def test_what_cannot_be_read_is_refused_in_one_line_with_store_and_setting(

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.analysis.source import opened
-from minicrawl.cli.common.options import CONFIG_VARIABLE, usual_file
+from minicrawl.cli.common.options import CONFIG_VARIABLE, default_file
 from minicrawl.cli.common.progress import progress
 from minicrawl.config import load
 from minicrawl.errors import MinicrawlError, StoreError
@@ -36,7 +36,7 @@ def store_option_for(purpose: str) -> Callable[[Command], Command]:
         @functools.wraps(command)
         def with_store(store: Path | None, **rest: Any) -> Any:
             chosen = os.environ.get(CONFIG_VARIABLE)
-            file = Path(chosen) if chosen else usual_file()
+            file = Path(chosen) if chosen else default_file()
             settings = load({"store": store and str(store)}, os.environ, file).settings
             read = settings.storing.store
             with nullcontext() if rest.get("graph") else blamed(read):

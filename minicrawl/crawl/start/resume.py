@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping, Set
 import numpy as np
 
 from minicrawl.config import Loaded, Settings
+from minicrawl.config.setting import SCOPE, TRAPS
 from minicrawl.config.sources import from_store
-from minicrawl.config.table import BY_NAME, KEPT, SCOPE, TRAPS
-from minicrawl.config.writing import as_kept, in_words, plain
+from minicrawl.config.table import BY_NAME, KEPT
+from minicrawl.config.writing import as_kept, as_text, plain
 from minicrawl.crawl.hosts.politeness import remaining_s
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.scope_gate import ScopeGate
@@ -100,7 +101,7 @@ def _lines(
     before: Mapping[str, object], wishes: Mapping[str, object], wanted: int, passed: int
 ) -> Iterator[str]:
     changes = ", ".join(
-        f"{name} {in_words(wish)} (was {in_words(before[name])})"
+        f"{name} {as_text(wish)} (was {as_text(before[name])})"
         for name, wish in wishes.items()
         if name in before and before[name] != wish
     )

@@ -384,7 +384,7 @@ class TestTrouble:
             (["seeds.txt", "--store", "/proc/no/crawl.db"], "/proc/no/crawl.db cannot be written"),
             (["seeds.txt", "--store", "seeds.txt"], "seeds.txt is no minicrawl store"),
             (["seeds.txt", "--pages", "-1"], "--pages -1: must be a whole number above 0"),
-            (["seeds.txt", "--deny", "("], "--deny (: is no regular expression"),
+            (["seeds.txt", "--deny", "("], "--deny (: is not a regular expression"),
             (["seeds.txt", "--log-file", "data"], "data: Is a directory"),
             (["seeds.txt", "-q", "-v"], "--quiet and --verbose: choose one of them"),
             (["--demo", "seeds.txt"], "--demo brings its own seeds"),
