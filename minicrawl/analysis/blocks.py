@@ -35,7 +35,7 @@ from minicrawl.graphfiles.blocks import (
 from minicrawl.graphfiles.reading import PIPE, Texts, blocks, quiet
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.walks.blocks import Best, best, pagerank
-from minicrawl.report.flows import flows
+from minicrawl.report.links.flows import flows
 from minicrawl.report.snapshot import Snapshot
 
 _SMALL = 3 * MEGA  # the small things on the way

@@ -23,7 +23,7 @@ from minicrawl.frontier.proof import prove
 from minicrawl.opic.refine import Channels, Flow, Refinement
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
-from minicrawl.store.place import place_of
+from minicrawl.store.place import real_path
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, RefinementRow
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
@@ -71,7 +71,7 @@ def refine(
             reporting_damage(path),
         ):
             return _refine(store, path, until, tell, now)
-    place = place_of(to)
+    place = real_path(to)
     unfinished = place.with_name(f"{place.name}.part")
     with (
         closing(Store.open(unfinished)) as store,

@@ -334,7 +334,7 @@ class Frontier:
         self.origins = [host.origin for host in tables.hosts(connection)]
         self._host_ids = {origin: host for host, origin in enumerate(self.origins)}
         origins = self.origins
-        for hosts, paths in tables.homes(connection):
+        for hosts, paths in tables.hosts_and_paths(connection):
             self.host_of.extend(hosts)
             self._known.add_all(map(add, map(origins.__getitem__, hosts), paths))
         self._known.finish_loading()

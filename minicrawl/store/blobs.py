@@ -18,7 +18,7 @@ from minicrawl.opic.journal import Spending
 
 Numbers = NDArray[np.int64]
 
-_WEIGHTS, _FOCUS, _NONE_SAID = 1, 2, 4
+_WEIGHTS, _FOCUS, _INVALID = 1, 2, 4
 _MORE, _SEVEN_BITS = 0x80, 0x7F
 _FIRST_MORE = bytes([_MORE])
 
@@ -37,7 +37,7 @@ def pack(spending: Spending) -> bytes:
 def unpack(blob: bytes) -> Spending:
     """Raises ValueError for bytes that `pack` never made."""
     numbers = list(_read(blob))
-    count, extras = numbers[:2] if len(numbers) > 1 else (0, _NONE_SAID)
+    count, extras = numbers[:2] if len(numbers) > 1 else (0, _INVALID)
     weighted, focused = bool(extras & _WEIGHTS), bool(extras & _FOCUS)
     ends = [2 + count, 2 + count + (count + 1) * weighted]
     if extras > _WEIGHTS | _FOCUS or len(numbers) != ends[1] + count * focused:

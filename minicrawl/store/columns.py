@@ -35,7 +35,7 @@ def _whole(least: int, most: int) -> str:
     return f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN {least} AND {most}"
 
 
-def _one_of(numbers: type[State] | type[StepKind]) -> str:
+def _enum(numbers: type[State] | type[StepKind]) -> str:
     return f"typeof({{0}}) = 'integer' AND {{0}} IN ({', '.join(str(int(n)) for n in numbers)})"
 
 
@@ -63,16 +63,16 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
     "originals": {"page": _PAGE, "url": _TEXT},
     "steps": {
         "seq": _whole(1, _MOST_COUNTED),
-        "kind": _one_of(StepKind),
+        "kind": _enum(StepKind),
         "page": _COUNT,
-        "state": _one_of(State),
+        "state": _enum(State),
         "born": _COUNT,
         "amount": _INTEGER,
         "spending": _or_none(_BLOB),
     },
     "frontier": {
         "id": _COUNT,
-        "state": _one_of(State),
+        "state": _enum(State),
         "key": _INTEGER,
         "history": _INTEGER,
         "g_time": _INTEGER,
@@ -107,7 +107,7 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def unfit(connection: Connection) -> Iterator[str]:
+def bad_columns(connection: Connection) -> Iterator[str]:
     """A line for each column that holds what cannot stand there."""
     for table, conditions in _COLUMNS.items():
         sums = ", ".join(

@@ -10,7 +10,7 @@ from pathlib import Path
 from minicrawl.errors import UsageError
 
 
-def place_of(path: Path) -> Path:
+def real_path(path: Path) -> Path:
     """The file that the name leads to, be it there or not."""
     place = Path(os.path.realpath(path))
     if place.is_symlink():  # what cannot be followed to an end stays a link

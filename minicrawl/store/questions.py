@@ -52,7 +52,7 @@ class Spendings(NamedTuple):
         return Spendings(self.seqs[chosen], self.kinds[chosen], self.pages[chosen], blobs)
 
 
-def places(connection: Connection, ids: Sequence[int]) -> PageLocations:
+def locations(connection: Connection, ids: Sequence[int]) -> PageLocations:
     """Where these pages are, in this order. Ask for some 10,000 at once."""
     count, *texts = connection.execute(
         "SELECT count(*), group_concat(origin || path, char(10)), "
@@ -60,12 +60,12 @@ def places(connection: Connection, ids: Sequence[int]) -> PageLocations:
         # A cross join is done in the order in which it is written: that of the ids.
         "FROM (SELECT origin, urls.path, depth FROM json_each(?) "
         "CROSS JOIN urls ON urls.id = value CROSS JOIN hosts ON hosts.id = host)",
-        (_listed(sorted(ids)),),
+        (_as_json_list(sorted(ids)),),
     ).fetchone()
     urls, origins, depths = (text.split("\n") if count else [] for text in texts)
     if not len(ids) == len(urls) == len(origins) == len(depths):
         raise ValueError(f"{len(ids)} pages have {len(urls)} URLs on {len(origins)} hosts")
-    at = _places_by_size(ids)
+    at = _ranks_by_size(ids)
     return PageLocations(
         [urls[place] for place in at],
         [origins[place] for place in at],
@@ -77,7 +77,7 @@ def documents(connection: Connection, ids: Sequence[int]) -> Iterator[DocumentRo
     """What these pages said, as far as they were read, in the order of the ids."""
     cursor = connection.execute(
         "SELECT documents.* FROM json_each(?) CROSS JOIN documents ON page = value",
-        (_listed(sorted(ids)),),
+        (_as_json_list(sorted(ids)),),
     )
     return map(DocumentRow._make, cursor)
 
@@ -86,12 +86,12 @@ def inlinks(connection: Connection, ids: Sequence[int]) -> list[int]:
     """How many links lead to each of these pages, as of the last checkpoint, in this order."""
     cursor = connection.execute(
         "SELECT coalesce((SELECT inlinks FROM frontier WHERE id = value), 0) FROM json_each(?)",
-        (_listed(ids),),
+        (_as_json_list(ids),),
     )
     return list(chain.from_iterable(cursor))
 
 
-def hidden(connection: Connection) -> list[int]:
+def noindex_pages(connection: Connection) -> list[int]:
     """The pages that ask not to be indexed."""
     return list(chain.from_iterable(connection.execute("SELECT page FROM documents WHERE noindex")))
 
@@ -101,7 +101,7 @@ def last_statuses(connection: Connection, ids: Sequence[int]) -> list[int | None
     cursor = connection.execute(
         "SELECT (SELECT status FROM fetches WHERE page = value ORDER BY id DESC LIMIT 1) "
         "FROM json_each(?)",
-        (_listed(ids),),
+        (_as_json_list(ids),),
     )
     return list(chain.from_iterable(cursor))
 
@@ -114,7 +114,7 @@ def outcomes(connection: Connection, hosts: Sequence[int] | None = None) -> dict
         cursor = connection.execute(
             "SELECT outcome, count(*) FROM fetches CROSS JOIN urls ON urls.id = page "
             "WHERE host IN (SELECT value FROM json_each(?)) GROUP BY outcome",
-            (_listed(hosts),),
+            (_as_json_list(hosts),),
         )
     found = dict(cursor.fetchall())
     found.pop(NOT_ASKED, None)  # there was none
@@ -210,7 +210,7 @@ def spendings(connection: Connection, after: int = 0) -> Iterator[Spendings]:
 # ---------------------------------------------------------------- for the audit
 
 
-def complaints(connection: Connection) -> list[str]:
+def integrity_errors(connection: Connection) -> list[str]:
     """What SQLite itself finds wrong with the file."""
     try:
         found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
@@ -227,7 +227,7 @@ def extent(connection: Connection, table: str) -> tuple[int, int, int]:
     return count, least, greatest
 
 
-def homeless(connection: Connection) -> int:
+def urls_without_host(connection: Connection) -> int:
     """Pages whose host is not there."""
     return _number(connection, "SELECT count(*) FROM urls WHERE host NOT IN (SELECT id FROM hosts)")
 
@@ -240,7 +240,7 @@ def all_spendings(connection: Connection) -> Iterator[SpendingRow]:
     return map(SpendingRow._make, cursor)
 
 
-def described_unasked(connection: Connection) -> int:
+def documents_without_fetch(connection: Connection) -> int:
     """Pages of which there is a document, and no fetch."""
     return _number(
         connection,
@@ -265,16 +265,16 @@ def steps_known(connection: Connection) -> tuple[int, int]:
     return count, last
 
 
-def _listed(ids: Sequence[int]) -> str:
+def _as_json_list(ids: Sequence[int]) -> str:
     """One value, however many there are: SQLite has a limit for those."""
     return f"[{','.join(map(str, ids))}]"
 
 
-def _places_by_size(numbers: Sequence[int]) -> list[int]:
+def _ranks_by_size(numbers: Sequence[int]) -> list[int]:
     """For each number how many are smaller; all differ."""
-    places = np.empty(len(numbers), dtype=np.int64)
-    places[np.argsort(numbers)] = np.arange(len(numbers))
-    return places.tolist()
+    ranks = np.empty(len(numbers), dtype=np.int64)
+    ranks[np.argsort(numbers)] = np.arange(len(numbers))
+    return ranks.tolist()
 
 
 def _number(connection: Connection, question: str, *values: object) -> int:

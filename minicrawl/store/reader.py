@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from minicrawl.errors import UsageError
-from minicrawl.store.place import place_of
+from minicrawl.store.place import real_path
 from minicrawl.store.schema import VERSION, check_version
 from minicrawl.store.trouble import translating_sqlite_errors
 
@@ -20,7 +20,7 @@ LOCK = "-lock"
 """What a store's writer holds is beside it by this name."""
 
 _CACHE_KIB = 16_384
-_ASKED_FIRST = "SELECT count(*) FROM sqlite_master"
+_FIRST_QUERY = "SELECT count(*) FROM sqlite_master"
 
 
 @contextmanager
@@ -31,21 +31,21 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     connection = _connect(path)
     try:
         with translating_sqlite_errors(path):
-            _refuse_what_is_old(check_version(connection, str(path)), path)
+            _refuse_old_version(check_version(connection, str(path)), path)
             connection.execute("BEGIN")
             yield connection
     finally:
         connection.close()
 
 
-def glance(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> sqlite3.Connection:
     """A connection for questions of which each is answered as of its own moment."""
     connection = _connect(path)
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return connection
 
 
-def hold(connection: sqlite3.Connection) -> None:
+def begin_snapshot(connection: sqlite3.Connection) -> None:
     """From now on all questions are answered as of one moment, in half the time.
 
     Not for long: the write-ahead log grows until the connection lets go.
@@ -53,7 +53,7 @@ def hold(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN")
 
 
-def let_go(connection: sqlite3.Connection) -> None:
+def end_snapshot(connection: sqlite3.Connection) -> None:
     """Each question is answered as of its own moment again."""
     if connection.in_transaction:
         connection.execute("COMMIT")
@@ -63,16 +63,16 @@ def _connect(path: Path) -> sqlite3.Connection:
     place = f"file:{quote(str(path.absolute()))}?mode=ro"
     connection = sqlite3.connect(place, uri=True, isolation_level=None)
     try:
-        connection.execute(_ASKED_FIRST)
+        connection.execute(_FIRST_QUERY)
     except sqlite3.OperationalError as error:
         connection.close()
-        return _connect_where_nothing_can_be_written(path, place, error)
+        return _connect_read_only(path, place, error)
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         pass  # no database at all: the version check says so
     return connection
 
 
-def _connect_where_nothing_can_be_written(
+def _connect_read_only(
     path: Path, place: str, error: sqlite3.OperationalError
 ) -> sqlite3.Connection:
     """A disk that is full, or read-only, has no room for the index of a write-ahead log.
@@ -89,7 +89,7 @@ def _connect_where_nothing_can_be_written(
     connection = sqlite3.connect(f"{place}&vfs=unix-none", uri=True, isolation_level=None)
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute(_ASKED_FIRST)
+        connection.execute(_FIRST_QUERY)
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         connection.close()
         raise UsageError(f"{path} cannot be read: {error}") from error
@@ -97,7 +97,7 @@ def _connect_where_nothing_can_be_written(
 
 
 def _beside(path: Path, suffix: str) -> Path:
-    place = place_of(path)
+    place = real_path(path)
     return place.with_name(f"{place.name}{suffix}")
 
 
@@ -120,6 +120,6 @@ def _is_being_written(path: Path) -> bool:
     return False
 
 
-def _refuse_what_is_old(version: int, path: Path) -> None:
+def _refuse_old_version(version: int, path: Path) -> None:
     if version < VERSION:
         raise UsageError(f"{path} is of schema version {version}: `minicrawl crawl` brings it up")

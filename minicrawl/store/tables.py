@@ -148,7 +148,7 @@ def fetches_known(connection: Connection) -> int:
     return int(last)
 
 
-def homes(connection: Connection) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
+def hosts_and_paths(connection: Connection) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
     """Hosts and paths of all pages that are known, block by block in the order of the ids."""
     cursor = connection.execute("SELECT host, path FROM urls ORDER BY id")
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):

@@ -20,7 +20,7 @@ from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import StepKind
 from minicrawl.store import bulk, tables
 from minicrawl.store.blobs import pack
-from minicrawl.store.place import place_of
+from minicrawl.store.place import real_path
 from minicrawl.store.reader import LOCK
 from minicrawl.store.records import Batch, Checkpoint, RefinementRow, StepRow, StoreTerms
 from minicrawl.store.schema import prepare
@@ -197,7 +197,7 @@ class Store:
 
 def _log_of(path: Path) -> Path:
     """SQLite puts it beside the file that a link leads to."""
-    place = place_of(path)
+    place = real_path(path)
     return place.with_name(f"{place.name}-wal")
 
 
@@ -225,7 +225,7 @@ def _lock(path: Path) -> int:
     """A lock that ends with the process, however that ends."""
     if path.is_dir():
         raise UsageError(f"{path} is a directory: a store is a file")
-    place = place_of(path)
+    place = real_path(path)
     if place.exists() and not os.access(place, os.W_OK):
         raise UsageError(f"{path} cannot be written: it is read-only")
     beside = place.with_name(f"{place.name}{LOCK}")

@@ -24,7 +24,7 @@ _CHARSET = re.compile(
 )
 
 
-def media_type(content_type: str | None) -> tuple[str, str | None]:
+def parse_content_type(content_type: str | None) -> tuple[str, str | None]:
     """The essence, "" where there is none, and the charset. Of several types the first counts."""
     if not content_type:
         return "", None
@@ -53,7 +53,7 @@ _SNIFFED = 1445
 
 def is_html(content_type: str | None, first_bytes: bytes) -> bool | None:
     """By its type, or where the type says nothing by its first bytes; None: these are needed."""
-    essence, _ = media_type(content_type)
+    essence, _ = parse_content_type(content_type)
     if essence in HTML_TYPES:
         return True
     if essence not in _NO_TYPES and essence not in _XML_TYPES:
@@ -119,10 +119,10 @@ class RobotsTag(NamedTuple):
         return RobotsTag(self.noindex or other.noindex, self.nofollow or other.nofollow)
 
 
-NO_WISHES = RobotsTag()
+NO_RESTRICTIONS = RobotsTag()
 
 
-def robots_tag(values: str, agent: str) -> RobotsTag:
+def parse_robots_tag(values: str, agent: str) -> RobotsTag:
     """What the rules ask of `agent`. The name of a crawler holds for all rules after it."""
     rules: set[str] = set()
     for_us = True

@@ -61,7 +61,7 @@ def _without_numbers(text: str) -> str:
     return text
 
 
-def most_repeated(target: str) -> int:
+def most_repeats(target: str) -> int:
     """How often the segment that is there most often stands in the path.
 
     Numbers and single characters do not count: archives and caches are sorted into such folders.
@@ -89,7 +89,7 @@ def program(target: str) -> str:
     return _without_numbers("/".join(told))
 
 
-def in_order(target: str) -> str:
+def with_sorted_parameters(target: str) -> str:
     """The same with its parameters in the order of their names; twins keep theirs."""
     path, question, query = target.partition("?")
     return f"{path}{question}{'&'.join(sorted(query.split('&'), key=_key))}"
@@ -100,14 +100,14 @@ def parameters(target: str) -> frozenset[str]:
     return frozenset(_keys(target.partition("?")[2]))
 
 
-def without(target: str, name: str) -> str:
+def without_parameter(target: str, name: str) -> str:
     """The same without the parameters of this name."""
     path, _, query = target.partition("?")
     kept = [part for part in query.split("&") if part.partition("=")[0] != name]
     return f"{path}?{'&'.join(kept)}" if kept else path
 
 
-def values(target: str, name: str) -> str:
+def parameter_values(target: str, name: str) -> str:
     """What the parameters of this name are set to, as it is written."""
     query = target.partition("?")[2]
     return "&".join(part for part in query.split("&") if _key(part) == name)
@@ -131,7 +131,7 @@ _NO_DIGITS = str.maketrans("", "", _NUMERALS.decode())
 _TITLE_BITS = 1024
 
 
-class Said(NamedTuple):
+class TextHashes(NamedTuple):
     """Hashes of what pages say, whatever its markup and order; 0 for those that say nothing."""
 
     text: int = 0
@@ -139,18 +139,18 @@ class Said(NamedTuple):
     """The same for pages that differ in numbers alone, as the months of a calendar do."""
 
 
-def title_code(title: str) -> int:
+def title_hash(title: str) -> int:
     """A hash of the title but for its numbers; 0 for none."""
     return crc32(title.translate(_NO_DIGITS).encode(errors="surrogatepass"))
 
 
 def title_bit(title: str) -> int:
     """One bit for the title, out of a few: pages of one bit may be worth comparing."""
-    return 1 << title_code(title) % _TITLE_BITS
+    return 1 << title_hash(title) % _TITLE_BITS
 
 
-def said(body: bytes) -> Said:
+def text_hashes(body: bytes) -> TextHashes:
     """What the page says, roughly: what stands between its tags."""
     pieces = set(_PIECE.findall(body))
     gist = {piece.translate(None, _NUMERALS) for piece in pieces}
-    return Said(sum(map(crc32, pieces)), sum(map(crc32, gist)))
+    return TextHashes(sum(map(crc32, pieces)), sum(map(crc32, gist)))

@@ -85,7 +85,7 @@ _MARK_IN_PATH = re.compile(
 )
 
 
-class Name(NamedTuple):
+class ResolvedUrl(NamedTuple):
     """A canonical URL, and its original where that differs."""
 
     url: str
@@ -95,22 +95,22 @@ class Name(NamedTuple):
 def canonical(href: str, base: str | None = None, *, strip_marks: bool = True) -> str | None:
     """The URL that `href` stands for on a page at `base`; None where it names no page."""
     url = _absolute(href, base or _NO_BASE)
-    return url and _page_name(url, strip_marks)
+    return url and _canonical_form(url, strip_marks)
 
 
-def name_of(href: str, base: str | None = None, *, strip_marks: bool = True) -> Name | None:
+def resolve(href: str, base: str | None = None, *, strip_marks: bool = True) -> ResolvedUrl | None:
     """The same with its original."""
     url = _absolute(href, base or _NO_BASE)
-    found = url and _page_name(url, strip_marks)
-    return Name(found, _original(url, found)) if url and found else None
+    found = url and _canonical_form(url, strip_marks)
+    return ResolvedUrl(found, _original(url, found)) if url and found else None
 
 
 def canonical_links(hrefs: Iterable[str], base: str) -> list[str]:
     """`canonical` of all links of a page, each URL once, in the order of the page."""
-    return list(names_of_links(hrefs, base))
+    return list(resolve_links(hrefs, base))
 
 
-def names_of_links(
+def resolve_links(
     hrefs: Iterable[str], base: str, *, strip_marks: bool = True
 ) -> dict[str, str | None]:
     """The same with the original of each, as it was met first, or None.
@@ -126,7 +126,7 @@ def names_of_links(
     for href in dict.fromkeys(_without_fragment(href) if "#" in href else href for href in hrefs):
         plain = _PLAIN.fullmatch(href)
         url = here.join(href, plain) if plain else _absolute(href, base_url)
-        found = url and _page_name(url, strip_marks)
+        found = url and _canonical_form(url, strip_marks)
         if url and found and found not in names:
             room -= len(found)
             if room < 0:
@@ -178,7 +178,7 @@ def _without_fragment(href: str) -> str:
     return text + "#" if text[-1:] <= " " else text
 
 
-def _page_name(url: str, strip_marks: bool) -> str | None:
+def _canonical_form(url: str, strip_marks: bool) -> str | None:
     """What the standard's absolute URL becomes by our rules; None if it names no page."""
     if len(url) > LONGEST or not url.startswith(_SCHEMES):
         return None
@@ -243,13 +243,13 @@ _ADDRESS = re.compile(
 )
 
 
-def seed(text: str, *, strip_marks: bool = True) -> str | None:
+def canonical_seed(text: str, *, strip_marks: bool = True) -> str | None:
     """The canonical URL that a person means, who may leave out the scheme; None if it is none."""
-    found = name_of_seed(text, strip_marks=strip_marks)
+    found = resolve_seed(text, strip_marks=strip_marks)
     return found and found.url
 
 
-def name_of_seed(text: str, *, strip_marks: bool = True) -> Name | None:
+def resolve_seed(text: str, *, strip_marks: bool = True) -> ResolvedUrl | None:
     """The same with its original."""
     text = text.strip()
     if not text[:6].lower().startswith(("http:", "https:")):
@@ -257,4 +257,4 @@ def name_of_seed(text: str, *, strip_marks: bool = True) -> Name | None:
         if address is None:
             return None
         text = ("http://" if address[1] else "https://") + text
-    return name_of(text, strip_marks=strip_marks)
+    return resolve(text, strip_marks=strip_marks)

@@ -16,9 +16,9 @@ from minicrawl.cli import rank as group
 from minicrawl.cli.rank.running import ranking
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.scores import Scores
-from minicrawl.store import ranks
-from minicrawl.store.files import beside, reading_beside
-from minicrawl.store.ranks import RankRow
+from minicrawl.store.derived import ranks
+from minicrawl.store.derived.files import beside, reading_beside
+from minicrawl.store.derived.ranks import RankRow
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store

@@ -12,8 +12,8 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.opic.money import PARTS
-from minicrawl.store import ranks
-from minicrawl.store.files import beside, reading_beside
+from minicrawl.store.derived import ranks
+from minicrawl.store.derived.files import beside, reading_beside
 from minicrawl.store.reader import reading
 from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
 

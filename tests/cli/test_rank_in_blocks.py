@@ -7,8 +7,8 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.files import reading_beside
-from minicrawl.store.ranks import kept
+from minicrawl.store.derived.files import reading_beside
+from minicrawl.store.derived.ranks import kept
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]

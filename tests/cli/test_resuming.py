@@ -316,7 +316,7 @@ def test_what_was_given_survives_a_kill_before_anything_was_fetched(
     assert found["scope.deny"] == {"value": ["draft"], "from": "store"}
     assert main(["crawl", *network]) == 0
     assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
-    assert audit(STORE).is_whole
+    assert audit(STORE).is_intact
 
 
 class TestPython:

@@ -37,7 +37,7 @@ def test_a_whole_store_passes_every_check(tmp_path: Path, *, checkpoint: bool) -
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_every_window_passes(tmp_path: Path, window: str) -> None:
-    assert audit(filled_store(tmp_path / "crawl.db", StoreTerms(window=window))).is_whole
+    assert audit(filled_store(tmp_path / "crawl.db", StoreTerms(window=window))).is_intact
 
 
 def test_how_much_is_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +52,7 @@ def test_how_much_is_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_store_that_was_only_begun_passes(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         pass
-    assert audit(crawl.path).is_whole
+    assert audit(crawl.path).is_intact
 
 
 def test_without_links_the_log_cannot_be_folded(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_cash_that_was_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
         crawl.checkpoint()
         crawl.store.restate(crawl.frontier.restate(np.array([0.5, 0.5])))
     found = audit(crawl.path)
-    assert found.is_whole
+    assert found.is_intact
     assert found.notes == ["the fold: the cash was dealt anew after step 2"]
 
 
@@ -114,7 +114,7 @@ def test_cash_that_was_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
 )
 def test_damage_is_found_and_named(store: Path, statement: str, wrong: str) -> None:
     found = damaged(store, statement)
-    assert not found.is_whole
+    assert not found.is_intact
     assert any(re.match(wrong, line) for line in found.lines()), found.wrong
 
 
@@ -168,7 +168,7 @@ def test_a_broken_file_is_said_by_sqlite(tmp_path: Path) -> None:
     body[page : page + 200] = b"\xee" * 200
     path.write_bytes(body)
     found = audit(path)
-    assert not found.is_whole
+    assert not found.is_intact
     assert found.checked == ["file"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from minicrawl.config.table import TABLE
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import FailureKind, Refusal, State
-from minicrawl.report.errors import WORDS, ErrorQuery, ErrorReport, FailedPage, FailingHost, errors
+from minicrawl.report.errors import KINDS, ErrorQuery, ErrorReport, FailedPage, FailingHost, errors
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from tests.stores import DEEP, GONE, NOON, A, B, C, HandCrawl
@@ -75,11 +75,11 @@ class TestKinds:
 
     @pytest.mark.parametrize("reason", [*FailureKind, *Refusal])
     def test_every_way_to_end_has_words(self, reason: FailureKind | Refusal) -> None:
-        assert all(WORDS[State.of(reason)])
+        assert all(KINDS[State.of(reason)])
 
     def test_what_helps_exists(self) -> None:
         flags = {setting.flag for setting in TABLE}
-        named = {word.strip(",;") for words in WORDS.values() for word in words.helps.split()}
+        named = {word.strip(",;") for words in KINDS.values() for word in words.helps.split()}
         assert {word for word in named if word.startswith("--")} <= flags
 
 

@@ -9,8 +9,8 @@ import pytest
 from minicrawl.errors import UsageError
 from minicrawl.report.kept import kept, kept_scores, scores
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store import ranks
-from minicrawl.store.ranks import RankRow
+from minicrawl.store.derived import ranks
+from minicrawl.store.derived.ranks import RankRow
 from minicrawl.store.reader import reading
 from tests.stores import A, B, C, HandCrawl
 

@@ -6,7 +6,7 @@ import pytest
 
 from minicrawl.errors import StoreError
 from minicrawl.opic.money import UNIT
-from minicrawl.report.flows import flows
+from minicrawl.report.links.flows import flows
 from minicrawl.report.sites import top_sites
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import StoreTerms

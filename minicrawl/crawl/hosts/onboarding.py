@@ -40,7 +40,7 @@ from minicrawl.model import (
 from minicrawl.ports import Visit, WebAccess
 from minicrawl.store.records import HostRow
 from minicrawl.web.headers import LONGEST_WAIT_S
-from minicrawl.web.robots.rules import ALLOW_ALL, ANSWER_HOLDS_S, FORBID_ALL, Rules, decision_for
+from minicrawl.web.robots.rules import ALLOW_ALL, ANSWER_VALID_S, FORBID_ALL, Rules, decision_for
 from minicrawl.web.urls import canonical, origin
 
 MOST_PATTERNS = 40_000
@@ -110,7 +110,7 @@ class HostOnboarding:
         elif clock.forgotten and not clock.has_long_rules:
             self._recall_rules(host)
         until = clock.rules_until
-        holds = math.isinf(until) or remaining_s(until, today, ANSWER_HOLDS_S) > 0
+        holds = math.isinf(until) or remaining_s(until, today, ANSWER_VALID_S) > 0
         return clock.rules is not None and holds
 
     def _recall(self, host: int, today: float) -> None:

@@ -26,7 +26,7 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.web.headers import retry_after_s
-from minicrawl.web.urls import Name, name_of
+from minicrawl.web.urls import ResolvedUrl, resolve
 
 _SPELLINGS = 3
 """URLs by which a page is asked for in all; some servers lead everybody to a session of his own."""
@@ -130,7 +130,7 @@ def decide_outcome(
                 return WasRead(fetched, reading)
             return Redirects(reading.refresh, reading.originals)
         case Moved():
-            target = name_of(fetched.target, url, strip_marks=strip_marks)
+            target = resolve(fetched.target, url, strip_marks=strip_marks)
             return _redirected(url, target, tries)
         case Unchanged():
             return NotModified()
@@ -142,7 +142,7 @@ def decide_outcome(
     assert_never(fetched)
 
 
-def _redirected(url: str, target: Name | None, tries: int) -> Redirects | Retry | GivenUp:
+def _redirected(url: str, target: ResolvedUrl | None, tries: int) -> Redirects | Retry | GivenUp:
     if target is None:
         return GivenUp(State.BAD_REDIRECT, "that is no page")
     if target.url == url:

@@ -31,7 +31,7 @@ from minicrawl.opic.steps import Plan
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.columns import Numbers
 from minicrawl.store.questions import Spendings
-from minicrawl.store.reader import hold, let_go
+from minicrawl.store.reader import begin_snapshot, end_snapshot
 from minicrawl.store.records import Batch, DocumentRow, FetchRow, HostRow, StepRow, UrlRow
 from minicrawl.store.writer import Store
 
@@ -325,12 +325,12 @@ class Recorder:
         """What waits to be written, each of it whole."""
         if not self._unwritten:
             return
-        let_go(self._reader)
+        end_snapshot(self._reader)
         loop = asyncio.get_running_loop()
         while self._unwritten:
             await loop.run_in_executor(self._thread, self._unwritten[0])
             self._unwritten.popleft()
-        hold(self._reader)
+        begin_snapshot(self._reader)
         self._forget(self._closed)
 
     def _forget(self, batch: Batch) -> None:

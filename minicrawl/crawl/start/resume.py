@@ -31,7 +31,7 @@ from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import Store
-from minicrawl.web.robots.rules import ANSWER_HOLDS_S
+from minicrawl.web.robots.rules import ANSWER_VALID_S
 
 
 def resumed(given: Loaded, connection: tables.Connection) -> Loaded:
@@ -165,4 +165,4 @@ def _let_pass(recorder: Recorder, gate: ScopeGate) -> Iterator[int]:
 
 def _has_expired(recorder: Recorder, page: int, today: float) -> bool:
     known = recorder.robots(recorder.frontier.host_of[page])
-    return known is None or not remaining_s(known[1], today, ANSWER_HOLDS_S)
+    return known is None or not remaining_s(known[1], today, ANSWER_VALID_S)

@@ -29,7 +29,7 @@ from typing import IO, Any, BinaryIO, TypeVar
 from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.model import Failed, FailureKind, ParsedPage, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.web.html.page import ParseOptions, read
+from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.robots import rules
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps import sitemap
@@ -94,7 +94,7 @@ class PageParser:
                 self._done, partial(sitemap.parse, url=url, strip_marks=marks), body, url
             )
         wishes = replace(self._wishes, suspicious=suspicious) if suspicious else self._wishes
-        task = partial(read, url=url, headers=dict(page.headers), wishes=wishes)
+        task = partial(parse_page, url=url, headers=dict(page.headers), wishes=wishes)
         return partial(self._done, task, body, url)
 
     async def rules(self, page: Response, url: str) -> Timed[Rules | Failed]:

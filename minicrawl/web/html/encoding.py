@@ -91,7 +91,7 @@ def _encodings() -> dict[str, str]:
 _ENCODINGS = _encodings()
 
 
-def by_label(label: str | None) -> str | None:
+def encoding_of_label(label: str | None) -> str | None:
     """The encoding of a label, by its name in the standard; None if it is no label."""
     return _ENCODINGS.get(label.strip("\t\n\f\r ").lower()) if label else None
 
@@ -136,21 +136,21 @@ def _by_xml(head: str) -> str | None:
     if not head.startswith(_XML):
         return None
     declared = _XML_ENCODING.search(head, len(_XML), max(head.find(">"), 0))
-    return _in_ascii(declared[declared.lastindex or 0]) if declared else None
+    return _ascii_compatible(declared[declared.lastindex or 0]) if declared else None
 
 
 def _by_meta(said: dict[str, str]) -> str | None:
     if "charset" in said:
-        return _in_ascii(said["charset"])
+        return _ascii_compatible(said["charset"])
     if said.get("http-equiv", "").lower() != "content-type":
         return None
     charset = _CHARSET.search(said.get("content", ""))
-    return _in_ascii(charset[charset.lastindex]) if charset and charset.lastindex else None
+    return _ascii_compatible(charset[charset.lastindex]) if charset and charset.lastindex else None
 
 
-def _in_ascii(label: str) -> str | None:
+def _ascii_compatible(label: str) -> str | None:
     """As the label could be read, the page is in no encoding of two bytes to a letter."""
-    encoding = by_label(label)
+    encoding = encoding_of_label(label)
     if encoding in {"utf-16le", "utf-16be"}:
         return _UTF_8
     return FALLBACK if encoding == "x-user-defined" else encoding
@@ -170,7 +170,7 @@ def decode(body: bytes, content_type_charset: str | None) -> tuple[str, str]:
     for mark, encoding in _MARKS:
         if body.startswith(mark):
             return _text(body[len(mark) :], encoding), encoding
-    said = by_label(content_type_charset) or sniff(body)
+    said = encoding_of_label(content_type_charset) or sniff(body)
     if said:
         return _text(body, said), said
     try:

@@ -13,7 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from minicrawl.web.headers import HTML_TYPES, NO_WISHES, RobotsTag, media_type, robots_tag
+from minicrawl.web.headers import (
+    HTML_TYPES,
+    NO_RESTRICTIONS,
+    RobotsTag,
+    parse_content_type,
+    parse_robots_tag,
+)
 from minicrawl.web.html.tokens import (
     HREF,
     HTML,
@@ -37,7 +43,7 @@ _NO_WORDS = re.compile(
 )
 
 
-def words(text: str, start: int, end: int) -> str:
+def words_around(text: str, start: int, end: int) -> str:
     """What the anchor says whose start tag is `text[start:end]`, with the words around it."""
     limit = end + _ANCHOR_READ
     closing = _ANCHOR_ENDS.search(text, end, limit)
@@ -81,7 +87,7 @@ class Markup:
     links: dict[str, str] = field(default_factory=dict)
     canonical: str | None = None
     refresh: str | None = None  # the target of one that leaves at once
-    robots: RobotsTag = NO_WISHES
+    robots: RobotsTag = NO_RESTRICTIONS
     has_more_links: bool = False
 
 
@@ -94,7 +100,9 @@ def scan(
     xhtml: bool = False,
 ) -> Markup:
     """Read all of `text`; `agent` is the name that a page may use to speak to us alone."""
-    page = _Page(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), agent, max_links, with_words)
+    page = _PageScanner(
+        text.replace("\0", "\N{REPLACEMENT CHARACTER}"), agent, max_links, with_words
+    )
     links = page.links
     for token in (XHTML if xhtml else HTML).finditer(page.text):
         href = token[HREF]
@@ -105,7 +113,7 @@ def scan(
     return page.markup()
 
 
-class _Page:
+class _PageScanner:
     """What has been found so far."""
 
     def __init__(self, text: str, agent: str, max_links: int, with_words: bool) -> None:
@@ -118,7 +126,7 @@ class _Page:
         self.links: dict[str, str] = {}
         self.canonical: str | None = None
         self.refresh: str | None = None
-        self.robots = NO_WISHES
+        self.robots = NO_RESTRICTIONS
         self.has_more_links = False
         self.open: set[str] = set()
 
@@ -164,7 +172,7 @@ class _Page:
 
     def _words(self, anchor: re.Match[str]) -> str:
         start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
-        return words(self.text, start - len("<"), anchor.end())
+        return words_around(self.text, start - len("<"), anchor.end())
 
     def _read_raw(self, tag: re.Match[str]) -> None:
         name = tag["raw"].lower()
@@ -207,7 +215,7 @@ class _Page:
     def _read_wish(self, said: dict[str, str]) -> None:
         content = decoded(said.get("content", ""))
         if said.get("name", "").lower() in {"robots", self.agent}:
-            self.robots = self.robots.and_also(robots_tag(content, self.agent))
+            self.robots = self.robots.and_also(parse_robots_tag(content, self.agent))
         elif said.get("http-equiv", "").lower() == "refresh":
             self._read_refresh(meta_refresh(content))
 
@@ -221,13 +229,13 @@ class _Page:
             self.refresh = refresh.url
 
 
-_READERS: dict[str, Callable[[_Page, re.Match[str]], None]] = {
-    "a": _Page.read_anchor,
-    "area": _Page.read_anchor,
-    "base": _Page.read_base,
-    "frame": _Page.read_frame,
-    "link": _Page.read_link,
-    "meta": _Page.read_meta,
+_READERS: dict[str, Callable[[_PageScanner, re.Match[str]], None]] = {
+    "a": _PageScanner.read_anchor,
+    "area": _PageScanner.read_anchor,
+    "base": _PageScanner.read_base,
+    "frame": _PageScanner.read_frame,
+    "link": _PageScanner.read_link,
+    "meta": _PageScanner.read_meta,
     "noscript": lambda page, _: page.open.add("noscript"),
     "/noscript": lambda page, _: page.open.discard("noscript"),
     "svg": lambda page, _: page.open.add("svg"),
@@ -252,7 +260,7 @@ def _leads_to_page(said: dict[str, str], relations: set[str]) -> bool:
         return True
     if "alternate" not in relations or "stylesheet" in relations:
         return False
-    essence, _ = media_type(said.get("type"))
+    essence, _ = parse_content_type(said.get("type"))
     return not essence or essence in HTML_TYPES  # others are feeds
 
 

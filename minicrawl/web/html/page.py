@@ -11,11 +11,11 @@ from itertools import chain
 
 from minicrawl.model import ParsedPage
 from minicrawl.web import traps
-from minicrawl.web.headers import link_canonical, media_type, robots_tag
+from minicrawl.web.headers import link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.markup import Markup, scan
 from minicrawl.web.html.thin import is_thin
-from minicrawl.web.urls import LONGEST, MOST_CHARS, Name, canonical, name_of, names_of_links
+from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,14 +29,14 @@ class ParseOptions:
     suspicious: int = 0
 
 
-AS_USUAL = ParseOptions()
+DEFAULT_OPTIONS = ParseOptions()
 
 
-def read(
-    body: bytes, url: str, headers: Mapping[str, str], wishes: ParseOptions = AS_USUAL
+def parse_page(
+    body: bytes, url: str, headers: Mapping[str, str], wishes: ParseOptions = DEFAULT_OPTIONS
 ) -> ParsedPage:
     """Read the page at `url`, which is canonical; the names of `headers` are in lower case."""
-    essence, charset = media_type(headers.get("content-type"))
+    essence, charset = parse_content_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
     markup = scan(
         text,
@@ -45,14 +45,14 @@ def read(
         with_words=wishes.with_words,
         xhtml=essence == "application/xhtml+xml",
     )
-    robots = markup.robots.and_also(robots_tag(headers.get("x-robots-tag", ""), wishes.agent))
-    said = _Said(markup, url, wishes)
+    robots = markup.robots.and_also(parse_robots_tag(headers.get("x-robots-tag", ""), wishes.agent))
+    said = _UrlResolver(markup, url, wishes)
     links, words = ({}, ()) if robots.nofollow else said.links()
     main = said.other_page(markup.canonical or link_canonical(headers.get("link")))
     refresh = said.other_page(markup.refresh)
     named = chain(links.items(), filter(None, (main, refresh)))
     is_suspicious = wishes.suspicious & traps.title_bit(markup.title)
-    compared = traps.said(body) if is_suspicious else traps.Said()
+    compared = traps.text_hashes(body) if is_suspicious else traps.TextHashes()
     return ParsedPage(
         title=markup.title,
         links=tuple(links),
@@ -62,7 +62,7 @@ def read(
         originals=tuple([(url, original) for url, original in named if original]),
         noindex=robots.noindex,
         encoding=encoding,
-        cut=_cut(markup, links, wishes),
+        cut=_why_cut(markup, links, wishes),
         content=int.from_bytes(blake2b(body, digest_size=8).digest(), "little", signed=True),
         text=compared.text,
         gist=compared.gist,
@@ -70,7 +70,7 @@ def read(
     )
 
 
-def _cut(markup: Markup, links: Collection[str], wishes: ParseOptions) -> str:
+def _why_cut(markup: Markup, links: Collection[str], wishes: ParseOptions) -> str:
     if markup.has_more_links:
         return f"cut at {wishes.max_links:,} links (--max-links)"
     if sum(map(len, links)) > MOST_CHARS - LONGEST:
@@ -78,7 +78,7 @@ def _cut(markup: Markup, links: Collection[str], wishes: ParseOptions) -> str:
     return ""
 
 
-class _Said:
+class _UrlResolver:
     """What a page says of others, by their names."""
 
     def __init__(self, markup: Markup, own: str, wishes: ParseOptions) -> None:
@@ -91,13 +91,13 @@ class _Said:
         """The originals of all links by their URLs, and the words of each."""
         if self._with_words:
             return self._links_with_words()
-        links = names_of_links(self._hrefs, self._base, strip_marks=self._strip_marks)
+        links = resolve_links(self._hrefs, self._base, strip_marks=self._strip_marks)
         links.pop(self._own, None)
         return links, ()
 
-    def other_page(self, href: str | None) -> Name | None:
+    def other_page(self, href: str | None) -> ResolvedUrl | None:
         """What a link leads to that is another page."""
-        found = name_of(href, self._base, strip_marks=self._strip_marks) if href else None
+        found = resolve(href, self._base, strip_marks=self._strip_marks) if href else None
         return None if found is None or found.url == self._own else found
 
     def _links_with_words(self) -> tuple[dict[str, str | None], tuple[str, ...]]:

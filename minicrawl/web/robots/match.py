@@ -57,7 +57,7 @@ _IN_PATHS = _Spellings(re.sub("[%#/?]", "", _PRINTABLE))
 _IN_QUERIES = _Spellings(re.sub("[%#]", "", _PRINTABLE))
 
 
-def normal(pattern: str) -> str:
+def normalize_pattern(pattern: str) -> str:
     """Escapes of unreserved characters decoded, all others in upper case, and bytes escaped.
 
     The bytes beyond ASCII are given as Latin-1. To do it again changes nothing.

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minicrawl.model import Failed, FailureKind, Refused
-from minicrawl.web.robots.match import Matcher, normal
+from minicrawl.web.robots.match import Matcher, normalize_pattern
 
-ANSWER_HOLDS_S = 24 * 3600.0
+ANSWER_VALID_S = 24 * 3600.0
 """How long an answer may be used before it is asked for again; RFC 9309 allows a day."""
 
-SILENCE_HOLDS_S = 3600.0
+SILENCE_VALID_S = 3600.0
 """How long a host that could not answer is left alone."""
 
 _MAX_LINE_BYTES = 8 * 2083 - 1
@@ -106,9 +106,9 @@ class _Group:
         elif not value.startswith((b"/", b"*")):
             return
         elif name == "forbid":
-            self.forbidden.add(normal(value.decode("latin-1")))
+            self.forbidden.add(normalize_pattern(value.decode("latin-1")))
         else:
-            self._allow(normal(value.decode("latin-1")))
+            self._allow(normalize_pattern(value.decode("latin-1")))
 
     def _allow(self, pattern: str) -> None:
         self.allowed.add(pattern)
@@ -197,7 +197,7 @@ class RobotsDecision(NamedTuple):
     @property
     def is_silence(self) -> bool:
         """The host could not say."""
-        return self.holds_s == SILENCE_HOLDS_S
+        return self.holds_s == SILENCE_VALID_S
 
 
 _NO_SUCH_FILE = (FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT)
@@ -210,7 +210,7 @@ def decision_for(answer: Rules | Failed | Refused, known: Rules = FORBID_ALL) ->
     its overload, its timeouts, and a redirect to where we do not go.
     """
     if isinstance(answer, Rules):
-        return RobotsDecision(answer, ANSWER_HOLDS_S)
+        return RobotsDecision(answer, ANSWER_VALID_S)
     if isinstance(answer, Failed) and answer.kind in _NO_SUCH_FILE:
-        return RobotsDecision(ALLOW_ALL, ANSWER_HOLDS_S)
-    return RobotsDecision(known, SILENCE_HOLDS_S)
+        return RobotsDecision(ALLOW_ALL, ANSWER_VALID_S)
+    return RobotsDecision(known, SILENCE_VALID_S)

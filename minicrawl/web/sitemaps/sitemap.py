@@ -31,7 +31,7 @@ from itertools import islice
 from minicrawl.model import Originals
 from minicrawl.web.html.encoding import codec, sniff
 from minicrawl.web.html.tokens import attributes
-from minicrawl.web.urls import LONGEST, MOST_CHARS, names_of_links
+from minicrawl.web.urls import LONGEST, MOST_CHARS, resolve_links
 
 _MAX_EVENTS = 800_000  # tags but leaves; one takes a microsecond or two
 _LONGEST_WRITTEN = 8 * LONGEST  # bytes, as each character may be written as a reference
@@ -213,7 +213,7 @@ def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
     """What the sitemap at `url` names. Of a gzip file with several members the first is read."""
     content, limit = _content(body)
     found = _read_xml(content) if content.startswith(b"<") else _read_lines(content)
-    names = _Names(url, strip_marks)
+    names = _Canonicalizer(url, strip_marks)
     pages = names.of(found.pages)
     sitemaps = names.of(found.sitemaps)
     return Sitemap(
@@ -261,7 +261,7 @@ def _unpacked(packed: bytes) -> tuple[bytes, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _FoundUrls:
     """URLs as they stand there."""
 
     pages: Sequence[str] = ()
@@ -273,25 +273,27 @@ def _too_many() -> str:
     return f"{MAX_URLS:,} URLs of a sitemap are read, no more"
 
 
-def _read_lines(content: bytes) -> _Written:
+def _read_lines(content: bytes) -> _FoundUrls:
     """A line that is not in UTF-8 is none that could be read."""
     lines = islice(_LINE.finditer(content.replace(b"\r", b"\n")), MAX_URLS)
     pages = [line[1].decode(errors="replace") for line in lines]
     limit = _too_many() if len(pages) == MAX_URLS else ""
-    return _Written([page for page in pages if "\N{REPLACEMENT CHARACTER}" not in page], (), limit)
+    return _FoundUrls(
+        [page for page in pages if "\N{REPLACEMENT CHARACTER}" not in page], (), limit
+    )
 
 
-def _read_xml(content: bytes) -> _Written:
+def _read_xml(content: bytes) -> _FoundUrls:
     found = UrlsInXml(content, sniff(content) or _UTF_8)
     found.read(MAX_URLS)
     if found.urls == MAX_URLS:
         limit = _too_many()
     else:
         limit = "a sitemap of so many tags is not read to its end" if found.has_more else ""
-    return _Written(found.pages, found.sitemaps, limit)
+    return _FoundUrls(found.pages, found.sitemaps, limit)
 
 
-class _Names:
+class _Canonicalizer:
     """The names of URLs; there is room for so many characters of them."""
 
     def __init__(self, url: str, strip_marks: bool) -> None:
@@ -304,7 +306,7 @@ class _Names:
         names: dict[str, str | None] = {}
         for start in range(0, len(written), _AT_ONCE):
             some = written[start : start + _AT_ONCE]
-            found = names_of_links(some, self._url, strip_marks=self._strip_marks)
+            found = resolve_links(some, self._url, strip_marks=self._strip_marks)
             for name, original in found.items():
                 if name in names:
                     continue

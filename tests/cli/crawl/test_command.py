@@ -187,7 +187,7 @@ class TestFresh:
         assert re.fullmatch(r"data/crawl\.db\.\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d", told[1])
         assert numbers(capsys)["pages_fetched"] == 5
         assert numbers(capsys, told[1])["pages_fetched"] == 20
-        assert audit(Path(told[1])).is_whole
+        assert audit(Path(told[1])).is_intact
 
     def test_two_in_one_second_keep_both(
         self, server: DemoServer, monkeypatch: pytest.MonkeyPatch
@@ -440,7 +440,7 @@ class TestTrouble:
         assert done.stderr.startswith("minicrawl: data/demo.db: ")
         assert done.stderr.count("\n") == 1
         assert done.returncode == 1
-        assert audit(Path("data/demo.db")).is_whole
+        assert audit(Path("data/demo.db")).is_intact
 
     def test_a_damaged_store_is_one_line(self, server: DemoServer, capsys: Captured) -> None:
         assert main(["crawl", "seeds.txt", "--pages", "60", *of(server)]) == 0
@@ -469,7 +469,7 @@ class TestSignals:
         said = err.splitlines()[-1].removeprefix("minicrawl: the crawl goes on with: ")
         again = shlex.split(said)
         assert again == ["minicrawl", "crawl", "seeds.txt", "--pages", "40", "-v", *slow]
-        assert audit(Path("data/crawl.db")).is_whole
+        assert audit(Path("data/crawl.db")).is_intact
         assert 0 < numbers(capsys)["pages_fetched"] < 40
         assert main([*again[1:], "--delay", "0", "--per-address", "64"]) == 0
         assert numbers(capsys)["pages_fetched"] == 40
@@ -490,7 +490,7 @@ class TestSignals:
         assert process.returncode == 130
         assert err.startswith("minicrawl: broken off; the crawl goes on with: minicrawl crawl ")
         assert err.count("\n") == 1
-        assert audit(Path("data/crawl.db")).is_whole
+        assert audit(Path("data/crawl.db")).is_intact
 
     def test_one_ends_the_wait_for_a_line_of_stdin(self) -> None:
         with started("-") as process:
@@ -512,7 +512,7 @@ class TestSignals:
             _, err = process.communicate()
         assert process.returncode == 130
         assert "the crawl goes on with: minicrawl crawl many.txt\n" in err
-        assert audit(Path("data/crawl.db")).is_whole
+        assert audit(Path("data/crawl.db")).is_intact
 
     def test_a_second_crawl_of_a_store_is_refused_in_one_line(
         self, server: DemoServer, capsys: Captured

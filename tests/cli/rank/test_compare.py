@@ -15,7 +15,7 @@ from minicrawl.analysis.source import Tell
 from minicrawl.cli import main
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.scores import Scores
-from minicrawl.store.files import beside
+from minicrawl.store.derived.files import beside
 from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]

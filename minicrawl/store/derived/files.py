@@ -14,8 +14,8 @@ from pathlib import Path
 
 from minicrawl.errors import StoreError
 from minicrawl.store import tables
-from minicrawl.store.place import place_of
-from minicrawl.store.reader import glance, hold
+from minicrawl.store.place import real_path
+from minicrawl.store.reader import begin_snapshot, connect
 from minicrawl.store.tables import Connection
 from minicrawl.store.trouble import NONSENSE, translating_sqlite_errors
 
@@ -27,7 +27,7 @@ _PATIENCE_S = 60.0
 
 def beside(store: Path) -> Path:
     """Where it is; by whatever name a store goes, this is one place."""
-    place = place_of(store)
+    place = real_path(store)
     return place.with_name(f"{place.name}{SUFFIX}")
 
 
@@ -40,11 +40,11 @@ def reading_beside(store: Path, connection: Connection) -> Iterator[Connection |
         return
     with (
         translating_sqlite_errors(path, DERIVED),
-        closing(glance(path)) as derived,
-        _understood(path),
+        closing(connect(path)) as derived,
+        _reporting_damage(path),
     ):
-        hold(derived)
-        yield derived if _is_of(derived, connection) else None
+        begin_snapshot(derived)
+        yield derived if _is_derived_from(derived, connection) else None
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator
         derived.execute("PRAGMA journal_mode = WAL")
         derived.execute("BEGIN IMMEDIATE")
         with derived:  # commits, or rolls back
-            if not _is_of(derived, connection):
+            if not _is_derived_from(derived, connection):
                 _begin_anew(derived, connection)
             for statement in schema.split(";"):
                 derived.execute(statement)
@@ -66,7 +66,7 @@ def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator
 
 
 @contextmanager
-def _understood(path: Path) -> Iterator[None]:
+def _reporting_damage(path: Path) -> Iterator[None]:
     """What is read here makes sense, or can be made anew."""
     try:
         yield
@@ -74,7 +74,7 @@ def _understood(path: Path) -> Iterator[None]:
         raise StoreError(f"{path} is damaged ({error}); {DERIVED}") from error
 
 
-def _is_of(derived: Connection, connection: Connection) -> bool:
+def _is_derived_from(derived: Connection, connection: Connection) -> bool:
     """Whether it was derived from this store."""
     if not derived.execute("SELECT 1 FROM sqlite_master WHERE name = 'derived_from'").fetchone():
         return False

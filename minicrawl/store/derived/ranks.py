@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.store.files import writing_beside
+from minicrawl.store.derived.files import writing_beside
 from minicrawl.store.tables import Connection
 
 _SCORES_AT_ONCE = 1 << 16

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.store.files import writing_beside
+from minicrawl.store.derived.files import writing_beside
 from minicrawl.store.tables import Connection
 
 _PAGES_A_BLOCK = 1 << 12

@@ -9,16 +9,16 @@ from minicrawl.web import urls
 
 _SCHEMES = ("http://", "https://")
 
-Home = tuple[str, str]
+Location = tuple[str, str]
 """Origin and path."""
 
 
-def home(name: str) -> Home:
+def location(name: str) -> Location:
     """Where a node of this name is."""
     url = urls.canonical(name, strip_marks=False)
     return (name, "") if url is None else urls.split(url)
 
 
-def host(origin: str) -> str:
+def host_of(origin: str) -> str:
     """The host of an origin; a name that is no URL is a host by itself."""
     return urls.host(f"{origin}/") if origin.startswith(_SCHEMES) else origin
