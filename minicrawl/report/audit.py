@@ -197,11 +197,11 @@ _CHECKS: dict[str, Check] = {
 
 def _check_replay(connection: tables.Connection, path: Path, found: Audit, tell: Tell) -> None:
     if not _has_links(connection):
-        found.notes.append("replay: a store without links keeps only its last steps")
+        found.notes.append("the fold: a store without links keeps only its last steps")
     elif (seq := tables.meta(connection, "restated")) is not None:
-        found.notes.append(f"replay: the ranks were refined after step {seq}")
+        found.notes.append(f"the fold: the ranks were refined after step {seq}")
     else:
-        _run("replay", partial(_replay, connection, path, tell), found)
+        _run("fold", partial(_replay, connection, path, tell), found)
 
 
 def _replay(connection: tables.Connection, path: Path, tell: Tell) -> Iterator[str]:
@@ -234,7 +234,7 @@ def differences(
             if not row.seq % _STEPS_PER_REPORT:
                 tell(min(row.seq / max(last, 1), 1.0))
     except NONSENSE as error:
-        yield f"the step after {replayed.last_seq} cannot be replayed: {error}"
+        yield f"step {replayed.last_seq} cannot be replayed: {error}"
         return
     yield from _page_differences(loaded, replayed)
     for name, one, other in (

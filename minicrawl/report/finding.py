@@ -46,7 +46,7 @@ def _nearest(snapshot: Snapshot, wanted: Location) -> str:
         for other in questions.paths_of(snapshot.connection, number)
     ]
     if not known:
-        return f"no page of {host_of(origin)} is"
+        return f"it has no page of {host_of(origin)}"
     return "similar pages: " + ", ".join(near for _, near in nlargest(_NEAREST_SHOWN, known))
 
 

@@ -1,6 +1,6 @@
-"""Reading a store, also while a crawl is writing it.
+"""Read a store, while a crawl may be writing it.
 
-Law: a reader sees one moment of the store, and never changes it.
+Law: a reader sees the store as of one moment, and never changes it.
 """
 
 import fcntl
@@ -17,7 +17,7 @@ from minicrawl.store.schema import VERSION, check_version
 from minicrawl.store.trouble import translating_sqlite_errors
 
 LOCK = "-lock"
-"""What a store's writer holds is beside it by this name."""
+"""The suffix of the file that the writer of a store locks."""
 
 _CACHE_KIB = 16_384
 _FIRST_QUERY = "SELECT count(*) FROM sqlite_master"
@@ -25,9 +25,11 @@ _FIRST_QUERY = "SELECT count(*) FROM sqlite_master"
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that reads the store as it is now."""
+    """Yield a connection that sees the store as it is now."""
     if not path.is_file():
-        raise UsageError(f"no store at {path}: `minicrawl crawl` makes one, --store names another")
+        raise UsageError(
+            f"no store at {path}: make one with `minicrawl crawl`, or name another --store"
+        )
     connection = _connect(path)
     try:
         with translating_sqlite_errors(path):
@@ -39,22 +41,22 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection for questions of which each is answered as of its own moment."""
+    """A connection without a snapshot: each query sees the store as it is at that time."""
     connection = _connect(path)
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return connection
 
 
 def begin_snapshot(connection: sqlite3.Connection) -> None:
-    """From now on all questions are answered as of one moment, in half the time.
+    """Let all queries see the store as of one moment, in half the time.
 
-    Not for long: the write-ahead log grows until the connection lets go.
+    End the snapshot soon: the write-ahead log grows until then.
     """
     connection.execute("BEGIN")
 
 
 def end_snapshot(connection: sqlite3.Connection) -> None:
-    """Each question is answered as of its own moment again."""
+    """Let each query see the store as it is at that time again."""
     if connection.in_transaction:
         connection.execute("COMMIT")
 
@@ -68,20 +70,22 @@ def _connect(path: Path) -> sqlite3.Connection:
         connection.close()
         return _connect_read_only(path, place, error)
     except (sqlite3.DatabaseError, UnicodeDecodeError):
-        pass  # no database at all: the version check says so
+        pass  # not a database: the version check reports it
     return connection
 
 
 def _connect_read_only(
     path: Path, place: str, error: sqlite3.OperationalError
 ) -> sqlite3.Connection:
-    """A disk that is full, or read-only, has no room for the index of a write-ahead log.
+    """Connect on a disk that is full or read-only, without room for the index of the log.
 
-    Without a lock the index is kept in memory. That is safe while nobody writes; a crawl that
-    runs has made room for the index.
+    Without locks SQLite keeps the index in memory. That is safe while nobody writes. A running
+    crawl has a file for the index, so this code is not reached.
     """
     if _beside(path, "-journal").exists():
-        raise UsageError(f"{path} was left half changed: `minicrawl crawl` mends it") from error
+        raise UsageError(
+            f"{path} has an unfinished change: `minicrawl crawl` repairs it"
+        ) from error
     if not _has_content(_beside(path, "-wal")):
         return sqlite3.connect(f"{place}&immutable=1", uri=True, isolation_level=None)
     if _is_being_written(path):
@@ -122,4 +126,6 @@ def _is_being_written(path: Path) -> bool:
 
 def _refuse_old_version(version: int, path: Path) -> None:
     if version < VERSION:
-        raise UsageError(f"{path} is of schema version {version}: `minicrawl crawl` brings it up")
+        raise UsageError(
+            f"{path} has the old schema version {version}: `minicrawl crawl` upgrades it"
+        )

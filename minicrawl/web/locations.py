@@ -1,8 +1,8 @@
-"""Where the nodes of a graph are at home in a store, in which everything is an origin and a path.
+"""Origin and path of any node of a graph, as a store keeps them.
 
-Laws: a URL is where a crawl would put it; any other name, such as a host, a title or a number, is
-an origin of its own and has no path. Origin and path side by side are the canonical URL, or the
-name. No origin of a URL is a name: it would be a URL by itself.
+Laws: a URL has the location that a crawl would give it. Any other name, such as a host, a title or
+a number, is an origin of its own with an empty path. Origin and path together are the canonical
+URL, or the name. The origin of a URL is never a name, because it would be a URL itself.
 """
 
 from minicrawl.web import urls
@@ -14,11 +14,11 @@ Location = tuple[str, str]
 
 
 def location(name: str) -> Location:
-    """Where a node of this name is."""
+    """The location of a node with this name."""
     url = urls.canonical(name, strip_marks=False)
     return (name, "") if url is None else urls.split(url)
 
 
 def host_of(origin: str) -> str:
-    """The host of an origin; a name that is no URL is a host by itself."""
+    """The host of an origin. A name that is not a URL is its own host."""
     return urls.host(f"{origin}/") if origin.startswith(_SCHEMES) else origin

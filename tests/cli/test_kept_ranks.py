@@ -17,7 +17,7 @@ from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 Captured = pytest.CaptureFixture[str]
 
 NEW = "http://new.example/"
-LACKING = "degree was made before 1 of the pages became known: these have no score\n"
+LACKING = "1 page has no score by degree: found after it was made\n"
 LACKING_TOO = LACKING.replace("degree", "out-links")
 
 
@@ -119,7 +119,7 @@ class TestTop:
         assert "--no-links" in refusal(capsys, "top", "--sites", "--store", str(path))
 
     def test_all_sites_are_ranked_or_none(self, capsys: Captured) -> None:
-        assert "leave out --host" in refusal(capsys, "top", "--sites", "--host", "a.example")
+        assert "--sites excludes --host" in refusal(capsys, "top", "--sites", "--host", "a.example")
 
 
 class TestExport:
@@ -189,7 +189,7 @@ class TestExplain:
         go_on(store)
         nowhere = {"name": "degree", "score": None, "rank": None}
         assert as_json(capsys, "explain", NEW)["ranks"][0] == nowhere
-        assert "it became known later" in printed(capsys, "explain", NEW)
+        assert "no score: the page was found later" in printed(capsys, "explain", NEW)
 
 
 class TestList:

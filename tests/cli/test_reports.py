@@ -187,7 +187,7 @@ class TestStatus:
 
     def test_people_are_told_how_to_go_on(self, capsys: Captured) -> None:
         shown = printed(capsys, "status")
-        assert "go on with" not in shown  # nobody knows the command of a store made by hand
+        assert "resume with" not in shown  # nobody knows the command of a store made by hand
         assert "1 (not-found 1)" in shown
         assert "0:00:02" in shown
 

@@ -173,7 +173,7 @@ class TestWhatIsKept:
         assert seeds[1] in known
         capsys.readouterr()
         assert main(["crawl", "--links", "--pages", "1", *network]) == 2
-        assert "was begun with links False, not True" in capsys.readouterr().err
+        assert "was started with links False, not True" in capsys.readouterr().err
         assert shown(capsys)["store.links"] == {"value": False, "from": "store"}
 
     def test_fresh_starts_from_defaults_and_flags_alone(
@@ -231,7 +231,7 @@ class TestWhatIsShown:
     def test_a_store_that_is_none_is_refused(self, capsys: Captured) -> None:
         Path("letter.txt").write_text("dear reader, " * 99, encoding="utf-8")
         assert main(["config", "show", "--store", "letter.txt"]) == 2
-        assert "letter.txt is no minicrawl store" in capsys.readouterr().err
+        assert "letter.txt is not a minicrawl store" in capsys.readouterr().err
 
 
 def keep(path: Path, settings: object) -> None:

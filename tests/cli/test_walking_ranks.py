@@ -111,7 +111,7 @@ def test_seeds_of_trust_may_be_chosen(graph: Path, capsys: Captured, by: str) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--topic", "bad", "--topics", "bad"], "leave out one of them"),
+        (["--topic", "bad", "--topics", "bad"], "exclude each other"),
         (["--mix", "a=1"], "name their file"),
         (["--topic", "bad"], "names no node of the graph"),
         (["--topic", "empty"], "names no node of the graph"),
@@ -154,4 +154,4 @@ def test_seeds_are_named_or_chosen(graph: Path, tmp_path: Path, capsys: Captured
     seeds = tmp_path / "seeds.txt"
     seeds.write_text("10\n")
     command = ("trust", "--graph", graph, "--seeds", seeds, "--count", "3")
-    assert "leave out --seed-by and --count" in refusal(capsys, *command)
+    assert "--seeds excludes --seed-by and --count" in refusal(capsys, *command)

@@ -620,7 +620,7 @@ def test_marks_are_kept_for_the_whole_life_of_a_store(path: Path) -> None:
     run = crawl(web, path, f"{A}/", strip_marks=False)
     assert set(run.states) == {f"{A}/", f"{A}/1?gclid=1", f"{A}/2?gclid=1"}
     assert originals_in(path) == []
-    with pytest.raises(UsageError, match="was begun with strip_marks False, not True"):
+    with pytest.raises(UsageError, match="was started with strip_marks False, not True"):
         crawl(web, path, f"{A}/")
 
 

@@ -128,7 +128,7 @@ class TestPages:
 
     def test_those_of_one_host_may_be_asked_for(self, store: Path) -> None:
         assert [page.url for page in found(store, host="b.example").pages] == [GONE]
-        with pytest.raises(UsageError, match=r"no page of the host d\.example is known"):
+        with pytest.raises(UsageError, match=r"no page of host d\.example is known"):
             found(store, host="d.example")
 
     def test_a_page_is_told_once_by_the_request_that_ended_as_it_did(self, tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ class TestRows:
         assert len(urls(store, count=5, noindex=False)) == 5
 
     def test_an_unknown_host_is_refused(self, store: Path) -> None:
-        with pytest.raises(UsageError, match=r"no page of the host d\.example is known"):
+        with pytest.raises(UsageError, match=r"no page of host d\.example is known"):
             urls(store, host="d.example")
 
     def test_the_order_does_not_depend_on_the_checkpoint(self, tmp_path: Path, store: Path) -> None:

@@ -27,7 +27,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
 
 def test_an_absent_store_is_one_line_that_says_what_makes_one(tmp_path: Path) -> None:
     with (
-        pytest.raises(UsageError, match=r"no store at .*`minicrawl crawl` makes one"),
+        pytest.raises(UsageError, match=r"no store at .*make one with `minicrawl crawl`"),
         reading(tmp_path / "x"),
     ):
         pass
@@ -79,7 +79,7 @@ def test_a_host_is_found_by_its_id(tmp_path: Path) -> None:
 def test_an_empty_file_is_a_store_that_was_never_begun(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     path.touch()
-    with pytest.raises(UsageError, match="of schema version 0"), reading(path):
+    with pytest.raises(UsageError, match="old schema version 0"), reading(path):
         pass
 
 

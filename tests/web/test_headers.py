@@ -157,7 +157,11 @@ def test_rules_hold_for_all_or_for_the_crawler_before_them(values: str, tag: Rob
 
 def test_of_two_wishes_the_stricter_counts() -> None:
     one, other = RobotsTag(noindex=True), RobotsTag(nofollow=True)
-    assert one.and_also(other) == other.and_also(one) == RobotsTag(noindex=True, nofollow=True)
+    assert (
+        one.combined_with(other)
+        == other.combined_with(one)
+        == RobotsTag(noindex=True, nofollow=True)
+    )
 
 
 # ---------------------------------------------------------------- Link

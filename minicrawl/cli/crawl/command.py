@@ -17,10 +17,8 @@ import click
 
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.options import CommandWithSettings, Number, loaded_options
-from minicrawl.cli.common.stores import reporting_damaged_store, units
 from minicrawl.cli.common.tables import show_facts, show_list
 from minicrawl.config import Loaded, Scope
-from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.web.urls import canonical_seed, origin
@@ -28,6 +26,7 @@ from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
+    from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
 
 DEMO_PAGES = 2000
 SHOWN_FIRST = 20
@@ -152,6 +151,7 @@ def _open_crawl(
 ) -> "Crawl":
     """The crawl of the seeds, or of a demo web; it ends with the stack."""
     from minicrawl import app
+    from minicrawl.cli.common.stores import reporting_damaged_store
 
     if demo_pages:
         demo = app.demo(loaded, demo_pages, fresh=fresh, command=resume)
@@ -242,8 +242,10 @@ HOST_HEADINGS = ("delay", "host", "robots.txt")
 PAGE_HEADINGS = ("turn", "cash", "action", "url")
 
 
-def show_preview(found: Preview, scope: Scope) -> None:
+def show_preview(found: "Preview", scope: Scope) -> None:
     """Show the scope, the hosts of the first pages with their robots.txt, and the first pages."""
+    from minicrawl.cli.common.stores import units
+
     show_facts(
         [
             ("scope", scope.scope),
@@ -264,21 +266,21 @@ def show_preview(found: Preview, scope: Scope) -> None:
     click.echo("\nonly robots.txt was fetched, and nothing was written")
 
 
-def _host_line(host: FirstHost) -> tuple[str, ...]:
+def _host_line(host: "FirstHost") -> tuple[str, ...]:
     return f"{host.delay_s:g} s", host.origin, _robots(host)
 
 
-def _action(page: FirstPage, silent: Collection[str]) -> str:
+def _action(page: "FirstPage", silent: Collection[str]) -> str:
     if page.refusal is not None:
         return page.refusal.label
     return "wait" if origin(page.url) in silent else "fetch"
 
 
-def _has_answered(host: FirstHost) -> bool:
+def _has_answered(host: "FirstHost") -> bool:
     return host.rules is not None or host.trouble is not None
 
 
-def _robots(host: FirstHost) -> str:
+def _robots(host: "FirstHost") -> str:
     if host.trouble is not None:
         return f"not available: {host.trouble.label}"
     if host.rules is None:

@@ -201,10 +201,10 @@ class HostOnboarding:
             tell(Noted(text=f"{origin}/robots.txt is obeyed as far as it came: {why}"))
         if self._settings.scope.sitemaps and clock.rules is None:
             self._sitemaps.add(host, rules.sitemaps)
-        self._keep(host, rules, self._clock.today() + decision.holds_s)
+        self._keep(host, rules, self._clock.today() + decision.valid_s)
         self._hosts.spare(host, self._clock.now(), self._hosts.delay_s(host))
         trouble = None if isinstance(said, Rules) else f"robots.txt: {in_words(said)}"
-        self._remember(host, trouble=trouble if decision.is_silence else None)
+        self._remember(host, trouble=trouble if decision.has_no_answer else None)
 
     def _robots_url(self, host: int) -> str:
         return f"{self._recorder.frontier.origins[host]}/robots.txt"

@@ -94,7 +94,7 @@ class PageParser:
                 self._done, partial(sitemap.parse, url=url, strip_marks=marks), body, url
             )
         wishes = replace(self._wishes, suspicious=suspicious) if suspicious else self._wishes
-        task = partial(parse_page, url=url, headers=dict(page.headers), wishes=wishes)
+        task = partial(parse_page, url=url, headers=dict(page.headers), options=wishes)
         return partial(self._done, task, body, url)
 
     async def rules(self, page: Response, url: str) -> Timed[Rules | Failed]:

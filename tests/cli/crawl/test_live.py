@@ -140,17 +140,17 @@ class TestWords:
     def test_the_panel_has_the_numbers_and_the_richest_pages(self, state: DisplayState) -> None:
         asked(state.counter, 7.0, 1234.5)
         assert as_panel(state, PROGRESS).plain.splitlines() == [
-            "pages       1,234 of 2,000                    0/s now, 0/s on average",
-            "importance  80.6% gathered                    the cash went round 1.42 times",
+            "fetched     1,234 of 2,000 pages              0/s now, 0/s on average",
+            "importance  80.6% gathered                    all cash moved 1.42 times",
             "known       3,181 on 47 hosts                 931 unread, 53 failed",
-            "asked       2,234 requests, 5.9 MB            0:00:00",
-            "under way   2, the richest:",
+            "requests    2,234 requests, 5.9 MB            0:00:00",
+            "in flight   2, most cash:",
             "    1,234.50  https://a.example/1",
             "        7.00  https://a.example/0",
         ]
 
     def test_nothing_under_way_is_said_so(self, state: DisplayState) -> None:
-        assert as_panel(state, PROGRESS).plain.splitlines()[-1].split() == ["under", "way", "0"]
+        assert as_panel(state, PROGRESS).plain.splitlines()[-1].split() == ["in", "flight", "0"]
 
     @pytest.mark.parametrize("width", [40, 80, 120])
     def test_no_line_is_wider_than_the_terminal(self, state: DisplayState, width: int) -> None:

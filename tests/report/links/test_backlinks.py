@@ -105,7 +105,7 @@ class TestLinks:
 @pytest.mark.parametrize("ask", [back, forth])
 class TestRefusals:
     def test_a_page_that_is_not_known(self, store: Path, ask: type) -> None:
-        with pytest.raises(UsageError, match="known on its host"):
+        with pytest.raises(UsageError, match="similar pages"):
             ask(store, f"{A}none")
         assert not beside(store).exists()
 

@@ -540,7 +540,7 @@ def test_a_file_that_is_not_there_allows_all_for_a_day(kind: FailureKind) -> Non
 def test_a_host_that_cannot_say_forbids_all_for_an_hour(kind: FailureKind) -> None:
     found = decision_for(Failed(kind=kind))
     assert found == RobotsDecision(FORBID_ALL, SILENCE_VALID_S)
-    assert found.is_silence
+    assert found.has_no_answer
 
 
 @pytest.mark.parametrize("reason", Refusal)
