@@ -167,7 +167,7 @@ def test_it_is_blamed_on_a_damaged_one_with_what_is_wrong(
     )
     assert main(["check", "--store", str(store), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert [line.partition(" cannot")[0] for line in found["wrong"]] == [
+    assert [line.partition(" is invalid")[0] for line in found["wrong"]] == [
         "values: status of fetches",
         "values: wire_bytes of fetches",
     ]

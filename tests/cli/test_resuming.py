@@ -147,7 +147,7 @@ class TestWhatIsKept:
         assert main(["crawl", "--pages", "1", "--contact", "none", *network]) == 0
         new, nameless = said(capsys)
         assert new == "contact none (was me@a.example)"
-        assert nameless.startswith("servers do not know who you are")
+        assert nameless.startswith("server owners cannot reach you")
 
     def test_variables_and_the_file_are_stronger_than_the_store(
         self, network: tuple[str, ...], capsys: Captured, monkeypatch: pytest.MonkeyPatch
@@ -182,7 +182,7 @@ class TestWhatIsKept:
         assert main(["crawl", *self.FIRST, *self.NAMED, *network]) == 0
         again = (SEED, "--fresh", *network)
         assert main(["crawl", *again, "--pages", "7"]) == 0
-        assert "servers do not know who you are" in capsys.readouterr().err
+        assert "server owners cannot reach you" in capsys.readouterr().err
         assert f"{OTHER}/" in web.asked
         assert shown(capsys)["scope.scope"]["from"] == "default"
 
@@ -196,7 +196,7 @@ class TestWhatIsKept:
         assert capsys.readouterr().out.startswith("scope  prefix\ndeny   draft\n")
         assert STORE.read_bytes() == before
         assert main(["crawl", SEED, "--dry-run", "--fresh", *network]) == 0
-        assert capsys.readouterr().out.startswith("scope  any\nknown  1 pages")
+        assert capsys.readouterr().out.startswith("scope  any\nknown  1 page")
 
     def test_the_demo_keeps_flags_and_nothing_of_its_own(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import click
-from rich.cells import cell_len, set_cell_size
 
 from minicrawl.export.cells import visible
 
@@ -100,6 +99,8 @@ def show_list(
 
     On a terminal, text is cut to the width. Elsewhere text is neither cut nor padded.
     """
+    from rich.cells import cell_len
+
     stream = sys.stderr if err else sys.stdout
     lines = [list(headings), *([visible(cell) for cell in row] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
@@ -141,6 +142,8 @@ def _fitted(widths: list[int], room: int) -> list[int]:
 
 def _cut_to(widths: list[int], cells: list[str]) -> Iterator[str]:
     """The cells cut or padded to the widths; cells without a width are left out."""
+    from rich.cells import cell_len, set_cell_size
+
     for width, cell in zip(widths, cells, strict=False):
         if cell_len(cell) <= width:
             yield set_cell_size(cell, width)

@@ -313,10 +313,10 @@ class TestDryRun:
             "scope  any\n"
             "known  2 pages, 1 seed\n\n"
             "delay  host  robots.txt\n"
-            "  1 s  http://a.example  cannot be had: tls\n\n"
-            "turn  cash  what happens  url\n"
-            "   1  1.00           tls  http://a.example/\n\n"
-            "robots.txt was asked for and nothing else; nothing was written\n"
+            "  1 s  http://a.example  not available: tls\n\n"
+            "turn  cash  action  url\n"
+            "   1  1.00     tls  http://a.example/\n\n"
+            "only robots.txt was fetched, and nothing was written\n"
         )
 
 

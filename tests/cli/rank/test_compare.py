@@ -192,12 +192,12 @@ class TestStability:
         arguments = ("--times", "2", "--k", "2", "--graph", "web.txt")
         found = printed(capsys, "stability", "by-number", *arguments)
         assert [line.split() for line in found.splitlines()] == [
-            ["Among", "the", "pages", "that", "stay"],
-            ["mean", "least"],
+            ["On", "the", "remaining", "pages"],
+            ["mean", "minimum"],
             ["Kendall's", "tau-b", "1.0000", "1.0000"],
             ["Spearman", "1.0000", "1.0000"],
-            ["of", "the", "best", "2", "100.00%", "100.00%"],
-            ["by-number", "of", "4", "nodes,", "4", "links;", "3", "stay,", "2", "times"],
+            ["best", "2", "100.00%", "100.00%"],
+            ["by-number", "of", "4", "nodes,", "4", "links;", "3", "nodes", "remain,", "2", "runs"],
         ]
 
     def test_where_there_is_no_order_it_says_so(self, capsys: Captured) -> None:
