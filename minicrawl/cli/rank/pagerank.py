@@ -39,6 +39,36 @@ _SUPPORTED_IN_BLOCKS = frozenset(
 )
 
 
+def _bytes(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+    found = None if text is None else size(text)
+    if text is not None and not found:
+        raise click.BadParameter(f"{text!r} is not a size such as 64MB or 1GiB")
+    return found
+
+
+_BLOCK_OPTIONS = (
+    click.option(
+        "--temp",
+        metavar="FOLDER",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Put the files of the blocks here; they take about 20 bytes a link.  "
+        "[default: the temporary folder of the system]",
+    ),
+    click.option(
+        "--memory",
+        metavar="SIZE",
+        callback=_bytes,
+        help="Compute in blocks, so that the process takes at most this, such as 64MB.",
+    ),
+    click.option(
+        "--blocks",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Compute in at most N blocks, with all links on disk.",
+    ),
+)
+
+
 def or_in_blocks(command: Command) -> Command:
     """Add --blocks, --memory and --temp. With one of the first two, `command` is not called."""
 
@@ -53,36 +83,9 @@ def or_in_blocks(command: Command) -> Command:
         return _run_in_blocks(limits=limits, **options)
 
     decorated: Command = either
-    for option in (
-        click.option(
-            "--temp",
-            metavar="FOLDER",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
-            help="Put the files of the blocks here; they take about 20 bytes a link.  "
-            "[default: the temporary folder of the system]",
-        ),
-        click.option(
-            "--memory",
-            metavar="SIZE",
-            callback=_bytes,
-            help="Compute in blocks, so that the process takes at most this, such as 64MB.",
-        ),
-        click.option(
-            "--blocks",
-            metavar="N",
-            type=click.IntRange(min=1),
-            help="Compute in at most N blocks, with all links on disk.",
-        ),
-    ):
+    for option in _BLOCK_OPTIONS:
         decorated = option(decorated)
     return decorated
-
-
-def _bytes(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
-    found = None if text is None else size(text)
-    if text is not None and not found:
-        raise click.BadParameter(f"{text!r} is not a size such as 64MB or 1GiB")
-    return found
 
 
 def _refuse_unsupported_options() -> None:
