@@ -32,13 +32,13 @@ from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.ports import WebAccess
 from minicrawl.store import tables
-from minicrawl.store.files import SUFFIX
-from minicrawl.store.place import place_of
-from minicrawl.store.reader import glance, reading
+from minicrawl.store.derived.files import SUFFIX
+from minicrawl.store.place import real_path
+from minicrawl.store.reader import connect, reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, Store
-from minicrawl.web.urls import Name, name_of_seed
+from minicrawl.web.urls import ResolvedUrl, resolve_seed
 
 if TYPE_CHECKING:
     from minicrawl.export.rows import ExportRow
@@ -116,11 +116,11 @@ class Crawl:
 
     def pages(self, count: int = 0) -> Iterator[ExportRow]:
         """The best `count` pages in the store, read or not; all pages if it is 0."""
-        from minicrawl.report.ranks import Choice, rows
+        from minicrawl.report.ranks import PageSelection, rows
         from minicrawl.report.snapshot import snapshot
 
         with snapshot(self.settings.storing.store) as seen:
-            yield from rows(seen, Choice(count=count))
+            yield from rows(seen, PageSelection(count=count))
 
     async def run_in_loop(self) -> Reason:
         """The same as `run`, for callers with a running event loop."""
@@ -130,7 +130,7 @@ class Crawl:
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
 
-    async def _run_from(self, seeds: Iterator[Name]) -> Reason:
+    async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
         check_authorities()
         store = self.settings.storing.store
         if self._fresh and (aside := set_aside(store)):
@@ -172,7 +172,7 @@ class Crawl:
         self.settings = loaded.settings
         return self.settings
 
-    def _seeds_at_hand(self) -> Iterator[Name]:
+    def _seeds_at_hand(self) -> Iterator[ResolvedUrl]:
         """The seeds. A crawl without seeds is refused before anything is written."""
         seeds = self._until_stopped(self._seeds)
         for first in seeds:
@@ -182,8 +182,8 @@ class Crawl:
             raise UsageError(NO_SEED)
         return iter(())
 
-    def _named(self, text: str) -> Name:
-        found = name_of_seed(text, strip_marks=self.settings.storing.strip_marks)
+    def _named(self, text: str) -> ResolvedUrl:
+        found = resolve_seed(text, strip_marks=self.settings.storing.strip_marks)
         if found is None:
             raise UsageError(f"{text!r} is no URL that can be crawled")
         return found
@@ -258,7 +258,7 @@ def set_aside(path: Path) -> Path | None:
     if not path.exists():
         return None
     if path.is_symlink():
-        path = place_of(path)
+        path = real_path(path)
     with closing(Store.open(path)) as store:  # nobody else is writing it
         store.compact()
     stamp = time.strftime(f"{path.name}.%Y-%m-%dT%H-%M-%S")
@@ -288,14 +288,14 @@ def with_store(loaded: Loaded) -> Loaded:
 async def _opened(
     agree: Callable[[Store], Settings],
     path: Path,
-    seeds: Iterable[Name],
+    seeds: Iterable[ResolvedUrl],
     tell: Listener = nobody_listens,
 ) -> AsyncIterator[Recorder]:
     """The store with the seeds in it. It is created if it does not exist."""
     with closing(Store.open(path)) as store, translating_sqlite_errors(path, SAFE):
         settings = agree(store)
         with (
-            closing(glance(path)) as connection,
+            closing(connect(path)) as connection,
             closing(recorder_of(store, connection)) as recorder,
         ):
             await plant(recorder, seeds, settings.order.endowment, tell)

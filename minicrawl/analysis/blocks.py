@@ -36,7 +36,7 @@ from minicrawl.graphfiles.reading import PIPE, Texts, blocks
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.walks.blocks import Best, best, pagerank
-from minicrawl.report.flows import flows
+from minicrawl.report.links.flows import flows
 from minicrawl.report.snapshot import Snapshot
 
 _SMALL = 3 * MEGA  # the small things on the way

@@ -13,7 +13,7 @@ from minicrawl.errors import UsageError
 from minicrawl.ranks import compare
 from minicrawl.ranks.compare import Comparison
 from minicrawl.ranks.scores import Floats
-from minicrawl.report.kept import OWN, kept, kept_scores
+from minicrawl.report.kept import OPIC, kept, kept_scores
 
 
 class KnownRank(NamedTuple):
@@ -55,7 +55,7 @@ def rank_of(source: Source, name: str) -> KnownRank:
     """The rank that is kept by this name, or else computed."""
     found = None if source.snapshot is None else kept_scores(source.snapshot, name)
     if found is not None:
-        origin = "the crawl's own" if name == OWN else "kept"
+        origin = "the crawl's own" if name == OPIC else "kept"
         return KnownRank(name, found, _told(origin, converged=_converged(source)[name]))
     graph = source.graph
     with source.progress(name) as tell:
@@ -70,7 +70,7 @@ def _converged(source: Source) -> dict[str, bool]:
     if (seen := source.snapshot) is None:
         return {}
     rows = (one.row for one in kept(seen.path, seen.connection))
-    return {OWN: True} | {row.name: row.converged for row in rows}
+    return {OPIC: True} | {row.name: row.converged for row in rows}
 
 
 def _told(origin: str, *, converged: bool) -> str:

@@ -30,7 +30,7 @@ from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import tables
-from minicrawl.store.place import place_of
+from minicrawl.store.place import real_path
 from minicrawl.store.records import (
     NOT_ASKED,
     Batch,
@@ -42,7 +42,7 @@ from minicrawl.store.records import (
     UrlRow,
 )
 from minicrawl.store.writer import Store
-from minicrawl.web.homes import Home, home
+from minicrawl.web.locations import Location, location
 
 TERMS = StoreTerms(strip_marks=False, imported=True)
 
@@ -71,7 +71,7 @@ class Imported:
 class GraphToImport(NamedTuple):
     """What goes into the store: homes all differ, weights are those of the links if they differ."""
 
-    homes: Sequence[Home]
+    homes: Sequence[Location]
     graph: Csr
     weights: NDArray[np.int64] | None
 
@@ -82,7 +82,7 @@ def import_graph(
     """Make the store; `label` says in it where the graph is from."""
     refuse_to_overwrite(store)
     web = _web_of(named)
-    place = place_of(store)
+    place = real_path(store)
     with drafting(place) as folder:
         beside = folder / place.name
         with closing(Store.open(beside)) as opened:
@@ -111,7 +111,7 @@ def refuse_to_overwrite(store: Path) -> None:
 
 def _web_of(named: NamedGraph) -> GraphToImport:
     graph, weights = named.graph, named.weights
-    pages: dict[Home, int] = {}
+    pages: dict[Location, int] = {}
     page_of = np.fromiter(
         (pages.setdefault(home, len(pages)) for home in _homes(named)),
         dtype=np.int64,
@@ -128,10 +128,10 @@ def _web_of(named: NamedGraph) -> GraphToImport:
     return GraphToImport(list(pages), linked, _whole(summed))
 
 
-def _homes(named: NamedGraph) -> Iterator[Home]:
+def _homes(named: NamedGraph) -> Iterator[Location]:
     for first in range(0, len(named.names), _NAMES_AT_ONCE):
         nodes = range(first, min(first + _NAMES_AT_ONCE, len(named.names)))
-        yield from map(home, map(visible, named.names.of(nodes)))
+        yield from map(location, map(visible, named.names.of(nodes)))
 
 
 def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
@@ -170,7 +170,7 @@ class _Reader:
         self._commit(Batch(), {tables.GATHERED: gathered(self._frontier)})
         self._store.checkpoint(cut_checkpoint(self._frontier))
 
-    def _bear(self, first: int, born: Sequence[Home]) -> None:
+    def _bear(self, first: int, born: Sequence[Location]) -> None:
         batch = Batch()
         for page, (origin, path) in enumerate(born, start=first):
             if origin not in self._hosts:

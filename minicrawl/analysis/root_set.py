@@ -19,8 +19,8 @@ from minicrawl.graph.adjacency import Vector
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.hits.guards import kept
-from minicrawl.report.flows import Flows, flows
-from minicrawl.report.ranks import richest
+from minicrawl.report.links.flows import CashFlows, flows
+from minicrawl.report.ranks import places_of_largest
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions
 from minicrawl.store.trouble import reporting_damage
@@ -56,7 +56,7 @@ def having(source: Source, words: str, count: int) -> list[int]:
     if not words.split() or not found:
         raise UsageError(f"no page has {words!r} in its title or URL: ask for fewer words")
     pages = np.array(found)
-    return [int(page) for page in pages[richest(seen.importance[pages], count)]]
+    return [int(page) for page in pages[places_of_largest(seen.importance[pages], count)]]
 
 
 # ---------------------------------------------------------------- links by their words
@@ -90,7 +90,7 @@ def _worth(seen: Snapshot, graph: Csr) -> Vector:
     return worth
 
 
-def _by_average(found: Flows) -> Vector:
+def _by_average(found: CashFlows) -> Vector:
     _, page, counts = np.unique(found.givers, return_inverse=True, return_counts=True)
     totals = np.bincount(page, found.parts)
     averages = np.where(totals > 0, totals / counts, 1.0)

@@ -16,8 +16,8 @@ from minicrawl.graph.links import LinkArrays, LinkBuilder, RowBuilder
 from minicrawl.graph.named import NamedGraph, Names, NodeHosts
 from minicrawl.graphfiles.reading import read
 from minicrawl.progress import Progress, unreported
-from minicrawl.report.finding import home_of
-from minicrawl.report.flows import flows, links
+from minicrawl.report.finding import location_of
+from minicrawl.report.links.flows import flows, links
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import questions
 from minicrawl.store.trouble import reporting_damage
@@ -82,11 +82,11 @@ class Urls:
         with reporting_damage(self._seen.path):
             for first in range(0, len(nodes), _PAGES_AT_ONCE):
                 block = nodes[first : first + _PAGES_AT_ONCE]
-                found += questions.places(self._seen.connection, block).urls
+                found += questions.locations(self._seen.connection, block).urls
         return found
 
     def find(self, names: Sequence[str]) -> list[int | None]:
-        homes = [home_of(self._seen, name) for name in names]
+        homes = [location_of(self._seen, name) for name in names]
         wanted = [home for home in homes if home is not None]
         found = iter(questions.find_all(self._seen.connection, wanted))
         return [None if home is None else next(found) for home in homes]

@@ -1,13 +1,13 @@
-"""The command line: parse, call, render. No logic, and the only part that prints.
+"""The command line: parse, call, render. It has no logic, and it is the only part that prints.
 
-The law of `main`: expected trouble is one line on stderr, `minicrawl: <what>`, and an exit
-code; only a mistake in our own code shows a traceback.
+The law of `main`: an expected error is one line on stderr, `minicrawl: <what>`, and an exit code.
+Only a bug in minicrawl shows a traceback.
 
-    0    done, or the reader of stdout has gone (`minicrawl ... | head`)
+    0    success, or the reader of stdout has gone away (`minicrawl ... | head`)
     1    an error
-    2    a value or a setting that cannot be used
+    2    a bad value of an option or a setting
     3    nothing could be fetched, or too much failed
-    130  interrupted, by Ctrl-C or SIGTERM: what was begun is put away first
+    130  interrupted by Ctrl-C or SIGTERM, after a clean end
 """
 
 import atexit
@@ -32,36 +32,33 @@ STDOUT = 1
 USAGE = 2
 INTERRUPTED = 130
 
-# name -> where the command is and the line that `minicrawl --help` shows for it.
+# The name of each command -> where it is, and its line in `minicrawl --help`.
 COMMANDS = {
-    "crawl": ("minicrawl.cli.crawl.command:crawl", "Crawl the web, the pages that matter first."),
+    "crawl": (
+        "minicrawl.cli.crawl.command:crawl",
+        "Crawl the web, the most important pages first.",
+    ),
     "config": ("minicrawl.cli.config:config", "Show the settings and where they come from."),
-    "lab": ("minicrawl.cli.lab:lab", "Run the experiments that show how the algorithm behaves."),
-    "refine": ("minicrawl.cli.rank.refine:refine", "Replay until the ranks have converged."),
+    "lab": ("minicrawl.cli.lab:lab", "Run experiments that show how the algorithm behaves."),
+    "refine": ("minicrawl.cli.crawl.refine:refine", "Replay a crawl until its ranks converge."),
     "rank": ("minicrawl.cli.rank:rank", "Rank pages by the links of the whole graph."),
-    "seed-set": (
-        "minicrawl.cli.seed_set.command:seed_set",
-        "Print seeds, one from each community.",
-    ),
-    "graph": ("minicrawl.cli.graph:graph", "Look at the link graph, or make a store of a file."),
-    "top": ("minicrawl.cli.reports.top:top", "Show the pages that matter most."),
-    "export": (
-        "minicrawl.cli.reports.export:export",
-        "Write the pages with their ranks to a file.",
-    ),
-    "compare": ("minicrawl.cli.rank.compare:compare", "Show how far two ranks agree."),
+    "seed-set": ("minicrawl.cli.seed_set.command:seed_set", "Find seeds, one in each community."),
+    "graph": ("minicrawl.cli.graph:graph", "Describe a link graph, or import one from a file."),
+    "top": ("minicrawl.cli.reports.top:top", "Show the most important pages."),
+    "export": ("minicrawl.cli.reports.export:export", "Write pages and their ranks to a file."),
+    "compare": ("minicrawl.cli.rank.compare:compare", "Show how well two ranks agree."),
     "stability": (
         "minicrawl.cli.rank.stability:stability",
-        "Show how a rank bears a loss of pages.",
+        "Show how a rank changes when pages are removed.",
     ),
-    "agree": ("minicrawl.cli.rank.agree:agree", "Show how far a rank agrees with people's grades."),
-    "status": ("minicrawl.cli.reports.status:status", "Show how far the crawl has come."),
-    "check": ("minicrawl.cli.reports.check:check", "Prove that the store is whole."),
-    "explain": ("minicrawl.cli.reports.explain:explain", "Explain why a page is where it is."),
-    "backlinks": ("minicrawl.cli.reports.links:backlinks", "Show who links to a page."),
-    "links": ("minicrawl.cli.reports.links:links", "Show where a page links to."),
+    "agree": ("minicrawl.cli.rank.agree:agree", "Show how well a rank agrees with human grades."),
+    "status": ("minicrawl.cli.reports.status:status", "Show the progress of a crawl."),
+    "check": ("minicrawl.cli.reports.check:check", "Check that a store is intact."),
+    "explain": ("minicrawl.cli.reports.explain:explain", "Explain the rank and state of a page."),
+    "backlinks": ("minicrawl.cli.reports.links:backlinks", "Show the pages that link to a page."),
+    "links": ("minicrawl.cli.reports.links:links", "Show the pages that a page links to."),
     "errors": ("minicrawl.cli.reports.errors:errors", "Show what failed, and why."),
-    "frontier": ("minicrawl.cli.reports.frontier:frontier", "Show what would be read next."),
+    "frontier": ("minicrawl.cli.reports.frontier:frontier", "Show the pages that are read next."),
 }
 
 
@@ -75,20 +72,20 @@ COMMANDS = {
 )
 @click.version_option(__version__, message=f"{PROGRAM} %(version)s")
 def root() -> None:
-    """Crawl the web from a few seeds, the pages that matter first."""
+    """Crawl the web from a few seeds, the most important pages first."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and answer with its exit code."""
-    # Nothing here multiplies matrices, for which numpy would start a thread a core.
+    """Run the command line and return its exit code."""
+    # numpy would start a thread on each core to multiply matrices, which minicrawl never does.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # What is left in the end goes with the process: it is not searched for cycles first.
+    # The process ends anyway, so do not search what is left for cycles.
     atexit.register(gc.freeze)
     try:
-        with _terminated_as_by_ctrl_c():
+        with _sigterm_as_ctrl_c():
             return _run(sys.argv[1:] if arguments is None else arguments)
-    except click.exceptions.NoArgsIsHelpError as question:
-        click.echo(question.format_message(), err=True)
+    except click.exceptions.NoArgsIsHelpError as no_arguments:
+        click.echo(no_arguments.format_message(), err=True)
         return USAGE
     except click.ClickException as error:
         return _complain(error.format_message(), error.exit_code)
@@ -97,11 +94,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
     except OSError as error:
-        return _answer_to_the_system(error)
+        return _handle_os_error(error)
 
 
 @contextmanager
-def _terminated_as_by_ctrl_c() -> Iterator[None]:
+def _sigterm_as_ctrl_c() -> Iterator[None]:
     former = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -109,21 +106,21 @@ def _terminated_as_by_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGTERM, former)
 
 
-def _answer_to_the_system(error: OSError) -> int:
-    """A reader that left is no error; a full disk is one; a broken socket is our own mistake."""
+def _handle_os_error(error: OSError) -> int:
+    """A reader that went away is fine, a full disk is an error, a broken socket is our bug."""
     if not isinstance(error, BrokenPipeError):
-        _flush_or_give_up_stdout()
+        _flush_or_discard_stdout()
         return _complain(str(error), MinicrawlError.exit_code)
-    if not _reader_has_gone():
+    if not _has_lost_its_reader():
         raise error
-    _give_up_stdout()
+    _discard_stdout()
     return 0
 
 
 def _run(arguments: Sequence[str]) -> int:
     if COMPLETION_VARIABLE in os.environ:
         root.main(prog_name=PROGRAM)
-    # Not click's own main here: it would answer an interrupt and a closed pipe in its own way.
+    # click's own main would handle an interrupt and a closed pipe in its own way.
     try:
         with root.make_context(PROGRAM, list(arguments)) as context:
             root.invoke(context)
@@ -135,26 +132,26 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _complain(message: str, exit_code: int) -> int:
-    """In one line. It quotes what the user, a file or a page gave: that steers no terminal."""
+    """Print the message as one line. It may quote a page, so control characters are escaped."""
     click.echo(f"{PROGRAM}: {visible(' '.join(message.split()))}", err=True)
     return exit_code
 
 
-def _reader_has_gone() -> bool:
-    """Whether it was stdout that broke, and not a pipe or socket of our own."""
+def _has_lost_its_reader() -> bool:
+    """Whether stdout is the pipe that broke, and not a pipe or socket of our own."""
     poll = select.poll()
     poll.register(STDOUT, 0)
     return bool(poll.poll(0))
 
 
-def _flush_or_give_up_stdout() -> None:
-    """What cannot be written now could not be written on the way out either."""
+def _flush_or_discard_stdout() -> None:
+    """Discard what cannot be written: at exit it would fail again."""
     try:
         sys.stdout.flush()
     except OSError:
-        _give_up_stdout()
+        _discard_stdout()
 
 
-def _give_up_stdout() -> None:
-    """Point stdout at nothing: Python flushes it once more on the way out."""
+def _discard_stdout() -> None:
+    """Point stdout at /dev/null, because Python flushes it once more at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)

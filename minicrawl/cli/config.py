@@ -1,4 +1,4 @@
-"""`minicrawl config`: what is set, and where each value came from."""
+"""`minicrawl config`: the settings and their origins."""
 
 import click
 
@@ -12,19 +12,19 @@ from minicrawl.config.writing import as_document, as_toml
 def config() -> None:
     """Show the settings and where they come from.
 
-    Flags go before variables MINICRAWL_*, these before minicrawl.toml, that before the store, and
-    the store before defaults.
+    Flags override MINICRAWL_* variables, which override minicrawl.toml, which overrides the
+    settings in the store, which override the defaults.
     """
 
 
 @config.command(cls=CommandWithSettings)
-@click.option("--json", "as_json", is_flag=True, help="Values and origins for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @loaded_options()
 def show(loaded: Loaded, as_json: bool) -> None:
-    """Show each value and where it came from.
+    """Show each setting and where it comes from.
 
-    What is shown is a minicrawl.toml that gives the same settings. If the store exists, they are
-    those with which its crawl would go on.
+    The output is a minicrawl.toml with the same settings. If the store exists, these are the
+    settings with which its crawl would resume.
     """
     from minicrawl import app
 

@@ -1,14 +1,17 @@
-"""Settings: frozen values, each part of the house gets its slice.
+"""Settings: frozen values in parts. Each package of minicrawl gets only the part that it needs.
 
-    parts       the slices: fields, types, defaults
-    kinds       how a value is read and what is wanted of it
-    table       one row a setting: its name everywhere, its kind, its line of help
-    sources     flags, environment and minicrawl.toml as raw values with their places
-    settings    which of them counts: `Settings`, `load`
-    writing     all of it as TOML or JSON, with origins
+    parts             the parts: fields, types, defaults
+    kinds             how a value is parsed, and which values are valid
+    quantities        numbers, times and sizes as text
+    setting           a row of the table: one name everywhere, a kind, a line of help
+    crawl_settings    the rows about pages: budget, order, scope, traps, store
+    request_settings  the rows about servers: politeness, network, limits
+    table             all rows, and `KEPT`, the rows that a store keeps
+    sources           flags, environment and minicrawl.toml as raw values with their places
+    settings          the value that takes effect: `Settings`, `load`
+    writing           settings as TOML or JSON, with origins
 
-A new setting is a field in `parts` and a row in `table`; `KEPT` there are those that a store
-keeps.
+To add a setting, add a field to `parts` and a row to `crawl_settings` or `request_settings`.
 """
 
 from minicrawl.config.parts import (

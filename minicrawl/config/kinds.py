@@ -1,7 +1,7 @@
-"""Kinds of values: each reads what a user gave, or says what it wants instead.
+"""Kinds of values: each reads a value from the user, or raises `InvalidValue`.
 
-Laws: text (of a flag or a variable) and values (of TOML or Python) that mean the same become the
-same value; what was read once is read again as itself; all else is `InvalidValue`.
+Laws: text (of a flag or a variable) and values (of TOML or Python) with the same meaning are read
+as the same value. A value that was read once is read again as itself.
 """
 
 import re
@@ -12,8 +12,8 @@ from pathlib import Path
 from minicrawl.config import quantities
 from minicrawl.config.parts import Focus
 
-NONE = "none"  # how text says None
-MOST = 2**31 - 1  # pages and what counts in pages: the ledger has room for no more
+NONE = "none"  # None as text
+MOST = 2**31 - 1  # of pages, and of all that is counted in pages: the limit of the ledger
 MOST_BYTES = 2**63 - 1
 MOST_SECONDS = 1e9
 
@@ -21,7 +21,7 @@ Reader = Callable[[object], object]
 
 
 class InvalidValue(Exception):
-    """This value will not do; `wanted` completes a message that quotes it."""
+    """The value cannot be used. `wanted` completes a message that quotes the value."""
 
     def __init__(self, value: object, wanted: str) -> None:
         super().__init__(value, wanted)
@@ -31,20 +31,21 @@ class InvalidValue(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """How a value is written in help and how it is read."""
+    """How a value is shown in help, and how it is read."""
 
     metavar: str
     read: Reader
-    names: tuple[str, ...] = ()  # all it may be, where that can be listed
+    names: tuple[str, ...] = ()  # the values that shell completion offers
     many: bool = False
+    show: Callable[[object], str] = str  # a default, as help shows it
 
 
 # ---------------------------------------------------------------- numbers
 
 
 def whole(least: int, most: int = MOST) -> ValueKind:
-    """A whole number within bounds."""
-    wanted = "must be a whole number " + ("above 0" if least == 1 else f"from {least} on")
+    """A whole number between `least` and `most`."""
+    wanted = "must be a whole number " + ("above 0" if least == 1 else f"of at least {least}")
 
     def read(value: object) -> int:
         found = quantities.whole_number(value)
@@ -58,7 +59,7 @@ def whole(least: int, most: int = MOST) -> ValueKind:
 
 
 def number(wanted: str, fits: Callable[[float], bool], metavar: str = "X") -> ValueKind:
-    """A finite number that fits."""
+    """A finite number for which `fits` is true; `wanted` says what that means."""
 
     def read(value: object) -> float:
         found = quantities.finite_number(value)
@@ -66,11 +67,11 @@ def number(wanted: str, fits: Callable[[float], bool], metavar: str = "X") -> Va
             raise InvalidValue(value, f"must be {wanted}")
         return found
 
-    return ValueKind(metavar, read)
+    return ValueKind(metavar, read, show="{:g}".format)
 
 
 def time(wanted: str, fits: Callable[[float], bool]) -> ValueKind:
-    """Seconds, or a time like 1h30m."""
+    """A number of seconds, or a time such as 1h30m."""
     wanted = f"must be a time {wanted}, such as 90, 30s, 5m, 2h or 1h30m"
 
     def read(value: object) -> float:
@@ -81,7 +82,7 @@ def time(wanted: str, fits: Callable[[float], bool]) -> ValueKind:
             raise InvalidValue(value, f"must be at most {MOST_SECONDS:,.0f} seconds")
         return found
 
-    return ValueKind("TIME", read)
+    return ValueKind("TIME", read, show=quantities.as_time)
 
 
 def _read_size(value: object) -> int:
@@ -110,7 +111,7 @@ def choice(*names: str, renamed: Mapping[str, str] | None = None) -> ValueKind:
 
 
 def text(metavar: str, wanted: str, form: str) -> ValueKind:
-    """Text of a form, a regular expression."""
+    """Text that matches `form`, a regular expression."""
     fits = re.compile(form).fullmatch
 
     def read(value: object) -> str:
@@ -145,7 +146,7 @@ def _read_pattern(value: object) -> str:
     try:
         re.compile(value)
     except (re.error, OverflowError, RecursionError) as error:
-        raise InvalidValue(value, f"is no regular expression: {error}") from None
+        raise InvalidValue(value, f"is not a regular expression: {error}") from None
     return value
 
 
@@ -153,7 +154,7 @@ def _read_words(value: object) -> str:
     words = " ".join(value.split()) if isinstance(value, str) else ""
     if words and words.isprintable():
         return words
-    raise InvalidValue(value, "must be words")
+    raise InvalidValue(value, "must have at least one word")
 
 
 _RULE = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s=:\[\]]+)(?::(?P<port>[0-9]+))?")
@@ -163,12 +164,12 @@ _LAST_PORT = 65_535
 def _read_rule(value: object) -> str:
     if isinstance(value, str) and value.isprintable():
         host, _, address = value.partition("=")
-        if _RULE.fullmatch(host) and _leads_to_an_address(address):
+        if _RULE.fullmatch(host) and _is_an_address(address):
             return value
-    raise InvalidValue(value, "must be HOST[:PORT]=ADDRESS[:PORT], an IPv6 address in brackets")
+    raise InvalidValue(value, "must be HOST[:PORT]=ADDRESS[:PORT], with IPv6 addresses in brackets")
 
 
-def _leads_to_an_address(target: str) -> bool:
+def _is_an_address(target: str) -> bool:
     from ipaddress import ip_address
 
     found = _RULE.fullmatch(target)
@@ -181,20 +182,20 @@ def _leads_to_an_address(target: str) -> bool:
     return True
 
 
-# ---------------------------------------------------------------- kinds made of others
+# ---------------------------------------------------------------- kinds made from others
 
 
 def optional(kind: ValueKind) -> ValueKind:
-    """A value of the kind, or none."""
+    """A value of the kind, or None."""
 
     def read(value: object) -> object:
         return None if value is None or value == NONE else kind.read(value)
 
-    return ValueKind(kind.metavar, read, names=kind.names)
+    return ValueKind(kind.metavar, read, names=kind.names, show=kind.show)
 
 
-def unless(word: str, kind: ValueKind) -> ValueKind:
-    """A value of the kind, or this word."""
+def either(word: str, kind: ValueKind) -> ValueKind:
+    """This word, or a value of the kind."""
 
     def read(value: object) -> object:
         return word if value == word else kind.read(value)
@@ -203,7 +204,7 @@ def unless(word: str, kind: ValueKind) -> ValueKind:
 
 
 def several(kind: ValueKind) -> ValueKind:
-    """Any number of values of the kind; text is one of them, but `none` alone is none of them."""
+    """A list of values of the kind. Text is a list of one; `none` is an empty list."""
 
     def read(value: object) -> tuple[object, ...]:
         if _is_none(value):
@@ -212,7 +213,7 @@ def several(kind: ValueKind) -> ValueKind:
             return (kind.read(value),)
         if isinstance(value, list | tuple):
             return tuple(map(kind.read, value))
-        raise InvalidValue(value, "must be a text or a list of them")
+        raise InvalidValue(value, "must be a string or a list of strings")
 
     return ValueKind(kind.metavar, read, many=True)
 
@@ -222,7 +223,7 @@ def _is_none(value: object) -> bool:
 
 
 def focuses(kind: ValueKind) -> ValueKind:
-    """Any number of texts of the kind, each with how much more its pages get; or `none`."""
+    """A list of texts of the kind, each with its strength; `none` is an empty list."""
 
     def read(value: object) -> tuple[Focus, ...]:
         if _is_none(value):
@@ -244,11 +245,11 @@ def _pairs(value: object) -> Iterable[tuple[object, object]]:
         return [_split(value)]
     if isinstance(value, list | tuple):
         return map(_split, value)
-    raise InvalidValue(value, "must be a text, a list of them or a table of strengths")
+    raise InvalidValue(value, "must be a string, a list of strings or a table of strengths")
 
 
 def _split(item: object) -> tuple[object, object]:
-    """A text ends in its strength if a number follows its last `=`."""
+    """The strength of a text is the number after its last `=`, or 1 where there is none."""
     if isinstance(item, Focus):
         return item.pattern, item.strength
     if isinstance(item, str):
@@ -273,21 +274,21 @@ def _focus(kind: ValueKind, pattern: object, strength: object) -> Focus:
     return Focus(pattern=str(kind.read(pattern)), strength=found)
 
 
-# ---------------------------------------------------------------- kinds that need no bounds
+# ---------------------------------------------------------------- kinds without parameters
 
-SHARE = number("a share from 0 to 1", lambda share: 0 <= share <= 1, "SHARE")
+SHARE = number("a number from 0 to 1", lambda share: 0 <= share <= 1, "SHARE")
 POSITIVE = number("a number above 0", lambda found: found > 0)
-WEIGHT = number("a number from 0 on", lambda weight: weight >= 0, "WEIGHT")
-WAIT = time("from 0 on", lambda seconds: seconds >= 0)
+WEIGHT = number("a number of at least 0", lambda weight: weight >= 0, "WEIGHT")
+WAIT = time("of at least 0", lambda seconds: seconds >= 0)
 TIME = time("above 0", lambda seconds: seconds > 0)
-SIZE = ValueKind("SIZE", _read_size)
+SIZE = ValueKind("SIZE", _read_size, show=quantities.as_size)
 SWITCH = ValueKind("", _read_switch)
 FILE = ValueKind("FILE", _read_path)
 PATTERN = ValueKind("REGEX", _read_pattern)
 WORDS = ValueKind("WORDS", _read_words)
 RULE = ValueKind("HOST=ADDRESS", _read_rule)
 MEDIA_TYPE = text("TYPE", "a media type such as application/pdf or image/*", r"[\w.+-]+/[\w.+*-]+")
-# What robots.txt may call a crawler (RFC 9309, 2.2.1).
-AGENT = text("NAME", "a name of letters, - and _ alone", r"[A-Za-z_-]+")
-# It stands in parentheses in a header: nothing in it may end them.
+# A product token of robots.txt (RFC 9309, 2.2.1).
+AGENT = text("NAME", "a name of letters, - and _ only", r"[A-Za-z_-]+")
+# It goes into the parentheses of a header, so it may not close them.
 CONTACT = text("WHERE", "a URL or a mail address", r"(https?://[!-'*-~]+|[!-'*-~]+@[!-'*-~]+)")

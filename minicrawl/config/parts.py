@@ -1,6 +1,7 @@
-"""The settings themselves: frozen values, each part of the house gets its slice.
+"""The settings as frozen values, part by part.
 
-A field's default is the setting's default; all else about it stands in `minicrawl.config.table`.
+The default of a field is the default of its setting. All else about a setting is in its row of
+`minicrawl.config.table`.
 """
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Focus:
-    """Pages that get `strength` times their part once more, out of the virtual page's cash."""
+    """Links that get `strength` times their share on top, out of the virtual page's cash."""
 
     pattern: str
     strength: float = 1.0
@@ -17,7 +18,7 @@ class Focus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """When to stop; None is no limit."""
+    """When to stop. None is no limit."""
 
     pages: int | None = None
     seconds: float | None = None
@@ -27,7 +28,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """Which page comes next, and what its importance is made of."""
+    """Which page is read next, and how importance is computed."""
 
     strategy: str = "greedy"
     discovery: float = 1.0
@@ -45,7 +46,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What may be fetched; all else is known and ranked only."""
+    """Which pages may be fetched. All others are only known and ranked."""
 
     scope: str = "any"
     allow: tuple[str, ...] = ()
@@ -57,7 +58,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Politeness:
-    """How often a server is asked, and as whom."""
+    """How often a server is asked, and under which name."""
 
     robots: bool = True
     delay_s: float = 1.0
@@ -89,7 +90,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much one page or one host may ask of the crawl."""
+    """How much one page or one host may cost."""
 
     max_links: int = 10_000
     max_redirects: int = 10
@@ -101,7 +102,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traps:
-    """Where pages have no end; None is no limit."""
+    """When pages are taken for a trap. None is no limit."""
 
     max_segments: int | None = 32
     max_repeats: int | None = 4
@@ -113,7 +114,7 @@ class Traps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storing:
-    """Where what is learned stays."""
+    """What is stored, and where."""
 
     store: Path = Path("data/crawl.db")
     links: bool = True

@@ -1,6 +1,7 @@
-"""Numbers, times and sizes, out of text or out of numbers; None is what cannot be one.
+"""Numbers, times and sizes: from text or from numbers, and back to text.
 
-True, false, infinity and nan are no numbers.
+A reader returns None for a value that it cannot read. True, false, infinity and nan are not
+numbers.
 """
 
 import math
@@ -47,7 +48,7 @@ def seconds(value: object) -> float | None:
 
 
 def size(value: object) -> int | None:
-    """A number of bytes, or one with a unit: 10MB is 10,000,000 of them, 10MiB is 10 x 1024^2."""
+    """A number of bytes, or one with a unit: 10MB is 10,000,000 bytes, 10MiB is 10 x 1024^2."""
     if (plain := whole_number(value)) is not None:
         return plain
     found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -56,3 +57,22 @@ def size(value: object) -> int | None:
     unit = (1024 if found[3] else 1000) ** _POWERS[found[2].lower()]
     count = finite_number(float(found[1]) * unit)
     return None if count is None else round(count)
+
+
+def as_time(value: object) -> str:
+    """A number of seconds with the largest unit that divides it: 1h, 30s, 0.1s."""
+    seconds = float(str(value))
+    for unit, length in _SECONDS.items():
+        if length >= 1 and seconds and not seconds % length:
+            return f"{seconds / length:g}{unit}"
+    return f"{seconds:g}s"
+
+
+def as_size(value: object) -> str:
+    """A number of bytes with the largest unit that divides it: 10MB, 64KiB, 999B."""
+    count = int(str(value))
+    for prefix, power in reversed(_POWERS.items()):
+        for base, infix in ((1024, "i"), (1000, "")):
+            if prefix and count and not count % base**power:
+                return f"{count // base**power}{prefix.upper()}{infix}B"
+    return f"{count}B"

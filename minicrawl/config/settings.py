@@ -1,7 +1,7 @@
-"""All settings of a crawl, made of what the sources give: of several, the strongest decides.
+"""All settings of a crawl. Where several sources give one, the strongest source decides.
 
-Laws: there are no `Settings` with a value out of bounds; every setting's origin is known;
-discovery and refresh share one budget and sum to 1.
+Laws: no value of `Settings` is out of bounds. The origin of every setting is known. discovery and
+refresh share one budget and sum to 1.
 """
 
 import math
@@ -12,20 +12,21 @@ from typing import Any
 
 from minicrawl.config import sources
 from minicrawl.config.parts import Budget, Limits, Network, Order, Politeness, Scope, Storing, Traps
+from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.sources import Given, Source
-from minicrawl.config.table import BY_NAME, KEPT, SECTIONS, TABLE, Setting
+from minicrawl.config.table import BY_NAME, KEPT, TABLE
 from minicrawl.errors import UsageError
 
 DEFAULT = "default"
 STORE = "store"
 SHARES = ("discovery", "refresh")
 HALF = 0.5
-_DIGITS = 9  # to which two shares must sum to 1
+_DIGITS = 9  # the precision to which two shares must sum to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All there is to set for a crawl."""
+    """All settings of a crawl, part by part."""
 
     budget: Budget = field(default_factory=Budget)
     order: Order = field(default_factory=Order)
@@ -41,19 +42,19 @@ class Settings:
             given = self._given(setting)
             if (read := given.read_as(setting)) != given.value:
                 raise UsageError(f"{given.place}={given.value!r}: must be {read!r}")
-        _refuse_unless_whole(*(self._given(BY_NAME[share]) for share in SHARES))
+        _refuse_unless_sum_is_1(*(self._given(BY_NAME[share]) for share in SHARES))
 
     @staticmethod
     def of(**values: object) -> "Settings":
-        """By the arguments of the table: `Settings.of(pages=100, delay=0, scope="host")`."""
+        """Settings from arguments of the table: `Settings.of(pages=100, delay=0, scope="host")`."""
         return _settled([sources.from_arguments(values)]).settings
 
     def value(self, setting: Setting) -> Any:
-        """What a row of the table is set to."""
+        """The value of a row of the table."""
         return getattr(getattr(self, setting.section.part), setting.field)
 
     def with_values(self, values: Mapping[str, object]) -> "Settings":
-        """The same with other values, by the settings' names."""
+        """A copy with other values, by the names of the settings."""
         fields: dict[str, dict[str, Any]] = {section.part: {} for section in SECTIONS.values()}
         for name, value in values.items():
             fields[BY_NAME[name].section.part][BY_NAME[name].field] = value
@@ -66,14 +67,14 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """Settings, and by the name of each the place that decided it."""
+    """Settings, and the origin of each by its name."""
 
     settings: Settings
     origins: Mapping[str, str]
 
     @staticmethod
     def of(settings: Settings) -> "Loaded":
-        """Of settings that were made in Python: a value that equals its default was not given."""
+        """For settings made in Python: a value equal to its default counts as not given."""
         origins = {
             setting.name: DEFAULT
             if settings.value(setting) == setting.default
@@ -83,11 +84,11 @@ class Loaded:
         return Loaded(settings=settings, origins=origins)
 
     def is_given(self, setting: Setting) -> bool:
-        """Whether anybody decided it."""
+        """Whether the setting has another origin than its default."""
         return self.origins[setting.name] != DEFAULT
 
     def resumed(self, kept: Source) -> "Loaded":
-        """With what a store keeps of settings that are not given now."""
+        """A copy that takes the settings that are not given from a store."""
         taken = {
             setting.name: kept[setting.name].read_as(setting)
             for setting in KEPT
@@ -98,9 +99,9 @@ class Loaded:
 
 
 def load(flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None) -> Loaded:
-    """Flags before the environment before the file before defaults.
+    """Flags override the environment, which overrides the file, which overrides the defaults.
 
-    Flags come by the settings' arguments, as text or as values.
+    Flags are named by the arguments of the settings and may be text or values.
     """
     in_file = [sources.from_file(file)] if file else []
     return _settled([sources.from_flags(flags), sources.from_environment(environ), *in_file])
@@ -123,27 +124,27 @@ def _settled(strongest_first: Sequence[Source]) -> Loaded:
 
 
 def _shares(strongest_first: Sequence[Source], continuous: Given | None) -> dict[str, Given]:
-    """Both shares, if anybody speaks of one: the strongest who does decides both."""
+    """Both shares. The strongest source that gives one of them decides both."""
     for source in strongest_first:
-        said = {share: source[share] for share in SHARES if share in source}
-        if len(said) == 1:
-            return _with_the_rest(*said.items())
-        if said:
-            _refuse_unless_whole(*said.values())
-            return said
+        given = {share: source[share] for share in SHARES if share in source}
+        if len(given) == 1:
+            return _with_complement(*given.items())
+        if given:
+            _refuse_unless_sum_is_1(*given.values())
+            return given
     if continuous and continuous.read_as(BY_NAME["continuous"]):
         return dict.fromkeys(SHARES, Given(HALF, continuous.place))
     return {}
 
 
-def _with_the_rest(said: tuple[str, Given]) -> dict[str, Given]:
-    share, given = said
+def _with_complement(one: tuple[str, Given]) -> dict[str, Given]:
+    share, given = one
     (other,) = set(SHARES) - {share}
     rest = round(1 - _share(given, share), _DIGITS)
     return {share: given, other: Given(rest, given.place)}
 
 
-def _refuse_unless_whole(discovery: Given, refresh: Given) -> None:
+def _refuse_unless_sum_is_1(discovery: Given, refresh: Given) -> None:
     total = _share(discovery, "discovery") + _share(refresh, "refresh")
     if not math.isclose(total, 1, abs_tol=10**-_DIGITS):
         raise UsageError(f"{discovery} and {refresh}: must sum to 1")

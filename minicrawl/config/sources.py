@@ -1,7 +1,8 @@
 """Where settings come from: arguments, flags, the environment, a file, a store.
 
-A source gives settings by name, each raw and with its place. Names are checked when a source is
-read; a value is read when it is the one that counts, and refused with its place.
+A source has raw values by the names of the settings, each with its place. Names are checked when a
+source is read. A value is parsed only if it takes effect, and the message about a bad value has its
+place.
 """
 
 import json
@@ -12,17 +13,18 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from minicrawl.config.kinds import InvalidValue
-from minicrawl.config.table import BY_NAME, SECTIONS, TABLE, Setting
+from minicrawl.config.setting import SECTIONS, Setting
+from minicrawl.config.table import BY_NAME, TABLE
 from minicrawl.errors import UsageError
 
 _BY_ARGUMENT = {setting.argument: setting for setting in TABLE}
 _BY_KEY = {setting.key: setting for setting in TABLE}
-_SHOWN = 60  # characters of a bad value that its message quotes
+_SHOWN = 60  # characters of a bad value that a message quotes
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A value as it came, its place, and what stands between the two when both are shown."""
+    """A raw value and its place. `between` separates the two in a message: `pages = 5`."""
 
     value: object
     place: str
@@ -40,11 +42,11 @@ class Given:
 
 
 Source = Mapping[str, Given]
-"""What one source gives, by the settings' names."""
+"""The raw values of one source, by the names of the settings."""
 
 
 def from_arguments(values: Mapping[str, object]) -> Source:
-    """Values by the settings' arguments; None gives nothing."""
+    """Values by the arguments of the settings. None means that a setting is not given."""
     return {
         setting.name: Given(value, setting.argument)
         for setting, value in _named(values)
@@ -53,7 +55,7 @@ def from_arguments(values: Mapping[str, object]) -> Source:
 
 
 def from_flags(values: Mapping[str, object]) -> Source:
-    """The same as flags were given; a repeatable one that was not is empty and gives nothing."""
+    """The values of flags, by the arguments of the settings. None and () mean: not given."""
     return {
         setting.name: _as_flag(setting, value)
         for setting, value in _named(values)
@@ -62,7 +64,7 @@ def from_flags(values: Mapping[str, object]) -> Source:
 
 
 def from_environment(environ: Mapping[str, str]) -> Source:
-    """Variables; an empty one gives nothing, one for several values has each on its own line."""
+    """Environment variables. An empty one is not given; a list has one value a line."""
     return {
         setting.name: Given(text.split("\n") if setting.kind.many else text, setting.variable)
         for setting in TABLE
@@ -81,7 +83,7 @@ def from_file(file: Path) -> Source:
 
 
 def from_store(store: Path, values: Mapping[str, object]) -> Source:
-    """What a store keeps, by the settings' names."""
+    """The settings in a store, by their names."""
     for name in values:
         if name not in BY_NAME:
             raise UsageError(f"{store}:{name}: no such setting{_hint(name, BY_NAME)}")
@@ -105,15 +107,14 @@ def _as_flag(setting: Setting, value: object) -> Given:
 
 def _parsed(file: Path) -> dict[str, object]:
     try:
-        # With a line break at its end, a mistake in the last line has a line and a column, too.
+        # Only with a line break at the end has a mistake in the last line a line number.
         return tomllib.loads(file.read_bytes().decode() + "\n")
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise UsageError(f"{file}: not UTF-8 (at line {line})") from None
-    # A number of thousands of digits is a plain ValueError.
-    except ValueError as error:
+    except ValueError as error:  # a TOMLDecodeError, or a number of thousands of digits
         raise UsageError(f"{file}: {error}") from None
 
 
@@ -128,10 +129,10 @@ def _flat(file: Path, document: Mapping[str, object]) -> Iterator[tuple[str, obj
 
 
 def _hint(word: str, known: Iterable[str]) -> str:
-    """The nearest name, whatever section it was looked for in."""
+    """The nearest known name in any section."""
     by_last = {_last(name): name for name in known}
     near = get_close_matches(_last(word), by_last, n=1)
-    return f"; the nearest is {by_last[near[0]]}" if near else ""
+    return f"; did you mean {by_last[near[0]]}?" if near else ""
 
 
 def _last(name: str) -> str:

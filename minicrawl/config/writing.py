@@ -1,7 +1,7 @@
-"""Settings as TOML and as plain values, each with its origin; what a store keeps of them; in words.
+"""Settings as TOML, as JSON and as text, with their origins; and the settings that a store keeps.
 
-Laws: what `as_toml` writes is a minicrawl.toml that gives these settings again; the kind of a
-setting reads its `plain` value as the value, also when it went through JSON.
+Laws: the output of `as_toml` is a minicrawl.toml with these settings. The kind of a setting parses
+its `plain` value, directly or after a round trip through JSON, as the same value.
 """
 
 import json
@@ -10,19 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl.config.kinds import NONE
+from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.settings import Loaded, Settings
-from minicrawl.config.table import KEPT, SECTIONS, TABLE, Setting
+from minicrawl.config.table import KEPT, TABLE
 
 _COMMENTS_FROM = 34  # the column
 
 
 def as_toml(loaded: Loaded) -> str:
-    """Every setting on a line, its origin in a comment; tables are inline and come first."""
+    """One setting a line, with its origin in a comment. Inline tables come first."""
     return "\n".join(_lines(loaded)) + "\n"
 
 
 def as_document(loaded: Loaded) -> dict[str, dict[str, object]]:
-    """By each setting's key in minicrawl.toml its value, in JSON's own types, and its origin."""
+    """The value, in JSON types, and the origin of each setting, by its key in minicrawl.toml."""
     return {
         setting.key: {
             "value": plain(loaded.settings, setting),
@@ -33,7 +34,7 @@ def as_document(loaded: Loaded) -> dict[str, dict[str, object]]:
 
 
 def as_kept(loaded: Loaded) -> dict[str, object]:
-    """By name what a store keeps for the next run: the values that were given, now or before."""
+    """The settings that a store keeps for the next run, by name: those given now or before."""
     return {
         setting.name: plain(loaded.settings, setting)
         for setting in KEPT
@@ -42,15 +43,15 @@ def as_kept(loaded: Loaded) -> dict[str, object]:
 
 
 def plain(settings: Settings, setting: Setting) -> object:
-    """The value in JSON's own types."""
+    """The value in JSON types."""
     value = settings.value(setting)
     if setting.is_table:
         return {focus.pattern: _plain(focus.strength) for focus in value}
     return list(value) if isinstance(value, tuple) else _plain(value)
 
 
-def in_words(value: object) -> str:
-    """A plain value in a message."""
+def as_text(value: object) -> str:
+    """A plain value for a message."""
     match value:
         case bool(on):
             return "on" if on else "off"
@@ -89,5 +90,5 @@ def _plain(value: Any) -> object:
 def _literal(value: object) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{_literal(key)} = {_literal(of)}' for key, of in value.items())}}}"
-    # Strings hold printable characters alone: there JSON and TOML agree.
+    # Strings have printable characters only, which JSON and TOML write alike.
     return json.dumps(NONE if value is None else value, ensure_ascii=False)

@@ -25,7 +25,7 @@ from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
-from minicrawl.store.place import place_of
+from minicrawl.store.place import real_path
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, RefinementRow
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
@@ -73,7 +73,7 @@ def refine(
             reporting_damage(path),
         ):
             return _refine(store, path, until, tell, now)
-    place = place_of(to)
+    place = real_path(to)
     unfinished = place.with_name(f"{place.name}.part")
     with (
         closing(Store.open(unfinished)) as store,

@@ -1,12 +1,12 @@
-"""The hosts that crawlers stumble over: short links, loops, a calendar without end, old letters.
+"""The special hosts of the demo web: hubs, and hosts that are difficult for crawlers.
 
-Law: a host is a function from a path to its answer, whoever asks and however often. None of their
-pages is part of the link graph.
+The hubs are a directory of all hosts, a portal, and the licence that all pages refer to. Law: only
+the `paths` of a hub exist, and `sheet` gives the page at each. The portal has new headlines at each
+visit; the other hubs never change.
 
-The hosts everybody knows: a directory of all hosts, a portal, and the licence all refer to.
-
-Law: `sheet` of a hub says all its pages by path; what is not among `paths` does not exist. The
-portal has other headlines at each visit, the other hubs never change.
+The difficult hosts have short links, redirect loops, an endless calendar and unusual encodings.
+Law: such a host is a function from a path to a response, and none of its pages is in the link
+graph.
 """
 
 import re

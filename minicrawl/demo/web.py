@@ -1,18 +1,16 @@
-"""A small web made up on demand: what hosts and pages there are and what each answers.
+"""A small web that is generated on demand: its hosts, its pages and their responses.
 
-Law: an answer is a function of the seed, the URL, the request's validators and how often that URL
-was asked for before; neither the order of requests nor the run matters, so an interrupted crawl
-finds the same web when it resumes. Nothing is kept but the list of hosts.
+Law: a response depends only on the seed, the URL, the validators of the request and the number of
+earlier requests for the URL. The order of requests does not matter, so an interrupted crawl finds
+the same web when it resumes. Nothing is stored but the list of hosts.
 
 site         an ordinary host; together they have so many pages as asked for
 hub          a host that leads to many others
 annex        what sites have besides their pages: robots.txt, files, closed sections
 curiosity    a host to stumble over: redirects, loops, traps, strange encodings
 
-What ordinary hosts have beside their pages: robots.txt, a sitemap, files, closed rooms.
-
-Law: nothing here is part of the link graph. Pages of the attic are in the sitemap and nowhere
-else; pages for members are linked, but where robots.txt closes them they must never be asked for.
+Law: an annex is not part of the link graph. Pages of the attic are only in the sitemap. Pages for
+members are linked, but must not be requested where robots.txt forbids them.
 """
 
 import re

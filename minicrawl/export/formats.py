@@ -1,9 +1,7 @@
-"""A format by the name of a file.
+"""File formats by suffix, and the writers of lines of text: CSV, TSV and JSONL.
 
-Pages as lines of text.
-
-CSV and TSV are for spreadsheets: their cells are harmless, and read back they may differ from what
-the page said by a leading apostrophe or an escape. JSONL is for programs: it is exact.
+CSV and TSV are for spreadsheets. Their cells are harmless, so a cell may differ from the text of
+the page by a leading apostrophe or an escape. JSONL is for programs, and exact.
 """
 
 import json
@@ -18,21 +16,21 @@ from minicrawl.export.parquet import write_parquet
 from minicrawl.export.rows import COLUMNS, Block
 
 _STRANGE = frozenset(("url", "host", "title", "source", "target"))
-"""The columns that are text of strangers."""
+"""The columns with text from web pages."""
 
 
 def write_csv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
-    """RFC 4180 but for the line ends, which are those of the system's own tools."""
+    """Write CSV by RFC 4180, but with Unix line ends."""
     _write_cells(blocks, file, columns, ",")
 
 
 def write_tsv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
-    """The same with tabs between; no cell holds one."""
+    """Write the same with tabs. No cell has a tab."""
     _write_cells(blocks, file, columns, "\t")
 
 
 def write_jsonl(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
-    """An object a line, in ASCII without control characters."""
+    """Write one JSON object a line, in ASCII without control characters."""
     line = "{" + ", ".join(f'"{name}": %s' for name in columns) + "}\n"
     for block in blocks:
         values = map(_as_json, block.values())
@@ -60,7 +58,7 @@ def _write_cells(
 
 
 def _cells(values: Sequence[Any]) -> Iterable[str]:
-    """What is absent is an empty cell."""
+    """The values as text; None is an empty cell."""
     if None in values:
         return ["" if value is None else str(value) for value in values]
     return map(str, values)
@@ -79,7 +77,7 @@ def _quote(cell: str) -> str:
 
 
 Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], None]
-"""Is also told which columns the blocks have."""
+"""A writer of blocks with these columns."""
 
 WRITERS: dict[str, Writer] = {
     "csv": write_csv,
@@ -95,11 +93,9 @@ FORMATS = (*WRITERS, *DRAWINGS)
 
 
 def format_of(path: Path, name: str | None = None) -> str:
-    """The format of this name, or else of the file's suffix."""
+    """The format with this name, or the format of the suffix of the file."""
     suffix = name or path.suffix.removeprefix(".").lower()
     if suffix not in FORMATS:
         known = ", ".join(f".{known}" for known in FORMATS)
-        raise UsageError(
-            f"{path}: no format is known by this name; use one of {known}, or --format"
-        )
+        raise UsageError(f"{path}: unknown format; use one of {known}, or --format")
     return suffix

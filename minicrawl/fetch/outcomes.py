@@ -24,7 +24,7 @@ from minicrawl.model import (
     Unchanged,
     Want,
 )
-from minicrawl.web.headers import is_html, media_type
+from minicrawl.web.headers import is_html, parse_content_type
 
 _REDIRECTS: frozenset[int] = frozenset(
     (
@@ -88,7 +88,7 @@ async def _page(
         return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
     match await _wanted_body(request, stream, limits, max_codings):
         case Refused() as refused:
-            essence, _ = media_type(headers.get("content-type"))
+            essence, _ = parse_content_type(headers.get("content-type"))
             return refused._replace(detail=essence or "no type", status=status)
         case Failed() as failed:
             return failed._replace(status=status)

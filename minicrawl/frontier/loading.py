@@ -102,7 +102,7 @@ def contradictions(frontier: Frontier, connection: tables.Connection) -> Iterato
         undescribed[pages] = False
     if count := int(np.count_nonzero(undescribed)):
         yield f"{count} pages were read, and nothing is kept of what they said"
-    if count := questions.described_unasked(connection):
+    if count := questions.documents_without_fetch(connection):
         yield f"{count} pages that were never asked for are described"
     indexed, known = questions.fetches_indexed(connection), tables.fetches_known(connection)
     if indexed != known:

@@ -54,7 +54,7 @@ class UrlTable:
         self.origins += [host.origin for host in tables.hosts(connection)]
         self._host_ids.update((origin, host) for host, origin in enumerate(self.origins))
         origins = self.origins
-        for hosts, paths in tables.homes(connection):
+        for hosts, paths in tables.hosts_and_paths(connection):
             self.host_of.extend(hosts)
             self._index.add_all(map(add, map(origins.__getitem__, hosts), paths))
         self._index.finish_loading()

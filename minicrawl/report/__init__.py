@@ -1,1 +1,1 @@
-"""What the commands ask a store: ranks, counts, reasons; read only."""
+"""Reports on a store: ranks, counts, reasons. They only read."""

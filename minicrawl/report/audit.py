@@ -1,11 +1,8 @@
-"""Is the store whole? Every law that a store can be held to, one after the other.
+"""Is the store intact? A check for every law of a store, and a replay of all steps.
 
-Law: an audit does not believe what it looks at: it ends with a list of what is wrong, and never
-with a traceback or a loop.
-
-The books made anew from the first step to the last, and held against those that were loaded.
-
-Law: a checkpoint only saves time. What it says of a page is what the steps say, to the atom.
+Laws: an audit trusts nothing in the store. It ends with a list of problems, never with a traceback
+or in an endless loop. A checkpoint only saves time: a replay of all steps gives the same frontier
+and the same ledger, to the atom.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,63 +20,18 @@ from minicrawl.frontier.loading import contradictions, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER
 from minicrawl.opic.ledger import READ
-from minicrawl.progress import Progress, unreported
-from minicrawl.report.snapshot import inlinks, spent, unproven
+from minicrawl.progress import Progress
+from minicrawl.report.snapshot import inlinks, last_spent, unproven
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import NONSENSE
-
-_STEPS_AT_ONCE = 1000  # before anybody is told
-
-
-def differences(
-    connection: tables.Connection, loaded: Frontier, tell: Progress = unreported
-) -> Iterator[str]:
-    """A line for each page and each total that the steps tell otherwise."""
-    made, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
-    try:
-        for row in tables.steps_after(connection, 0):
-            made.apply(row)
-            if not row.seq % _STEPS_AT_ONCE:
-                tell(min(row.seq / max(last, 1), 1.0))
-    except NONSENSE as error:
-        yield f"step {made.last_seq} cannot be done: {error}"
-        return
-    yield from _of_pages(loaded, made)
-    for name, one, other in (
-        ("inlinks", inlinks(connection, loaded), made.gained()),
-        ("spent", spent(connection, loaded), made.spendings.of_all(len(made))),
-    ):
-        yield from _of_column(name, one, other)
-    if loaded.ledger.totals != made.ledger.totals:
-        yield f"the totals are {loaded.ledger.totals}, by the steps {made.ledger.totals}"
-    if loaded.books.forwards != made.books.forwards:
-        yield "pages stand for others than the steps say"
-
-
-def _of_pages(loaded: Frontier, made: Frontier) -> Iterator[str]:
-    for (name, one), (_, other) in zip(_columns(loaded), _columns(made), strict=True):
-        yield from _of_column(name, one, other)
-    for page in range(len(loaded)):
-        if loaded.window.past(page) != made.window.past(page):
-            yield f"page {page} has another history than the steps say"
-
-
-def _of_column(name: str, loaded: NDArray[Any], made: NDArray[Any]) -> Iterator[str]:
-    for page in np.flatnonzero(loaded != made).tolist():
-        yield f"page {page} has {name} {loaded[page]}, by the steps {made[page]}"
-
-
-def _columns(frontier: Frontier) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    yield "state", np.array(frontier.state, dtype=np.int64)
-    yield "key", np.array(frontier.ledger.key, dtype=np.int64)
-
+from minicrawl.wording import counted
 
 _DENSE = ("urls", "hosts", "frontier")
 _SHOWN = 10
-_BEFORE_THE_FOLD = 0.2  # of the time, about
+_SHARE_BEFORE_REPLAY = 0.2  # of the running time, roughly
 
 
 @dataclass(slots=True)
@@ -91,87 +43,88 @@ class Audit:
     notes: list[str] = field(default_factory=list)
 
     @property
-    def is_whole(self) -> bool:
-        """Nothing is wrong."""
+    def is_intact(self) -> bool:
+        """Whether nothing is wrong."""
         return not self.wrong
 
     def lines(self) -> Iterator[str]:
-        """What is wrong, or that nothing is; then what nobody can know."""
+        """The result as lines: the problems or `ok`, then what could not be checked."""
         yield from self.wrong
-        if self.is_whole:
+        if self.is_intact:
             yield f"ok: {', '.join(self.checked)}"
         yield from (f"not checked: {note}" for note in self.notes)
 
     def as_json(self) -> dict[str, object]:
-        """The same for programs."""
-        return {"ok": self.is_whole} | asdict(self)
+        """The result as a JSON document."""
+        return {"ok": self.is_intact} | asdict(self)
 
 
 Check = Callable[[tables.Connection, Path], Iterator[str]]
 
 
-def audit(path: Path, tell: Progress = unreported) -> Audit:
-    """Check all there is; each check begins only if those before it found nothing."""
+def audit(path: Path, tell: Progress = lambda _share: None) -> Audit:
+    """Run all checks. A check runs only if the earlier ones found nothing."""
     found = Audit()
     with reading(path) as connection:
         for number, (name, check) in enumerate(_CHECKS.items()):
-            tell(_BEFORE_THE_FOLD * number / len(_CHECKS))
+            tell(_SHARE_BEFORE_REPLAY * number / len(_CHECKS))
             _run(name, partial(check, connection, path), found)
             if found.wrong:
                 break
         else:
-            _check_the_fold(connection, path, found, tell)
+            _check_replay(connection, path, found, tell)
             _run("commit", partial(_commit, connection, path), found)
     return found
 
 
 def _run(name: str, check: Callable[[], Iterator[str]], found: Audit) -> None:
     found.checked.append(name)
-    complaints = check()
+    problems = check()
     try:
-        found.wrong += [f"{name}: {complaint}" for complaint in islice(complaints, _SHOWN)]
-        if next(complaints, None):
-            found.wrong.append(f"{name}: there is more of this kind")
+        found.wrong += [f"{name}: {problem}" for problem in islice(problems, _SHOWN)]
+        if next(problems, None):
+            found.wrong.append(f"{name}: and more")
     except (MinicrawlError, *NONSENSE) as error:
         found.wrong.append(f"{name}: {error}")
 
 
-# ---------------------------------------------------------------- one check each
+# ---------------------------------------------------------------- the checks
 
 
 def _file(connection: tables.Connection, _path: Path) -> Iterator[str]:
-    yield from questions.complaints(connection)
+    yield from questions.integrity_errors(connection)
 
 
 def _values(connection: tables.Connection, _path: Path) -> Iterator[str]:
-    """What the other checks and all commands take for granted of each column."""
-    yield from columns.unfit(connection)
+    """The types and ranges that the other checks and all commands rely on."""
+    yield from columns.bad_columns(connection)
     is_imported = (tables.terms(connection) or StoreTerms()).imported
     if not is_imported and (count := columns.foreign_origins(connection)):
-        yield f"the origins of {count:,} hosts are no beginning of a URL"
+        hosts = counted(count, "host has", "hosts have")
+        yield f"{hosts} an origin that is not the beginning of a URL"
 
 
 def _ids(connection: tables.Connection, _path: Path) -> Iterator[str]:
     for table in _DENSE:
         count, least, greatest = questions.extent(connection, table)
         if (least, greatest) != (0, count - 1):
-            yield f"{table} has {count} rows with ids from {least} to {greatest}"
+            yield f"{table} has {counted(count, 'row')} with ids from {least} to {greatest}"
     count, last = questions.steps_known(connection)
     if count != last and _has_links(connection):
-        yield f"the log has {count} steps, and the last one is number {last}"
-    if count := questions.homeless(connection):
-        yield f"the hosts of {count} URLs are unknown"
+        yield f"the log has {counted(count, 'step')}, and the last one has number {last}"
+    if count := questions.urls_without_host(connection):
+        yield f"{counted(count, 'URL')} without a host"
 
 
-def _births(connection: tables.Connection, _path: Path) -> Iterator[str]:
-    """Each page was born by a step: of all that is in the log, and of what is behind the rows."""
+def _born(connection: tables.Connection, _path: Path) -> Iterator[str]:
+    """Every page was added by a step: by all steps, and by those after the checkpoint."""
     known, _, _ = questions.extent(connection, "urls")
     saved, _, _ = questions.extent(connection, "frontier")
     born = saved + questions.born_after(connection, _watermark(connection))
     if born != known:
-        yield f"{known} URLs are known, but {born} pages were born"
+        yield f"the store has {counted(known, 'URL')}, but {counted(born, 'page')}"
     if _has_links(connection) and (born := questions.born_after(connection, 0)) != known:
-        yield f"{known} URLs are known, but the steps bore {born}"
+        yield f"the store has {counted(known, 'URL')}, but {counted(born, 'page')} by the steps"
 
 
 def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
@@ -183,30 +136,30 @@ def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
             yield f"step {row.seq}: {error}"
             continue
         if not links or min(links) < 0 or max(links) >= known:
-            yield f"step {row.seq} leads to pages that are not known"
+            yield f"step {row.seq} links to pages that do not exist"
 
 
 def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
-    """Where pages stand for each other in a circle, cash would run for ever."""
+    """In a cycle of pages that stand for each other, cash would move forever."""
     targets: dict[int, int] = {}
-    for page, seq in _standing(connection):
+    for page, seq in _forwarding_pages(connection):
         links = tables.spending(connection, seq).links
         if links:
             targets[page] = links[0]
         else:
-            yield f"page {page} stands for another one, and no step says for which"
-    yield from (f"page {page} stands for itself" for page in _circling(targets))
+            yield f"page {page} stands for another page, but no step says which"
+    yield from (f"page {page} stands for itself" for page in _pages_in_cycles(targets))
 
 
-def _standing(connection: tables.Connection) -> Iterator[tuple[int, int]]:
-    """The pages that stand for others, and the steps that say for which."""
+def _forwarding_pages(connection: tables.Connection) -> Iterator[tuple[int, int]]:
+    """The pages that stand for others, and the steps that say which."""
     for pages, states, steps in columns.frontier(connection, "id", "state", "spent"):
         found = np.isin(states, STANDS_FOR_ANOTHER)
         yield from zip(pages[found].tolist(), steps[found].tolist(), strict=True)
 
 
-def _circling(targets: dict[int, int]) -> Iterator[int]:
-    """A page of each circle."""
+def _pages_in_cycles(targets: dict[int, int]) -> Iterator[int]:
+    """One page of each cycle."""
     settled: set[int] = set()
     for start in targets:
         trail: set[int] = set()
@@ -222,53 +175,99 @@ def _circling(targets: dict[int, int]) -> Iterator[int]:
 def _books(connection: tables.Connection, path: Path) -> Iterator[str]:
     ledger = unproven(path, connection).ledger
     if missing := ledger.missing():
-        yield f"{missing} atoms of cash are missing"
+        yield f"{counted(missing, 'atom')} of cash missing"
     keys = np.frombuffer(ledger.key, dtype=np.int64)
     floors = np.where(
         np.frombuffer(ledger.flags, dtype=np.uint8) & READ, -ledger.virtual_page.dividend, 0
     )
     for page in np.flatnonzero(keys < floors).tolist():
-        yield f"page {page} holds {ledger.cash(page)} atoms of cash"
+        yield f"page {page} has a negative amount of cash: {ledger.cash(page):,} atoms"
 
 
 _CHECKS: dict[str, Check] = {
     "file": _file,
     "values": _values,
     "ids": _ids,
-    "births": _births,
+    "births": _born,
     "links": _links,
     "forwards": _forwards,
     "books": _books,
 }
-"""The later ones rely on what the earlier ones found."""
+"""In this order: later checks rely on the earlier ones."""
 
 
-def _check_the_fold(
-    connection: tables.Connection, path: Path, found: Audit, tell: Progress
-) -> None:
+def _check_replay(connection: tables.Connection, path: Path, found: Audit, tell: Progress) -> None:
     if not _has_links(connection):
         found.notes.append("the fold: a store without links keeps only its last steps")
     elif (seq := tables.meta(connection, "restated")) is not None:
-        found.notes.append(f"the fold: the cash was dealt anew after step {seq}")
+        found.notes.append(f"the fold: the ranks were refined after step {seq}")
     else:
-        _run("fold", partial(_fold, connection, path, tell), found)
+        _run("fold", partial(_replay, connection, path, tell), found)
 
 
-def _fold(connection: tables.Connection, path: Path, tell: Progress) -> Iterator[str]:
-    def tell_of_it(share: float) -> None:
-        tell(_BEFORE_THE_FOLD + (1 - _BEFORE_THE_FOLD) * share)
+def _replay(connection: tables.Connection, path: Path, tell: Progress) -> Iterator[str]:
+    def report(share: float) -> None:
+        tell(_SHARE_BEFORE_REPLAY + (1 - _SHARE_BEFORE_REPLAY) * share)
 
-    yield from differences(connection, unproven(path, connection), tell_of_it)
+    yield from differences(connection, unproven(path, connection), report)
 
 
 def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
-    """What the last commit said of all pages is what there is."""
+    """The pages are those that the last commit counted."""
     frontier = unproven(path, connection)
     verify(frontier, connection)
     yield from contradictions(frontier, connection)
 
 
-# ---------------------------------------------------------------- what the log is
+# ---------------------------------------------------------------- the replay
+
+_STEPS_PER_REPORT = 1000  # of progress
+
+
+def differences(
+    connection: tables.Connection, loaded: Frontier, tell: Progress = lambda _share: None
+) -> Iterator[str]:
+    """A line for each page and total that differs between the store and its steps."""
+    replayed, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
+    try:
+        for row in tables.steps_after(connection, 0):
+            replayed.apply(row)
+            if not row.seq % _STEPS_PER_REPORT:
+                tell(min(row.seq / max(last, 1), 1.0))
+    except NONSENSE as error:
+        yield f"step {replayed.last_seq} cannot be replayed: {error}"
+        return
+    yield from _page_differences(loaded, replayed)
+    for name, one, other in (
+        ("inlinks", inlinks(connection, loaded), replayed.gained()),
+        ("spent", last_spent(connection, loaded), replayed.spendings.of_all(len(replayed))),
+    ):
+        yield from _column_differences(name, one, other)
+    if loaded.ledger.totals != replayed.ledger.totals:
+        yield f"the totals are {loaded.ledger.totals}, but {replayed.ledger.totals} by the steps"
+    if loaded.books.forwards != replayed.books.forwards:
+        yield "pages stand for other pages than by the steps"
+
+
+def _page_differences(loaded: Frontier, replayed: Frontier) -> Iterator[str]:
+    for (name, one), (_, other) in zip(_columns(loaded), _columns(replayed), strict=True):
+        yield from _column_differences(name, one, other)
+    for page in range(len(loaded)):
+        if loaded.window.past(page) != replayed.window.past(page):
+            yield f"page {page} has another history than by the steps"
+
+
+def _column_differences(name: str, loaded: NDArray[Any], replayed: NDArray[Any]) -> Iterator[str]:
+    for page in np.flatnonzero(loaded != replayed).tolist():
+        yield f"page {page} has {name} {loaded[page]}, but {replayed[page]} by the steps"
+
+
+def _columns(frontier: Frontier) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    yield "state", np.array(frontier.state, dtype=np.int64)
+    yield "key", np.array(frontier.ledger.key, dtype=np.int64)
+
+
+# ---------------------------------------------------------------- the log
 
 
 def _has_links(connection: tables.Connection) -> bool:

@@ -1,6 +1,6 @@
-"""Which page a person means.
+"""Find the page that a user means.
 
-Law: what is not known is told in one line with what is known nearest to it.
+Law: the message about an unknown page suggests the most similar known pages.
 """
 
 from heapq import nlargest
@@ -10,46 +10,46 @@ from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions
-from minicrawl.web.homes import Home, home, host
-from minicrawl.web.urls import seed, split
+from minicrawl.web.locations import Location, host_of, location
+from minicrawl.web.urls import canonical_seed, split
 
 _NEAREST_SHOWN = 3
 
 
 def page_of(snapshot: Snapshot, text: str) -> int:
-    """The page of this URL, which may lack its scheme; or the node of this name."""
-    wanted = home_of(snapshot, text)
+    """The page with this URL, whose scheme may be missing, or the node with this name."""
+    wanted = location_of(snapshot, text)
     if wanted is None:
-        raise UsageError(f"{text!r} is no URL of a page: write it as https://example.org/path")
+        raise UsageError(f"{text!r} is not a URL such as https://example.org/path")
     page = questions.find(snapshot.connection, *wanted)
     if page is None:
-        raise UsageError(f"{''.join(wanted)} is not known; {_nearest(snapshot, wanted)}")
+        raise UsageError(f"{''.join(wanted)} is not in the store; {_nearest(snapshot, wanted)}")
     return page
 
 
-def home_of(snapshot: Snapshot, text: str) -> Home | None:
-    """Where the page of this URL or name would be in the store; None where there can be none."""
+def location_of(snapshot: Snapshot, text: str) -> Location | None:
+    """The location of the URL or name in the store, known or not; None if it can have none."""
     terms = snapshot.frontier.terms
     if terms.imported:
-        return home(visible(text))
-    url = seed(text, strip_marks=terms.strip_marks)
+        return location(visible(text))
+    url = canonical_seed(text, strip_marks=terms.strip_marks)
     return None if url is None else split(url)
 
 
-def _nearest(snapshot: Snapshot, wanted: Home) -> str:
-    """The pages of the same host that begin most like it."""
+def _nearest(snapshot: Snapshot, wanted: Location) -> str:
+    """The pages on the same host with the longest common prefix."""
     origin, path = wanted
     known = [
-        (_common(path, other), snapshot.origins[number] + other)
+        (_common_prefix(path, other), snapshot.origins[number] + other)
         for number, name in enumerate(snapshot.hosts)
-        if name == host(origin)
+        if name == host_of(origin)
         for other in questions.paths_of(snapshot.connection, number)
     ]
     if not known:
-        return f"no page of {host(origin)} is"
-    return "known on its host: " + ", ".join(near for _, near in nlargest(_NEAREST_SHOWN, known))
+        return f"it has no page of {host_of(origin)}"
+    return "similar pages: " + ", ".join(near for _, near in nlargest(_NEAREST_SHOWN, known))
 
 
-def _common(one: str, other: str) -> int:
-    """How many characters two paths begin with alike."""
+def _common_prefix(one: str, other: str) -> int:
+    """The length of the longest common prefix."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

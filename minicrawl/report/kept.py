@@ -1,6 +1,6 @@
-"""The ranks that are known of the pages of a store: the crawl's own, and those kept beside it.
+"""The ranks of a store: the crawl's own importance, and those kept beside the store.
 
-Law: a page that became known after a rank was made has no score in it, which is NaN.
+Law: a page that was found after a rank was made has no score. It is NaN.
 """
 
 from pathlib import Path
@@ -11,48 +11,49 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store import questions, ranks, tables
-from minicrawl.store.files import reading_beside
-from minicrawl.store.ranks import RankRow
+from minicrawl.store import questions, tables
+from minicrawl.store.derived import ranks
+from minicrawl.store.derived.files import reading_beside
+from minicrawl.store.derived.ranks import RankRow
 
-OWN = "opic"
-"""The importance that the crawl itself keeps."""
+OPIC = "opic"
+"""The name of the importance that the crawl itself computes."""
 
 Floats = NDArray[np.float64]
 
 
-class Kept(NamedTuple):
-    """A rank, and what the crawl has done since."""
+class KeptRank(NamedTuple):
+    """A rank, and whether it is up to date."""
 
     row: RankRow
     unranked: int
-    """Pages that became known since."""
+    """Pages that were found since."""
     is_current: bool
-    """No step was taken since, so that all links are what they were."""
+    """Whether there was no step since, so that all links are the same."""
 
 
-def kept(store: Path, connection: tables.Connection) -> list[Kept]:
-    """All ranks beside the store, by their names."""
+def kept(store: Path, connection: tables.Connection) -> list[KeptRank]:
+    """All ranks beside the store, by name."""
     known, last = questions.pages_known(connection), tables.last_step(connection)
     with reading_beside(store, connection) as derived:
-        return [Kept(row, known - row.nodes, row.step == last) for row in ranks.kept(derived)]
+        return [KeptRank(row, known - row.nodes, row.step == last) for row in ranks.kept(derived)]
 
 
 def scores(snapshot: Snapshot, name: str) -> Floats:
-    """What the rank of this name gives to each page."""
+    """The scores of all pages by this rank."""
     found = kept_scores(snapshot, name)
     if found is None:
         others = "".join(f", {one.row.name}" for one in kept(snapshot.path, snapshot.connection))
         raise UsageError(
-            f"no rank {name} of {snapshot.path} is known; there are {OWN}{others}: "
-            "`minicrawl rank` makes more"
+            f"{snapshot.path} has no rank {name}, only {OPIC}{others}: "
+            "make it with `minicrawl rank`"
         )
     return found
 
 
 def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
-    """The same, or nothing if there is no such rank."""
-    if name == OWN:
+    """The same, or None if there is no such rank."""
+    if name == OPIC:
         return snapshot.importance
     with reading_beside(snapshot.path, snapshot.connection) as derived:
         if derived is None or name not in {row.name for row in ranks.kept(derived)}:

@@ -1,7 +1,7 @@
-"""Pages in the order of their importance.
+"""Pages by importance, or by another rank.
 
-Law: the rank of a page is its place among all pages known, whatever part of them is asked for; of
-equals the one that became known first comes first.
+Law: the rank of a page is its place among all known pages, whichever pages are selected. Among
+equals, the page that was found first comes first.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,8 +19,8 @@ from minicrawl.errors import UsageError
 from minicrawl.export.rows import Block, ExportRow, rows_of
 from minicrawl.model import READ_STATES, State
 from minicrawl.progress import Progress, unreported
-from minicrawl.report.kept import OWN, Floats, scores
-from minicrawl.report.snapshot import LABELS, Snapshot, host
+from minicrawl.report.kept import OPIC, Floats, scores
+from minicrawl.report.snapshot import LABELS, Snapshot, host_name
 from minicrawl.store import questions
 from minicrawl.store.records import DocumentRow
 from minicrawl.store.trouble import reporting_damage
@@ -31,11 +31,11 @@ _ROWS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """Which pages are asked for, and by which rank. `count` 0 means all."""
+class PageSelection:
+    """Which pages are asked for, and by which rank. `count` 0 is all."""
 
     count: int = 0
-    by: str = OWN
+    by: str = OPIC
     host: str | None = None
     unread: bool = False
     fetched: bool = False
@@ -43,12 +43,12 @@ class Choice:
 
     @property
     def is_all(self) -> bool:
-        """Nothing is left out but by the count."""
+        """Whether nothing but `count` leaves out pages."""
         return not (self.host or self.unread or self.fetched) and self.noindex
 
 
 class RankedPage(NamedTuple):
-    """A page in `top`; the score is that of the rank that was asked for."""
+    """A page in `top`. `score` is by the rank that was asked for."""
 
     rank: int
     url: str
@@ -63,11 +63,11 @@ class RankedPage(NamedTuple):
     score: float | None
 
 
-def top(snapshot: Snapshot, choice: Choice) -> Iterator[RankedPage]:
-    """The best pages."""
+def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[RankedPage]:
+    """The best of the selected pages."""
     read = {state.label for state in READ_STATES}
-    score = score_column(choice.by)
-    found = blocks(snapshot, choice, (choice.by,))
+    score = score_column(selection.by)
+    found = blocks(snapshot, selection, (selection.by,))
     pairs = chain.from_iterable(zip(rows_of(one), one[score], strict=True) for one in found)
     for row, value in pairs:
         yield RankedPage(
@@ -85,29 +85,29 @@ def top(snapshot: Snapshot, choice: Choice) -> Iterator[RankedPage]:
         )
 
 
-def rows(snapshot: Snapshot, choice: Choice) -> Iterator[ExportRow]:
-    """All that is known of the pages chosen, the best first."""
-    return chain.from_iterable(map(rows_of, blocks(snapshot, choice)))
+def rows(snapshot: Snapshot, selection: PageSelection) -> Iterator[ExportRow]:
+    """The rows of the selected pages, the best first."""
+    return chain.from_iterable(map(rows_of, blocks(snapshot, selection)))
 
 
 def blocks(
     snapshot: Snapshot,
-    choice: Choice,
+    selection: PageSelection,
     others: Sequence[str] = (),
     tell: Progress = unreported,
 ) -> Iterator[Block]:
-    """The same column by column, with memory for one block at a time.
+    """The same as columns, block by block.
 
-    Behind them comes a column for each of the other ranks that are named.
+    After the usual columns comes one for each rank in `others`.
     """
     columns = {score_column(name): scores(snapshot, name) for name in others}
-    pages, ranks = _in_order(snapshot, choice)
-    wanted, start = choice.count or len(pages), 0
+    pages, ranks = _ranked_pages(snapshot, selection)
+    wanted, start = selection.count or len(pages), 0
     while wanted and start < len(pages):
         stop = start + min(wanted, _ROWS_AT_ONCE)
         with reporting_damage(snapshot.path):
             block = _block(
-                snapshot, pages[start:stop], ranks[start:stop], columns, noindex=choice.noindex
+                snapshot, pages[start:stop], ranks[start:stop], columns, noindex=selection.noindex
             )
         yield block
         tell(stop / len(pages))
@@ -115,24 +115,24 @@ def blocks(
         start = stop
 
 
-def chosen(snapshot: Snapshot, choice: Choice) -> Pages:
-    """The pages themselves, the best first."""
-    pages, _ = _in_order(snapshot, choice)
-    if not choice.noindex:
-        pages = pages[~np.isin(pages, questions.hidden(snapshot.connection))]
-    return pages[: choice.count or None]
+def selected_pages(snapshot: Snapshot, selection: PageSelection) -> Pages:
+    """The ids of the selected pages, the best first."""
+    pages, _ = _ranked_pages(snapshot, selection)
+    if not selection.noindex:
+        pages = pages[~np.isin(pages, questions.noindex_pages(snapshot.connection))]
+    return pages[: selection.count or None]
 
 
 def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
-    """The rank of the value at this place, the largest being first."""
+    """The rank of the value at this place. The largest value has rank 1."""
     value = values[place]
     return (
         1 + int(np.count_nonzero(values > value)) + int(np.count_nonzero(values[:place] == value))
     )
 
 
-def richest(values: NDArray[np.floating | np.int64], count: int) -> Pages:
-    """The places of the largest so many values, in order; all are not sorted for a few."""
+def places_of_largest(values: NDArray[np.floating | np.int64], count: int) -> Pages:
+    """The places of the `count` largest values, in order. For a few, not all are sorted."""
     if not 0 < count < len(values):
         return np.argsort(-values, kind="stable")
     least = np.partition(values, -count)[-count]
@@ -142,45 +142,45 @@ def richest(values: NDArray[np.floating | np.int64], count: int) -> Pages:
 
 
 def score_column(name: str) -> str:
-    """What the column of a rank is called."""
+    """The name of the column of a rank."""
     return f"rank_{name}"
 
 
-def or_none(values: Floats) -> list[float | None]:
-    """What is not known is None, for files and for people."""
+def nan_as_none(values: Floats) -> list[float | None]:
+    """The values as a list, None for NaN."""
     return [None if isnan(value) else value for value in values.tolist()]
 
 
-def _in_order(snapshot: Snapshot, choice: Choice) -> tuple[Pages, Pages]:
-    """The pages chosen and their ranks; those without a score are the last."""
-    values = scores(snapshot, choice.by)
-    if choice.by != OWN:  # in which every page has a score
+def _ranked_pages(snapshot: Snapshot, selection: PageSelection) -> tuple[Pages, Pages]:
+    """The selected pages and their ranks. Pages without a score come last."""
+    values = scores(snapshot, selection.by)
+    if selection.by != OPIC:  # in which every page has a score
         np.nan_to_num(values, copy=False, nan=-1.0)
-    if choice.is_all:
-        pages = richest(values, choice.count)
+    if selection.is_all:
+        pages = places_of_largest(values, selection.count)
         return pages, np.arange(1, len(pages) + 1)
-    order = richest(values, 0)
-    places = np.flatnonzero(_is_chosen(snapshot, choice)[order])
+    order = places_of_largest(values, 0)
+    places = np.flatnonzero(_matches(snapshot, selection)[order])
     return order[places], places + 1
 
 
-def _is_chosen(snapshot: Snapshot, choice: Choice) -> NDArray[np.bool_]:
-    chosen = np.ones(len(snapshot), dtype=np.bool_)
-    if choice.unread:
-        chosen &= snapshot.states == State.UNREAD
-    if choice.fetched:
-        chosen &= snapshot.was_read
-    if choice.host:
-        chosen &= np.isin(snapshot.host_of, hosts_named(snapshot, choice.host))
-    return chosen
+def _matches(snapshot: Snapshot, selection: PageSelection) -> NDArray[np.bool_]:
+    matches = np.ones(len(snapshot), dtype=np.bool_)
+    if selection.unread:
+        matches &= snapshot.states == State.UNREAD
+    if selection.fetched:
+        matches &= snapshot.was_read
+    if selection.host:
+        matches &= np.isin(snapshot.host_of, hosts_named(snapshot, selection.host))
+    return matches
 
 
-def hosts_named(snapshot: Snapshot, name: str) -> list[int]:
+def hosts_named(snapshot: Snapshot, host: str) -> list[int]:
     """The ids of the hosts of this name, whatever their scheme and port."""
-    wanted = name.lower()
-    found = [number for number, host in enumerate(snapshot.hosts) if host == wanted]
+    wanted = host.lower()
+    found = [number for number, name in enumerate(snapshot.hosts) if name == wanted]
     if not found:
-        raise UsageError(f"no page of the host {name} is known; a host is a name like example.org")
+        raise UsageError(f"no page of host {host} is known: use a name such as example.org")
     return found
 
 
@@ -193,27 +193,27 @@ def _block(
         shown = ~np.isin(pages, hidden)
         pages, ranks = pages[shown], ranks[shown]
         documents = [document for document in documents if not document.noindex]
-    places = questions.places(snapshot.connection, pages.tolist())
-    said = _said(snapshot, pages, documents)
+    places = questions.locations(snapshot.connection, pages.tolist())
+    columns = _document_columns(snapshot, pages, documents)
     return {
         "rank": ranks.tolist(),
         "url": places.urls,
-        "host": list(map(host, places.origins)),
+        "host": list(map(host_name, places.origins)),
         "importance": snapshot.importance[pages].tolist(),
         "cash": snapshot.cash(pages).tolist(),
         "history": snapshot.histories(pages).tolist(),
         "inlinks": snapshot.inlinks_of(pages).tolist(),
         "state": [LABELS[state] for state in snapshot.states[pages].tolist()],
-        "status": said.statuses,
+        "status": columns.statuses,
         "depth": places.depths,
-        "title": said.titles,
-        "first_fetched": said.first_at,
-        "last_fetched": said.last_at,
-    } | {name: or_none(values[pages]) for name, values in others.items()}
+        "title": columns.titles,
+        "first_fetched": columns.first_at,
+        "last_fetched": columns.last_at,
+    } | {name: nan_as_none(values[pages]) for name, values in others.items()}
 
 
-class _Said(NamedTuple):
-    """What pages said, if they were read: a list a column."""
+class _DocumentColumns(NamedTuple):
+    """Columns from the documents of pages; empty for pages that were not read."""
 
     statuses: list[int | None]
     titles: list[str]
@@ -221,23 +221,25 @@ class _Said(NamedTuple):
     last_at: list[str | None]
 
 
-def _said(snapshot: Snapshot, pages: Pages, documents: Iterable[DocumentRow]) -> _Said:
+def _document_columns(
+    snapshot: Snapshot, pages: Pages, documents: Iterable[DocumentRow]
+) -> _DocumentColumns:
     count = len(pages)
-    said = _Said([None] * count, [""] * count, [None] * count, [None] * count)
+    columns = _DocumentColumns([None] * count, [""] * count, [None] * count, [None] * count)
     places = {page: place for place, page in enumerate(pages.tolist())}
     for document in documents:
         place = places[document.page]
-        said.titles[place] = document.title
-        said.first_at[place] = iso(document.first_at)
-        said.last_at[place] = iso(document.last_at)
+        columns.titles[place] = document.title
+        columns.first_at[place] = iso(document.first_at)
+        columns.last_at[place] = iso(document.last_at)
         if snapshot.was_read[document.page]:
-            said.statuses[place] = document.status or None
-    _add_other_statuses(snapshot, pages, said.statuses)
-    return said
+            columns.statuses[place] = document.status or None
+    _add_other_statuses(snapshot, pages, columns.statuses)
+    return columns
 
 
 def _add_other_statuses(snapshot: Snapshot, pages: Pages, statuses: list[int | None]) -> None:
-    """Of the last answer, where that was no page."""
+    """The status of the last response, for pages that were not read."""
     has_ended = snapshot.states[pages] != State.UNREAD
     others = np.flatnonzero(has_ended & ~snapshot.was_read[pages])
     found = questions.last_statuses(snapshot.connection, pages[others].tolist())
@@ -245,7 +247,7 @@ def _add_other_statuses(snapshot: Snapshot, pages: Pages, statuses: list[int | N
         statuses[place] = status
 
 
-@lru_cache(maxsize=1)  # most pages were fetched once, so both their moments are the same
+@lru_cache(maxsize=1)  # most pages were fetched once, so both their times are the same
 def iso(at: float) -> str:
-    """A moment as ISO 8601 in UTC, to the second."""
+    """A time as ISO 8601 in UTC, to the second."""
     return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:-6]}Z"

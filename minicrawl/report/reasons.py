@@ -1,4 +1,4 @@
-"""Why a page is where it is: its cash, who gave it, and what keeps it from being read."""
+"""Why a page has its rank and state: its cash, the sources of it, and what it waits for."""
 
 from dataclasses import asdict, dataclass
 from heapq import nlargest
@@ -8,39 +8,40 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.model import FailureKind, State
-from minicrawl.progress import Progress, unreported
+from minicrawl.progress import Progress
 from minicrawl.report.finding import page_of
-from minicrawl.report.flows import flows
 from minicrawl.report.kept import kept, scores
+from minicrawl.report.links.flows import flows
 from minicrawl.report.ranks import iso, rank_of
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.report.waiting import QueuePosition, place
+from minicrawl.report.waiting import QueuePosition, queue_position
 from minicrawl.store import questions, tables
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from minicrawl.web.robots.rules import Rules
+from minicrawl.wording import counted
 
-_GIVERS_SHOWN = 10
+_SOURCES_SHOWN = 10
 _FETCHES_SHOWN = 5
 
 _ENDED = {
     State.FETCHED: "it was read",
-    State.ROBOTS: "the robots.txt of its host forbids it, or could not be had",
-    State.SCOPE: "it is outside the scope of the crawl: known and ranked, not fetched",
-    State.DEPTH: "it is more links away from the seeds than allowed",
-    State.HOST_BUDGET: "its host has had all the pages it may have",
-    State.ADDRESS: "it leads to an address that is not public",
+    State.ROBOTS: "the robots.txt of its host forbids it, or is not available",
+    State.SCOPE: "it is outside the scope of the crawl, so it is ranked but not fetched",
+    State.DEPTH: "it is more than --max-depth links away from the seeds",
+    State.HOST_BUDGET: "its host has reached --per-host-pages",
+    State.ADDRESS: "its address is not public",
     State.TYPE: "it is not HTML",
-    State.TRAP: "there would be no end of pages like it",
-    State.ALLOWANCE: "it has to wait until its host and its site have earned more",
+    State.TRAP: "it is probably part of a trap: endless similar pages",
+    State.ALLOWANCE: "its host or its site has used up its quota",
     State.MOVED: "it redirects to",
-    State.CANONICAL: "it names as its canonical form",
+    State.CANONICAL: "its canonical URL is",
     State.ALIAS: "it has the same content as",
-    State.TWIN: "it was not asked for, as its URL says that it is the same as",
-} | {State.of(kind): f"it was asked for in vain: {kind.value}" for kind in FailureKind}
+    State.TWIN: "it was not requested, because by its URL it is the same as",
+} | {State.of(kind): f"its requests failed: {kind.value}" for kind in FailureKind}
 
 
-class Giver(NamedTuple):
-    """A page that gave cash to this one: units of its history, and the share of all that came."""
+class CashSource(NamedTuple):
+    """A page that gave cash to this one: the units it gave, and the share of all cash received."""
 
     url: str
     amount: float
@@ -56,8 +57,8 @@ class Fetch(NamedTuple):
     detail: str
 
 
-class Standing(NamedTuple):
-    """What a rank says of the page; nothing if it became known later."""
+class RankScore(NamedTuple):
+    """The score and rank of the page by one rank; None if the page was found later."""
 
     name: str
     score: float | None
@@ -66,7 +67,7 @@ class Standing(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """All that the store knows of a page."""
+    """All that the store knows about a page."""
 
     url: str
     original: str | None
@@ -83,30 +84,30 @@ class Explanation:
     last_fetched: str | None
     stands_for: str | None
     place: QueuePosition | None
-    ranks: list[Standing]
+    ranks: list[RankScore]
     reasons: list[str]
     fetches: list[Fetch]
-    givers: list[Giver]
+    givers: list[CashSource]
 
     def as_json(self) -> dict[str, object]:
-        """Its values by their names."""
+        """The values by name."""
         return asdict(self) | {
             "place": self.place and self.place._asdict(),
-            "ranks": [standing._asdict() for standing in self.ranks],
+            "ranks": [score._asdict() for score in self.ranks],
             "fetches": [fetch._asdict() for fetch in self.fetches],
             "givers": [giver._asdict() for giver in self.givers],
         }
 
 
-def explain(snapshot: Snapshot, text: str, tell: Progress = unreported) -> Explanation:
-    """The page that a person means by this URL."""
+def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None) -> Explanation:
+    """Explain the page that the user means."""
     page = page_of(snapshot, text)
-    (found_url,), _, (depth,) = questions.places(snapshot.connection, [page])
+    (found_url,), _, (depth,) = questions.locations(snapshot.connection, [page])
     document = tables.document(snapshot.connection, page)
     alone = np.array([page])
     state = State(snapshot.frontier.state[page])
     target = snapshot.frontier.books.stands_for(page)
-    standing = place(snapshot, page) if state is State.UNREAD else None
+    position = queue_position(snapshot, page) if state is State.UNREAD else None
     return Explanation(
         url=found_url,
         original=tables.original(snapshot.connection, page),
@@ -122,24 +123,24 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = unreported) -> Expla
         first_fetched=iso(document.first_at) if document else None,
         last_fetched=iso(document.last_at) if document else None,
         stands_for=None if target == page else snapshot.url(target),
-        place=standing,
-        ranks=_standings(snapshot, page),
-        reasons=_reasons(snapshot, page, state, standing),
+        place=position,
+        ranks=_rank_scores(snapshot, page),
+        reasons=_reasons(snapshot, page, state, position),
         fetches=[_fetch(row) for row in _last_fetches(snapshot, page)],
-        givers=_givers(snapshot, page, tell),
+        givers=_cash_sources(snapshot, page, tell),
     )
 
 
-def _standings(snapshot: Snapshot, page: int) -> list[Standing]:
+def _rank_scores(snapshot: Snapshot, page: int) -> list[RankScore]:
     names = [one.row.name for one in kept(snapshot.path, snapshot.connection)]
-    return [_standing(snapshot, name, page) for name in names]
+    return [_rank_score(snapshot, name, page) for name in names]
 
 
-def _standing(snapshot: Snapshot, name: str, page: int) -> Standing:
+def _rank_score(snapshot: Snapshot, name: str, page: int) -> RankScore:
     values = scores(snapshot, name)
     if isnan(values[page]):
-        return Standing(name, None, None)
-    return Standing(name, float(values[page]), rank_of(values, page))
+        return RankScore(name, None, None)
+    return RankScore(name, float(values[page]), rank_of(values, page))
 
 
 def _fetch(row: FetchRow) -> Fetch:
@@ -154,52 +155,52 @@ def _last_fetches(snapshot: Snapshot, page: int) -> list[FetchRow]:
 
 
 def _reasons(
-    snapshot: Snapshot, page: int, state: State, standing: QueuePosition | None
+    snapshot: Snapshot, page: int, state: State, position: QueuePosition | None
 ) -> list[str]:
-    if standing is not None and snapshot.frontier.terms.imported:
-        return ["the graph that was imported has no links from it"]
-    if standing is not None:
-        return _waits(snapshot, page, standing)
-    reasons = [*_ended(snapshot, page, state), *_when_not_asked(snapshot, page)]
-    home = _host(snapshot, page)
-    if home.trouble and not state.was_read and not _last_fetches(snapshot, page):
-        reasons.append(f"what was wrong with its host: {home.trouble}")
-    if state is State.ROBOTS and home.robots_until is not None:
-        until = iso(home.robots_until)
-        reasons.append(f"that holds until {until}: a crawl that goes on later asks again")
+    if position is not None and snapshot.frontier.terms.imported:
+        return ["it has no links in the imported graph"]
+    if position is not None:
+        return _reasons_to_wait(snapshot, page, position)
+    reasons = [*_ended(snapshot, page, state), *_why_not_requested(snapshot, page)]
+    host = _host(snapshot, page)
+    if host.trouble and not state.was_read and not _last_fetches(snapshot, page):
+        reasons.append(f"the problem of its host was: {host.trouble}")
+    if state is State.ROBOTS and host.robots_until is not None:
+        until = iso(host.robots_until)
+        reasons.append(f"a crawl that runs after {until} asks for robots.txt again")
     return reasons
 
 
 def _ended(snapshot: Snapshot, page: int, state: State) -> list[str]:
     end = snapshot.frontier.books.stands_for(page)
     if end != page:
-        return [f"{_ENDED[state]} {snapshot.url(end)}, and stands for that"]
+        return [f"{_ENDED[state]} {snapshot.url(end)}, which gets its links"]
     return [_ENDED[state]]
 
 
-def _when_not_asked(snapshot: Snapshot, page: int) -> list[str]:
-    """What the crawl said when it put the page aside, if that was what came of it last."""
+def _why_not_requested(snapshot: Snapshot, page: int) -> list[str]:
+    """The reason why the crawl set the page aside, if that was its last decision."""
     last = tables.last_fetches(snapshot.connection, page, 1)
     return [row.detail for row in last if row.outcome == NOT_ASKED]
 
 
-def _waits(snapshot: Snapshot, page: int, standing: QueuePosition) -> list[str]:
-    ahead, ahead_on_host = standing.of_all - 1, standing.of_host - 1
+def _reasons_to_wait(snapshot: Snapshot, page: int, position: QueuePosition) -> list[str]:
+    ahead, ahead_on_host = position.of_all - 1, position.of_host - 1
     reasons = [
-        f"it waits behind {ahead:,} richer pages, {ahead_on_host:,} of them on its host"
+        f"it waits for {counted(ahead, 'page')} with more cash, {ahead_on_host:,} on its host"
         if ahead
-        else "it is the richest of all pages that wait"
+        else "it has the most cash of all unread pages"
     ]
-    asked = _host(snapshot, page)
-    if asked.wait_until is not None:
-        reasons.append(f"its host asked to be left alone until {iso(asked.wait_until)}")
-    rules = None if asked.robots is None else Rules.from_text(asked.robots)
+    host = _host(snapshot, page)
+    if host.wait_until is not None:
+        reasons.append(f"its host asked for a pause until {iso(host.wait_until)}")
+    rules = None if host.robots is None else Rules.from_text(host.robots)
     if rules is None:
-        reasons.append("the robots.txt of its host was not asked for yet")
+        reasons.append("the robots.txt of its host was not requested yet")
     elif not rules.allows(snapshot.url(page)):
-        reasons.append("the robots.txt of its host forbids it: it is closed when its turn comes")
+        reasons.append("the robots.txt of its host forbids it, so it will not be requested")
     elif rules.crawl_delay_s is not None:
-        reasons.append(f"its host asks for {rules.crawl_delay_s:g} s between two requests")
+        reasons.append(f"its host asks for a delay of {rules.crawl_delay_s:g} s")
     return reasons
 
 
@@ -208,8 +209,8 @@ def _host(snapshot: Snapshot, page: int) -> HostRow:
     return tables.host(snapshot.connection, number) or HostRow(number, "")
 
 
-def _givers(snapshot: Snapshot, page: int, tell: Progress) -> list[Giver]:
-    """Who gave most, of what their last spendings say."""
+def _cash_sources(snapshot: Snapshot, page: int, tell: Progress) -> list[CashSource]:
+    """The pages that gave most, by their last spendings."""
     amounts: dict[int, float] = {}
     for givers, ends, parts in flows(snapshot, tell):
         here = np.flatnonzero(ends == page)
@@ -217,7 +218,9 @@ def _givers(snapshot: Snapshot, page: int, tell: Progress) -> list[Giver]:
         for giver, gift in zip(givers[here].tolist(), gifts.tolist(), strict=True):
             amounts[giver] = amounts.get(giver, 0.0) + gift
     total = sum(amounts.values())
-    largest = nlargest(_GIVERS_SHOWN, amounts.items(), key=lambda gift: gift[1])
+    largest = nlargest(_SOURCES_SHOWN, amounts.items(), key=lambda gift: gift[1])
     return [
-        Giver(snapshot.url(giver), amount, amount / total) for giver, amount in largest if amount
+        CashSource(snapshot.url(giver), amount, amount / total)
+        for giver, amount in largest
+        if amount
     ]

@@ -1,8 +1,8 @@
-"""Sites by what other sites give them.
+"""Sites by the cash that other sites give them.
 
-Law: a link inside a site says nothing about the site. The importance of a site is what flowed to
-its pages along links of other sites, as a share of all that flowed between sites. By another rank
-it has what its pages have together.
+Laws: links within a site say nothing about the site. The importance of a site is the cash that
+links from other sites brought to its pages, as a share of all cash that flowed between sites. By
+another rank, the score of a site is the sum over its pages.
 """
 
 from typing import NamedTuple
@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.progress import Progress, unreported
-from minicrawl.report.flows import flows
-from minicrawl.report.graphs import refuse_without_links
-from minicrawl.report.kept import OWN, scores
+from minicrawl.progress import Progress
+from minicrawl.report.kept import OPIC, scores
+from minicrawl.report.links.flows import flows
+from minicrawl.report.links.graphs import refuse_without_links
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.web.sites import site
 
 
 class RankedSite(NamedTuple):
-    """A site in `top --sites`; the score is that of the rank that was asked for."""
+    """A site in `top --sites`. `score` is by the rank that was asked for."""
 
     rank: int
     site: str
@@ -31,9 +31,9 @@ class RankedSite(NamedTuple):
 
 
 def top_sites(
-    snapshot: Snapshot, count: int = 0, by: str = OWN, tell: Progress = unreported
+    snapshot: Snapshot, count: int = 0, by: str = OPIC, tell: Progress = lambda _share: None
 ) -> list[RankedSite]:
-    """The best sites; of equals the one whose pages matter more to the crawl. 0 means all."""
+    """The best sites; among equals, the one with the more important pages. `count` 0 is all."""
     refuse_without_links(snapshot)
     names, site_of = _sites(snapshot)
     received = _received(snapshot, site_of, len(names), tell)
@@ -41,7 +41,7 @@ def top_sites(
         np.bincount(site_of, weights=weights, minlength=len(names))
         for weights in (None, snapshot.was_read, snapshot.importance)
     )
-    ranked = received if by == OWN else _together(scores(snapshot, by), site_of, len(names))
+    ranked = received if by == OPIC else _together(scores(snapshot, by), site_of, len(names))
     order = np.lexsort((-summed, -ranked))[: count or None]
     return [
         RankedSite(
@@ -58,7 +58,7 @@ def top_sites(
 
 
 def _sites(snapshot: Snapshot) -> tuple[list[str], NDArray[np.int64]]:
-    """The sites, and the number of each page's."""
+    """The names of all sites, and the number of each page's site."""
     numbers: dict[str, int] = {}
     of_host = [numbers.setdefault(site(host), len(numbers)) for host in snapshot.hosts]
     return list(numbers), np.array(of_host, dtype=np.int64)[snapshot.host_of]
@@ -67,20 +67,20 @@ def _sites(snapshot: Snapshot) -> tuple[list[str], NDArray[np.int64]]:
 def _together(
     values: NDArray[np.float64], site_of: NDArray[np.int64], count: int
 ) -> NDArray[np.float64]:
-    """The scores of its pages, for each site; those that became known later have none."""
-    together = np.zeros(count)
-    np.add.at(together, site_of, np.nan_to_num(values))
-    return together
+    """The sum of the scores of its pages, for each site. Pages without a score add nothing."""
+    sums = np.zeros(count)
+    np.add.at(sums, site_of, np.nan_to_num(values))
+    return sums
 
 
 def _received(
     snapshot: Snapshot, site_of: NDArray[np.int64], count: int, tell: Progress
 ) -> NDArray[np.float64]:
-    """What each site was given by others, as a share of the whole; nothing if nobody gave."""
+    """The cash that each site received from other sites, as a share of all such cash."""
     received = np.zeros(count)
     for givers, ends, parts in flows(snapshot, tell):
-        abroad = site_of[givers] != site_of[ends]
-        amounts = snapshot.histories(givers[abroad]) * parts[abroad]
-        received += np.bincount(site_of[ends[abroad]], weights=amounts, minlength=count)
+        crosses = site_of[givers] != site_of[ends]
+        amounts = snapshot.histories(givers[crosses]) * parts[crosses]
+        received += np.bincount(site_of[ends[crosses]], weights=amounts, minlength=count)
     total = received.sum()
     return received / total if total else received

@@ -1,7 +1,7 @@
-"""One moment of a store, with all that the reports begin from.
+"""A snapshot of a store, the basis of all reports.
 
-A snapshot loads the flat columns of the pages, about 35 bytes each, and nothing else; what is not
-a column is asked of the connection when a report needs it.
+It loads only the columns of the pages, about 35 bytes a page. A report queries the connection for
+everything else.
 """
 
 from collections.abc import Iterator
@@ -21,16 +21,16 @@ from minicrawl.store import columns, questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage
-from minicrawl.web import homes
+from minicrawl.web import locations
 
 _FEW = 1000
-"""Pages: who asks for more asks for all of them, block by block."""
+"""Pages. For more than these, the whole column is read."""
 
 LABELS = {state.value: state.label for state in State}
 
 
 class Snapshot:
-    """A store as it was when it was opened."""
+    """A store as it was when the snapshot was opened."""
 
     def __init__(self, path: Path, connection: tables.Connection) -> None:
         self.path = path
@@ -42,7 +42,7 @@ class Snapshot:
 
     @cached_property
     def importance(self) -> NDArray[np.float64]:
-        """Each page's share; the shares sum to 1."""
+        """The importance of each page; the sum is 1."""
         return self.frontier.importance()
 
     @cached_property
@@ -52,21 +52,21 @@ class Snapshot:
 
     @cached_property
     def was_read(self) -> NDArray[np.bool_]:
-        """Whether the body of each page came."""
+        """Whether each page was read."""
         return np.isin(self.states, READ_STATES)
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
-        """By these the unread pages are ordered."""
+        """The keys that order the unread pages."""
         return np.frombuffer(self.frontier.ledger.key, dtype=np.int64)
 
     @cached_property
     def inlinks(self) -> NDArray[np.int64]:
-        """How many links lead to each page."""
+        """The number of links to each page."""
         return inlinks(self.connection, self.frontier)
 
     def inlinks_of(self, pages: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many lead to these; for a few, the others are not looked at."""
+        """The number of links to these pages. For a few pages, only their rows are read."""
         if len(pages) > _FEW:
             return self.inlinks[pages]
         saved = questions.inlinks(self.connection, pages.tolist())
@@ -84,11 +84,11 @@ class Snapshot:
 
     @cached_property
     def hosts(self) -> list[str]:
-        """The name of every host by its id; two that differ by scheme or port share one."""
-        return [host(origin) for origin in self.origins]
+        """The name of every host by its id. Hosts that differ by scheme or port share a name."""
+        return [host_name(origin) for origin in self.origins]
 
     def cash(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What these pages hold, in units."""
+        """The cash of these pages, in units."""
         ledger = self.frontier.ledger
         flags = np.frombuffer(ledger.flags, dtype=np.uint8)[pages]
         others = ledger.virtual_page.pot // max(ledger.unread, 1)
@@ -97,7 +97,7 @@ class Snapshot:
         ) / UNIT
 
     def histories(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What these pages handed on, as far as the window counts it, in units."""
+        """The cash that these pages passed on within the window, in units."""
         return self.frontier.window.histories(pages)
 
     def url(self, page: int) -> str:
@@ -106,20 +106,20 @@ class Snapshot:
 
 
 @lru_cache(1 << 16)
-def host(origin: str) -> str:
-    """The name of an origin's host; of a node that is no URL, its own."""
-    return homes.host(origin)
+def host_name(origin: str) -> str:
+    """The host name of an origin; for a node that is not a URL, its own name."""
+    return locations.host_of(origin)
 
 
 @contextmanager
 def snapshot(path: Path) -> Iterator[Snapshot]:
-    """The store as it is now; a crawl may go on writing it."""
+    """Open a snapshot of the store, while a crawl may be writing it."""
     with reading(path) as connection:
         yield Snapshot(path, connection)
 
 
 def load(path: Path, connection: tables.Connection) -> Frontier:
-    """The pages of the store, which are those that the last commit spoke of."""
+    """Load the pages of the store, and check them against the last commit."""
     frontier = unproven(path, connection)
     with reporting_damage(path):
         verify(frontier, connection)
@@ -127,21 +127,21 @@ def load(path: Path, connection: tables.Connection) -> Frontier:
 
 
 def unproven(path: Path, connection: tables.Connection) -> Frontier:
-    """The pages of the store, whatever the last commit said."""
+    """Load the pages of the store without that check."""
     with reporting_damage(path):
         terms = tables.terms(connection) or StoreTerms()
         return load_frontier(connection, terms, partial(tables.spending, connection))
 
 
 def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int64]:
-    """How many links lead to each page: what the rows say, and what came after."""
+    """The number of links to each page: from the checkpoint, and from the steps after it."""
     counts = frontier.gained()
     saved = columns.whole(columns.frontier(connection, "inlinks"), "inlinks")
     counts[: len(saved)] += saved
     return counts
 
 
-def spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.uint32]:
-    """By which step each page was last spent; 0 where it handed nothing to links."""
+def last_spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.uint32]:
+    """The step of each page's last spending; 0 if it passed nothing to links."""
     saved = columns.whole(columns.frontier(connection, "spent"), "spent")
     return frontier.spendings.of_all(len(frontier), saved)

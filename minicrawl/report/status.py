@@ -1,11 +1,9 @@
-"""How far a crawl has come, as it was counted while it crawled.
+"""The progress of a crawl, and the hosts that mirror another one.
 
-Law: nothing is counted here, so that the answer comes at once however large the store is; what a
-store did not count is unknown.
+Law: `status` reads what the crawl itself counted, so it is immediate for a store of any size. What
+the crawl did not count is unknown. `mirrors` compares pages by their content.
 
-N   pages known      G   units recorded in histories, the clock
-
-Hosts that repeat another one, by the pages that have the same content.
+N   known pages      G   units of cash recorded in histories, the clock of OPIC
 """
 
 from collections import Counter
@@ -19,56 +17,14 @@ from minicrawl.opic.money import UNIT
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.trouble import reporting_damage
-
-_FEWEST_PAGES = 5
-_MOST_OF_A_HOST = 0.8
-
-
-class Mirror(NamedTuple):
-    """A host that repeats another one."""
-
-    host: str
-    of_host: str
-    pages: int
-
-    @property
-    def in_words(self) -> str:
-        """On one line."""
-        return f"{self.host} repeats {self.of_host} ({self.pages:,} pages)"
-
-
-def mirrors(path: Path) -> list[Mirror]:
-    """The hosts that may be mirrors, the largest first. Looks at every page that was read."""
-    with reading(path) as connection, reporting_damage(path):
-        return _mirrors(connection)
-
-
-def _mirrors(connection: tables.Connection) -> list[Mirror]:
-    """Pairs of hosts with so many pages in common that the smaller one may be all of it a mirror.
-
-    Which page of two was read first is chance, so what they have in common is counted both ways.
-    """
-    common = Counter[tuple[int, int]]()
-    for host, of_host, pages in tables.mirrors(connection):
-        common[min(host, of_host), max(host, of_host)] += pages
-    candidates = [pair for pair in common.most_common() if pair[1] >= _FEWEST_PAGES]
-    if not candidates:
-        return []
-    origins, read = questions.origins(connection), questions.pages_read_by_host(connection)
-    found = []
-    for pair, pages in candidates:
-        original, mirror = sorted(pair, key=lambda host: (-read.get(host, 0), host))
-        if pages >= _MOST_OF_A_HOST * read.get(mirror, 0):
-            found.append(Mirror(origins[mirror], origins[original], pages))
-    return found
-
+from minicrawl.wording import counted
 
 Counts = dict[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """All as of the last commit, but for the importance: that is added up now and then."""
+    """The numbers as of the last commit. The importance is updated from time to time."""
 
     pages_known: int
     pages_fetched: int | None
@@ -86,15 +42,15 @@ class Status:
     error_factor: float | None
     importance_gathered: float | None
     store_bytes: int
-    command: str | None  # that goes on, as it was given last
+    command: str | None  # that resumes the crawl
 
     def as_json(self) -> dict[str, object]:
-        """Its numbers by their names."""
+        """The numbers by name."""
         return asdict(self)
 
 
 def status(path: Path) -> Status:
-    """The store as it is now; a crawl may go on writing it."""
+    """The status of a store, which a crawl may be writing."""
     with reading(path) as connection, reporting_damage(path):
         return _status(path, connection)
 
@@ -137,7 +93,7 @@ def _pages_by_state(counters: Mapping[str, object]) -> dict[State, int] | None:
 
 
 def _named(pages: Mapping[State, int] | None, names: Iterable[str]) -> Counts | None:
-    """How many pages are in each of these states, if any is."""
+    """The number of pages in each of these states, without zeros."""
     if pages is None:
         return None
     states = [State[name] for name in names]
@@ -146,3 +102,46 @@ def _named(pages: Mapping[State, int] | None, names: Iterable[str]) -> Counts | 
 
 def _whole(number: float | None) -> int | None:
     return None if number is None else int(number)
+
+
+# ---------------------------------------------------------------- mirrors
+
+_FEWEST_PAGES = 5
+_MOST_OF_A_HOST = 0.8
+
+
+class Mirror(NamedTuple):
+    """A host that mirrors another one."""
+
+    host: str
+    of_host: str
+    pages: int
+
+    def __str__(self) -> str:
+        return f"{self.host} mirrors {self.of_host} ({counted(self.pages, 'page')})"
+
+
+def mirrors(path: Path) -> list[Mirror]:
+    """The hosts that are probably mirrors, the largest first. Reads all documents."""
+    with reading(path) as connection, reporting_damage(path):
+        return _mirrors(connection)
+
+
+def _mirrors(connection: tables.Connection) -> list[Mirror]:
+    """Pairs of hosts with most pages of the smaller one in common.
+
+    Which of two equal pages was read first is chance, so both directions are added up.
+    """
+    common = Counter[tuple[int, int]]()
+    for host, of_host, pages in tables.mirrors(connection):
+        common[min(host, of_host), max(host, of_host)] += pages
+    candidates = [pair for pair in common.most_common() if pair[1] >= _FEWEST_PAGES]
+    if not candidates:
+        return []
+    origins, read = questions.origins(connection), questions.pages_read_by_host(connection)
+    found = []
+    for pair, pages in candidates:
+        original, mirror = sorted(pair, key=lambda host: (-read.get(host, 0), host))
+        if pages >= _MOST_OF_A_HOST * read.get(mirror, 0):
+            found.append(Mirror(origins[mirror], origins[original], pages))
+    return found

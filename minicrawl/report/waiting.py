@@ -1,4 +1,4 @@
-"""The pages that wait, in the order in which they would be read if no host made a crawl wait."""
+"""The unread pages, in the order in which they would be read if no host made the crawl wait."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
-from minicrawl.report.ranks import rank_of, richest
-from minicrawl.report.snapshot import Snapshot, host
+from minicrawl.report.ranks import places_of_largest, rank_of
+from minicrawl.report.snapshot import Snapshot, host_name
 from minicrawl.store import questions
 from minicrawl.store.trouble import reporting_damage
 
@@ -29,7 +29,7 @@ class WaitingPage(NamedTuple):
 
 
 class QueuePosition(NamedTuple):
-    """Where a page stands among those that wait, and on its host; 1 is the next."""
+    """The place of a page among the unread pages, and among those of its host; 1 is next."""
 
     of_all: int
     all_waiting: int
@@ -38,9 +38,9 @@ class QueuePosition(NamedTuple):
 
 
 def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
-    """The richest unread pages; 0 means all."""
+    """The unread pages with the most cash. `count` 0 is all."""
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
-    pages = unread[richest(snapshot.keys[unread], count)]
+    pages = unread[places_of_largest(snapshot.keys[unread], count)]
     for start in range(0, len(pages), _PAGES_AT_ONCE):
         with reporting_damage(snapshot.path):
             block = list(_block(snapshot, pages[start : start + _PAGES_AT_ONCE], start + 1))
@@ -48,7 +48,7 @@ def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
 
 
 def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[WaitingPage]:
-    places = questions.places(snapshot.connection, pages.tolist())
+    places = questions.locations(snapshot.connection, pages.tolist())
     columns = (
         range(rank, rank + len(pages)),
         places.urls,
@@ -56,18 +56,18 @@ def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[
         snapshot.cash(pages).tolist(),
         places.depths,
         snapshot.inlinks_of(pages).tolist(),
-        map(host, places.origins),
+        map(host_name, places.origins),
     )
     return map(WaitingPage._make, zip(*columns, strict=True))
 
 
 def _given(snapshot: Snapshot, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Units that links and endowments gave unread pages, beside the one they were born with."""
+    """The units that unread pages got from links and endowments, beside their first one."""
     return np.maximum(snapshot.keys[pages] / UNIT - 1, 0)
 
 
-def place(snapshot: Snapshot, page: int) -> QueuePosition:
-    """Where this unread page stands."""
+def queue_position(snapshot: Snapshot, page: int) -> QueuePosition:
+    """The place of this unread page."""
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
     on_host = unread[snapshot.host_of[unread] == snapshot.host_of[page]]
     return QueuePosition(

@@ -1,14 +1,15 @@
-"""The store: one SQLite file, and the only part that speaks SQL.
+"""The store: one SQLite file. No other package uses SQL.
 
 schema     the tables, their version and the migrations
-records    what goes in and comes out, as plain values
-blobs      spendings as a few bytes a link
+records    rows as plain values
+blobs      a spending in a few bytes for each link
 writer     the one connection that writes: batches, checkpoints
+bulk       many rows in few statements
 reader     connections that read, while a crawl may be writing
-tables     what is in the tables, as values
-columns    numbers of all pages, in blocks
-questions  what the reports ask of all of it
-beside     what was derived from a store, in a file of its own
-ranks      ranks by their names, in that file
-trouble    what SQLite complains of, in one line
+tables     queries by writers and readers: rows as values
+columns    numbers of all pages, in blocks; and checks of all columns
+questions  queries of the reports
+place      where a store is, behind symbolic links
+trouble    errors of SQLite as messages of one line
+derived/   what is derived from a store, in a file beside it: ranks, an index of links
 """

@@ -1,10 +1,10 @@
-"""Where a page's cash goes, as a few bytes a link.
+"""Spendings as bytes, a few for each link.
 
-Law: `unpack(pack(spending)) == spending` for links in ascending order.
+Law: `unpack(pack(spending)) == spending` if the links are in ascending order.
 
 form    varint(count) varint(extras) deltas [weights idle] [focus]
 extras  bit 0: weights follow; bit 1: focus follows
-varint  seven bits a byte, the lowest first, the high bit says that more follow
+varint  seven bits a byte, the lowest first; the high bit is set if more bytes follow
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,13 +18,13 @@ from minicrawl.opic.journal import Spending
 
 Numbers = NDArray[np.int64]
 
-_WEIGHTS, _FOCUS, _NONE_SAID = 1, 2, 4
+_WEIGHTS, _FOCUS, _INVALID = 1, 2, 4
 _MORE, _SEVEN_BITS = 0x80, 0x7F
 _FIRST_MORE = bytes([_MORE])
 
 
 def pack(spending: Spending) -> bytes:
-    """The links must be in ascending order."""
+    """A spending as bytes. Its links must be in ascending order."""
     links, weights, focus, idle = spending
     out = bytearray()
     _write(out, (len(links), (_WEIGHTS if weights else 0) | (_FOCUS if focus else 0)))
@@ -35,33 +35,33 @@ def pack(spending: Spending) -> bytes:
 
 
 def unpack(blob: bytes) -> Spending:
-    """Raises ValueError for bytes that `pack` never made."""
+    """The spending of a blob. Raises ValueError if `pack` cannot have made it."""
     numbers = list(_read(blob))
-    count, extras = numbers[:2] if len(numbers) > 1 else (0, _NONE_SAID)
+    count, extras = numbers[:2] if len(numbers) > 1 else (0, _INVALID)
     weighted, focused = bool(extras & _WEIGHTS), bool(extras & _FOCUS)
     ends = [2 + count, 2 + count + (count + 1) * weighted]
     if extras > _WEIGHTS | _FOCUS or len(numbers) != ends[1] + count * focused:
-        raise ValueError("a link blob of another length than it says")
+        raise ValueError("a link blob has the wrong length")
     links = list(accumulate(numbers[2 : ends[0]]))
     *weights, idle = numbers[ends[0] : ends[1]] or (0,)
     return Spending(links, weights or (), numbers[ends[1] :] or (), idle)
 
 
 def is_plain(blob: bytes) -> bool:
-    """Whether all links are alike."""
-    if blob[:1] < _FIRST_MORE:  # of most pages
+    """Whether all links are equal: no weights, no focus."""
+    if blob[:1] < _FIRST_MORE:  # most pages have fewer than 128 links
         return blob[1:2] == b"\0"
     extras = next((place for place, byte in enumerate(blob) if byte < _MORE), 0) + 1
     return blob[extras : extras + 1] == b"\0"
 
 
 def unpack_plain(blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
-    """How many links each plain blob has, and the links of all; there must be one at least.
+    """The number of links of each plain blob, and the links of all. Needs at least one blob.
 
-    Ten times as quick as one by one. Raises ValueError if any of them is no plain blob.
+    Ten times faster than `unpack` for each. Raises ValueError if a blob is not plain.
     """
     if any(not blob or blob[-1] >= _MORE for blob in blobs):
-        raise ValueError("a link blob that breaks off")
+        raise ValueError("a link blob is truncated")
     octets = np.frombuffer(b"".join(blobs), dtype=np.uint8)
     ends = np.flatnonzero(octets < _MORE)
     starts = np.concatenate(([0], ends[:-1] + 1))
@@ -71,7 +71,7 @@ def unpack_plain(blobs: Sequence[bytes]) -> tuple[Numbers, Numbers]:
     lengths = np.diff(firsts, append=len(numbers))
     counts = numbers[firsts]
     if (lengths != counts + 2).any() or numbers[firsts + 1].any():
-        raise ValueError("a link blob of another length than it says")
+        raise ValueError("a link blob has the wrong length")
     numbers[firsts] = 0
     links = np.cumsum(numbers)
     links -= np.repeat(links[firsts], lengths)
@@ -99,4 +99,4 @@ def _read(blob: bytes) -> Iterator[int]:
             yield number
             number = shift = 0
     if shift:
-        raise ValueError("a link blob that breaks off")
+        raise ValueError("a link blob is truncated")

@@ -1,8 +1,8 @@
 """Many rows in few statements.
 
-Law: however many rows there are, what runs is a handful of statements. Between two of them a thread
-that writes must wait for its turn among Python's threads, milliseconds where the others are busy: a
-statement a row would let it write a few hundred rows a second, and no more.
+Law: any number of rows takes only a handful of statements. After each statement a writing thread
+has to wait for the GIL, for milliseconds if other threads are busy. With one statement a row it
+would write only a few hundred rows a second.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from itertools import chain, islice
 from typing import Any
 
 _SIZES = (1024, 256, 64, 16, 4, 1)
-"""Rows of a statement: few sizes, so that each is prepared once."""
+"""Rows in a statement. There are few sizes, so that each statement is prepared once."""
 
 
 def write(connection: sqlite3.Connection, sql: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Run SQL with `VALUES (...)` for all rows as if it were run for one after the other."""
+    """Run SQL with `VALUES (...)` for all rows, with the effect of one run for each row."""
     source = iter(rows)
     while block := list(islice(source, _SIZES[0])):
         done = 0
@@ -31,7 +31,7 @@ def write(connection: sqlite3.Connection, sql: str, rows: Iterable[Sequence[Any]
 
 @lru_cache
 def _for_rows(sql: str, rows: int) -> str:
-    """The SQL with as many tuples behind VALUES."""
+    """The SQL with this many tuples after VALUES."""
     before, values, rest = sql.partition("VALUES ")
     one, end, after = rest.partition(")")
     return f"{before}{values}{', '.join([one + end] * rows)}{after}"

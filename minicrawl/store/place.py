@@ -1,7 +1,7 @@
 """Where a store is.
 
-Law: a store that is known by several names, through symbolic links, is one file in one place; what
-belongs to it is beside that file.
+Law: a store with several names, through symbolic links, is one file in one place. The files that
+belong to it are beside that file.
 """
 
 import os
@@ -10,9 +10,9 @@ from pathlib import Path
 from minicrawl.errors import UsageError
 
 
-def place_of(path: Path) -> Path:
-    """The file that the name leads to, be it there or not."""
+def real_path(path: Path) -> Path:
+    """The file behind all symbolic links, whether it exists or not."""
     place = Path(os.path.realpath(path))
-    if place.is_symlink():  # what cannot be followed to an end stays a link
-        raise UsageError(f"{path} is a symbolic link that leads in a circle")
+    if place.is_symlink():  # realpath returns a link only if it cannot be resolved
+        raise UsageError(f"{path} is a symbolic link to itself")
     return place

@@ -1,6 +1,6 @@
-"""What the reports ask of the tables: pages in blocks, and columns whole.
+"""The queries of the reports.
 
-Law: a question costs memory for what it answers, never for all that is in the store.
+Law: a query takes memory for its answer, never for the whole store.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SPENDINGS_AT_ONCE = 2_000
 
 
 class PageLocations(NamedTuple):
-    """Where pages are: a list a column."""
+    """Where pages are, as columns."""
 
     urls: list[str]
     origins: list[str]
@@ -30,7 +30,7 @@ class PageLocations(NamedTuple):
 
 
 class SpendingRow(NamedTuple):
-    """Where a step says that the cash of a page goes; `blob` is packed."""
+    """The spending of a page in a step; `blob` is packed."""
 
     seq: int
     kind: int
@@ -39,7 +39,7 @@ class SpendingRow(NamedTuple):
 
 
 class Spendings(NamedTuple):
-    """The same of many steps: a column each."""
+    """The spendings of many steps, as columns."""
 
     seqs: NDArray[np.int64]
     kinds: NDArray[np.int64]
@@ -47,25 +47,25 @@ class Spendings(NamedTuple):
     blobs: Sequence[bytes]
 
     def only(self, chosen: NDArray[np.bool_]) -> Spendings:
-        """Some of them."""
+        """The chosen rows."""
         blobs = list(compress(self.blobs, chosen.tolist()))
         return Spendings(self.seqs[chosen], self.kinds[chosen], self.pages[chosen], blobs)
 
 
-def places(connection: Connection, ids: Sequence[int]) -> PageLocations:
-    """Where these pages are, in this order. Ask for some 10,000 at once."""
+def locations(connection: Connection, ids: Sequence[int]) -> PageLocations:
+    """The locations of these pages, in this order. Use blocks of about 10,000 pages."""
     count, *texts = connection.execute(
         "SELECT count(*), group_concat(origin || path, char(10)), "
         "group_concat(origin, char(10)), group_concat(depth, char(10)) "
-        # A cross join is done in the order in which it is written: that of the ids.
+        # SQLite runs a cross join in the order in which it is written: that of the ids.
         "FROM (SELECT origin, urls.path, depth FROM json_each(?) "
         "CROSS JOIN urls ON urls.id = value CROSS JOIN hosts ON hosts.id = host)",
-        (_listed(sorted(ids)),),
+        (_as_json_list(sorted(ids)),),
     ).fetchone()
     urls, origins, depths = (text.split("\n") if count else [] for text in texts)
     if not len(ids) == len(urls) == len(origins) == len(depths):
         raise ValueError(f"{len(ids)} pages have {len(urls)} URLs on {len(origins)} hosts")
-    at = _places_by_size(ids)
+    at = _ranks_by_size(ids)
     return PageLocations(
         [urls[place] for place in at],
         [origins[place] for place in at],
@@ -74,55 +74,55 @@ def places(connection: Connection, ids: Sequence[int]) -> PageLocations:
 
 
 def documents(connection: Connection, ids: Sequence[int]) -> Iterator[DocumentRow]:
-    """What these pages said, as far as they were read, in the order of the ids."""
+    """The documents of those of these pages that were read, in the order of the ids."""
     cursor = connection.execute(
         "SELECT documents.* FROM json_each(?) CROSS JOIN documents ON page = value",
-        (_listed(sorted(ids)),),
+        (_as_json_list(sorted(ids)),),
     )
     return map(DocumentRow._make, cursor)
 
 
 def inlinks(connection: Connection, ids: Sequence[int]) -> list[int]:
-    """How many links lead to each of these pages, as of the last checkpoint, in this order."""
+    """The number of links to each of these pages, as of the last checkpoint, in this order."""
     cursor = connection.execute(
         "SELECT coalesce((SELECT inlinks FROM frontier WHERE id = value), 0) FROM json_each(?)",
-        (_listed(ids),),
+        (_as_json_list(ids),),
     )
     return list(chain.from_iterable(cursor))
 
 
-def hidden(connection: Connection) -> list[int]:
+def noindex_pages(connection: Connection) -> list[int]:
     """The pages that ask not to be indexed."""
     return list(chain.from_iterable(connection.execute("SELECT page FROM documents WHERE noindex")))
 
 
 def last_statuses(connection: Connection, ids: Sequence[int]) -> list[int | None]:
-    """The status of the last answer that each of these pages gave, in this order."""
+    """The status of the last request for each of these pages, in this order."""
     cursor = connection.execute(
         "SELECT (SELECT status FROM fetches WHERE page = value ORDER BY id DESC LIMIT 1) "
         "FROM json_each(?)",
-        (_listed(ids),),
+        (_as_json_list(ids),),
     )
     return list(chain.from_iterable(cursor))
 
 
 def outcomes(connection: Connection, hosts: Sequence[int] | None = None) -> dict[str, int]:
-    """How many requests came to what, of all pages or of those of some hosts."""
+    """The number of requests by outcome, for all pages or for those of some hosts."""
     if hosts is None:
         cursor = connection.execute("SELECT outcome, count(*) FROM fetches GROUP BY outcome")
     else:
         cursor = connection.execute(
             "SELECT outcome, count(*) FROM fetches CROSS JOIN urls ON urls.id = page "
             "WHERE host IN (SELECT value FROM json_each(?)) GROUP BY outcome",
-            (_listed(hosts),),
+            (_as_json_list(hosts),),
         )
     found = dict(cursor.fetchall())
-    found.pop(NOT_ASKED, None)  # there was none
+    found.pop(NOT_ASKED, None)  # not a request
     return found
 
 
 def failed_requests(connection: Connection) -> Iterator[FetchRow]:
-    """Those that failed or were refused, and those that were not made, the latest first."""
+    """Requests that failed, were refused or were not made, the latest first."""
     cursor = connection.execute(
         "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches "
         "WHERE outcome LIKE 'failed:%' OR outcome LIKE 'refused:%' OR outcome = ? ORDER BY id DESC",
@@ -132,7 +132,7 @@ def failed_requests(connection: Connection) -> Iterator[FetchRow]:
 
 
 def find(connection: Connection, origin: str, path: str) -> int | None:
-    """The page of this URL. Looks at every page: cheaper than to keep an index in the store."""
+    """The page with this URL. Reads all pages: that is cheaper than an index in the store."""
     row = connection.execute(
         "SELECT id FROM urls WHERE host = (SELECT id FROM hosts WHERE origin = ?) AND path = ?",
         (origin, path),
@@ -141,7 +141,7 @@ def find(connection: Connection, origin: str, path: str) -> int | None:
 
 
 def find_all(connection: Connection, wanted: Sequence[tuple[str, str]]) -> list[int | None]:
-    """The same for many, each an origin and a path, with one look at every page."""
+    """The pages with these URLs, each an origin and a path. Reads all pages once."""
     cursor = connection.execute(
         "WITH wanted AS MATERIALIZED (SELECT key AS place, hosts.id AS host, value ->> 1 AS path "
         "FROM json_each(?) CROSS JOIN hosts ON origin = value ->> 0) "
@@ -153,7 +153,7 @@ def find_all(connection: Connection, wanted: Sequence[tuple[str, str]]) -> list[
 
 
 def pages_with(connection: Connection, words: Sequence[str]) -> list[int]:
-    """The pages whose title or URL has all these words, in either case as far as they are ASCII."""
+    """The pages with all these words in the title or URL. The case of ASCII letters is ignored."""
     cursor = connection.execute(
         "WITH said AS (SELECT urls.id, lower(origin || path || char(10) || coalesce(title, '')) "
         "AS text FROM urls JOIN hosts ON hosts.id = host "
@@ -177,18 +177,18 @@ def origins(connection: Connection) -> list[str]:
 
 
 def hosts_known(connection: Connection) -> int:
-    """How many origins there are; ids are dense."""
+    """The number of origins; ids are dense."""
     return _number(connection, "SELECT coalesce(max(id) + 1, 0) FROM hosts")
 
 
 def pages_known(connection: Connection) -> int:
-    """How many pages there are; ids are dense."""
+    """The number of pages; ids are dense."""
     return _number(connection, "SELECT coalesce(max(id) + 1, 0) FROM urls")
 
 
 def pages_read_by_host(connection: Connection) -> dict[int, int]:
-    """How many pages of each host were read. Looks at each of them."""
-    # A cross join is done in the order in which it is written: read pages are the fewer.
+    """The number of pages read on each host. Reads all documents."""
+    # SQLite runs a cross join in the order in which it is written: there are fewer documents.
     cursor = connection.execute(
         "SELECT host, count(*) FROM documents CROSS JOIN urls ON urls.id = page GROUP BY host"
     )
@@ -196,7 +196,7 @@ def pages_read_by_host(connection: Connection) -> dict[int, int]:
 
 
 def spendings(connection: Connection, after: int = 0) -> Iterator[Spendings]:
-    """Where the pages' cash went, by every turn behind this step that is still in the log."""
+    """The spendings of all turns after this step that are still in the log."""
     cursor = connection.execute(
         "SELECT seq, kind, page, spending FROM steps "
         "WHERE seq > ? AND kind IN (?, ?) AND spending IS NOT NULL",
@@ -210,8 +210,8 @@ def spendings(connection: Connection, after: int = 0) -> Iterator[Spendings]:
 # ---------------------------------------------------------------- for the audit
 
 
-def complaints(connection: Connection) -> list[str]:
-    """What SQLite itself finds wrong with the file."""
+def integrity_errors(connection: Connection) -> list[str]:
+    """The problems that SQLite itself finds in the file."""
     try:
         found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
     except sqlite3.DatabaseError as error:
@@ -220,28 +220,28 @@ def complaints(connection: Connection) -> list[str]:
 
 
 def extent(connection: Connection, table: str) -> tuple[int, int, int]:
-    """How many rows a table of ids has, its least id and its greatest."""
+    """The number of rows of a table, its smallest and its largest id."""
     count, least, greatest = connection.execute(
         f"SELECT count(*), coalesce(min(id), 0), coalesce(max(id), -1) FROM {table}"
     ).fetchone()
     return count, least, greatest
 
 
-def homeless(connection: Connection) -> int:
-    """Pages whose host is not there."""
+def urls_without_host(connection: Connection) -> int:
+    """The number of URLs without a row for their host."""
     return _number(connection, "SELECT count(*) FROM urls WHERE host NOT IN (SELECT id FROM hosts)")
 
 
 def all_spendings(connection: Connection) -> Iterator[SpendingRow]:
-    """Every spending in the log, those of endowments and replays too."""
+    """Every spending in the log, including those of endowments and replays."""
     cursor = connection.execute(
         "SELECT seq, kind, page, spending FROM steps WHERE spending IS NOT NULL ORDER BY seq"
     )
     return map(SpendingRow._make, cursor)
 
 
-def described_unasked(connection: Connection) -> int:
-    """Pages of which there is a document, and no fetch."""
+def documents_without_fetch(connection: Connection) -> int:
+    """The number of documents whose page was never fetched."""
     return _number(
         connection,
         "SELECT count(*) FROM documents "
@@ -250,33 +250,33 @@ def described_unasked(connection: Connection) -> int:
 
 
 def fetches_indexed(connection: Connection) -> int:
-    """How many requests are found by their page."""
+    """The number of requests in the index by page."""
     return _number(connection, "SELECT count(*) FROM fetches INDEXED BY fetches_of_page")
 
 
 def born_after(connection: Connection, seq: int) -> int:
-    """Pages that became known by the steps behind this one."""
+    """The number of pages that were added by steps after this one."""
     return _number(connection, "SELECT coalesce(sum(born), 0) FROM steps WHERE seq > ?", seq)
 
 
 def steps_known(connection: Connection) -> tuple[int, int]:
-    """How many steps the log holds, and the last one's number."""
+    """The number of steps in the log, and the number of the last one."""
     count, last = connection.execute("SELECT count(*), coalesce(max(seq), 0) FROM steps").fetchone()
     return count, last
 
 
-def _listed(ids: Sequence[int]) -> str:
-    """One value, however many there are: SQLite has a limit for those."""
+def _as_json_list(ids: Sequence[int]) -> str:
+    """The ids as one value: SQLite limits the number of values in a query."""
     return f"[{','.join(map(str, ids))}]"
 
 
-def _places_by_size(numbers: Sequence[int]) -> list[int]:
-    """For each number how many are smaller; all differ."""
-    places = np.empty(len(numbers), dtype=np.int64)
-    places[np.argsort(numbers)] = np.arange(len(numbers))
-    return places.tolist()
+def _ranks_by_size(numbers: Sequence[int]) -> list[int]:
+    """For each number, how many are smaller. All numbers differ."""
+    ranks = np.empty(len(numbers), dtype=np.int64)
+    ranks[np.argsort(numbers)] = np.arange(len(numbers))
+    return ranks.tolist()
 
 
-def _number(connection: Connection, question: str, *values: object) -> int:
-    (number,) = connection.execute(question, values).fetchone()
+def _number(connection: Connection, query: str, *values: object) -> int:
+    (number,) = connection.execute(query, values).fetchone()
     return int(number)

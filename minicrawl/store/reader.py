@@ -1,6 +1,6 @@
-"""Reading a store, also while a crawl is writing it.
+"""Read a store, while a crawl may be writing it.
 
-Law: a reader sees one moment of the store, and never changes it.
+Law: a reader sees the store as of one moment, and never changes it.
 """
 
 import fcntl
@@ -12,49 +12,51 @@ from pathlib import Path
 from urllib.parse import quote
 
 from minicrawl.errors import UsageError
-from minicrawl.store.place import place_of
+from minicrawl.store.place import real_path
 from minicrawl.store.schema import VERSION, check_version
 from minicrawl.store.trouble import translating_sqlite_errors
 
 LOCK = "-lock"
-"""What a store's writer holds is beside it by this name."""
+"""The suffix of the file that the writer of a store locks."""
 
 _CACHE_KIB = 16_384
-_ASKED_FIRST = "SELECT count(*) FROM sqlite_master"
+_FIRST_QUERY = "SELECT count(*) FROM sqlite_master"
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that reads the store as it is now."""
+    """Yield a connection that sees the store as it is now."""
     if not path.is_file():
-        raise UsageError(f"no store at {path}: `minicrawl crawl` makes one, --store names another")
+        raise UsageError(
+            f"no store at {path}: make one with `minicrawl crawl`, or name another --store"
+        )
     connection = _connect(path)
     try:
         with translating_sqlite_errors(path):
-            _refuse_what_is_old(check_version(connection, str(path)), path)
+            _refuse_old_version(check_version(connection, str(path)), path)
             connection.execute("BEGIN")
             yield connection
     finally:
         connection.close()
 
 
-def glance(path: Path) -> sqlite3.Connection:
-    """A connection for questions of which each is answered as of its own moment."""
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection without a snapshot: each query sees the store as it is at that time."""
     connection = _connect(path)
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return connection
 
 
-def hold(connection: sqlite3.Connection) -> None:
-    """From now on all questions are answered as of one moment, in half the time.
+def begin_snapshot(connection: sqlite3.Connection) -> None:
+    """Let all queries see the store as of one moment, in half the time.
 
-    Not for long: the write-ahead log grows until the connection lets go.
+    End the snapshot soon: the write-ahead log grows until then.
     """
     connection.execute("BEGIN")
 
 
-def let_go(connection: sqlite3.Connection) -> None:
-    """Each question is answered as of its own moment again."""
+def end_snapshot(connection: sqlite3.Connection) -> None:
+    """Let each query see the store as it is at that time again."""
     if connection.in_transaction:
         connection.execute("COMMIT")
 
@@ -63,25 +65,27 @@ def _connect(path: Path) -> sqlite3.Connection:
     place = f"file:{quote(str(path.absolute()))}?mode=ro"
     connection = sqlite3.connect(place, uri=True, isolation_level=None)
     try:
-        connection.execute(_ASKED_FIRST)
+        connection.execute(_FIRST_QUERY)
     except sqlite3.OperationalError as error:
         connection.close()
-        return _connect_where_nothing_can_be_written(path, place, error)
+        return _connect_read_only(path, place, error)
     except (sqlite3.DatabaseError, UnicodeDecodeError):
-        pass  # no database at all: the version check says so
+        pass  # not a database: the version check reports it
     return connection
 
 
-def _connect_where_nothing_can_be_written(
+def _connect_read_only(
     path: Path, place: str, error: sqlite3.OperationalError
 ) -> sqlite3.Connection:
-    """A disk that is full, or read-only, has no room for the index of a write-ahead log.
+    """Connect on a disk that is full or read-only, without room for the index of the log.
 
-    Without a lock the index is kept in memory. That is safe while nobody writes; a crawl that
-    runs has made room for the index.
+    Without locks SQLite keeps the index in memory. That is safe while nobody writes. A running
+    crawl has a file for the index, so this code is not reached.
     """
     if _beside(path, "-journal").exists():
-        raise UsageError(f"{path} was left half changed: `minicrawl crawl` mends it") from error
+        raise UsageError(
+            f"{path} has an unfinished change: `minicrawl crawl` repairs it"
+        ) from error
     if not _has_content(_beside(path, "-wal")):
         return sqlite3.connect(f"{place}&immutable=1", uri=True, isolation_level=None)
     if _is_being_written(path):
@@ -89,7 +93,7 @@ def _connect_where_nothing_can_be_written(
     connection = sqlite3.connect(f"{place}&vfs=unix-none", uri=True, isolation_level=None)
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute(_ASKED_FIRST)
+        connection.execute(_FIRST_QUERY)
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         connection.close()
         raise UsageError(f"{path} cannot be read: {error}") from error
@@ -97,7 +101,7 @@ def _connect_where_nothing_can_be_written(
 
 
 def _beside(path: Path, suffix: str) -> Path:
-    place = place_of(path)
+    place = real_path(path)
     return place.with_name(f"{place.name}{suffix}")
 
 
@@ -120,6 +124,8 @@ def _is_being_written(path: Path) -> bool:
     return False
 
 
-def _refuse_what_is_old(version: int, path: Path) -> None:
+def _refuse_old_version(version: int, path: Path) -> None:
     if version < VERSION:
-        raise UsageError(f"{path} is of schema version {version}: `minicrawl crawl` brings it up")
+        raise UsageError(
+            f"{path} has the old schema version {version}: `minicrawl crawl` upgrades it"
+        )

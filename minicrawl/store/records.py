@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it, as plain values."""
+"""The rows of the store, as plain values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minicrawl.opic.ledger import Totals
 
 
 class UrlRow(NamedTuple):
-    """A page that became known. Ids are dense: a row's place in the order is its id."""
+    """A known page. Ids are dense, in the order in which pages were found."""
 
     id: int
     host: int
@@ -20,7 +20,7 @@ class UrlRow(NamedTuple):
 
 
 class StepRow(NamedTuple):
-    """A step and the state that its page has from here on."""
+    """A step, and the state of its page after it."""
 
     seq: int
     state: int
@@ -31,7 +31,7 @@ NOT_ASKED = "not-asked"
 
 
 class FetchRow(NamedTuple):
-    """One request and its answer; or why there is none, if the outcome is `NOT_ASKED`."""
+    """One request and its outcome. With the outcome `NOT_ASKED`, the reason for no request."""
 
     page: int
     at: float
@@ -43,7 +43,7 @@ class FetchRow(NamedTuple):
 
 
 class DocumentRow(NamedTuple):
-    """What is known of a page that was read."""
+    """What is known about a page that was read."""
 
     page: int
     title: str
@@ -59,9 +59,9 @@ class DocumentRow(NamedTuple):
 
 
 class HostRow(NamedTuple):
-    """An origin, the rules of its robots.txt while they hold, and how long it must be spared.
+    """An origin, the rules of its robots.txt while they are valid, and its pause.
 
-    Without a `trouble` the last one that is known of it is kept.
+    If `trouble` is None, the store keeps the last one.
     """
 
     id: int
@@ -85,16 +85,16 @@ class FrontierRow(NamedTuple):
     g_time: int
     inlinks: int
     spent: int
-    """`UNCHANGED` where it is what the row says already; 0 of a page that has no row."""
+    """`UNCHANGED` to keep the value of the row; 0 for a page without a row."""
     measures: bytes | None = None
 
 
 PaidRow = tuple[int, int, int]
-"""Key, gained in-links and id of a page of whose row nothing else changed."""
+"""Key, new in-links and id of a page, for a row in which nothing else changed."""
 
 
 class RefinementRow(NamedTuple):
-    """How far replays came; they go on from here while no step follows on `seq`."""
+    """The state of an unfinished refinement. It is resumed if no step came after `seq`."""
 
     seq: int
     rounds: int
@@ -104,7 +104,7 @@ class RefinementRow(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Batch:
-    """All that one transaction adds."""
+    """The rows that one transaction adds."""
 
     urls: list[UrlRow] = field(default_factory=list)
     originals: list[tuple[int, str]] = field(default_factory=list)
@@ -121,22 +121,22 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """The rows that changed since the last one, and the last step they know of.
+    """The rows that changed since the last checkpoint, and the last step in them.
 
-    Their in-links are those that they have more than before.
+    Their in-links are the new ones only.
     """
 
     watermark: int
     totals: Totals
     born: Iterable[FrontierRow]
-    """Of pages that had no row."""
+    """Rows of pages that had none."""
     turned: Iterable[FrontierRow]
     paid: Iterable[PaidRow]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """The last checkpoint, but for the pages: those are read in columns."""
+    """The last checkpoint without the pages, which are read in columns."""
 
     watermark: int
     totals: Totals
@@ -144,8 +144,8 @@ class Saved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreTerms:
-    """What a store is born with and keeps: other terms would make other books of the same steps,
-    or two pages of one.
+    """The terms of a store, which never change: with others, the same steps would give another
+    ledger, or one page would become two.
     """
 
     small_edge: float = 0.15
@@ -154,4 +154,4 @@ class StoreTerms:
     links: bool = True
     strip_marks: bool = True
     imported: bool = False
-    """It holds a graph that was given whole: nobody crawls from there."""
+    """Whether the store holds an imported graph, which cannot be crawled."""

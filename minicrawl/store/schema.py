@@ -1,13 +1,13 @@
-"""The tables, their version, and how an older store becomes one of today.
+"""The tables, their version, and the migrations.
 
-Law: a store says its version in `user_version`; an older one is brought up step by step, a newer
-one is refused. Pages are named by dense numbers, in the order in which they became known.
+Law: the version of a store is in `user_version`. An older store is upgraded version by version, a
+newer one is refused. Page ids are dense, in the order in which pages were found.
 
-steps      the truth: append-only, every step that moved money, with where the cash went
-frontier   its checkpoint: a narrow row a page, written now and then; `meta` holds the watermark,
-           the last step that the rows know of, and the totals that belong to them
-originals  URLs as they were written, where what names the page is less
-refinement a lap of replays that is not done yet; absent otherwise
+steps      the log, append-only: every step that moved cash, and where the cash went
+frontier   the checkpoint of the log: a row a page. `meta` has the watermark, which is the last step
+           in the rows, and the totals at that step
+originals  URLs as they were written, where the URL of the page differs
+refinement an unfinished refinement; otherwise empty
 pages      a view for people: URL, cash and history in units, as of the last checkpoint
 """
 
@@ -16,7 +16,7 @@ import sqlite3
 from minicrawl.errors import UsageError
 
 APPLICATION_ID = 0x6D637277
-"""Tells a store from any other SQLite file."""
+"""Marks an SQLite file as a store."""
 
 _VERSION_1 = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -115,13 +115,13 @@ CREATE TABLE originals (   -- of pages whose URL had marks of a visit when it be
 """
 
 MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2)
-"""The n-th makes version n of version n - 1."""
+"""The n-th script upgrades version n - 1 to version n."""
 
 VERSION = len(MIGRATIONS)
 
 
 def prepare(connection: sqlite3.Connection, name: str) -> None:
-    """Bring the store up to today's version; refuse what is newer or no store at all."""
+    """Upgrade a store to the current version. Refuse newer ones and files of other kinds."""
     version = check_version(connection, name)
     for number in range(version, VERSION):
         script = f"BEGIN;{MIGRATIONS[number]}PRAGMA application_id = {APPLICATION_ID};"
@@ -135,14 +135,14 @@ def check_version(connection: sqlite3.Connection, name: str) -> int:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:
-        raise  # of the disk, which proves nothing about the file
+        raise  # an error of the disk says nothing about the file
     except sqlite3.DatabaseError as error:
-        raise UsageError(f"{name} is no minicrawl store: {error}") from error
+        raise UsageError(f"{name} is not a minicrawl store: {error}") from error
     if tables and application != APPLICATION_ID:
-        raise UsageError(f"{name} is a database, but not one of minicrawl's")
+        raise UsageError(f"{name} is an SQLite database, but not a minicrawl store")
     if version > VERSION:
         raise UsageError(
-            f"{name} has schema version {version}, this minicrawl knows up to {VERSION}: "
-            "upgrade minicrawl to read it"
+            f"{name} has schema version {version}, but this minicrawl knows only {VERSION}: "
+            "upgrade minicrawl"
         )
     return int(version)

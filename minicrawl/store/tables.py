@@ -1,4 +1,4 @@
-"""What is in the tables, read as values; whoever has a connection may ask, writer or reader."""
+"""Queries on the tables, for any connection: a writer's or a reader's."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from minicrawl.store.records import (
 )
 
 Connection = sqlite3.Connection
-"""So that others can name what they hand on without speaking SQL."""
+"""The type of a connection, for packages that may not import sqlite3."""
 
 COMMAND = "command"
-"""Among the counters: the command line by which the crawl goes on."""
+"""A counter: the command that resumes the crawl."""
 STATES = "states"
-"""How many pages are in each state, by its number as text."""
+"""The number of pages in each state, by the state as text."""
 RECORDED = "recorded"
 """G in atoms."""
 STEPS = "steps"
 FETCHES = "fetches"
-"""How many there are of both."""
+"""The numbers of steps and of fetches."""
 GATHERED = "importance_gathered"
-"""The share that lies on pages that were read, as it was added up last."""
+"""The share of the importance on pages that were read, as of its last update."""
 SETTINGS = "settings"
-"""What the crawl was given of the settings that it keeps, by their names."""
+"""The settings of the crawl that were given, by name."""
 WISHES = "wishes"
-"""What the last run wanted, given or not."""
+"""The settings of the last run, given or not, in stores of earlier versions."""
 
-_ROWS_AT_ONCE = 500  # more are slower: they leave the cache
+_ROWS_AT_ONCE = 500  # larger blocks do not fit in the cache, and are slower
 NO_LINKS = Spending(())
 
 
 def meta(connection: Connection, name: str) -> str | None:
-    """A fact about the store."""
+    """A value of the table meta."""
     row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def birth(connection: Connection) -> str:
-    """What tells the store from one that was begun anew: its first page and its first request."""
+    """The identity of a store: its first page, and the time of its first request."""
     (page,) = connection.execute(
         "SELECT origin || path FROM urls JOIN hosts ON hosts.id = host WHERE urls.id = 0 "
         "UNION ALL SELECT '' LIMIT 1"
@@ -59,7 +59,7 @@ def birth(connection: Connection) -> str:
 
 
 def terms(connection: Connection) -> StoreTerms | None:
-    """What the store was begun with; None while it is new."""
+    """The terms of the store; None if it is new."""
     text = meta(connection, "terms")
     return None if text is None else StoreTerms(**json.loads(text))
 
@@ -71,7 +71,7 @@ def counters(connection: Connection) -> dict[str, object]:
 
 
 def settings(connection: Connection) -> dict[str, object]:
-    """The settings that the crawl keeps; an earlier minicrawl kept what its last run wanted."""
+    """The settings in the store. Earlier versions stored those of the last run."""
     known = counters(connection)
     found = known.get(SETTINGS, known.get(WISHES, {}))
     if not isinstance(found, dict):
@@ -80,7 +80,7 @@ def settings(connection: Connection) -> dict[str, object]:
 
 
 def saved(connection: Connection) -> Saved:
-    """What the last checkpoint knows beside the pages; an empty one if none was made yet."""
+    """The last checkpoint without the pages; an empty one if there is none."""
     numbers = [int(meta(connection, name) or 0) for name in Totals._fields]
     return Saved(
         watermark=int(meta(connection, "watermark") or 0),
@@ -89,12 +89,12 @@ def saved(connection: Connection) -> Saved:
 
 
 def measures(connection: Connection) -> dict[int, bytes]:
-    """Of the pages of windows that keep them, as of the last checkpoint."""
+    """The measures of pages, for windows with measures, as of the last checkpoint."""
     return dict(connection.execute("SELECT id, measures FROM frontier WHERE measures IS NOT NULL"))
 
 
 def steps_after(connection: Connection, seq: int) -> Iterator[StepRow]:
-    """The steps behind this one, in their order."""
+    """The steps after this one, in order."""
     cursor = connection.execute(
         "SELECT seq, kind, page, state, born, amount, spending FROM steps WHERE seq > ? "
         "ORDER BY seq",
@@ -106,13 +106,13 @@ def steps_after(connection: Connection, seq: int) -> Iterator[StepRow]:
 
 
 def spending(connection: Connection, seq: int) -> Spending:
-    """Where the cash goes by this step."""
+    """The spending of this step."""
     row = connection.execute("SELECT spending FROM steps WHERE seq = ?", (seq,)).fetchone()
     return NO_LINKS if row is None or row[0] is None else unpack(row[0])
 
 
 def spendings_of(connection: Connection, pages: Sequence[int]) -> list[Spending]:
-    """How each of these pages was spent, as of the last checkpoint, in this order."""
+    """The last spending of each of these pages, as of the last checkpoint, in this order."""
     cursor = connection.execute(
         "SELECT spending FROM json_each(?) CROSS JOIN frontier ON frontier.id = value "
         "CROSS JOIN steps ON seq = spent AND spending IS NOT NULL",
@@ -120,36 +120,36 @@ def spendings_of(connection: Connection, pages: Sequence[int]) -> list[Spending]
     )
     found = [unpack(blob) for (blob,) in cursor]
     if len(found) != len(pages):
-        raise ValueError(f"of {len(pages)} pages {len(pages) - len(found)} lack their steps")
+        raise ValueError(f"{len(pages) - len(found)} of {len(pages)} pages lack their steps")
     return found
 
 
 def spent_by(connection: Connection, page: int) -> int:
-    """The step by which a page was spent, as of the last checkpoint; 0 if there is none."""
+    """The step of the last spending of a page, as of the last checkpoint; 0 if there is none."""
     row = connection.execute("SELECT spent FROM frontier WHERE id = ?", (page,)).fetchone()
     return 0 if row is None else int(row[0])
 
 
 def refinement(connection: Connection) -> RefinementRow | None:
-    """The replays that are not done yet."""
+    """The unfinished refinement, if there is one."""
     row = connection.execute("SELECT seq, rounds, history, cash FROM refinement").fetchone()
     return None if row is None else RefinementRow._make(row)
 
 
 def last_step(connection: Connection) -> int:
-    """The number of the step taken last; 0 if there is none."""
+    """The number of the last step; 0 if there is none."""
     (seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM steps").fetchone()
     return int(seq)
 
 
 def fetches_known(connection: Connection) -> int:
-    """How many requests were recorded; their ids are dense."""
+    """The number of recorded requests; their ids are dense."""
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM fetches").fetchone()
     return int(last)
 
 
-def homes(connection: Connection) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
-    """Hosts and paths of all pages that are known, block by block in the order of the ids."""
+def hosts_and_paths(connection: Connection) -> Iterator[tuple[tuple[int, ...], tuple[str, ...]]]:
+    """The hosts and paths of all pages, block by block in the order of the ids."""
     cursor = connection.execute("SELECT host, path FROM urls ORDER BY id")
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         hosts, paths = zip(*rows, strict=True)
@@ -157,7 +157,9 @@ def homes(connection: Connection) -> Iterator[tuple[tuple[int, ...], tuple[str, 
 
 
 def paths(connection: Connection, pages: Sequence[int]) -> list[tuple[int, int, str]]:
-    """Page, host and path of these pages, in one row: for each the other threads have a turn."""
+    """Page, host and path of these pages. They come in one row, as each row costs a wait for the
+    GIL.
+    """
     (found,) = connection.execute(
         "SELECT json_group_array(json_array(urls.id, host, urls.path)) FROM json_each(?) AS wanted "
         "CROSS JOIN urls ON urls.id = wanted.value",
@@ -187,7 +189,7 @@ def urls_of(connection: Connection, pages: Sequence[int]) -> Iterator[str]:
 
 
 def original(connection: Connection, page: int) -> str | None:
-    """The URL of a page as it was written when it became known, if it had marks of a visit."""
+    """The original URL of a page, if it differs from the URL of the page."""
     row = connection.execute("SELECT url FROM originals WHERE page = ?", (page,)).fetchone()
     return None if row is None else str(row[0])
 
@@ -210,13 +212,13 @@ def host(connection: Connection, number: int) -> HostRow | None:
 
 
 def document(connection: Connection, page: int) -> DocumentRow | None:
-    """What is known of this page, if it was read."""
+    """The document of a page, if it was read."""
     row = connection.execute("SELECT * FROM documents WHERE page = ?", (page,)).fetchone()
     return None if row is None else DocumentRow._make(row)
 
 
 def all_documents(connection: Connection) -> Iterator[DocumentRow]:
-    """What is known of every page that was read, in the order of the ids."""
+    """All documents, in the order of the page ids."""
     return map(DocumentRow._make, connection.execute("SELECT * FROM documents ORDER BY page"))
 
 
@@ -231,7 +233,7 @@ def last_fetches(connection: Connection, page: int, count: int) -> list[FetchRow
 
 
 def mirrors(connection: Connection) -> list[tuple[int, int, int]]:
-    """(host, the host it repeats, pages), the most pages first."""
+    """(host, the host it mirrors, pages), the most pages first."""
     return connection.execute(
         "SELECT host, of_host, pages FROM mirrors ORDER BY pages DESC, host"
     ).fetchall()

@@ -1,6 +1,6 @@
-"""What SQLite complains of, as one line that names the store.
+"""Errors of SQLite as messages of one line that name the store.
 
-Law: a disk that is full is told from all other trouble, for it passes.
+Law: a full disk has an error of its own, because it is temporary.
 """
 
 import errno
@@ -13,35 +13,35 @@ from tempfile import TemporaryFile
 from minicrawl.errors import NoRoom, StoreError
 
 NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What is raised where a value is not what it must be."""
+"""The errors that code raises when it reads a bad value."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _PRIMARY = 0xFF
-"""The bits of an error code that say what it is; the others say where."""
+"""The bits of an error code with its primary result code."""
 _TRIED_BYTES = 1 << 16
 
 
 @contextmanager
 def translating_sqlite_errors(path: Path, comfort: str = "") -> Iterator[None]:
-    """Whatever SQLite raises inside is a `StoreError`, with a word of comfort if there is one."""
+    """Turn errors of SQLite into a `StoreError` that ends with `comfort`: what is still safe."""
     try:
         yield
     except UnicodeDecodeError as error:  # SQLite quotes names of a damaged schema
         raise StoreError(_line(path, f"damaged ({error})", comfort)) from error
     except sqlite3.Error as error:
-        if _is_of_a_full_disk(error, path):
-            raise NoRoom(_line(path, _of_a_full_disk(error), comfort)) from error
+        if _means_full_disk(error, path):
+            raise NoRoom(_line(path, _full_disk_message(error), comfort)) from error
         raise StoreError(_line(path, str(error), comfort)) from error
 
 
 @contextmanager
 def reporting_damage(path: Path) -> Iterator[None]:
-    """What is read here makes sense, or the store is named that does not."""
+    """Turn errors of bad values into a `StoreError`."""
     try:
         yield
     except NONSENSE as error:
         raise StoreError(
-            f"{path} is damaged ({error}): `minicrawl check` says what is wrong"
+            f"{path} is damaged ({error}): run `minicrawl check` for details"
         ) from error
 
 
@@ -49,19 +49,19 @@ def _line(path: Path, what: str, comfort: str) -> str:
     return "; ".join(filter(None, (f"{path}: {what}", comfort)))
 
 
-def _of_a_full_disk(error: sqlite3.Error) -> str:
+def _full_disk_message(error: sqlite3.Error) -> str:
     return str(error) if "full" in str(error) else f"the disk is full ({error})"
 
 
-def _is_of_a_full_disk(error: sqlite3.Error, path: Path) -> bool:
-    """SQLite says so of most writes; of some, and of quotas, it says `disk I/O error`."""
+def _means_full_disk(error: sqlite3.Error, path: Path) -> bool:
+    """SQLite reports a full disk for most writes, but `disk I/O error` for some and for quotas."""
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY
     if code == sqlite3.SQLITE_IOERR:
-        return not _takes_more(path.absolute().parent)
+        return not _has_room(path.absolute().parent)
     return code == sqlite3.SQLITE_FULL
 
 
-def _takes_more(folder: Path) -> bool:
+def _has_room(folder: Path) -> bool:
     try:
         with TemporaryFile(dir=folder) as file:
             file.write(bytes(_TRIED_BYTES))

@@ -1,9 +1,9 @@
 """The one connection that writes.
 
-Laws: a batch is there whole or not at all, and once committed it survives a power cut
-(`synchronous=FULL`); a store has one writer, and a second one is refused in one line. What was
-committed is never rewritten but for the checkpoint, which can be made anew from the steps; only
-when ranks were restated the steps begin from there.
+Laws: a batch is written as a whole or not at all, and a committed batch survives a power cut
+(`synchronous=FULL`). A store has one writer; a second one is refused. Committed rows never change,
+except for the checkpoint, which can be made again from the steps. Only after a refinement do the
+steps continue from a checkpoint that they do not lead to.
 """
 
 import fcntl
@@ -20,7 +20,7 @@ from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import StepKind
 from minicrawl.store import bulk, tables
 from minicrawl.store.blobs import pack
-from minicrawl.store.place import place_of
+from minicrawl.store.place import real_path
 from minicrawl.store.reader import LOCK
 from minicrawl.store.records import Batch, Checkpoint, RefinementRow, StepRow, StoreTerms
 from minicrawl.store.schema import prepare
@@ -28,7 +28,7 @@ from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 
 Write = Callable[[str, Iterable[Sequence[Any]]], None]
 
-SAFE = "what was committed before is safe"
+SAFE = "everything committed before is safe"
 
 _CACHE_KIB = 16_384
 
@@ -52,12 +52,12 @@ INSERT INTO hosts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
 
 
 class Store:
-    """A crawl's memory. Use it from one thread at a time."""
+    """A store open for writing. Use it from one thread at a time."""
 
     def __init__(
         self, connection: sqlite3.Connection, path: Path, lock: int, *, was_cut_off: bool
     ) -> None:
-        """`was_cut_off`: the one who wrote it last did not come to its end."""
+        """`was_cut_off`: the last writer did not close the store."""
         self.path = path
         self.was_cut_off = was_cut_off
         self._connection = connection
@@ -66,7 +66,7 @@ class Store:
 
     @classmethod
     def open(cls, path: Path) -> "Store":
-        """Open the store for writing, or make it; nobody else may have it open so."""
+        """Open the store for writing, or create it. Only one writer may have it open."""
         lock = _lock(path)
         try:
             was_cut_off = _log_of(path).exists()
@@ -76,36 +76,36 @@ class Store:
             raise
 
     def close(self) -> None:
-        """The lock goes last: whoever waits for it finds the store whole."""
+        """Close the connection, then release the lock."""
         self._connection.close()
         os.close(self._lock)
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """For the questions of `reader`, asked by the writer itself."""
+        """The connection, for queries by the writer itself."""
         return self._connection
 
     def agree(self, terms: StoreTerms) -> None:
-        """A new store takes the terms; an old one keeps its own and refuses others."""
+        """Set the terms of a new store. An old store keeps its terms and refuses others."""
         wanted = {name: getattr(terms, name) for name in StoreTerms.__dataclass_fields__}
         with translating_sqlite_errors(self.path, SAFE), reporting_damage(self.path):
             found = tables.terms(self._connection)
         if found is None:
             if tables.last_step(self._connection):
-                raise StoreError(f"{self.path} is damaged: it does not say how it was begun")
+                raise StoreError(f"{self.path} is damaged: its terms are missing")
             with self._transaction():
                 self._set_meta("terms", json.dumps(wanted))
             return
         if found.imported:
             raise UsageError(
-                f"{self.path} holds an imported graph, which is not crawled: "
-                "name another --store, or begin anew with --fresh"
+                f"{self.path} has an imported graph, which cannot be crawled: "
+                "use another --store, or start again with --fresh"
             )
         for name, value in wanted.items():
             if (kept := getattr(found, name)) != value:
                 raise UsageError(
-                    f"{self.path} was begun with {name} {kept}, not {value}: "
-                    "go on with that, or begin anew with --fresh"
+                    f"{self.path} was started with {name} {kept}, not {value}: "
+                    "keep it, or start again with --fresh"
                 )
 
     def commit(self, batch: Batch) -> None:
@@ -122,10 +122,10 @@ class Store:
                 batch.mirrors,
             )
             self._set_meta("counters", json.dumps(batch.counters))
-        self._spare_the_disk()
+        self._compact_if_disk_is_low()
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
-        """Write the rows that changed; `forget_links` drops what only the steps before need."""
+        """Write the rows that changed. `forget_links` deletes steps that are no longer needed."""
         with self._transaction() as write:
             self._write_rows(write, checkpoint)
             if forget_links:
@@ -135,36 +135,36 @@ class Store:
                 )
 
     def restate(self, checkpoint: Checkpoint) -> None:
-        """Write rows that no steps lead to: replays that are in no log made them, and are done."""
+        """Write the rows of a finished refinement, which is not in the steps."""
         with self._transaction() as write:
             self._write_rows(write, checkpoint)
             self._set_meta("restated", json.dumps(checkpoint.watermark))
             self._connection.execute("DELETE FROM refinement")
 
     def keep_refinement(self, row: RefinementRow) -> None:
-        """Replays that are not done yet; only the last ones are kept."""
+        """Write an unfinished refinement in place of the last one."""
         with self._transaction() as write:
             self._connection.execute("DELETE FROM refinement WHERE seq != ?", (row.seq,))
             write("INSERT OR REPLACE INTO refinement VALUES (?, ?, ?, ?)", [row])
 
     def become(self, original: sqlite3.Connection) -> None:
-        """A copy of another store as it is now, whatever this one was."""
+        """Replace the content by a copy of another store."""
         with translating_sqlite_errors(self.path, SAFE):
-            # A write-ahead log would hold the whole copy once more.
+            # A write-ahead log would have the whole copy a second time.
             self._connection.execute("PRAGMA journal_mode = DELETE")
             original.backup(self._connection)
             self._connection.execute("PRAGMA journal_mode = WAL")
 
     def compact(self) -> None:
-        """Fold the write-ahead log into the file."""
+        """Move the write-ahead log into the file."""
         with translating_sqlite_errors(self.path, SAFE):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def _spare_the_disk(self) -> None:
-        """Where there is little room the log does not take all: what is folded needs less."""
+    def _compact_if_disk_is_low(self) -> None:
+        """On a disk with little room, keep the write-ahead log short."""
         disk = os.statvfs(self._log.parent)
         if self._log.exists() and 2 * self._log.stat().st_size > disk.f_bavail * disk.f_frsize:
-            with suppress(NoRoom):  # the batch is safe; who needs room next will say so
+            with suppress(NoRoom):  # the batch is safe, and the next write reports a full disk
                 self.compact()
 
     def _write_rows(self, write: Write, checkpoint: Checkpoint) -> None:
@@ -190,14 +190,14 @@ class Store:
                 raise
 
     def _roll_back(self) -> None:
-        """A full disk may have rolled back already."""
+        """Roll back, unless SQLite has done so because of a full disk."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
 
 
 def _log_of(path: Path) -> Path:
-    """SQLite puts it beside the file that a link leads to."""
-    place = place_of(path)
+    """The write-ahead log, which SQLite puts beside the real file."""
+    place = real_path(path)
     return place.with_name(f"{place.name}-wal")
 
 
@@ -222,12 +222,12 @@ def _step_columns(row: StepRow) -> tuple[int, int, int, int, int, int, bytes | N
 
 
 def _lock(path: Path) -> int:
-    """A lock that ends with the process, however that ends."""
+    """Take the lock of the store. It ends with the process, even after a crash."""
     if path.is_dir():
-        raise UsageError(f"{path} is a directory: a store is a file")
-    place = place_of(path)
+        raise UsageError(f"{path} is a directory, not a store")
+    place = real_path(path)
     if place.exists() and not os.access(place, os.W_OK):
-        raise UsageError(f"{path} cannot be written: it is read-only")
+        raise UsageError(f"{path} is read-only")
     beside = place.with_name(f"{place.name}{LOCK}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What the web says, read without asking it: URLs, HTML, encodings, robots.txt, sitemaps.
+"""Parsers of the web's formats: URLs, HTML, encodings, headers, robots.txt, sitemaps.
 
-Pure: no I/O, no clock.
+All of it is pure: no I/O, no clock.
 """

@@ -1,8 +1,8 @@
-"""Response headers: what a server says of a page beside the page itself.
+"""Parsers of response headers.
 
-Law: a header that means nothing says nothing; whatever it holds, reading it never fails.
+Law: an invalid header counts as absent, and no value makes a parser fail.
 
-essence    "text/html" of "Text/HTML; charset=utf-8"
+essence    the MIME type without parameters: "text/html" of "Text/HTML; charset=utf-8"
 """
 
 import re
@@ -24,8 +24,8 @@ _CHARSET = re.compile(
 )
 
 
-def media_type(content_type: str | None) -> tuple[str, str | None]:
-    """The essence, "" where there is none, and the charset. Of several types the first counts."""
+def parse_content_type(content_type: str | None) -> tuple[str, str | None]:
+    """The essence, "" if there is none, and the charset. Of several types the first counts."""
     if not content_type:
         return "", None
     essence = _ESSENCE.match(content_type)
@@ -36,7 +36,7 @@ def media_type(content_type: str | None) -> tuple[str, str | None]:
     )
 
 
-# The table of the MIME Sniffing standard for a type that is not known, as far as it is HTML.
+# The HTML patterns of the MIME Sniffing standard for an unknown type.
 _LOOKS_LIKE_HTML = re.compile(
     rb"[\t\n\f\r ]*+<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b"
     rb"|body|br|p|!--)[ >]",
@@ -48,12 +48,12 @@ _LOOKS_LIKE_XHTML = re.compile(
     re.IGNORECASE,
 )
 _SNIFFED = 1445
-"""Bytes of a page that may speak for its type."""
+"""The resource header of the MIME Sniffing standard, in bytes."""
 
 
 def is_html(content_type: str | None, first_bytes: bytes) -> bool | None:
-    """By its type, or where the type says nothing by its first bytes; None: these are needed."""
-    essence, _ = media_type(content_type)
+    """Whether a response is HTML, by its type or its first bytes. None: the bytes are needed."""
+    essence, _ = parse_content_type(content_type)
     if essence in HTML_TYPES:
         return True
     if essence not in _NO_TYPES and essence not in _XML_TYPES:
@@ -69,14 +69,14 @@ def is_html(content_type: str | None, first_bytes: bytes) -> bool | None:
 # ---------------------------------------------------------------- Retry-After
 
 LONGEST_WAIT_S = 86_400.0
-"""A server that asks for more is asked again after this."""
+"""The longest Retry-After that is respected."""
 
 _SECONDS = re.compile(r"[\t ]*+([0-9]++)[\t ]*+\Z")
 _DATE = re.compile(r"[\t ]*+[A-Z][a-z]++")
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Seconds from `now` until the server wants to be asked again; None where it does not say."""
+    """The seconds from `now` until the server may be asked again; None without a valid value."""
     if not value:
         return None
     if seconds := _SECONDS.match(value):
@@ -90,7 +90,7 @@ def _bounded(wait_s: float) -> float:
 
 
 def _date(value: str) -> datetime | None:
-    if not _DATE.match(value):  # the parser would read "-1" as a year, or "5;x" as a day
+    if not _DATE.match(value):  # the parser would take "-1" for a year, or "5;x" for a day
         return None
     try:
         date = parsedate_to_datetime(value)
@@ -101,7 +101,7 @@ def _date(value: str) -> datetime | None:
 
 # ---------------------------------------------------------------- X-Robots-Tag
 
-# Rules with a value; any other name before a colon is that of a crawler.
+# Rules with a value. Any other name before a colon is that of a crawler.
 _VALUED_RULES = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
@@ -109,21 +109,21 @@ _AGENT = re.compile(r"([\w.-]++)[\t ]*+:(.*)", re.DOTALL)
 
 
 class RobotsTag(NamedTuple):
-    """What a page asks of robots."""
+    """The robots rules of a page."""
 
     noindex: bool = False
     nofollow: bool = False
 
-    def and_also(self, other: "RobotsTag") -> "RobotsTag":
-        """Asked twice: the stricter wish counts."""
+    def combined_with(self, other: "RobotsTag") -> "RobotsTag":
+        """The stricter of both."""
         return RobotsTag(self.noindex or other.noindex, self.nofollow or other.nofollow)
 
 
-NO_WISHES = RobotsTag()
+NO_RESTRICTIONS = RobotsTag()
 
 
-def robots_tag(values: str, agent: str) -> RobotsTag:
-    """What the rules ask of `agent`. The name of a crawler holds for all rules after it."""
+def parse_robots_tag(values: str, agent: str) -> RobotsTag:
+    """The rules for `agent`. The name of a crawler applies to all rules after it."""
     rules: set[str] = set()
     for_us = True
     for part in values.lower().split(","):
@@ -147,7 +147,7 @@ _RELATION = re.compile(r""";[\t ]*+rel[\t ]*+=[\t ]*+(?:"([^"]*+)|([^\t ;,"]++))
 
 
 def link_canonical(value: str | None) -> str | None:
-    """The target of the first rel=canonical in a Link header, as it is written."""
+    """The target of the first rel=canonical in a Link header, as written."""
     for target, parameters in _LINK.findall(value or ""):
         relation = _RELATION.search(parameters)
         if relation and "canonical" in (relation[1] or relation[2]).lower().split():

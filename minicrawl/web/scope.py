@@ -1,13 +1,13 @@
-"""Scope: which URLs may be fetched; all others are known and ranked only.
+"""Scope: which URLs may be fetched. All others are only known and ranked.
 
-Law: the answer depends on the rules and the URL alone, so that it never changes during a crawl.
-A URL may be fetched if it is within reach of the seeds, matches one of `allow` where there are
-any, matches none of `deny`, and its name does not say that it is no page.
+Law: the answer depends only on the rules and the URL, so it never changes during a crawl. A URL may
+be fetched if it is within reach of the seeds, matches one of `allow` if there are any, matches none
+of `deny`, and does not have the file extension of something other than a page.
 
-reach      any | domain: the same site as a seed, on any port; of an address that address alone |
-           host: the same host and port | prefix: at or below the folder of a seed, of the same
+reach      any | domain: the same site as a seed, on any port; for an IP address, only that address
+           | host: the same host and port | prefix: in or below the folder of a seed, on the same
            host and port
-server     host and port; http and https are one server where both have their usual ports
+server     host and port; http and https on their default ports are one server
 """
 
 import re
@@ -18,7 +18,7 @@ from minicrawl.errors import UsageError
 from minicrawl.web.sites import is_address, site
 from minicrawl.web.urls import host, origin, split
 
-_ENDINGS = """
+_EXTENSIONS = """
     jpg jpeg png gif bmp tif tiff webp avif heic ico svg svgz psd eps
     mp3 wav ogg oga opus flac m4a aac wma mid midi aif aiff
     mp4 m4v mov avi wmv flv mkv webm mpg mpeg ogv 3gp swf
@@ -27,22 +27,22 @@ _ENDINGS = """
     deb rpm apk msi dmg iso img torrent
     woff woff2 ttf otf eot css rss atom
 """
-NOT_PAGES = frozenset(_ENDINGS.split())
-"""Endings of names that are never HTML.
+NOT_HTML = frozenset(_EXTENSIONS.split())
+"""File extensions that are never HTML.
 
-Not among them is what may be: exe, dll and cgi are programs that write pages, com and app are
-domains that a page may be about, js, txt and json stand in titles ("/wiki/Node.js"). For these
-the server's Content-Type decides, which costs a request but no body.
+Extensions that may be HTML are not among them: exe, dll and cgi are programs that write pages, com
+and app are domains that a page may be about, js, txt and json are part of titles ("/wiki/Node.js").
+For these the Content-Type decides, which costs a request but no body.
 """
 
 Reach = Callable[[str], bool]
 
 
-def is_page_by_name(url: str, not_pages: frozenset[str] = NOT_PAGES) -> bool:
-    """Whether the last segment of the path leaves it open that this is a page."""
+def may_be_html(url: str, not_html: frozenset[str] = NOT_HTML) -> bool:
+    """Whether the last segment of the path may be the name of a page."""
     name = url.partition("?")[0].rpartition("/")[2]
-    stem, _, ending = name.rpartition(".")
-    if not stem or ending.lower() not in not_pages:
+    stem, _, extension = name.rpartition(".")
+    if not stem or extension.lower() not in not_html:
         return True
     return ":" in stem or "%3a" in stem.lower()  # a wiki's page about a file: "File:Cat.jpg"
 
@@ -60,7 +60,7 @@ def _on_a_site(seeds: Iterable[str]) -> Reach:
 
 
 def _domain(name: str) -> str:
-    """Who names one address did not ask for its neighbours."""
+    """The site of a host; an IP address is its own site here."""
     return name if is_address(name) else site(name)
 
 
@@ -90,12 +90,12 @@ def _folder(url: str) -> str:
 
 
 def _server(url: str) -> str:
-    """A canonical URL has a usual port only where it is that of the other scheme."""
+    """Host and port. In a canonical URL, :80 and :443 are default ports of the other scheme."""
     return origin(url).partition("//")[2].removesuffix(":80").removesuffix(":443")
 
 
 def _origins(server: str) -> tuple[str, ...]:
-    """All that are on one server."""
+    """All origins on a server."""
     if ":" in server.rpartition("]")[2]:
         return f"http://{server}", f"https://{server}"
     return f"http://{server}", f"https://{server}", f"http://{server}:443", f"https://{server}:80"
@@ -114,12 +114,12 @@ REACHES: dict[str, Callable[[Iterable[str]], Reach]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeRules:
-    """What may be fetched, ready to be asked for each link."""
+    """The rules of a scope, prepared for fast checks."""
 
     reach: Reach
     allow: tuple[re.Pattern[str], ...] = ()
     deny: tuple[re.Pattern[str], ...] = ()
-    not_pages: frozenset[str] = NOT_PAGES
+    not_html: frozenset[str] = NOT_HTML
 
     @classmethod
     def of(
@@ -129,22 +129,22 @@ class ScopeRules:
         *,
         allow: Iterable[str] = (),
         deny: Iterable[str] = (),
-        not_pages: frozenset[str] = NOT_PAGES,
+        not_html: frozenset[str] = NOT_HTML,
     ) -> "ScopeRules":
-        """Rules for canonical `seeds` and regular expressions as the user wrote them."""
+        """Rules for canonical `seeds`, and regular expressions as the user wrote them."""
         if kind not in REACHES:
-            raise UsageError(f"scope {kind!r} is unknown; choose one of {', '.join(REACHES)}")
+            raise UsageError(f"scope {kind!r} must be one of {', '.join(REACHES)}")
         return cls(
             reach=REACHES[kind](seeds),
             allow=tuple(_compiled("allow", pattern) for pattern in allow),
             deny=tuple(_compiled("deny", pattern) for pattern in deny),
-            not_pages=not_pages,
+            not_html=not_html,
         )
 
     def allows(self, url: str) -> bool:
         """Whether the canonical `url` may be fetched."""
         return (
-            is_page_by_name(url, self.not_pages)
+            may_be_html(url, self.not_html)
             and self.reach(url)
             and not any(pattern.search(url) for pattern in self.deny)
             and (not self.allow or any(pattern.search(url) for pattern in self.allow))
@@ -155,4 +155,4 @@ def _compiled(setting: str, pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
-        raise UsageError(f"{setting} {pattern!r} is no regular expression: {error}") from None
+        raise UsageError(f"{setting} {pattern!r} is not a regular expression: {error}") from None

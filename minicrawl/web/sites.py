@@ -1,9 +1,9 @@
-"""Sites: which hosts belong together, by the Public Suffix List that comes with tldextract.
+"""Sites: hosts that belong together, by the Public Suffix List that comes with tldextract.
 
-Law: the site of a host is its registrable domain; a host that has none, such as `localhost` or a
-suffix itself, is its own site. Under a suffix where strangers get a name each, such as github.io,
-every name is a site of its own. Addresses belong to the network that their owner got as a whole, a
-/24 of IPv4 or a /64 of IPv6: whoever has one of its addresses mostly has the others as well.
+Law: the site of a host is its registrable domain. A host without one, such as `localhost` or a
+public suffix, is its own site. The private section of the list counts too, so under github.io every
+name is a site. The site of an IP address is its network, a /24 of IPv4 or a /64 of IPv6, because
+the addresses of such a network mostly have one owner.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ if TYPE_CHECKING:
 
 
 _ENDS_OF_ADDRESSES = frozenset("0123456789]")
-"""A name that ends so is an address: no list has to be loaded to tell."""
+"""A host that ends with one of these is an address, so the list is not needed."""
 _HOST_BITS_6, _HOST_BITS_4 = 64, 8
 
 
 def is_address(host: str) -> bool:
-    """Whether a host as canonical URLs spell it is an address, not a name."""
+    """Whether the host of a canonical URL is an IP address."""
     return host[-1:] in _ENDS_OF_ADDRESSES
 
 
 @lru_cache(maxsize=1 << 13)
 def site(host: str) -> str:
-    """The site of a host as canonical URLs spell it."""
+    """The site of the host of a canonical URL."""
     if is_address(host):
         return _network(host)
     found = _extract().extract_str(host)
     if not found.suffix and found.subdomain:
-        # Under an ending that is on no list, each name of two labels is registrable.
+        # Under an unknown top-level domain, every name of two labels is registrable.
         return f"{found.subdomain.rpartition('.')[2]}.{found.domain}"
     return found.top_domain_under_public_suffix or host
 
 
 def _network(host: str) -> str:
-    """The network of an address, as such are written."""
+    """The network of an IP address."""
     try:
         if host[0] != "[":
             return _of_ipv4(IPv4Address(host))
         address = IPv6Address(host.strip("[]"))
     except AddressValueError:
-        return host  # a name that ends like an address is nobody's
+        return host  # a name that looks like an address
     carried = address.ipv4_mapped or address.sixtofour
     if carried is not None:
         return _of_ipv4(carried)
@@ -60,8 +60,8 @@ def _of_ipv4(address: IPv4Address) -> str:
 
 @cache
 def _extract() -> TLDExtract:
-    """Made when the first host is asked for: it comes with a whole HTTP client."""
+    """Imported on first use, because tldextract imports a whole HTTP client."""
     from tldextract import TLDExtract
 
-    # Neither the network nor a folder of the user: the answer depends on the host alone.
+    # No network and no cache folder: the answer depends only on the host.
     return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)

@@ -1,13 +1,13 @@
-"""Traps: what a URL alone gives away, which URLs look like the work of one program, and whether two
-pages say the same.
+"""Signs of traps: the shape of a URL, its parameters, and hashes of the text of a page.
 
-Law: nothing is decided here that content has to prove; two URLs of one shape are only suspected to
-be alike. The time is proportional to the URL, or to the page.
+Law: a shape proves nothing. Two URLs of one shape are only suspected to be alike, and their content
+has to confirm it. All functions take time proportional to the URL or the page.
 
-segment    what stands between two slashes of a path
-shape      a URL without what a program counts up or makes up: numbers, tokens, the letters of the
-           last segment, the values of its parameters and their order
-token      a segment that no person would write: a session id, a UUID
+target     the part of a canonical URL after the origin
+segment    the part of a path between two slashes
+shape      a target without its generated parts: numbers, tokens, the letters of the last segment,
+           the values of the parameters and their order
+token      a segment that no person would write, such as a session id or a UUID
 """
 
 import re
@@ -23,15 +23,15 @@ _DIGITS_AS_ONE = str.maketrans(dict.fromkeys("0123456789", "#"))
 _WORD = re.compile("[^0-9._/-]+")
 _LONGEST_ENDING = 5
 _LONGEST_NAME = 255
-"""Files have no longer ones: of those that do, only the end tells."""
+"""File names are not longer. Of longer segments, only the end counts."""
 MOST_SEGMENTS = 64
-"""Of a path that are looked at one by one; what is deeper counts as one segment."""
+"""Segments of a path that are looked at one by one. The rest counts as one segment."""
 MOST_PARAMETERS = 32
-"""Of a URL that tell its shape, or can be found to change nothing. Nobody's pages have more."""
+"""Parameters of a URL that count for its shape. Real pages do not have more."""
 
 
 def shape(target: str) -> str:
-    """The shape of what follows the origin in a canonical URL."""
+    """The shape of a target."""
     path, question, query = target.partition("?")
     folder, _, name = path.rpartition("/")
     keys = "&".join(sorted(set(map(_key, query.split("&", MOST_PARAMETERS)[:MOST_PARAMETERS]))))
@@ -39,7 +39,7 @@ def shape(target: str) -> str:
 
 
 def _shape_of_name(name: str) -> str:
-    """Its ending says which program wrote it; its words are what the page is about."""
+    """The shape of the last segment: its extension stays, its words become one letter."""
     if _is_token(name):
         return "*"
     name = name[-_LONGEST_NAME:]
@@ -54,17 +54,17 @@ def _is_token(segment: str) -> bool:
 
 
 def _without_numbers(text: str) -> str:
-    """Each number becomes one sign, however many there are: each turn halves the longest."""
+    """Replace each number by one `#`. Each round halves the longest run."""
     text = text.translate(_DIGITS_AS_ONE)
     while "##" in text:
         text = text.replace("##", "#")
     return text
 
 
-def most_repeated(target: str) -> int:
-    """How often the segment that is there most often stands in the path.
+def most_repeats(target: str) -> int:
+    """The number of times that the most frequent segment is in the path.
 
-    Numbers and single characters do not count: archives and caches are sorted into such folders.
+    Numbers and single characters do not count, because archives and caches use such folders.
     """
     parts = [part for part in target.partition("?")[0].split("/") if len(part) > 1]
     if len(parts) == len(set(parts)):
@@ -74,7 +74,7 @@ def most_repeated(target: str) -> int:
 
 
 def segments(target: str) -> int:
-    """How many segments the path has."""
+    """The number of segments of the path."""
     return target.partition("?")[0].count("/")
 
 
@@ -82,33 +82,33 @@ def segments(target: str) -> int:
 
 
 def program(target: str) -> str:
-    """The path without what is counted up or made up in it: who answers for the parameters."""
+    """The path without numbers and tokens: the program that gets the parameters."""
     *parts, rest = target.partition("?")[0].split("/", MOST_SEGMENTS)
-    told = ["*" if _is_token(part) else part for part in parts]
-    told.append("*" if _is_token(rest) else rest)
-    return _without_numbers("/".join(told))
+    shapes = ["*" if _is_token(part) else part for part in parts]
+    shapes.append("*" if _is_token(rest) else rest)
+    return _without_numbers("/".join(shapes))
 
 
-def in_order(target: str) -> str:
-    """The same with its parameters in the order of their names; twins keep theirs."""
+def with_sorted_parameters(target: str) -> str:
+    """The target with its parameters sorted by name. Parameters of one name keep their order."""
     path, question, query = target.partition("?")
     return f"{path}{question}{'&'.join(sorted(query.split('&'), key=_key))}"
 
 
 def parameters(target: str) -> frozenset[str]:
-    """The names of its parameters."""
+    """The names of the parameters."""
     return frozenset(_keys(target.partition("?")[2]))
 
 
-def without(target: str, name: str) -> str:
-    """The same without the parameters of this name."""
+def without_parameter(target: str, name: str) -> str:
+    """The target without the parameters of this name."""
     path, _, query = target.partition("?")
     kept = [part for part in query.split("&") if part.partition("=")[0] != name]
     return f"{path}?{'&'.join(kept)}" if kept else path
 
 
-def values(target: str, name: str) -> str:
-    """What the parameters of this name are set to, as it is written."""
+def parameter_values(target: str, name: str) -> str:
+    """The parameters of this name with their values, as written."""
     query = target.partition("?")[2]
     return "&".join(part for part in query.split("&") if _key(part) == name)
 
@@ -125,32 +125,32 @@ def _key(part: str) -> str:
 
 _PIECE = re.compile(
     rb">\s*+([^<\"'\s][^<\"']*+)"
-)  # up to a quote: what scripts assign differs with each visit
+)  # up to a quote, as strings in scripts differ with each request
 _NUMERALS = b"0123456789"
 _NO_DIGITS = str.maketrans("", "", _NUMERALS.decode())
 _TITLE_BITS = 1024
 
 
-class Said(NamedTuple):
-    """Hashes of what pages say, whatever its markup and order; 0 for those that say nothing."""
+class TextHashes(NamedTuple):
+    """Hashes of the text of a page, whatever its markup and order; 0 without text."""
 
     text: int = 0
     gist: int = 0
-    """The same for pages that differ in numbers alone, as the months of a calendar do."""
+    """The same for pages that differ only in numbers, such as the months of a calendar."""
 
 
-def title_code(title: str) -> int:
-    """A hash of the title but for its numbers; 0 for none."""
+def title_hash(title: str) -> int:
+    """A hash of the title without its digits; 0 without a title."""
     return crc32(title.translate(_NO_DIGITS).encode(errors="surrogatepass"))
 
 
 def title_bit(title: str) -> int:
-    """One bit for the title, out of a few: pages of one bit may be worth comparing."""
-    return 1 << title_code(title) % _TITLE_BITS
+    """One of 1024 bits for a title. Only pages with the same bit are compared."""
+    return 1 << title_hash(title) % _TITLE_BITS
 
 
-def said(body: bytes) -> Said:
-    """What the page says, roughly: what stands between its tags."""
+def text_hashes(body: bytes) -> TextHashes:
+    """The hashes of the text between the tags of a page."""
     pieces = set(_PIECE.findall(body))
     gist = {piece.translate(None, _NUMERALS) for piece in pieces}
-    return Said(sum(map(crc32, pieces)), sum(map(crc32, gist)))
+    return TextHashes(sum(map(crc32, pieces)), sum(map(crc32, gist)))

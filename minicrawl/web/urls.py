@@ -1,16 +1,16 @@
-"""URLs: from what a page wrote to the one name under which a page is known.
+"""URLs: parse, resolve and canonicalize.
 
-Law: a canonical URL is absolute, http or https, spelled as the WHATWG standard spells it, without
-fragment and credentials and at most `LONGEST` long; to make it canonical again changes nothing.
-Two URLs become one only where no server means two pages by them, so that no page is lost: the
-query is not sorted, no slash, `www` or `index.html` goes. What goes is the mark of a visit: session
-ids and what campaigns add to links, and only under names that mean nothing else; with
-`strip_marks=False` they stay, too.
+Law: a canonical URL is absolute, http or https, serialized by the WHATWG URL standard, without
+fragment and credentials, and at most `LONGEST` characters long. To canonicalize it again changes
+nothing. Two URLs get one canonical form only if no server uses them for two pages, so no page is
+lost: the query is not sorted, and no slash, `www` or `index.html` is removed. Only visit marks are
+removed: session ids and campaign parameters whose names mean nothing else. With `strip_marks=False`
+they stay.
 
 original   the URL with the marks that its canonical form lacks
-origin     "https://example.com:8443": scheme, host, and the port where it is not the usual one
-host       "example.com", "[2001:db8::1]": the name alone, an IPv6 address in its brackets
-plain      a reference in which the standard changes nothing, such as "/docs/a.html?page=2"
+origin     scheme, host, and the port if it is not the default: "https://example.com:8443"
+host       the name or address alone: "example.com", "[2001:db8::1]"
+plain      a reference that the standard does not change, such as "/docs/a.html?page=2"
 """
 
 import re
@@ -21,17 +21,17 @@ from typing import NamedTuple
 from ada_url import join_url
 
 LONGEST = 2048
-"""Characters; whatever is longer is no page that people link to."""
+"""Characters of a URL. Longer ones are not pages that people link to."""
 
 MOST_CHARS = 6 * 1024 * 1024
-"""Of all links of a document, written out."""
+"""Characters of all absolute URLs of a document."""
 
-_NO_BASE = "about:blank"  # nothing but a fragment is relative to it
+_NO_BASE = "about:blank"  # only a fragment can be relative to it
 _SCHEMES = ("http://", "https://")
 _SHORTEST_ORIGIN = len("http://h")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
-# A name has 253 characters at most. To spell a longer one takes the square of its length.
+# A host name has at most 253 characters. The parser takes quadratic time for a longer one.
 _LONGEST_AUTHORITY = 320
 _TOO_LONG_AUTHORITY = re.compile(
     r"(?:[^/\\?#:]*+:[/\\\0- ]*+|[\0- ]*+[/\\][\t\n\r]*+[/\\][/\\\0- ]*+)"
@@ -39,15 +39,15 @@ _TOO_LONG_AUTHORITY = re.compile(
 )
 
 # ---------------------------------------------------------------- plain references
-# A prefix makes them absolute, without the parser: that is a fifth of the cost of a link. In doubt
-# a reference is not plain.
+# They become absolute with a prefix instead of the parser, at a fifth of the cost. In doubt, a
+# reference is not plain.
 
 _LETTER = r"-a-zA-Z0-9_!$&()*+,;=@~.%"
-_SEGMENT = rf"/(?!\.|%2)[{_LETTER}:]*+"  # no "." and no "..", however it is written
-_HOST = (  # no IPv4 address: these end in a number
+_SEGMENT = rf"/(?!\.|%2)[{_LETTER}:]*+"  # neither "." nor "..", encoded or not
+_HOST = (  # not an IPv4 address, which ends in a number
     rf"(?![^/]{{{_LONGEST_AUTHORITY + 1}}})(?:(?!xn--)[a-z0-9_-]++\.)++[a-z]{{2,}}+"
 )
-# A relative one holds no colon before its first slash: that would make it a scheme.
+# A relative reference has no colon before its first slash, which would end a scheme.
 _RELATIVE = rf"(?!\.|%2)[{_LETTER}]++(?:{_SEGMENT})*+"
 _PLAIN = re.compile(
     rf"(?:(?P<absolute>https?://{_HOST}(?:{_SEGMENT})++)"
@@ -58,64 +58,64 @@ _PLAIN = re.compile(
     re.ASCII,
 )
 
-# ---------------------------------------------------------------- the marks of a visit
+# ---------------------------------------------------------------- visit marks
 
-# Only with a value: "?gclid" may be the page about it.
+# Only with a value: "?gclid" may be a page about it.
 _MARK_IN_QUERY = re.compile(
     r"[&;](?:"
-    # where a search, an advertisement or a network sent somebody from
+    # the search, advertisement or social network that a visitor came from
     r"utm_[a-z_]+|_ga|_gl|gclid|gclsrc|dclid|gbraid|wbraid|gad_(?:source|campaignid)|srsltid"
     r"|fbclid|fb_action_(?:ids|types)|igsh(?:id)?|msclkid|ttclid|twclid|yclid|ysclid|_openstat"
     r"|li_fat_id|rdt_cid|sccid|epik|irclickid|irgwc|cjevent|wickedid|rb_clickid"
     r"|_branch_(?:match_id|referrer)|(?:mtm|pk)_(?:campaign|source|medium|keyword|kwd|content|cid)"
-    # which mail to whom
+    # the mailing
     r"|mc_[ce]id|_hsenc|_hsmi|__hs(?:tc|sc|fp)|hsctatracking|hsa_[a-z]+|mkt_tok|_kx|__s|dm_i"
     r"|oly_(?:anon|enc)_id|vero_(?:id|conv)|ml_subscriber(?:_hash)?|bsft_[a-z]+id"
-    # which visitor
+    # the visitor
     r"|jsessionid|phpsessid|aspsessionid[a-z]{8}|oscsid|zenid|cftoken"
-    r"|cfid(?==[^&;]*[&;]cftoken=)"  # alone it is anything's id
-    r"|_?sid(?==[0-9a-f]{32}(?![^&;]))"  # so is this, but where it is a hash
+    r"|cfid(?==[^&;]*[&;]cftoken=)"  # alone it may be any id
+    r"|_?sid(?==[0-9a-f]{32}(?![^&;]))"  # this too, unless it is a hash
     r")=[^&;]*",
     re.ASCII | re.IGNORECASE,
 )
-# Not behind a dot or a slash: without it "/..;jsessionid=1/" is another path.
+# Not after a dot or a slash: "/..;jsessionid=1/" without it is another path.
 _MARK_IN_PATH = re.compile(
     r"(?<![/.])(?<!%2e)(?:;jsessionid=[^/;]*)+",
     re.ASCII | re.IGNORECASE,
 )
 
 
-class Name(NamedTuple):
-    """A canonical URL, and its original where that differs."""
+class ResolvedUrl(NamedTuple):
+    """A canonical URL, and its original if that differs."""
 
     url: str
     original: str | None = None
 
 
 def canonical(href: str, base: str | None = None, *, strip_marks: bool = True) -> str | None:
-    """The URL that `href` stands for on a page at `base`; None where it names no page."""
+    """The canonical URL of `href` on a page at `base`; None if it is not http or https."""
     url = _absolute(href, base or _NO_BASE)
-    return url and _page_name(url, strip_marks)
+    return url and _canonical_form(url, strip_marks)
 
 
-def name_of(href: str, base: str | None = None, *, strip_marks: bool = True) -> Name | None:
-    """The same with its original."""
+def resolve(href: str, base: str | None = None, *, strip_marks: bool = True) -> ResolvedUrl | None:
+    """The same, with the original."""
     url = _absolute(href, base or _NO_BASE)
-    found = url and _page_name(url, strip_marks)
-    return Name(found, _original(url, found)) if url and found else None
+    found = url and _canonical_form(url, strip_marks)
+    return ResolvedUrl(found, _original(url, found)) if url and found else None
 
 
 def canonical_links(hrefs: Iterable[str], base: str) -> list[str]:
-    """`canonical` of all links of a page, each URL once, in the order of the page."""
-    return list(names_of_links(hrefs, base))
+    """The canonical URLs of all links of a page, each once, in order."""
+    return list(resolve_links(hrefs, base))
 
 
-def names_of_links(
+def resolve_links(
     hrefs: Iterable[str], base: str, *, strip_marks: bool = True
 ) -> dict[str, str | None]:
-    """The same with the original of each, as it was met first, or None.
+    """The canonical URLs of all links of a page, each with its first original or None.
 
-    A short reference may name a long URL: beyond `MOST_CHARS` no more are taken.
+    Short references can have long URLs, so links beyond `MOST_CHARS` characters are dropped.
     """
     base_url = _absolute(base, _NO_BASE)
     if base_url is None:
@@ -126,7 +126,7 @@ def names_of_links(
     for href in dict.fromkeys(_without_fragment(href) if "#" in href else href for href in hrefs):
         plain = _PLAIN.fullmatch(href)
         url = here.join(href, plain) if plain else _absolute(href, base_url)
-        found = url and _page_name(url, strip_marks)
+        found = url and _canonical_form(url, strip_marks)
         if url and found and found not in names:
             room -= len(found)
             if room < 0:
@@ -136,17 +136,17 @@ def names_of_links(
 
 
 class _Base:
-    """What makes plain references absolute."""
+    """A base URL, to resolve plain references."""
 
     def __init__(self, url: str) -> None:
-        self._root, self._folders = "", [""]  # nothing does where they do not lead to a page
+        self._root, self._folders = "", [""]  # without http or https, nothing resolves to a page
         if url.startswith(_SCHEMES):
             self._root, rest = split(_without_credentials(url))
             names = rest.partition("?")[0].split("/")[:-1]
             self._folders = list(accumulate((f"{name}/" for name in names), initial=self._root))[1:]
 
     def join(self, href: str, plain: re.Match[str]) -> str:
-        """Above the root there is nothing: whoever climbs on stays there."""
+        """The absolute URL. A reference that climbs above the root stays at the root."""
         match plain.lastgroup:
             case "relative":
                 return self._folders[-1] + href
@@ -161,25 +161,25 @@ class _Base:
 
 
 def _absolute(href: str, base: str) -> str | None:
-    """By the standard and no more, but for the fragment and for hosts that cannot be."""
+    """Resolve by the standard, without the fragment; None for an invalid URL."""
     if len(href) > _LONGEST_AUTHORITY and _TOO_LONG_AUTHORITY.match(href):
         return None
     try:
         return join_url(base, href).partition("#")[0]
     except ValueError:
-        # What the command line could not decode; browsers replace it.
+        # Undecodable bytes of the command line. Browsers replace them.
         whole = _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", href)
         return None if whole == href else _absolute(whole, base)
 
 
 def _without_fragment(href: str) -> str:
     text = href.partition("#")[0]
-    # A blank before the "#" is part of the URL; at the very end it would be trimmed.
+    # A space before the "#" is part of the URL, but at the end the parser would strip it.
     return text + "#" if text[-1:] <= " " else text
 
 
-def _page_name(url: str, strip_marks: bool) -> str | None:
-    """What the standard's absolute URL becomes by our rules; None if it names no page."""
+def _canonical_form(url: str, strip_marks: bool) -> str | None:
+    """The canonical form of an absolute URL; None if it is too long, or not http or https."""
     if len(url) > LONGEST or not url.startswith(_SCHEMES):
         return None
     if "@" in url:
@@ -190,7 +190,7 @@ def _page_name(url: str, strip_marks: bool) -> str | None:
 
 
 def _original(url: str, found: str) -> str | None:
-    """The absolute URL, if its marks are what its name lacks."""
+    """The absolute URL, if its canonical form lacks marks."""
     if "@" in url:
         url = _without_credentials(url)
     return None if url == found else url
@@ -208,7 +208,7 @@ def _without_marks(url: str) -> str:
         authority, path = split(url)
         url = authority + _MARK_IN_PATH.sub("", path)
     kept = _MARK_IN_QUERY.sub("", f"&{query}")[1:]
-    # A query of which nothing is left goes, one that was empty stays.
+    # Remove a query if nothing is left of it, but keep one that was empty.
     return url + question + kept if kept or not query else url
 
 
@@ -216,7 +216,7 @@ def _without_marks(url: str) -> str:
 
 
 def split(url: str) -> tuple[str, str]:
-    """The origin, and the rest from the first slash of the path."""
+    """The origin, and the rest from the first slash of the path on."""
     path = url.index("/", _SHORTEST_ORIGIN)
     return url[:path], url[path:]
 
@@ -232,9 +232,9 @@ def host(url: str) -> str:
     return authority.rpartition(":")[0]
 
 
-# ---------------------------------------------------------------- what people write
+# ---------------------------------------------------------------- URLs from users
 
-# A server on one's own desk seldom has a certificate, nor has one that is called by its address.
+# Local servers, and servers named by their address, seldom have a certificate.
 _LOCAL = r"(?:[a-z0-9-]+\.)*localhost|(?:[0-9]{1,3}\.){3}[0-9]{1,3}|\[[0-9a-f:.]+\]"
 _LABEL = r"[^\s/?#@:\\.\[\]]+"
 _ADDRESS = re.compile(
@@ -243,18 +243,18 @@ _ADDRESS = re.compile(
 )
 
 
-def seed(text: str, *, strip_marks: bool = True) -> str | None:
-    """The canonical URL that a person means, who may leave out the scheme; None if it is none."""
-    found = name_of_seed(text, strip_marks=strip_marks)
+def canonical_seed(text: str, *, strip_marks: bool = True) -> str | None:
+    """The canonical URL of a user's text, which may lack the scheme; None if it is not a URL."""
+    found = resolve_seed(text, strip_marks=strip_marks)
     return found and found.url
 
 
-def name_of_seed(text: str, *, strip_marks: bool = True) -> Name | None:
-    """The same with its original."""
+def resolve_seed(text: str, *, strip_marks: bool = True) -> ResolvedUrl | None:
+    """The same, with the original."""
     text = text.strip()
     if not text[:6].lower().startswith(("http:", "https:")):
         address = _ADDRESS.fullmatch(text)
         if address is None:
             return None
         text = ("http://" if address[1] else "https://") + text
-    return name_of(text, strip_marks=strip_marks)
+    return resolve(text, strip_marks=strip_marks)

@@ -15,7 +15,7 @@ from minicrawl.graph.named import NamedGraph, NodeHosts
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.finding import page_of
-from minicrawl.report.ranks import Choice, rows
+from minicrawl.report.ranks import PageSelection, rows
 from minicrawl.report.reasons import explain
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import status
@@ -100,7 +100,7 @@ def test_pages_with_links_were_read_and_the_others_wait(tmp_path: Path) -> None:
     assert (said.pages_known, said.pages_fetched, said.pages_unread, said.hosts) == (5, 3, 2, 4)
     assert said.requests is None
     with snapshot(path) as seen:
-        states = {row.url: (row.state, row.status, row.host) for row in rows(seen, Choice())}
+        states = {row.url: (row.state, row.status, row.host) for row in rows(seen, PageSelection())}
     assert states == {
         A: ("fetched", None, "a.example"),
         B: ("fetched", None, "a.example"),

@@ -49,10 +49,10 @@ from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.frontier.loading import load_frontier
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.journal import StepKind
-from minicrawl.store.reader import glance
+from minicrawl.store.reader import connect
 from minicrawl.store.records import FetchRow, StoreTerms
 from minicrawl.store.writer import Store
-from minicrawl.web.urls import Name
+from minicrawl.web.urls import ResolvedUrl
 from tests.bench.endless import LINKS, EndlessWeb
 from tests.bench.made import make
 from tests.bench.notes import head, into_document, machine, row, tell, today
@@ -197,7 +197,7 @@ async def grow(
         origins = recorder.frontier.urls.origins
         web.go_on(origins, np.bincount(recorder.frontier.urls.host_of, minlength=len(origins)))
     else:
-        await plant(recorder, map(Name, web.seeds(SEEDS)), 1000)
+        await plant(recorder, map(ResolvedUrl, web.seeds(SEEDS)), 1000)
     bench, pulse = Bench(recorder, web), Pulse()
     keeping, beating = (
         asyncio.create_task(recorder.committer.keep()),
@@ -263,7 +263,7 @@ def disk(path: Path) -> int:
 
 def bytes_of_links(path: Path) -> tuple[int, int]:
     """What the links of all pages take, and how many pages there are that have some."""
-    with closing(glance(path)) as connection:
+    with closing(connect(path)) as connection:
         size, pages = connection.execute(
             "SELECT sum(length(spending)), count(*) FROM steps WHERE kind = ?", (StepKind.VISIT,)
         ).fetchone()
@@ -274,7 +274,7 @@ def bytes_of_links(path: Path) -> tuple[int, int]:
 async def opened(path: Path) -> AsyncIterator[Recorder]:
     with closing(Store.open(path)) as store:
         store.agree(StoreTerms())
-        with closing(glance(path)) as reader:
+        with closing(connect(path)) as reader:
             load = partial(load_frontier, store.connection, StoreTerms())
             with closing(Recorder(store, reader, load)) as recorder:
                 yield recorder

@@ -45,7 +45,7 @@ from minicrawl.model import Failed, FailureKind, Request, Response
 from minicrawl.ports import Timed, Visit
 from minicrawl.web.html.page import ParseOptions
 from minicrawl.web.robots.rules import ALLOW_ALL, Rules
-from minicrawl.web.urls import Name
+from minicrawl.web.urls import ResolvedUrl
 from tests.bench.endless import EndlessWeb
 from tests.bench.frontier import opened
 from tests.bench.notes import head, into_document, machine, row, tell, today
@@ -124,7 +124,7 @@ async def crawling(
     """A crawl that is under way; each host has a seed."""
     async with opened(path) as recorder:
         web = EndlessWeb(hosts)
-        await plant(recorder, map(Name, web.seeds(hosts)), hosts)
+        await plant(recorder, map(ResolvedUrl, web.seeds(hosts)), hosts)
         outside, gate = Nearby(web, latency_s), ScopeGate(settings.scope, ())
         crawler = Crawler(settings, recorder, outside, gate, SystemClock(), nobody_listens)
         running = asyncio.create_task(crawler.run())
@@ -262,7 +262,7 @@ async def busy(path: Path) -> str:
 async def scheduling(path: Path, hosts: int) -> str:
     """Leases, delays and wakes by a clock that is turned on; nothing is settled."""
     async with opened(path) as recorder:
-        await plant(recorder, map(Name, EndlessWeb(hosts).seeds(hosts)), 0)
+        await plant(recorder, map(ResolvedUrl, EndlessWeb(hosts).seeds(hosts)), 0)
         settings = Settings.of(delay=hosts / A_SECOND / 2)
         leasing = LeaseScheduler(settings, recorder, SystemClock())
         clocks = HostTable(settings.politeness, leasing.resume)

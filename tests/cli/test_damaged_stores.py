@@ -162,12 +162,12 @@ def test_it_is_blamed_on_a_damaged_one_with_what_is_wrong(
     monkeypatch.setattr(Snapshot, "__init__", err)
     assert main(["top", "--store", str(store)]) == 1
     assert capsys.readouterr().err == (
-        f"minicrawl: {store} is damaged (values: status of fetches cannot be what it is in "
-        "42 rows): `minicrawl check` says what is wrong\n"
+        f"minicrawl: {store} is damaged (values: status of fetches is invalid in "
+        "42 rows): run `minicrawl check` for details\n"
     )
     assert main(["check", "--store", str(store), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert [line.partition(" cannot")[0] for line in found["wrong"]] == [
+    assert [line.partition(" is invalid")[0] for line in found["wrong"]] == [
         "values: status of fetches",
         "values: wire_bytes of fetches",
     ]

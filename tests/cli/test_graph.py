@@ -86,11 +86,11 @@ class TestImport:
 
     def test_people_are_told_what_there_is_and_what_was_left_out(self, capsys: Captured) -> None:
         assert printed(capsys, "graph", "import", "web.txt") == (
-            "store     crawl.db\n"
-            "pages     4, 3 of them with links\n"
-            "links     4\n"
-            "left out  1 links of pages to themselves\n"
-            "next      `minicrawl refine` makes the ranks converge\n"
+            "store      crawl.db\n"
+            "pages      4, 3 with links\n"
+            "links      4\n"
+            "left out   1 link from a page to itself\n"
+            "next step  `minicrawl refine` makes the ranks converge\n"
         )
 
     def test_programs_get_the_same(self, capsys: Captured) -> None:
@@ -125,7 +125,7 @@ class TestImport:
     def test_nobody_crawls_from_there(self, capsys: Captured) -> None:
         printed(capsys, "graph", "import", "web.txt")
         for arguments in (["crawl"], ["crawl", "--dry-run"]):
-            assert "holds an imported graph" in refusal(capsys, *arguments)
+            assert "has an imported graph" in refusal(capsys, *arguments)
         assert printed(capsys, "check").startswith("ok: ")
 
     def test_a_store_that_is_there_is_not_overwritten(self, capsys: Captured, folder: Path) -> None:
@@ -141,7 +141,7 @@ class TestImport:
 
     def test_names_that_are_one_url_are_counted(self, capsys: Captured, folder: Path) -> None:
         (folder / "urls.tsv").write_text("http://a.example\tb\nHTTP://a.example/\tc\n")
-        assert "merged  1 names" in printed(capsys, "graph", "import", "urls.tsv")
+        assert "merged     1 name" in printed(capsys, "graph", "import", "urls.tsv")
 
 
 class TestExport:
@@ -208,7 +208,7 @@ class TestExport:
         assert "0 -> 3;" in found
 
     def test_a_level_is_for_graphs(self, capsys: Captured) -> None:
-        assert "add --edges" in refusal(capsys, "export", "--level", "host", "hosts.csv")
+        assert "--level needs --edges" in refusal(capsys, "export", "--level", "host", "hosts.csv")
 
     def test_rows_of_links_have_no_ranks(self, capsys: Captured) -> None:
         found = refusal(capsys, "export", "links.csv", "--edges", "--ranks", "opic")
@@ -256,10 +256,10 @@ class TestExport:
 class TestInfo:
     def test_a_file_in_a_few_numbers(self, capsys: Captured) -> None:
         assert printed(capsys, "graph", "info", "--graph", "web.txt") == (
-            "nodes              4, 1 of them without links\n"
-            "links              5, 1 of them to the node itself\n"
-            "strong components  4, the largest of 1 nodes and 1 links\n"
-            "weak components    1, the largest of 4 nodes\n"
+            "nodes              4, 1 without links\n"
+            "links              5, 1 from a node to itself\n"
+            "strong components  4; the largest has 1 node and 1 link\n"
+            "weak components    1; the largest has 4 nodes\n"
             "mean distance      1.333 links\n"
             "diameter           2\n"
         )

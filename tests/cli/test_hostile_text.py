@@ -18,7 +18,7 @@ from minicrawl.cli.crawl.logs import FORMS
 from minicrawl.crawl.events import Noted
 from minicrawl.export.rows import ExportRow
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
-from minicrawl.report.ranks import Choice, rows
+from minicrawl.report.ranks import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from tests.crawl.fakes import NOON, Answer, Run, crawl, html, moved
 
@@ -61,7 +61,7 @@ def run(hostile: list[str], tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture
 def pages(run: Run) -> list[ExportRow]:
     with snapshot(run.path) as seen:
-        return list(rows(seen, Choice()))
+        return list(rows(seen, PageSelection()))
 
 
 def printed(capsys: Captured, *arguments: str, run: Run) -> str:

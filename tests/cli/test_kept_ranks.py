@@ -17,7 +17,7 @@ from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 Captured = pytest.CaptureFixture[str]
 
 NEW = "http://new.example/"
-LACKING = "degree was made before 1 of the pages became known: these have no score\n"
+LACKING = "1 page has no score by degree: found after it was made\n"
 LACKING_TOO = LACKING.replace("degree", "out-links")
 
 
@@ -94,7 +94,7 @@ class TestTop:
     def test_a_rank_that_is_not_there_is_refused_with_those_that_are(
         self, capsys: Captured
     ) -> None:
-        assert "there are opic, degree, out-links:" in refusal(capsys, "top", "--by", "pagerank")
+        assert "only opic, degree, out-links:" in refusal(capsys, "top", "--by", "pagerank")
 
     def test_a_site_has_what_its_pages_have_together(self, store: Path, capsys: Captured) -> None:
         found = as_json(capsys, "top", "--sites", "--by", "degree")
@@ -119,7 +119,7 @@ class TestTop:
         assert "--no-links" in refusal(capsys, "top", "--sites", "--store", str(path))
 
     def test_all_sites_are_ranked_or_none(self, capsys: Captured) -> None:
-        assert "leave out --host" in refusal(capsys, "top", "--sites", "--host", "a.example")
+        assert "--sites excludes --host" in refusal(capsys, "top", "--sites", "--host", "a.example")
 
 
 class TestExport:
@@ -189,7 +189,7 @@ class TestExplain:
         go_on(store)
         nowhere = {"name": "degree", "score": None, "rank": None}
         assert as_json(capsys, "explain", NEW)["ranks"][0] == nowhere
-        assert "it became known later" in printed(capsys, "explain", NEW)
+        assert "no score: the page was found later" in printed(capsys, "explain", NEW)
 
 
 class TestList:
@@ -214,9 +214,9 @@ class TestList:
         go_on(store)
         first, _ = as_json(capsys, "rank", "list")
         assert (first["current"], first["unranked"]) == (False, 1)
-        assert "the crawl went on: 1 pages have no score" in printed(capsys, "rank", "list")
+        assert "older than the store: 1 page has no score" in printed(capsys, "rank", "list")
 
     def test_without_any_it_says_what_makes_one(self, store: Path, capsys: Captured) -> None:
         store.with_name("crawl.db-ranks").unlink()
         assert as_json(capsys, "rank", "list") == []
-        assert "no ranks are kept" in printed(capsys, "rank", "list")
+        assert "no ranks: make one" in printed(capsys, "rank", "list")

@@ -133,7 +133,7 @@ class TestLaziness:
     def test_a_deferred_target_that_is_no_command_is_named(self) -> None:
         deferred = DeferredCommand("path", target="os:path", summary="")
         group = LazyGroup("group", commands=[deferred])
-        with pytest.raises(TypeError, match="os:path is no click command but module"):
+        with pytest.raises(TypeError, match="os:path is not a click command but module"):
             group.resolve_command(click.Context(group), ["path"])
 
     @pytest.mark.parametrize("name", COMMANDS)

@@ -12,8 +12,8 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.opic.money import PARTS
-from minicrawl.store import ranks
-from minicrawl.store.files import beside, reading_beside
+from minicrawl.store.derived import ranks
+from minicrawl.store.derived.files import beside, reading_beside
 from minicrawl.store.reader import reading
 from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
 
@@ -106,7 +106,7 @@ class TestHits:
 
     def test_three_forms_are_not_one(self, example: Path, capsys: Captured) -> None:
         found = refusal(capsys, "hits", "--rounds=3", "--random=0.1", "--graph", example)
-        assert "choose one" in found
+        assert "exclude each other" in found
 
     def test_both_ranks_of_a_store_are_kept(self, store: Path, capsys: Captured) -> None:
         ranked(capsys, "hits", "--store", store)
@@ -125,7 +125,7 @@ class TestBaseSet:
         out, err = capsys.readouterr()
         assert err == (
             "not in the graph: http://nowhere.org/\\x1b[31m\n"
-            "base set: 3 nodes and 2 links, grown from 1 roots\n"
+            "base set: 3 nodes and 2 links, from 1 root\n"
         )
         found = scores(json.loads(out))
         assert found.pop("http://c.org/") == pytest.approx(1)
@@ -138,7 +138,7 @@ class TestBaseSet:
         unknown = "".join(f"http://nowhere{number}.org/\n" for number in range(13))
         monkeypatch.setattr("sys.stdin", io.StringIO(f"http://c.org/\n{unknown}"))
         assert main(["rank", "hits", "--root=-", f"--graph={urls}"]) == 0
-        assert "and 3 more that are not in the graph" in capsys.readouterr().err
+        assert "not in the graph: 3 more names" in capsys.readouterr().err
 
     def test_it_takes_only_so_many_that_link_to_a_root(
         self, urls: Path, tmp_path: Path, capsys: Captured
@@ -159,7 +159,7 @@ class TestBaseSet:
     ) -> None:
         options = ("--query", "http", "--roots", "1", "--store", str(store))
         assert main(["rank", "hits", *options]) == 0
-        assert "grown from 1 roots" in capsys.readouterr().err
+        assert "from 1 root" in capsys.readouterr().err
 
     @pytest.mark.parametrize("words", ["nowhere", "", "http nowhere"])
     def test_a_search_that_finds_nothing_is_refused(
@@ -181,7 +181,7 @@ class TestBaseSet:
 
     def test_two_root_sets_are_refused(self, urls: Path, capsys: Captured) -> None:
         found = refusal(capsys, "hits", f"--root={urls}", "--query=b", "--graph", urls)
-        assert "leave out one" in found
+        assert "exclude each other" in found
 
 
 class TestWords:
@@ -283,9 +283,9 @@ class TestCommunities:
     def test_people_get_a_table(self, example: Path, capsys: Captured) -> None:
         assert main(["rank", "communities", "--count=1", "--n=1", f"--graph={example}"]) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert lines[0].split() == ["community", "as", "score", "node"]
+        assert lines[0].split() == ["community", "role", "score", "node"]
         assert lines[1].split()[:2] == ["1+", "authority"]
-        assert lines[-1] == "1 communities by deflation"
+        assert lines[-1] == "1 community by deflation"
 
     def test_what_has_not_converged_is_named(
         self, example: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
@@ -313,7 +313,7 @@ class TestHarmonic:
         assert ranked(capsys, "harmonic", "--graph", example)["error_bound"] is None
         assert main(["rank", "harmonic", "--store", str(store)]) == 0
         caption = capsys.readouterr().out.splitlines()[-1]
-        assert "standard error of a score 13.0%, which is no bound" in caption
+        assert "standard error of a score 13.0%, not a bound" in caption
         assert "at most" not in caption
         assert main(["rank", "list", "--store", str(store)]) == 0
         assert capsys.readouterr().out.splitlines()[1].split()[3] == "-"

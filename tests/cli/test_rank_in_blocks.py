@@ -7,8 +7,8 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.files import reading_beside
-from minicrawl.store.ranks import kept
+from minicrawl.store.derived.files import reading_beside
+from minicrawl.store.derived.ranks import kept
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]
@@ -64,10 +64,10 @@ def test_a_store_is_ranked_in_blocks_and_the_rank_is_kept(capsys: Captured, tmp_
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--temp", "."], "--temp is for --blocks and --memory"),
-        (["--memory", "much"], "no size such as 64MB"),
+        (["--temp", "."], "--temp needs --blocks or --memory"),
+        (["--memory", "much"], "not a size such as 64MB"),
         (["--memory", "1MB"], "1 MB are too little"),
-        (["--blocks", "2", "--method", "sweeping"], "--method is not possible in blocks"),
+        (["--blocks", "2", "--method", "sweeping"], "--method does not work with --blocks"),
     ],
 )
 def test_what_is_not_possible_is_refused_in_one_line(

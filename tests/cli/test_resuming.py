@@ -148,7 +148,7 @@ class TestWhatIsKept:
         assert main(["crawl", "--pages", "1", "--contact", "none", *network]) == 0
         new, nameless = said(capsys)
         assert new == "contact none (was me@a.example)"
-        assert nameless.startswith("servers do not know who you are")
+        assert nameless.startswith("server owners cannot reach you")
 
     def test_variables_and_the_file_are_stronger_than_the_store(
         self, network: tuple[str, ...], capsys: Captured, monkeypatch: pytest.MonkeyPatch
@@ -174,7 +174,7 @@ class TestWhatIsKept:
         assert seeds[1] in known
         capsys.readouterr()
         assert main(["crawl", "--links", "--pages", "1", *network]) == 2
-        assert "was begun with links False, not True" in capsys.readouterr().err
+        assert "was started with links False, not True" in capsys.readouterr().err
         assert shown(capsys)["store.links"] == {"value": False, "from": "store"}
 
     def test_fresh_starts_from_defaults_and_flags_alone(
@@ -183,7 +183,7 @@ class TestWhatIsKept:
         assert main(["crawl", *self.FIRST, *self.NAMED, *network]) == 0
         again = (SEED, "--fresh", *network)
         assert main(["crawl", *again, "--pages", "7"]) == 0
-        assert "servers do not know who you are" in capsys.readouterr().err
+        assert "server owners cannot reach you" in capsys.readouterr().err
         assert f"{OTHER}/" in web.asked
         assert shown(capsys)["scope.scope"]["from"] == "default"
 
@@ -197,7 +197,7 @@ class TestWhatIsKept:
         assert capsys.readouterr().out.startswith("scope  prefix\ndeny   draft\n")
         assert STORE.read_bytes() == before
         assert main(["crawl", SEED, "--dry-run", "--fresh", *network]) == 0
-        assert capsys.readouterr().out.startswith("scope  any\nknown  1 pages")
+        assert capsys.readouterr().out.startswith("scope  any\nknown  1 page")
 
     def test_the_demo_keeps_flags_and_nothing_of_its_own(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
@@ -232,7 +232,7 @@ class TestWhatIsShown:
     def test_a_store_that_is_none_is_refused(self, capsys: Captured) -> None:
         Path("letter.txt").write_text("dear reader, " * 99, encoding="utf-8")
         assert main(["config", "show", "--store", "letter.txt"]) == 2
-        assert "letter.txt is no minicrawl store" in capsys.readouterr().err
+        assert "letter.txt is not a minicrawl store" in capsys.readouterr().err
 
 
 def keep(path: Path, settings: object) -> None:
@@ -247,8 +247,8 @@ class TestAnotherVersion:
         ("kept", "message"),
         [
             ({"scope": "planet"}, "scope = planet: must be one of any, domain, host, prefix"),
-            ({"max-depth": [1]}, "max-depth = [1]: must be a whole number from 0 on"),
-            ({"planets": True}, "planets: no such setting; the nearest is pages"),
+            ({"max-depth": [1]}, "max-depth = [1]: must be a whole number of at least 0"),
+            ({"planets": True}, "planets: no such setting; did you mean pages?"),
         ],
     )
     def test_what_cannot_be_read_is_refused_in_one_line_with_store_and_setting(
@@ -317,7 +317,7 @@ def test_what_was_given_survives_a_kill_before_anything_was_fetched(
     assert found["scope.deny"] == {"value": ["draft"], "from": "store"}
     assert main(["crawl", *network]) == 0
     assert web.asked == INSIDE - {f"{SITE}/docs/draft"}
-    assert audit(STORE).is_whole
+    assert audit(STORE).is_intact
 
 
 class TestPython:

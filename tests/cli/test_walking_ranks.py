@@ -61,7 +61,7 @@ def test_unknown_nodes_of_a_topic_are_listed_and_the_others_used(
     topic.write_text("# what I like\n10\n\n77\nno page\n")
     assert main(["rank", "pagerank", "--graph", str(graph), "--topic", str(topic), "--json"]) == 0
     out, err = capsys.readouterr()
-    assert err == f"{topic}: not in the graph, passed over: '77', 'no page'\n"
+    assert err == f"{topic}: skipped names that are not in the graph: '77', 'no page'\n"
     found = scores(json.loads(out))
     assert found["10"] > found["20"]
 
@@ -111,15 +111,15 @@ def test_seeds_of_trust_may_be_chosen(graph: Path, capsys: Captured, by: str) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--topic", "bad", "--topics", "bad"], "leave out one of them"),
-        (["--mix", "a=1"], "name their file"),
-        (["--topic", "bad"], "names no node of the graph"),
-        (["--topic", "empty"], "names no node of the graph"),
+        (["--topic", "bad", "--topics", "bad"], "exclude each other"),
+        (["--mix", "a=1"], "--mix needs --topics"),
+        (["--topic", "bad"], "has no name of a node in the graph"),
+        (["--topic", "empty"], "has no name of a node in the graph"),
         (["--topics", "bad"], "expected a topic, a tab and a node, found 'nobody'"),
-        (["--topics", "empty"], "names no topic"),
-        (["--topics", "good", "--mix", "a"], "--mix is like news=0.3,sport=0.7"),
+        (["--topics", "empty"], "has no topics"),
+        (["--topics", "good", "--mix", "a"], "--mix must be like news=0.3,sport=0.7"),
         (["--topics", "good", "--mix", "c=1"], "no topic 'c'"),
-        (["--topic", "binary"], "is no text in UTF-8"),
+        (["--topic", "binary"], "is not UTF-8"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_line(
@@ -154,4 +154,4 @@ def test_seeds_are_named_or_chosen(graph: Path, tmp_path: Path, capsys: Captured
     seeds = tmp_path / "seeds.txt"
     seeds.write_text("10\n")
     command = ("trust", "--graph", graph, "--seeds", seeds, "--count", "3")
-    assert "leave out --seed-by and --count" in refusal(capsys, *command)
+    assert "--seeds excludes --seed-by and --count" in refusal(capsys, *command)

@@ -42,8 +42,8 @@ FOCUSES = kinds.focuses(kinds.PATTERN)
         (kinds.optional(PAGES), "none", None),
         (kinds.optional(PAGES), None, None),
         (kinds.optional(PAGES), "3", 3),
-        (kinds.unless("auto", PAGES), "auto", "auto"),
-        (kinds.unless("auto", PAGES), "3", 3),
+        (kinds.either("auto", PAGES), "auto", "auto"),
+        (kinds.either("auto", PAGES), "3", 3),
         (SEVERAL, "a", ("a",)),
         (SEVERAL, ["a", "b"], ("a", "b")),
         (SEVERAL, (), ()),
@@ -74,12 +74,12 @@ def test_text_and_values_become_the_value_and_stay_it(
         (PAGES, "-5", "must be a whole number above 0"),
         (PAGES, "1001", "must be at most 1,000"),
         (PAGES, True, "must be a whole number above 0"),
-        (kinds.whole(0), "-1", "must be a whole number from 0 on"),
-        (kinds.SHARE, "1.1", "must be a share from 0 to 1"),
-        (kinds.SHARE, math.nan, "must be a share from 0 to 1"),
+        (kinds.whole(0), "-1", "must be a whole number of at least 0"),
+        (kinds.SHARE, "1.1", "must be a number from 0 to 1"),
+        (kinds.SHARE, math.nan, "must be a number from 0 to 1"),
         (kinds.POSITIVE, "0", "must be a number above 0"),
-        (kinds.WEIGHT, "inf", "must be a number from 0 on"),
-        (kinds.WAIT, "-1", "must be a time from 0 on, such as 90, 30s, 5m, 2h or 1h30m"),
+        (kinds.WEIGHT, "inf", "must be a number of at least 0"),
+        (kinds.WAIT, "-1", "must be a time of at least 0, such as 90, 30s, 5m, 2h or 1h30m"),
         (kinds.TIME, "0s", "must be a time above 0, such as 90, 30s, 5m, 2h or 1h30m"),
         (kinds.TIME, "99999d", "must be at most 1,000,000,000 seconds"),
         (kinds.SIZE, "0", "must be a size above 0, such as 5000, 500kB, 10MB or 2GiB"),
@@ -93,15 +93,15 @@ def test_text_and_values_become_the_value_and_stay_it(
         (kinds.FILE, "a\0b", "must be a path of printable characters"),
         (kinds.PATTERN, "", "must be a regular expression of printable characters"),
         (kinds.PATTERN, "a\n", "must be a regular expression of printable characters"),
-        (kinds.PATTERN, "a{99999999999}", "is no regular expression: the repetition number is"),
-        (kinds.WORDS, " ", "must be words"),
-        (kinds.WORDS, 3, "must be words"),
+        (kinds.PATTERN, "a{99999999999}", "is not a regular expression: the repetition number is"),
+        (kinds.WORDS, " ", "must have at least one word"),
+        (kinds.WORDS, 3, "must have at least one word"),
         (kinds.MEDIA_TYPE, "pdf", "must be a media type such as application/pdf or image/*"),
-        (kinds.AGENT, "bot/1.0", "must be a name of letters, - and _ alone"),
+        (kinds.AGENT, "bot/1.0", "must be a name of letters, - and _ only"),
         (kinds.CONTACT, "me", "must be a URL or a mail address"),
         (kinds.CONTACT, "a@b)\r\nX: y", "must be a URL or a mail address"),
-        (SEVERAL, 3, "must be a text or a list of them"),
-        (FOCUSES, 3, "must be a text, a list of them or a table of strengths"),
+        (SEVERAL, 3, "must be a string or a list of strings"),
+        (FOCUSES, 3, "must be a string, a list of strings or a table of strengths"),
         (FOCUSES, [3], "must be a regular expression of printable characters"),
         (FOCUSES, "a=0", "must have a strength above 0"),
         (FOCUSES, "a=nan", "must have a strength above 0"),
@@ -122,7 +122,7 @@ def test_a_pattern_that_does_not_compile_is_refused_with_the_place_of_the_mistak
         SEVERAL.read(["a", "b("])
     assert refused.value.value == "b("
     assert refused.value.wanted == (
-        "is no regular expression: missing ), unterminated subpattern at position 1"
+        "is not a regular expression: missing ), unterminated subpattern at position 1"
     )
 
 

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.config.quantities import finite_number, seconds, size, whole_number
+from minicrawl.config.quantities import (
+    as_size,
+    as_time,
+    finite_number,
+    seconds,
+    size,
+    whole_number,
+)
 
 
 @pytest.mark.parametrize(
@@ -109,3 +116,20 @@ def test_a_size_is_bytes_or_a_number_with_a_unit(value: object, expected: int | 
 def test_a_time_is_the_sum_of_its_parts(days: int, hours: int, minutes: int, rest: int) -> None:
     found = seconds(f"{days}d{hours}h{minutes}m{rest}s")
     assert found == ((days * 24 + hours) * 60 + minutes) * 60 + rest
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0B"), (999, "999B"), (64 * 1024, "64KiB"), (10_000_000, "10MB"), (2**30, "1GiB")],
+)
+def test_a_size_is_shown_with_the_largest_unit_that_divides_it(count: int, text: str) -> None:
+    assert as_size(count) == text
+    assert size(text) == count
+
+
+@pytest.mark.parametrize(
+    ("time", "text"), [(0.0, "0s"), (0.1, "0.1s"), (90.0, "90s"), (60.0, "1m"), (3600.0, "1h")]
+)
+def test_a_time_is_shown_with_the_largest_unit_that_divides_it(time: float, text: str) -> None:
+    assert as_time(time) == text
+    assert seconds(text) == time

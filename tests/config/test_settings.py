@@ -107,7 +107,7 @@ class TestShares:
         assert load({}, thirds, None).settings.order.refresh == 0.3333333333
 
     def test_a_share_that_is_none_is_refused_before_the_other_is_made_of_it(self) -> None:
-        with pytest.raises(UsageError, match=r"^--refresh 1\.5: must be a share from 0 to 1$"):
+        with pytest.raises(UsageError, match=r"^--refresh 1\.5: must be a number from 0 to 1$"):
             load({"refresh": "1.5"}, {}, None)
 
     @given(st.floats(0, 1))
@@ -144,7 +144,10 @@ class TestPython:
         [
             ({"budget": Budget(pages=0)}, "budget.pages=0: must be a whole number above 0"),
             ({"scope": Scope(scope="all")}, "scope.scope=all: must be one of any, domain, host, p"),
-            ({"scope": Scope(deny=("b(",))}, "scope.deny=b(: is no regular expression: missing )"),
+            (
+                {"scope": Scope(deny=("b(",))},
+                "scope.deny=b(: is not a regular expression: missing )",
+            ),
             ({"order": Order(refresh=0.5)}, "order.discovery=1.0 and order.refresh=0.5: must sum"),
             ({"network": Network(timeout_s=math.inf)}, "network.timeout_s=Infinity: must be a ti"),
             ({"politeness": Politeness(concurrency=0)}, "politeness.concurrency=0: must be a who"),

@@ -44,7 +44,7 @@ def test_a_flag_is_shown_as_it_was_written() -> None:
 
 
 def test_an_unknown_argument_is_refused_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"^delay_s: no such setting; the nearest is delay$"):
+    with pytest.raises(UsageError, match=r"^delay_s: no such setting; did you mean delay\?$"):
         from_arguments({"delay_s": 1})
     with pytest.raises(UsageError, match=r"^xyz: no such setting$"):
         from_arguments({"xyz": 1})
@@ -77,14 +77,14 @@ def test_keys_stand_in_sections_and_focus_in_a_table_of_its_own(written: Path) -
     [
         (
             "[politeness]\ndelay_s = 1",
-            "minicrawl.toml:politeness.delay_s: no such setting; the nearest is politeness.delay",
+            "minicrawl.toml:politeness.delay_s: no such setting; did you mean politeness.delay?",
         ),
         (
             "[budget]\ndelay = 1",
-            "minicrawl.toml:budget.delay: no such setting; the nearest is poli",
+            "minicrawl.toml:budget.delay: no such setting; did you mean poli",
         ),
-        ("max_depth = 1", "minicrawl.toml:max_depth: no such setting; the nearest is scope.max-de"),
-        ("[budgt]\npages = 1", "minicrawl.toml:budgt: no such setting; the nearest is budget"),
+        ("max_depth = 1", "minicrawl.toml:max_depth: no such setting; did you mean scope.max-de"),
+        ("[budgt]\npages = 1", "minicrawl.toml:budgt: no such setting; did you mean budget?"),
         ("xyz = 1", "minicrawl.toml:xyz: no such setting"),
         ("budget = 3", "minicrawl.toml:budget = 3: must be a section, [budget]"),
         (
@@ -144,5 +144,5 @@ def test_what_a_store_keeps_is_named_with_the_store() -> None:
 
 
 def test_a_setting_that_only_another_version_knows_is_refused_with_the_store() -> None:
-    with pytest.raises(UsageError, match=r"^a\.db:scop: no such setting; the nearest is scope$"):
+    with pytest.raises(UsageError, match=r"^a\.db:scop: no such setting; did you mean scope\?$"):
         from_store(Path("a.db"), {"scop": "host"})

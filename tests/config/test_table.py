@@ -4,17 +4,11 @@ from dataclasses import fields
 
 import pytest
 
+from minicrawl.config.crawl_settings import MOST_ENDOWMENT, WINDOWS
 from minicrawl.config.parts import Focus
+from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.settings import Settings
-from minicrawl.config.table import (
-    BY_NAME,
-    KEPT,
-    MOST_ENDOWMENT,
-    SECTIONS,
-    TABLE,
-    WINDOWS,
-    Setting,
-)
+from minicrawl.config.table import BY_NAME, KEPT, TABLE
 from minicrawl.opic import windows
 
 every_setting = pytest.mark.parametrize("setting", TABLE, ids=lambda setting: setting.name)

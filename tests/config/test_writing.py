@@ -6,11 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from minicrawl.config.crawl_settings import SCOPES
 from minicrawl.config.kinds import WORDS, InvalidValue
 from minicrawl.config.settings import DEFAULT, Loaded, Settings, load
 from minicrawl.config.sources import from_store
-from minicrawl.config.table import SCOPES, TABLE
-from minicrawl.config.writing import as_document, as_kept, as_toml, in_words
+from minicrawl.config.table import TABLE
+from minicrawl.config.writing import as_document, as_kept, as_text, as_toml
 
 
 def words() -> st.SearchStrategy[str]:
@@ -139,4 +140,4 @@ def test_what_a_store_keeps_gives_the_same_settings_again(arguments: dict[str, A
     ],
 )
 def test_a_message_says_a_value_as_a_flag_would(value: object, words: str) -> None:
-    assert in_words(value) == words
+    assert as_text(value) == words

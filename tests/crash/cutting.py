@@ -18,7 +18,7 @@ from typing import NamedTuple
 from minicrawl.app import recorder_of
 from minicrawl.errors import MinicrawlError
 from minicrawl.report.audit import audit
-from minicrawl.store.reader import glance, reading
+from minicrawl.store.reader import connect, reading
 from minicrawl.store.writer import Store
 from tests.crash.child import Amounts, amounts
 from tests.crash.killing import NOTHING, Crawls, said
@@ -129,7 +129,7 @@ def outcome(path: Path, commits: frozenset[Amounts]) -> str:
 def _is_refused(path: Path) -> bool:
     """By a crawl that goes on."""
     try:
-        with closing(Store.open(path)) as store, closing(glance(path)) as reader:
+        with closing(Store.open(path)) as store, closing(connect(path)) as reader:
             recorder_of(store, reader).close()
     except MinicrawlError:
         return True

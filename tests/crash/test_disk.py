@@ -121,7 +121,7 @@ def test_a_crawl_on_a_full_disk_waits_and_goes_on_when_there_is_room(full: FullD
         assert child.wait(PATIENCE_S) == 0, full.lines()
     store = full.crawls.store
     first, second = full.lines()
-    assert first == f"{store}: database or disk is full; what was committed before is safe{WAITS}"
+    assert first == f"{store}: database or disk is full; everything committed before is safe{WAITS}"
     assert second == "there is room again: the crawl goes on"
     assert full.states() == full.server.town.states
     assert audit(store).wrong == []
@@ -135,7 +135,7 @@ def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_keeps_what_was_commi
         assert child.wait(PATIENCE_S) == 1
     store = full.crawls.store
     assert full.lines()[1:] == [
-        f"minicrawl: {store}: database or disk is full; what was committed before is safe"
+        f"minicrawl: {store}: database or disk is full; everything committed before is safe"
     ]
     assert audit(store).wrong == []
     with reading(store) as connection:

@@ -35,10 +35,10 @@ from minicrawl.model import (
     State,
 )
 from minicrawl.store import tables
-from minicrawl.store.reader import glance, reading
+from minicrawl.store.reader import connect, reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.writer import Store
-from minicrawl.web.urls import Name
+from minicrawl.web.urls import ResolvedUrl
 from tests.stores import urls_of
 
 Result = TypeVar("Result")
@@ -264,7 +264,7 @@ def keeping(path: Path, terms: StoreTerms | None = None) -> Iterator[Recorder]:
         # The disk is not what is tested here.
         store.connection.execute("PRAGMA synchronous = OFF")
         store.agree(terms or StoreTerms())
-        connection = glance(path)
+        connection = connect(path)
         leaving.callback(connection.close)
         recorder = Recorder(store, connection, partial(_load, store.connection))
         leaving.callback(recorder.close)
@@ -353,7 +353,7 @@ async def crawling(
     )
     events: list[Event] = []
     with keeping(path, terms) as recorder:
-        await plant(recorder, map(Name, seeds), order.endowment)
+        await plant(recorder, map(ResolvedUrl, seeds), order.endowment)
         clock, gate = FakeClock(later_s), gate_for(recorder, chosen.scope)
 
         def tell(event: Event) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.config import Focus
-from minicrawl.config.table import STRATEGIES, WINDOWS
+from minicrawl.config.crawl_settings import STRATEGIES, WINDOWS
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
@@ -621,7 +621,7 @@ def test_marks_are_kept_for_the_whole_life_of_a_store(path: Path) -> None:
     run = crawl(web, path, f"{A}/", strip_marks=False)
     assert set(run.states) == {f"{A}/", f"{A}/1?gclid=1", f"{A}/2?gclid=1"}
     assert originals_in(path) == []
-    with pytest.raises(UsageError, match="was begun with strip_marks False, not True"):
+    with pytest.raises(UsageError, match="was started with strip_marks False, not True"):
         crawl(web, path, f"{A}/")
 
 

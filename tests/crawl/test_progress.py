@@ -8,7 +8,7 @@ from minicrawl.crawl.events import Event
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.start.seeds import plant
 from minicrawl.model import FailureKind, Response
-from minicrawl.web.urls import Name
+from minicrawl.web.urls import ResolvedUrl
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, in_time, keeping, web_of
 
 A, B = "http://a.example", "http://b.example"
@@ -68,7 +68,7 @@ def test_adding_up_all_pages_is_done_seldom(
             gauge = ProgressMeter(recorder, clock)
             assert gauge.read().importance_gathered == 0
             assert sums == []
-            await plant(recorder, [Name(f"{A}/")], 0)
+            await plant(recorder, [ResolvedUrl(f"{A}/")], 0)
             while clock.seconds < 1000:
                 gauge.read()
             assert 5 <= len(sums) <= 12

@@ -15,7 +15,7 @@ from minicrawl.fetch.failures import Fault
 from minicrawl.web import headers, urls
 from minicrawl.web.headers import LONGEST_WAIT_S
 from minicrawl.web.html import encoding, markup, thin
-from minicrawl.web.html.page import ParseOptions, read
+from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.robots import rules
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps import sitemap
@@ -52,7 +52,7 @@ def read_page(body: bytes, random: Random) -> None:
     wishes = ParseOptions(
         max_links=MAX_LINKS, with_words=random.random() < 0.5, suspicious=random.getrandbits(1024)
     )
-    reading = read(body, URL, dict.fromkeys(names, said), wishes)
+    reading = parse_page(body, URL, dict.fromkeys(names, said), wishes)
     assert len(set(reading.links)) == len(reading.links) <= MAX_LINKS
     assert len(reading.words) == (len(reading.links) if wishes.with_words else 0)
     assert len(reading.title) <= markup.TITLE_LENGTH
@@ -91,20 +91,20 @@ def parse_sitemap(body: bytes, random: Random) -> None:
 
 def read_headers(body: bytes, random: Random) -> None:
     value = _text(body, random)
-    essence, charset = headers.media_type(value)
+    essence, charset = headers.parse_content_type(value)
     assert essence == essence.lower()
     assert charset is None or isinstance(charset, str)
     assert headers.is_html(random.choice((value, None, "text/xml")), body) in (True, False, None)
     wait_s = headers.retry_after_s(value, NOW)
     assert wait_s is None or 0 <= wait_s <= LONGEST_WAIT_S
-    assert headers.robots_tag(value, "minicrawl").noindex in (True, False)
+    assert headers.parse_robots_tag(value, "minicrawl").noindex in (True, False)
     assert isinstance(headers.link_canonical(value), str | None)
     markup.meta_refresh(value)
 
 
 def decode(body: bytes, random: Random) -> None:
     text, name = encoding.decode(body, random.choice(LABELS))
-    assert encoding.by_label(name) == name
+    assert encoding.encoding_of_label(name) == name
     assert len(text) <= len(body) + 1
 
 
@@ -112,9 +112,13 @@ def name_urls(body: bytes, random: Random) -> None:
     text = _text(body, random)
     hrefs = text.split(random.choice(("\n", '"', " ", "<")))
     base = hrefs[0] if random.random() < 0.3 else URL
-    for url in urls.names_of_links(hrefs, base):
+    for url in urls.resolve_links(hrefs, base):
         assert_is_name(url)
-    for found in (urls.seed(text), urls.seed(hrefs[-1]), urls.canonical(hrefs[-1], base)):
+    for found in (
+        urls.canonical_seed(text),
+        urls.canonical_seed(hrefs[-1]),
+        urls.canonical(hrefs[-1], base),
+    ):
         if found is not None:
             assert_is_name(found)
 

@@ -38,11 +38,11 @@ def test_a_whole_store_passes_every_check(tmp_path: Path, *, checkpoint: bool) -
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_every_window_passes(tmp_path: Path, window: str) -> None:
-    assert audit(filled_store(tmp_path / "crawl.db", StoreTerms(window=window))).is_whole
+    assert audit(filled_store(tmp_path / "crawl.db", StoreTerms(window=window))).is_intact
 
 
 def test_how_much_is_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minicrawl.report.audit._STEPS_AT_ONCE", 1)
+    monkeypatch.setattr("minicrawl.report.audit._STEPS_PER_REPORT", 1)
     told: list[float] = []
     audit(filled_store(tmp_path / "crawl.db"), told.append)
     assert told == sorted(told)
@@ -53,7 +53,7 @@ def test_how_much_is_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_store_that_was_only_begun_passes(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         pass
-    assert audit(crawl.path).is_whole
+    assert audit(crawl.path).is_intact
 
 
 def test_without_links_the_log_cannot_be_folded(tmp_path: Path) -> None:
@@ -71,8 +71,8 @@ def test_cash_that_was_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
         crawl.checkpoint()
         crawl.store.restate(restate(crawl.frontier, np.array([0.5, 0.5])))
     found = audit(crawl.path)
-    assert found.is_whole
-    assert found.notes == ["the fold: the cash was dealt anew after step 2"]
+    assert found.is_intact
+    assert found.notes == ["the fold: the ranks were refined after step 2"]
 
 
 @pytest.mark.parametrize(
@@ -80,21 +80,30 @@ def test_cash_that_was_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
     [
         ("DELETE FROM urls WHERE id = 3", "ids: urls has 5 rows with ids from 0 to 5"),
         ("UPDATE frontier SET id = 9 WHERE id = 5", "ids: frontier has 6 rows"),
-        ("UPDATE urls SET host = 77 WHERE id = 2", "ids: the hosts of 1 URLs are unknown"),
+        ("UPDATE urls SET host = 77 WHERE id = 2", "ids: 1 URL without a host"),
         ("DELETE FROM steps WHERE seq = 3", "ids: the log has 5 steps, and the last one"),
-        ("DELETE FROM frontier WHERE id = 5", "births: 6 URLs are known, but 5 pages were born"),
-        ("UPDATE steps SET born = 9 WHERE seq = 3", "births: 6 URLs are known, but the steps bore"),
+        ("DELETE FROM frontier WHERE id = 5", "births: the store has 6 URLs, but 5 pages"),
+        (
+            "UPDATE steps SET born = 9 WHERE seq = 3",
+            "births: the store has 6 URLs, but 13 pages by the steps",
+        ),
         ("UPDATE steps SET spending = x'0500' WHERE seq = 3", "links: step 3: a link blob"),
-        ("UPDATE steps SET spending = x'80' WHERE seq = 3", "links: step 3: a link blob that"),
-        ("UPDATE steps SET spending = x'010063' WHERE seq = 3", "links: step 3 leads to pages"),
+        (
+            "UPDATE steps SET spending = x'80' WHERE seq = 3",
+            "links: step 3: a link blob is truncated",
+        ),
+        ("UPDATE steps SET spending = x'010063' WHERE seq = 3", "links: step 3 links to pages"),
         ("UPDATE frontier SET spent = 0 WHERE state = 2", "forwards: page 2 stands for another"),
-        ("UPDATE frontier SET key = key + 1 WHERE id = 0", "books: -1 atoms of cash are missing"),
+        ("UPDATE frontier SET key = key + 1 WHERE id = 0", "books: -1 atoms of cash missing"),
         (
             "UPDATE frontier SET state = 5 WHERE id = 0",
-            "fold: page 0 has state 5, by the steps 1",
+            "fold: page 0 has state 5, but 1 by the steps",
         ),
         ("UPDATE frontier SET history = 7 WHERE id = 0", "fold: page 0 has another history"),
-        ("UPDATE frontier SET inlinks = 7 WHERE id = 0", "fold: page 0 has inlinks 7, by the"),
+        (
+            "UPDATE frontier SET inlinks = 7 WHERE id = 0",
+            "fold: page 0 has inlinks 7, but 2 by the",
+        ),
         ("UPDATE meta SET value = value + 9 WHERE name = 'recorded'", "fold: the totals are"),
         (
             "UPDATE meta SET value = replace(value, '\"1\": 2', '\"1\": 3')",
@@ -104,10 +113,10 @@ def test_cash_that_was_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
             "UPDATE meta SET value = json_set(value, '$.recorded', 1) WHERE name = 'counters'",
             "commit",
         ),
-        ("UPDATE steps SET kind = 99 WHERE seq = 6", "values: kind of steps cannot"),
+        ("UPDATE steps SET kind = 99 WHERE seq = 6", "values: kind of steps is invalid"),
         (
             "UPDATE steps SET kind = 6, spending = x'010005' WHERE seq = 3",
-            "fold: step 3 cannot be done",
+            "fold: step 3 cannot be replayed",
         ),
         ("UPDATE meta SET value = '{' WHERE name = 'terms'", "values: Expecting property name"),
         ("UPDATE meta SET value = 'many' WHERE name = 'watermark'", "births: invalid literal"),
@@ -115,7 +124,7 @@ def test_cash_that_was_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
 )
 def test_damage_is_found_and_named(store: Path, statement: str, wrong: str) -> None:
     found = damaged(store, statement)
-    assert not found.is_whole
+    assert not found.is_intact
     assert any(re.match(wrong, line) for line in found.lines()), found.wrong
 
 
@@ -124,7 +133,7 @@ def test_a_page_that_stands_for_another_than_the_steps_say_is_found(store: Path)
         loaded = crawl.loaded(index=False)
         loaded.books.forwards[2] = 5
         assert list(differences(crawl.store.connection, loaded)) == [
-            "pages stand for others than the steps say"
+            "pages stand for other pages than by the steps"
         ]
 
 
@@ -134,7 +143,7 @@ def test_cash_below_nothing_is_found(store: Path) -> None:
         "UPDATE frontier SET key = key - (1 << 40) WHERE id = 3",
         "UPDATE frontier SET key = key + (1 << 40) WHERE id = 4",
     )
-    assert [line.partition(" holds")[0] for line in found.wrong] == ["books: page 3"]
+    assert [line.partition(" has")[0] for line in found.wrong] == ["books: page 3"]
 
 
 def test_pages_that_stand_for_each_other_are_found(tmp_path: Path) -> None:
@@ -155,7 +164,7 @@ def test_much_damage_of_one_kind_is_cut_short(tmp_path: Path) -> None:
             crawl.read(A, [B])
     found = damaged(crawl.path, "UPDATE steps SET spending = x'ff'")
     assert len(found.wrong) == 11
-    assert found.wrong[-1] == "links: there is more of this kind"
+    assert found.wrong[-1] == "links: and more"
 
 
 def test_a_broken_file_is_said_by_sqlite(tmp_path: Path) -> None:
@@ -169,7 +178,7 @@ def test_a_broken_file_is_said_by_sqlite(tmp_path: Path) -> None:
     body[page : page + 200] = b"\xee" * 200
     path.write_bytes(body)
     found = audit(path)
-    assert not found.is_whole
+    assert not found.is_intact
     assert found.checked == ["file"]
 
 

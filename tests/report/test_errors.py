@@ -7,7 +7,7 @@ import pytest
 from minicrawl.config.table import TABLE
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import FailureKind, Refusal, State
-from minicrawl.report.errors import WORDS, ErrorQuery, ErrorReport, FailedPage, FailingHost, errors
+from minicrawl.report.errors import KINDS, ErrorQuery, ErrorReport, FailedPage, FailingHost, errors
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from tests.stores import DEEP, GONE, NOON, A, B, C, HandCrawl
@@ -75,11 +75,11 @@ class TestKinds:
 
     @pytest.mark.parametrize("reason", [*FailureKind, *Refusal])
     def test_every_way_to_end_has_words(self, reason: FailureKind | Refusal) -> None:
-        assert all(WORDS[State.of(reason)])
+        assert all(KINDS[State.of(reason)])
 
     def test_what_helps_exists(self) -> None:
         flags = {setting.flag for setting in TABLE}
-        named = {word.strip(",;") for words in WORDS.values() for word in words.helps.split()}
+        named = {word.strip(",;") for words in KINDS.values() for word in words.helps.split()}
         assert {word for word in named if word.startswith("--")} <= flags
 
 
@@ -128,7 +128,7 @@ class TestPages:
 
     def test_those_of_one_host_may_be_asked_for(self, store: Path) -> None:
         assert [page.url for page in found(store, host="b.example").pages] == [GONE]
-        with pytest.raises(UsageError, match=r"no page of the host d\.example is known"):
+        with pytest.raises(UsageError, match=r"no page of host d\.example is known"):
             found(store, host="d.example")
 
     def test_a_page_is_told_once_by_the_request_that_ended_as_it_did(self, tmp_path: Path) -> None:

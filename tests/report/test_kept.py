@@ -9,8 +9,8 @@ import pytest
 from minicrawl.errors import UsageError
 from minicrawl.report.kept import kept, kept_scores, scores
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store import ranks
-from minicrawl.store.ranks import RankRow
+from minicrawl.store.derived import ranks
+from minicrawl.store.derived.ranks import RankRow
 from minicrawl.store.reader import reading
 from tests.stores import A, B, C, HandCrawl
 
@@ -61,7 +61,7 @@ def test_the_rank_of_the_crawl_itself_is_always_there(store: Path) -> None:
 def test_a_rank_that_is_not_there_is_refused_with_those_that_are(store: Path) -> None:
     with snapshot(store) as seen:
         assert kept_scores(seen, "trust") is None
-        with pytest.raises(UsageError, match=r"no rank trust of .*; there are opic, pagerank: "):
+        with pytest.raises(UsageError, match=r"has no rank trust, only opic, pagerank: "):
             scores(seen, "trust")
 
 
@@ -71,6 +71,8 @@ def test_without_any_there_is_the_crawls_own(tmp_path: Path) -> None:
     assert state(crawl.path) == []
     with (
         snapshot(crawl.path) as seen,
-        pytest.raises(UsageError, match="there are opic: `minicrawl rank` makes more"),
+        pytest.raises(
+            UsageError, match="has no rank pagerank, only opic: make it with `minicrawl rank`"
+        ),
     ):
         scores(seen, "pagerank")

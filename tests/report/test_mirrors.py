@@ -31,4 +31,4 @@ def test_a_few_pages_alike_make_no_mirror(tmp_path: Path) -> None:
 
 def test_a_mirror_is_told_in_a_line() -> None:
     mirror = Mirror("http://twin.example", "http://a.example", 1234)
-    assert mirror.in_words == "http://twin.example repeats http://a.example (1,234 pages)"
+    assert str(mirror) == "http://twin.example mirrors http://a.example (1,234 pages)"

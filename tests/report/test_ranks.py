@@ -10,7 +10,7 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import WINDOWS
-from minicrawl.report.ranks import Choice, iso, rank_of, richest, rows, top
+from minicrawl.report.ranks import PageSelection, iso, places_of_largest, rank_of, rows, top
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl, filled_store
@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Path:
 
 def urls(path: Path, **choice: object) -> list[str]:
     with snapshot(path) as seen:
-        return [row.url for row in rows(seen, Choice(**choice))]  # type: ignore[arg-type]
+        return [row.url for row in rows(seen, PageSelection(**choice))]  # type: ignore[arg-type]
 
 
 class TestOrder:
@@ -33,24 +33,24 @@ class TestOrder:
     ) -> None:
         values = np.array(numbers, dtype=np.int64)
         expected = sorted(range(len(numbers)), key=lambda place: (-numbers[place], place))
-        assert richest(values, count).tolist() == expected[: count or None]
+        assert places_of_largest(values, count).tolist() == expected[: count or None]
 
     @given(st.lists(st.integers(0, 3), min_size=1, max_size=30))
     def test_the_rank_of_a_value_is_its_place_in_the_order(self, numbers: list[int]) -> None:
         values = np.array(numbers, dtype=np.float64)
-        order = richest(values, 0).tolist()
+        order = places_of_largest(values, 0).tolist()
         assert [rank_of(values, place) for place in order] == list(range(1, len(order) + 1))
 
 
 class TestRows:
     def test_all_pages_come_in_the_order_of_their_importance(self, store: Path) -> None:
         with snapshot(store) as seen:
-            found = list(rows(seen, Choice()))
+            found = list(rows(seen, PageSelection()))
             np.testing.assert_allclose(
                 [row.cash for row in found],
                 [
                     seen.frontier.ledger.cash(page) / UNIT
-                    for page in richest(seen.importance, 0).tolist()
+                    for page in places_of_largest(seen.importance, 0).tolist()
                 ],
             )
         assert {row.url for row in found} == {A, B, C, MOVED, GONE, DEEP}
@@ -68,12 +68,12 @@ class TestRows:
             crawl.read(A, title="Here")
             crawl.ended(A, State.NOT_FOUND)
         with snapshot(crawl.path) as seen:
-            (row,) = rows(seen, Choice())
+            (row,) = rows(seen, PageSelection())
         assert (row.title, row.state, row.status) == ("Here", "not-found", None)
 
     def test_a_row_says_what_is_known_of_the_page(self, store: Path) -> None:
         with snapshot(store) as seen:
-            by_url = {row.url: row for row in rows(seen, Choice())}
+            by_url = {row.url: row for row in rows(seen, PageSelection())}
         first = by_url[A]
         assert first.host == "a.example"
         assert first.history == 6.0
@@ -87,17 +87,17 @@ class TestRows:
 
     def test_all_cash_is_on_pages_but_for_crumbs(self, store: Path) -> None:
         with snapshot(store) as seen:
-            assert sum(row.cash for row in rows(seen, Choice())) == pytest.approx(16)
+            assert sum(row.cash for row in rows(seen, PageSelection())) == pytest.approx(16)
 
     def test_the_rank_counts_all_pages_whatever_part_is_asked_for(self, store: Path) -> None:
         with snapshot(store) as seen:
-            ranks = {row.url: row.rank for row in rows(seen, Choice())}
+            ranks = {row.url: row.rank for row in rows(seen, PageSelection())}
             for choice in (
-                Choice(unread=True),
-                Choice(fetched=True),
-                Choice(host="b.example"),
-                Choice(noindex=False),
-                Choice(count=2),
+                PageSelection(unread=True),
+                PageSelection(fetched=True),
+                PageSelection(host="b.example"),
+                PageSelection(noindex=False),
+                PageSelection(count=2),
             ):
                 assert all(ranks[row.url] == row.rank for row in rows(seen, choice))
 
@@ -113,7 +113,7 @@ class TestRows:
         assert len(urls(store, count=5, noindex=False)) == 5
 
     def test_an_unknown_host_is_refused(self, store: Path) -> None:
-        with pytest.raises(UsageError, match=r"no page of the host d\.example is known"):
+        with pytest.raises(UsageError, match=r"no page of host d\.example is known"):
             urls(store, host="d.example")
 
     def test_the_order_does_not_depend_on_the_checkpoint(self, tmp_path: Path, store: Path) -> None:
@@ -133,12 +133,12 @@ class TestRows:
     def test_every_window_has_a_history(self, tmp_path: Path, window: str) -> None:
         path = filled_store(tmp_path / "crawl.db", StoreTerms(window=window))
         with snapshot(path) as seen:
-            assert {row.url: row.history for row in rows(seen, Choice())}[A] == 6.0
+            assert {row.url: row.history for row in rows(seen, PageSelection())}[A] == 6.0
 
 
 def test_top_says_of_a_page_whether_it_was_fetched(store: Path) -> None:
     with snapshot(store) as seen:
-        found = {page.url: page for page in top(seen, Choice())}
+        found = {page.url: page for page in top(seen, PageSelection())}
     assert [url for url, page in found.items() if page.fetched] == urls(store, fetched=True)
     assert list(found[A]._asdict()) == [
         *("rank", "url", "importance", "cash", "history"),

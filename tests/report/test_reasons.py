@@ -77,11 +77,11 @@ def test_a_page_that_nobody_gave_anything_has_no_givers(tmp_path: Path) -> None:
 def test_a_page_that_moved_says_where_to(store: Path) -> None:
     found = explained(store, MOVED)
     assert found.stands_for == A
-    assert found.reasons == [f"it redirects to {A}, and stands for that"]
+    assert found.reasons == [f"it redirects to {A}, which gets its links"]
 
 
 @pytest.mark.parametrize(
-    ("state", "words"), [(State.CANONICAL, "canonical form"), (State.ALIAS, "same content as")]
+    ("state", "words"), [(State.CANONICAL, "canonical URL"), (State.ALIAS, "same content as")]
 )
 def test_a_page_that_is_another_one_says_why(tmp_path: Path, state: State, words: str) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
@@ -97,20 +97,20 @@ def test_a_page_that_waits_says_how_many_wait_before_it(tmp_path: Path) -> None:
         crawl.seeds([A, B, C, DEEP])
     first, last = explained(crawl.path, A), explained(crawl.path, DEEP)
     assert first.place == QueuePosition(1, 4, 1, 2)
-    assert first.reasons[0] == "it is the richest of all pages that wait"
+    assert first.reasons[0] == "it has the most cash of all unread pages"
     assert last.place == QueuePosition(4, 4, 2, 2)
     assert last.reasons == [
-        "it waits behind 3 richer pages, 1 of them on its host",
-        "the robots.txt of its host was not asked for yet",
+        "it waits for 3 pages with more cash, 1 on its host",
+        "the robots.txt of its host was not requested yet",
     ]
 
 
 def test_a_page_that_waits_says_what_robots_txt_says_of_it(tmp_path: Path) -> None:
     assert reasons_under(tmp_path / "1", Rules(forbidden=("/",)))[1:] == [
-        "the robots.txt of its host forbids it: it is closed when its turn comes"
+        "the robots.txt of its host forbids it, so it will not be requested"
     ]
     assert reasons_under(tmp_path / "2", Rules(crawl_delay_s=2.5))[1:] == [
-        "its host asks for 2.5 s between two requests"
+        "its host asks for a delay of 2.5 s"
     ]
     assert reasons_under(tmp_path / "3", Rules())[1:] == []
 
@@ -120,8 +120,8 @@ def test_a_host_that_asked_for_a_pause_is_left_alone(tmp_path: Path) -> None:
         crawl.seeds([A])
         crawl.batch.hosts = [HostRow(0, "http://a.example", None, None, 1_800_000_000.0)]
     assert explained(crawl.path, A).reasons[1:] == [
-        "its host asked to be left alone until 2027-01-15T08:00:00Z",
-        "the robots.txt of its host was not asked for yet",
+        "its host asked for a pause until 2027-01-15T08:00:00Z",
+        "the robots.txt of its host was not requested yet",
     ]
 
 
@@ -132,7 +132,7 @@ def test_what_robots_txt_forbids_it_forbids_for_a_while(tmp_path: Path) -> None:
         rules = Rules(forbidden=("/",)).text()
         crawl.batch.hosts = [HostRow(0, "http://a.example", rules, 1_800_000_000.0)]
     assert explained(crawl.path, A).reasons[1:] == [
-        "that holds until 2027-01-15T08:00:00Z: a crawl that goes on later asks again"
+        "a crawl that runs after 2027-01-15T08:00:00Z asks for robots.txt again"
     ]
 
 
@@ -143,8 +143,8 @@ def test_a_page_that_nobody_asked_for_says_what_was_wrong_with_its_host(tmp_path
         crawl.batch.fetches.clear()
         crawl.batch.hosts = [HostRow(0, "http://a.example", trouble="tls: it has expired")]
     assert explained(crawl.path, A).reasons == [
-        "it was asked for in vain: tls",
-        "what was wrong with its host: tls: it has expired",
+        "its requests failed: tls",
+        "the problem of its host was: tls: it has expired",
     ]
 
 
@@ -156,11 +156,11 @@ def test_a_page_that_was_put_aside_says_by_which_limit(tmp_path: Path) -> None:
         crawl.moved(B, A, State.TWIN)
         crawl.batch.fetches.append(FetchRow(1, crawl.now, NOT_ASKED, None, 0, 0.0, "--limit 4"))
     assert explained(crawl.path, A).reasons == [
-        "there would be no end of pages like it",
+        "it is probably part of a trap: endless similar pages",
         "--limit 3",
     ]
     assert explained(crawl.path, B).reasons == [
-        f"it was not asked for, as its URL says that it is the same as {A}, and stands for that",
+        f"it was not requested, because by its URL it is the same as {A}, which gets its links",
         "--limit 4",
     ]
 
@@ -184,17 +184,17 @@ def test_a_url_is_taken_as_people_write_it(tmp_path: Path, text: str) -> None:
 
 
 def test_what_is_no_url_is_refused(store: Path) -> None:
-    with pytest.raises(UsageError, match="'mailto:me' is no URL of a page"):
+    with pytest.raises(UsageError, match="'mailto:me' is not a URL such as"):
         explained(store, "mailto:me")
 
 
 def test_an_unknown_url_is_answered_with_the_nearest_of_its_host(store: Path) -> None:
-    with pytest.raises(UsageError, match="known on its host: ") as caught:
+    with pytest.raises(UsageError, match="similar pages: ") as caught:
         explained(store, "http://a.example/older")
     assert caught.value.exit_code == 2
-    assert str(caught.value).partition("known on its host: ")[2].split(", ")[0] == MOVED
+    assert str(caught.value).partition("similar pages: ")[2].split(", ")[0] == MOVED
 
 
 def test_an_unknown_host_is_said_to_be_one(store: Path) -> None:
-    with pytest.raises(UsageError, match=r"not known; no page of d\.example is"):
+    with pytest.raises(UsageError, match=r"not in the store; it has no page of d\.example"):
         explained(store, "http://d.example/")

@@ -6,7 +6,7 @@ import pytest
 
 from minicrawl.errors import StoreError
 from minicrawl.opic.money import UNIT
-from minicrawl.report.flows import flows
+from minicrawl.report.links.flows import flows
 from minicrawl.report.sites import top_sites
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import StoreTerms
@@ -100,7 +100,7 @@ class TestFlows:
             crawl.read(A, [B])
             crawl.checkpoint()
             crawl.store.connection.execute("UPDATE steps SET spending = x'80'")
-        with pytest.raises(StoreError, match=r"is damaged .a link blob that breaks off"):
+        with pytest.raises(StoreError, match=r"is damaged .a link blob is truncated"):
             parts(crawl.path)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from minicrawl.opic.money import UNIT
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.waiting import QueuePosition, place, waiting
+from minicrawl.report.waiting import QueuePosition, queue_position, waiting
 from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
 
 
@@ -35,5 +35,9 @@ def test_a_page_stands_among_all_that_wait_and_on_its_host(tmp_path: Path) -> No
         crawl.seeds([A, B, C, DEEP])
         crawl.read(A, [B])
     with snapshot(crawl.path) as seen:
-        assert place(seen, 1) == QueuePosition(of_all=1, all_waiting=3, of_host=1, host_waiting=1)
-        assert place(seen, 3) == QueuePosition(of_all=3, all_waiting=3, of_host=1, host_waiting=1)
+        assert queue_position(seen, 1) == QueuePosition(
+            of_all=1, all_waiting=3, of_host=1, host_waiting=1
+        )
+        assert queue_position(seen, 3) == QueuePosition(
+            of_all=3, all_waiting=3, of_host=1, host_waiting=1
+        )

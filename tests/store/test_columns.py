@@ -65,7 +65,7 @@ def test_a_table_that_lost_a_row_is_refused(tmp_path: Path) -> None:
 def test_a_number_that_cannot_be_is_refused(tmp_path: Path, value: str) -> None:
     with closing(HandCrawl(filled_store(tmp_path / "crawl.db"))) as crawl:
         crawl.store.connection.execute(f"UPDATE frontier SET inlinks = {value} WHERE id = 1")
-        with pytest.raises(ValueError, match=r"inlinks cannot be|unmatched data"):
+        with pytest.raises(ValueError, match=r"inlinks has invalid values|unmatched data"):
             list(columns.frontier(crawl.store.connection, "inlinks"))
 
 

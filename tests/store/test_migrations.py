@@ -187,5 +187,5 @@ def test_a_change_that_was_broken_off_is_nothing_for_readers(tmp_path: Path, tod
     )
     subprocess.run([sys.executable, "-c", script, str(path)], check=False)
     before = path.read_bytes()
-    assert complaint(path) == f"{path} was left half changed: `minicrawl crawl` mends it"
+    assert complaint(path) == f"{path} has an unfinished change: `minicrawl crawl` repairs it"
     assert path.read_bytes() == before

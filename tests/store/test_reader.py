@@ -27,7 +27,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
 
 def test_an_absent_store_is_one_line_that_says_what_makes_one(tmp_path: Path) -> None:
     with (
-        pytest.raises(UsageError, match=r"no store at .*`minicrawl crawl` makes one"),
+        pytest.raises(UsageError, match=r"no store at .*make one with `minicrawl crawl`"),
         reading(tmp_path / "x"),
     ):
         pass
@@ -79,7 +79,7 @@ def test_a_host_is_found_by_its_id(tmp_path: Path) -> None:
 def test_an_empty_file_is_a_store_that_was_never_begun(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     path.touch()
-    with pytest.raises(UsageError, match="of schema version 0"), reading(path):
+    with pytest.raises(UsageError, match="old schema version 0"), reading(path):
         pass
 
 
@@ -126,7 +126,7 @@ class TestQuestions:
 
     def test_places_come_in_the_order_in_which_they_are_asked_for(self, tmp_path: Path) -> None:
         with reading(filled_store(tmp_path / "crawl.db")) as connection:
-            urls, origins, depths = questions.places(connection, [3, 0, 1])
+            urls, origins, depths = questions.locations(connection, [3, 0, 1])
         assert urls == [DEEP, A, B]
         assert origins == ["http://a.example", "http://a.example", "http://b.example"]
         assert depths == [1, 0, 0]
@@ -137,8 +137,8 @@ class TestQuestions:
             crawl.seeds(urls)
             crawl.commit()
             connection = crawl.store.connection
-            assert questions.places(connection, range(34_566, -1, -1)).urls == urls[::-1]
-            assert questions.places(connection, []) == ([], [], [])
+            assert questions.locations(connection, range(34_566, -1, -1)).urls == urls[::-1]
+            assert questions.locations(connection, []) == ([], [], [])
 
     @pytest.mark.parametrize("ids", [[0, 99], [0, 5]])
     def test_a_page_that_has_no_place_or_two_is_refused(
@@ -148,7 +148,7 @@ class TestQuestions:
             connection = crawl.store.connection
             connection.execute("UPDATE urls SET path = '/two' || char(10) || '/lines' WHERE id = 5")
             with pytest.raises(ValueError, match="2 pages have"):
-                questions.places(connection, ids)
+                questions.locations(connection, ids)
 
     def test_the_last_status_of_a_page_is_that_of_its_last_answer(self, tmp_path: Path) -> None:
         with reading(filled_store(tmp_path / "crawl.db")) as connection:

@@ -44,14 +44,16 @@ def test_a_store_of_today_is_left_as_it_is(store: Path) -> None:
 
 def test_a_newer_store_is_refused_with_both_versions(store: Path) -> None:
     execute(store, f"PRAGMA user_version = {VERSION + 1}")
-    refused_by_all(store, f"has schema version {VERSION + 1}, this minicrawl knows up to {VERSION}")
+    refused_by_all(
+        store, f"has schema version {VERSION + 1}, but this minicrawl knows only {VERSION}"
+    )
 
 
 def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     execute(path, "CREATE TABLE notes (text)")
     before = path.read_bytes()
-    refused_by_all(path, "is a database, but not one of minicrawl's")
+    refused_by_all(path, "is an SQLite database, but not a minicrawl store")
     assert path.read_bytes() == before
 
 
@@ -59,7 +61,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "seeds.txt"
     path.write_text("https://example.org/\n" * 100, encoding="utf-8")
     before = path.read_bytes()
-    refused_by_all(path, "is no minicrawl store: file is not a database")
+    refused_by_all(path, "is not a minicrawl store: file is not a database")
     assert path.read_bytes() == before
 
 

@@ -68,7 +68,7 @@ def test_a_writer_that_could_not_begin_keeps_nobody_out(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     path.write_bytes(b"no database at all, but long enough to be looked at" * 100)
     for _ in range(2):
-        with pytest.raises(UsageError, match="no minicrawl store"):
+        with pytest.raises(UsageError, match="not a minicrawl store"):
             Store.open(path)
     path.unlink()
     Store.open(path).close()
@@ -89,7 +89,7 @@ def test_a_batch_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     twice = Batch(urls=[UrlRow(1, 0, "/1", 0), UrlRow(0, 0, "/", 0)])
     with closing(Store.open(tmp_path / "crawl.db")) as store:
         store.commit(ONE_PAGE)
-        with pytest.raises(StoreError, match="what was committed before is safe"):
+        with pytest.raises(StoreError, match="everything committed before is safe"):
             store.commit(twice)
         assert urls(store.connection) == ONE_PAGE.urls
         store.commit(Batch(urls=twice.urls[:1]))
@@ -149,10 +149,10 @@ def test_a_new_store_takes_the_terms_and_keeps_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (StoreTerms(window="static"), "was begun with window interpolation, not static"),
-        (StoreTerms(small_edge=0.3), "was begun with small_edge 0.15, not 0.3"),
-        (StoreTerms(width=4), "was begun with width 8.0, not 4"),
-        (StoreTerms(links=False), "was begun with links True, not False"),
+        (StoreTerms(window="static"), "was started with window interpolation, not static"),
+        (StoreTerms(small_edge=0.3), "was started with small_edge 0.15, not 0.3"),
+        (StoreTerms(width=4), "was started with width 8.0, not 4"),
+        (StoreTerms(links=False), "was started with links True, not False"),
     ],
 )
 def test_other_terms_than_it_was_begun_with_are_refused(
@@ -220,7 +220,7 @@ def test_a_store_that_does_not_say_how_it_was_begun_is_damaged(tmp_path: Path) -
         store.agree(StoreTerms())
         store.commit(ONE_PAGE)
         store.connection.execute("DELETE FROM meta WHERE name = 'terms'")
-        with pytest.raises(StoreError, match="damaged: it does not say how it was begun"):
+        with pytest.raises(StoreError, match="damaged: its terms are missing"):
             store.agree(StoreTerms())
 
 

@@ -12,9 +12,9 @@ from minicrawl.web.headers import (
     RobotsTag,
     is_html,
     link_canonical,
-    media_type,
+    parse_content_type,
+    parse_robots_tag,
     retry_after_s,
-    robots_tag,
 )
 
 NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
@@ -40,7 +40,7 @@ NOW = datetime(2026, 11, 20, 7, 0, tzinfo=UTC)
 def test_a_media_type_has_an_essence_and_maybe_a_charset(
     value: str | None, essence: str, charset: str | None
 ) -> None:
-    assert media_type(value) == (essence, charset)
+    assert parse_content_type(value) == (essence, charset)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_retry_after_is_seconds_or_a_date(value: str | None, wait_s: float | Non
 def test_robots_tags_are_read_as_the_vectors_say(shared_vector: Callable[[str], Path]) -> None:
     for case in json.loads(shared_vector("x_robots_tag.json").read_text("utf-8")):
         if not case["implementation_defined"]:
-            tag = robots_tag(case["value"], case["agent"])
+            tag = parse_robots_tag(case["value"], case["agent"])
             assert tag == (case["noindex"], case["nofollow"]), case
 
 
@@ -152,12 +152,16 @@ def test_robots_tags_are_read_as_the_vectors_say(shared_vector: Callable[[str], 
     ],
 )
 def test_rules_hold_for_all_or_for_the_crawler_before_them(values: str, tag: RobotsTag) -> None:
-    assert robots_tag(values, "MiniCrawl") == tag
+    assert parse_robots_tag(values, "MiniCrawl") == tag
 
 
 def test_of_two_wishes_the_stricter_counts() -> None:
     one, other = RobotsTag(noindex=True), RobotsTag(nofollow=True)
-    assert one.and_also(other) == other.and_also(one) == RobotsTag(noindex=True, nofollow=True)
+    assert (
+        one.combined_with(other)
+        == other.combined_with(one)
+        == RobotsTag(noindex=True, nofollow=True)
+    )
 
 
 # ---------------------------------------------------------------- Link
@@ -185,9 +189,9 @@ def test_a_link_header_may_name_the_canonical_page(value: str | None, target: st
 
 @given(st.text(st.characters(codec="latin-1") | st.sampled_from('<>;,"=:/ '), max_size=60))
 def test_no_header_fails(value: str) -> None:
-    media_type(value)
+    parse_content_type(value)
     is_html(value, value.encode("latin-1"))
-    robots_tag(value, "minicrawl")
+    parse_robots_tag(value, "minicrawl")
     link_canonical(value)
     wait_s = retry_after_s(value, NOW)
     assert wait_s is None or 0 <= wait_s <= LONGEST_WAIT_S

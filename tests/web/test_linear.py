@@ -11,7 +11,7 @@ import pytest
 
 from minicrawl.web import headers, urls
 from minicrawl.web.html import encoding, markup, thin, tokens
-from minicrawl.web.html.page import ParseOptions, read
+from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.robots import rules
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps import sitemap
@@ -42,11 +42,11 @@ def decode(text: str) -> object:
 
 
 def link_to(text: str) -> object:
-    return urls.names_of_links([text, text + "x"], URL), urls.canonical(text, URL)
+    return urls.resolve_links([text, text + "x"], URL), urls.canonical(text, URL)
 
 
 def many_links(text: str) -> object:
-    return urls.names_of_links(text.split(" "), URL)
+    return urls.resolve_links(text.split(" "), URL)
 
 
 def scan(text: str) -> object:
@@ -58,12 +58,14 @@ def scan_xhtml(text: str) -> object:
 
 
 def read_page(text: str) -> object:
-    return read(as_bytes(text), URL, {}, ParseOptions(with_words=True, suspicious=(1 << 1024) - 1))
+    return parse_page(
+        as_bytes(text), URL, {}, ParseOptions(with_words=True, suspicious=(1 << 1024) - 1)
+    )
 
 
 def read_headers(text: str) -> object:
     said = {"content-type": text, "link": text, "x-robots-tag": text}
-    return read(b"<a href=x>", URL, said)
+    return parse_page(b"<a href=x>", URL, said)
 
 
 def parse_robots(text: str) -> object:
@@ -232,16 +234,16 @@ WORST: dict[str, tuple[Reader, int, list[Input]]] = {
         60_000,
         [*HEADER, ("1;", "url="), ("1;url=", " "), ("", "1;")],
     ),
-    "type": (headers.media_type, 60_000, HEADER),
+    "type": (headers.parse_content_type, 60_000, HEADER),
     "is html": (lambda text: headers.is_html("", as_bytes(text)), 60_000, MARKUP),
     "wait": (lambda text: headers.retry_after_s(text, NOW), 60_000, HEADER),
-    "robots tag": (lambda text: headers.robots_tag(text, "minicrawl"), 60_000, HEADER),
+    "robots tag": (lambda text: headers.parse_robots_tag(text, "minicrawl"), 60_000, HEADER),
     "link header": (headers.link_canonical, 60_000, HEADER),
     "headers": (read_headers, 60_000, HEADER),
     "url": (link_to, 60_000, ADDRESSES),
     "urls": (many_links, 60_000, [(a, b + " ") for a, b in ADDRESSES]),
     "base": (lambda text: urls.canonical("../x", text), 60_000, ADDRESSES),
-    "seed": (urls.seed, 60_000, ADDRESSES),
+    "seed": (urls.canonical_seed, 60_000, ADDRESSES),
     "robots": (parse_robots, 60_000, RULES),
     "sitemap": (parse_sitemap, 30_000, MAPS),
     "packed sitemap": (parse_packed_sitemap, 30_000, MAPS[::3]),

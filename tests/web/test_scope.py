@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.web.scope import NOT_PAGES, REACHES, ScopeRules, is_page_by_name
+from minicrawl.web.scope import NOT_HTML, REACHES, ScopeRules, may_be_html
 
 SEED = "https://docs.example.com/manual/index.html?lang=/en/"
 
@@ -129,7 +129,7 @@ def test_a_folder_holds_what_begins_with_its_name(seeds: list[str], url: str) ->
 
 
 def test_an_unknown_scope_is_refused_with_the_choices() -> None:
-    with pytest.raises(UsageError, match="'planet' is unknown; choose one of any, domain, host"):
+    with pytest.raises(UsageError, match="'planet' must be one of any, domain, host"):
         ScopeRules.of("planet", [SEED])
 
 
@@ -166,8 +166,8 @@ def test_patterns_do_not_widen_the_reach() -> None:
 @pytest.mark.parametrize(
     ("pattern", "complaint"),
     [
-        ("a(b", r"deny 'a(b' is no regular expression: missing ), unterminated subpattern"),
-        ("a{99999999999}", "deny 'a{99999999999}' is no regular expression: "),
+        ("a(b", r"deny 'a(b' is not a regular expression: missing ), unterminated subpattern"),
+        ("a{99999999999}", "deny 'a{99999999999}' is not a regular expression: "),
     ],
 )
 def test_a_broken_pattern_is_refused_with_its_place(pattern: str, complaint: str) -> None:
@@ -185,7 +185,7 @@ def test_a_broken_pattern_is_refused_with_its_place(pattern: str, complaint: str
     ["a.pdf", "a/B.JPG", "photo.png?size=large", "a.b.tar.gz", "1.0.zip", "feed.rss", "a%20b.mp3"],
 )
 def test_a_name_may_say_that_it_is_no_page(rest: str) -> None:
-    assert not is_page_by_name(f"https://example.com/{rest}")
+    assert not may_be_html(f"https://example.com/{rest}")
     assert not ScopeRules.of("any", []).allows(f"https://example.com/{rest}")
 
 
@@ -211,18 +211,18 @@ def test_a_name_may_say_that_it_is_no_page(rest: str) -> None:
     ],
 )
 def test_a_name_that_leaves_it_open_may_be_a_page(rest: str) -> None:
-    assert is_page_by_name(f"https://example.com/{rest}")
+    assert may_be_html(f"https://example.com/{rest}")
 
 
 def test_a_host_is_no_name_of_a_file() -> None:
-    assert is_page_by_name("https://archive.zip/")
+    assert may_be_html("https://archive.zip/")
 
 
 def test_which_endings_are_no_pages_is_the_callers_to_say() -> None:
-    rules = ScopeRules.of("any", [], not_pages=frozenset({"html"}))
+    rules = ScopeRules.of("any", [], not_html=frozenset({"html"}))
     assert rules.allows("https://example.com/a.pdf")
     assert not rules.allows("https://example.com/a.html")
 
 
 def test_what_servers_write_pages_under_is_never_a_file() -> None:
-    assert not NOT_PAGES & {"html", "htm", "php", "asp", "jsp", "cgi", "exe", "dll", "com"}
+    assert not NOT_HTML & {"html", "htm", "php", "asp", "jsp", "cgi", "exe", "dll", "com"}

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from minicrawl.web.urls import (
     LONGEST,
-    Name,
+    ResolvedUrl,
     canonical,
     canonical_links,
+    canonical_seed,
     host,
-    name_of,
-    name_of_seed,
-    names_of_links,
     origin,
-    seed,
+    resolve,
+    resolve_links,
+    resolve_seed,
     split,
 )
 
@@ -238,33 +238,35 @@ def test_where_marks_went_the_url_is_known_as_it_was_written(
 ) -> None:
     url = canonical(href, BASE)
     assert url
-    assert name_of(href, BASE) == Name(url, original)
-    assert names_of_links([href], BASE) == {url: original}
+    assert resolve(href, BASE) == ResolvedUrl(url, original)
+    assert resolve_links([href], BASE) == {url: original}
 
 
 def test_what_names_no_page_has_no_original() -> None:
-    assert name_of("mailto:me?utm_id=3", BASE) is None
-    assert names_of_links(["mailto:me?utm_id=3"], BASE) == {}
+    assert resolve("mailto:me?utm_id=3", BASE) is None
+    assert resolve_links(["mailto:me?utm_id=3"], BASE) == {}
 
 
 def test_of_several_forms_the_first_is_kept() -> None:
     here, there = "https://example.com/b", "https://example.com/c"
     hrefs = ["/b?gclid=1", "/b", "/b?gclid=2", "/c", "/c?gclid=1"]
-    assert names_of_links(hrefs, BASE) == {here: f"{here}?gclid=1", there: None}
+    assert resolve_links(hrefs, BASE) == {here: f"{here}?gclid=1", there: None}
 
 
 def test_marks_stay_where_the_user_wants_them() -> None:
     marked = "https://example.com/a;jsessionid=1?utm_id=2"
     assert canonical(marked, strip_marks=False) == marked
-    assert name_of(marked, strip_marks=False) == Name(marked, None)
-    assert names_of_links([marked], BASE, strip_marks=False) == {marked: None}
-    assert seed("example.com?utm_id=2", strip_marks=False) == "https://example.com/?utm_id=2"
+    assert resolve(marked, strip_marks=False) == ResolvedUrl(marked, None)
+    assert resolve_links([marked], BASE, strip_marks=False) == {marked: None}
+    assert (
+        canonical_seed("example.com?utm_id=2", strip_marks=False) == "https://example.com/?utm_id=2"
+    )
 
 
 def test_a_seed_has_an_original_too() -> None:
     marked = "https://example.com/?utm_id=2"
-    assert name_of_seed("example.com?utm_id=2") == Name("https://example.com/", marked)
-    assert name_of_seed("word") is None
+    assert resolve_seed("example.com?utm_id=2") == ResolvedUrl("https://example.com/", marked)
+    assert resolve_seed("word") is None
 
 
 # ---------------------------------------------------------------- parts
@@ -307,7 +309,7 @@ def test_the_parts_of_a_url(url: str, its_origin: str, its_host: str, rest: str)
     ],
 )
 def test_a_seed_may_leave_out_its_scheme(text: str, url: str) -> None:
-    assert seed(text) == url
+    assert canonical_seed(text) == url
 
 
 @pytest.mark.parametrize(
@@ -333,7 +335,7 @@ def test_a_seed_may_leave_out_its_scheme(text: str, url: str) -> None:
     ],
 )
 def test_what_is_no_address_is_no_seed(text: str) -> None:
-    assert seed(text) is None
+    assert canonical_seed(text) is None
 
 
 # ---------------------------------------------------------------- laws
@@ -374,7 +376,7 @@ def test_what_is_canonical_is_so_again(href: str, base: str) -> None:
 
 @given(REFERENCES, BASES)
 def test_an_original_has_the_name_that_was_made_of_it(href: str, base: str) -> None:
-    found = name_of(href, base)
+    found = resolve(href, base)
     if found and found.original:
         assert found.original != found.url == canonical(found.original)
 
@@ -384,8 +386,8 @@ def test_no_text_whatever_is_too_much(text: str, base: str) -> None:
     url = canonical(text, base)
     assert url is None or canonical(url) == url
     assert canonical_links([text], base) == ([url] if url else [])
-    found = seed(text)
-    assert found is None or seed(found) == found
+    found = canonical_seed(text)
+    assert found is None or canonical_seed(found) == found
 
 
 @given(st.lists(REFERENCES, max_size=5), BASES)

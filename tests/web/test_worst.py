@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from minicrawl.config import Settings
 from minicrawl.web.html.encoding import decode
-from minicrawl.web.html.page import ParseOptions, read
+from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.robots.rules import Rules, parse
 from minicrawl.web.sitemaps import sitemap
 from minicrawl.web.sitemaps.sitemap import MAX_URLS
@@ -77,7 +77,7 @@ ALL_CJK = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
 @settings(max_examples=60, deadline=None)
 def test_no_mixture_of_markup_takes_more_than_its_share(mixture: str, with_words: bool) -> None:
     body = filled(mixture, MB // 2)
-    do_within(LONGEST_S / 5, lambda: read(body, URL, {}, ParseOptions(with_words=with_words)))
+    do_within(LONGEST_S / 5, lambda: parse_page(body, URL, {}, ParseOptions(with_words=with_words)))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_no_mixture_of_markup_takes_more_than_its_share(mixture: str, with_words
     ],
 )
 def test_five_megabytes_of_the_worst_are_read_in_time(body: bytes) -> None:
-    do_within(LONGEST_S, lambda: read(body, URL, {}, WITH_WORDS))
+    do_within(LONGEST_S, lambda: parse_page(body, URL, {}, WITH_WORDS))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_five_megabytes_of_the_worst_are_read_in_time(body: bytes) -> None:
 )
 def test_five_megabytes_of_the_worst_links_are_read_in_time(href: str) -> None:
     body = b"".join(b'<a href="%b%d">' % (href.encode(), n) for n in range(5 * MB // len(href)))
-    do_within(LONGEST_S, lambda: read(body[: 5 * MB], URL, {}))
+    do_within(LONGEST_S, lambda: parse_page(body[: 5 * MB], URL, {}))
 
 
 def test_malformed_pages_are_read_however_they_are_repeated(
@@ -125,7 +125,7 @@ def test_malformed_pages_are_read_however_they_are_repeated(
     assert len(files) == 44
     for file in files:
         body = filled(file.read_bytes(), MB // 4)
-        do_within(LONGEST_S / 5, partial(read, body, URL, {}, WITH_WORDS))
+        do_within(LONGEST_S / 5, partial(parse_page, body, URL, {}, WITH_WORDS))
 
 
 @given(st.binary(min_size=1, max_size=4), st.sampled_from(["utf-8", "big5", "gbk", "iso-2022-jp"]))

@@ -1,1 +1,1 @@
-"""What commands have in common: options, tables, stores, progress."""
+"""What the commands share: options, tables, stores, progress."""

@@ -1,8 +1,7 @@
-"""Commands that are imported when they run, and not before.
+"""Commands that are imported only when they run.
 
-A group lists, completes and suggests its commands by name and one line of help; only the
-command that the user calls is imported. So `--help` costs the import of click alone,
-however heavy the commands are.
+A group lists, completes and suggests its commands by their names and a line of help each. Only the
+command that the user calls is imported, so `--help` imports nothing but click.
 """
 
 from importlib import import_module
@@ -11,23 +10,23 @@ import click
 
 
 class DeferredCommand(click.Command):
-    """The place of a command in its group: a name, a line of help, and where to find the rest."""
+    """A placeholder for a command: its name, a line of help, and where to import it from."""
 
     def __init__(self, name: str, *, target: str, summary: str) -> None:
         super().__init__(name, help=summary, short_help=summary)
         self.target = target
 
     def load(self) -> click.Command:
-        """Import the command itself from `target`, written module:attribute."""
+        """Import the command from `target`, which is written as module:attribute."""
         module, _, attribute = self.target.partition(":")
         command = getattr(import_module(module), attribute)
         if not isinstance(command, click.Command):
-            raise TypeError(f"{self.target} is no click command but {type(command).__name__}")
+            raise TypeError(f"{self.target} is not a click command but {type(command).__name__}")
         return command
 
 
 class LazyGroup(click.Group):
-    """A group whose members may be deferred: to resolve a name is to import what it stands for."""
+    """A group with deferred commands: resolving a name imports the command."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,10 +1,9 @@
 """The table of settings as options of commands.
 
-`@settings_options("budget", "order")` gives a command the options of these sections, or all, and
-hands it `settings`: what flags, environment, minicrawl.toml and defaults make together. Values are
-text here; the table reads them, so that a flag and a variable are refused alike.
-
-Numbers that options take.
+`@settings_options("budget", "order")` adds the options of these sections to a command, or of all
+sections, and passes `settings` to it: flags, environment, minicrawl.toml and defaults combined. An
+option hands its value on as text and the table parses it, so that a bad flag and a bad variable
+give the same message.
 """
 
 import functools
@@ -17,23 +16,11 @@ from typing import Any
 import click
 
 from minicrawl.config import Loaded, kinds, load
-from minicrawl.config.table import PREFIX, SECTIONS, TABLE, Section, Setting
+from minicrawl.config.setting import PREFIX, SECTIONS, Section, Setting
+from minicrawl.config.table import TABLE
 from minicrawl.errors import UsageError
 
-
-class Number(click.FloatRange):
-    """A number within bounds, which nan and infinity are not."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a number of the range", param, ctx)
-        return number
-
-
-USUAL_FILE = Path("minicrawl.toml")
+DEFAULT_FILE = Path("minicrawl.toml")
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 OWN_OPTIONS = "Options"
 
@@ -42,8 +29,20 @@ Completion = Callable[[click.Context, click.Parameter, str], list[str]]
 Rows = tuple[Setting, ...]
 
 
+class Number(click.FloatRange):
+    """A finite number within bounds."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number", param, ctx)
+        return number
+
+
 class SettingOption(click.Option):
-    """An option that stands for a row of the table, or for several that share a flag."""
+    """An option for one row of the table, or for several rows that share a flag."""
 
     def __init__(self, declarations: list[str], *, rows: Rows, **rest: Any) -> None:
         super().__init__(declarations, **rest)
@@ -51,7 +50,7 @@ class SettingOption(click.Option):
 
 
 class CommandWithSettings(click.Command):
-    """A command whose help lists the settings by their sections, after its own options."""
+    """A command whose help lists its own options first, then the settings, section by section."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         lists: dict[str, list[tuple[str, str]]] = {OWN_OPTIONS: []}
@@ -66,17 +65,17 @@ class CommandWithSettings(click.Command):
 
 
 def settings_options(*sections: str) -> Callable[[Command], Command]:
-    """Options of the sections; with what the other sources give they become `settings`."""
+    """Add the options of the sections, and pass `settings` to the command."""
     return _options(sections, lambda loaded: {"settings": loaded.settings})
 
 
 def loaded_options(*sections: str) -> Callable[[Command], Command]:
-    """The same for a command that asks for the origins too: it gets `loaded`."""
+    """The same for a command that needs the origin of each setting: pass `loaded` to it."""
     return _options(sections, lambda loaded: {"loaded": loaded})
 
 
 def _options(
-    sections: tuple[str, ...], handed: Callable[[Loaded], Mapping[str, object]]
+    sections: tuple[str, ...], arguments: Callable[[Loaded], Mapping[str, object]]
 ) -> Callable[[Command], Command]:
     by_parameter = dict(_by_parameter([SECTIONS[name] for name in sections or SECTIONS]))
 
@@ -86,8 +85,8 @@ def _options(
             flags: dict[str, object] = {}
             for name, rows in by_parameter.items():
                 flags |= _flags(rows, values.pop(name))
-            loaded = load(flags, os.environ, config_file or usual_file())
-            return command(**values, **handed(loaded))
+            loaded = load(flags, os.environ, config_file or default_file())
+            return command(**values, **arguments(loaded))
 
         decorated: Command = with_settings
         for name, rows in reversed(by_parameter.items()):
@@ -103,17 +102,17 @@ _config_option = click.option(
     metavar="FILE",
     type=click.Path(path_type=Path),
     envvar=CONFIG_VARIABLE,
-    help=f"The file of settings.  [default: {USUAL_FILE}, if there is one]",
+    help=f"Read settings from this file.  [default: {DEFAULT_FILE}, if it exists]",
 )
 
 
-def usual_file() -> Path | None:
-    """A link that leads nowhere is there, and refused when it is read."""
-    return USUAL_FILE if os.path.lexists(USUAL_FILE) else None
+def default_file() -> Path | None:
+    """minicrawl.toml, if it exists. A broken link exists too: it is refused when it is read."""
+    return DEFAULT_FILE if os.path.lexists(DEFAULT_FILE) else None
 
 
 def _by_parameter(sections: list[Section]) -> Iterator[tuple[str, Rows]]:
-    """The rows that each option stands for, by the name click hands its value over under."""
+    """The name of each option's parameter, and the rows that the option sets."""
     flags = dict.fromkeys(setting.flag for setting in TABLE if setting.section in sections)
     for flag in flags:
         rows = tuple(setting for setting in TABLE if setting.flag == flag)
@@ -121,7 +120,7 @@ def _by_parameter(sections: list[Section]) -> Iterator[tuple[str, Rows]]:
 
 
 def _flags(rows: Rows, value: Any) -> Mapping[str, object]:
-    """What an option was given, by the settings' arguments."""
+    """The value of an option, by the arguments of its settings."""
     if rows[0].facet:
         return dict(_facet(rows, text) for text in value)
     return {rows[0].argument: value}
@@ -154,7 +153,7 @@ def _option(name: str, rows: Rows) -> Callable[[Command], Command]:
 
 
 def _type(row: Setting) -> click.ParamType[Any] | None:
-    """The table reads the value; a type of click's own is there for completion alone."""
+    """The table parses the value. click's type only serves shell completion."""
     if row.off:
         return None
     return click.Path() if row.kind is kinds.FILE else click.STRING
@@ -170,7 +169,9 @@ def _completion(names: tuple[str, ...]) -> Completion | None:
 def _help(rows: Rows) -> str:
     row = rows[0]
     if row.facet:
-        return "; ".join(f"{one.facet}: {one.help} [default: {one.default:g}]" for one in rows)
+        return "; ".join(
+            f"{one.facet}: {one.help} [default: {one.kind.show(one.default)}]" for one in rows
+        )
     return f"{row.help}{_default(row)}"
 
 
@@ -179,12 +180,8 @@ def _default(row: Setting) -> str:
         case ():
             return ""
         case None:
-            return "" if row.off else "  [default: none]"  # its help says what neither is
+            return "" if row.off else "  [default: none]"  # the help of such a switch says it
         case bool(on):
             return f"  [default: {'on' if on else 'off'}]"
-        case int(number):
-            return f"  [default: {number:,}]"
-        case float(number):
-            return f"  [default: {number:g}]"
-        case word:
-            return f"  [default: {word}]"
+        case value:
+            return f"  [default: {row.kind.show(value)}]"

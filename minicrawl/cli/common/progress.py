@@ -1,4 +1,4 @@
-"""Progress of what takes long, on stderr: a bar on a terminal, elsewhere a line now and then."""
+"""Progress of long tasks, on stderr: a bar on a terminal, elsewhere a line from time to time."""
 
 import sys
 import time
@@ -10,16 +10,16 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 QUIET_S = 2.0
-"""What takes less needs no progress."""
+"""A task that is done sooner shows no bar."""
 LINE_EVERY_S = 30.0
 
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[float], None]]:
-    """Gives a function that is told the share done, between 0 and 1."""
+    """Yield a function to report the share that is done, between 0 and 1."""
     if sys.stderr.isatty():
-        with _bar(label) as tell:
-            yield tell
+        with _bar(label) as report:
+            yield report
     else:
         yield _lines(label)
 
@@ -37,13 +37,13 @@ def _bar(label: str) -> Iterator[Callable[[float], None]]:
     task = bar.add_task(label, total=1.0)
     began = time.monotonic()
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         bar.update(task, completed=share)
         if not bar.live.is_started and time.monotonic() - began > QUIET_S:
             bar.start()
 
     try:
-        yield tell
+        yield report
     finally:
         bar.stop()
 
@@ -51,10 +51,10 @@ def _bar(label: str) -> Iterator[Callable[[float], None]]:
 def _lines(label: str) -> Callable[[float], None]:
     last = time.monotonic()
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         nonlocal last
         if time.monotonic() - last >= LINE_EVERY_S:
             last = time.monotonic()
             click.echo(f"{label}: {share:.0%}", err=True)
 
-    return tell
+    return report

@@ -1,7 +1,4 @@
-"""Which store a command reads, and which of its pages.
-
-Which graph a command analyses: that of a store, or that of a file.
-"""
+"""Options for what a command reads: which store, which of its pages, or which graph file."""
 
 import functools
 import os
@@ -14,49 +11,51 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.analysis.source import opened
-from minicrawl.cli.common.options import CONFIG_VARIABLE, usual_file
+from minicrawl.cli.common.options import CONFIG_VARIABLE, default_file
 from minicrawl.cli.common.progress import progress
-from minicrawl.config import load
+from minicrawl.config import Storing, load
 from minicrawl.errors import MinicrawlError, StoreError
 from minicrawl.report.audit import audit
 from minicrawl.report.kept import kept
-from minicrawl.report.ranks import Choice
+from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store.trouble import translating_sqlite_errors
+from minicrawl.wording import counted
 
 Command = Callable[..., Any]
 
-json_option = click.option("--json", "as_json", is_flag=True, help="The same for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def store_option_for(purpose: str) -> Callable[[Command], Command]:
-    """Hands the command `store`: what the flag, the environment, minicrawl.toml or nobody says."""
+    """Pass `store` to the command, from the strongest source of settings."""
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_store(store: Path | None, **rest: Any) -> Any:
             chosen = os.environ.get(CONFIG_VARIABLE)
-            file = Path(chosen) if chosen else usual_file()
+            file = Path(chosen) if chosen else default_file()
             settings = load({"store": store and str(store)}, os.environ, file).settings
             read = settings.storing.store
-            with nullcontext() if rest.get("graph") else blamed(read):
+            with nullcontext() if rest.get("graph") else reporting_damaged_store(read):
                 return command(store=read, **rest)
 
         return click.option(
             "--store",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help=f"The store to {purpose}.  [default: data/crawl.db]",
+            help=f"The store to {purpose}.  [default: {Storing().store}]",
         )(with_store)
 
     return decorate
 
 
 @contextmanager
-def blamed(store: Path) -> Iterator[None]:
-    """What fails inside is the fault of the store if that is damaged, and our own mistake if not.
+def reporting_damaged_store(store: Path) -> Iterator[None]:
+    """Turn an unexpected error into a `StoreError` if the store is damaged.
 
-    Nobody can foresee what a damaged value does to those who rely on it: it is looked for then.
+    A damaged value can make any code fail in any way, so the store is audited after such an error.
+    Without damage the error is a bug in minicrawl and stays as it is.
     """
     try:
         with translating_sqlite_errors(store):
@@ -66,7 +65,7 @@ def blamed(store: Path) -> Iterator[None]:
     except Exception as error:
         if wrong := _first_wrong(store):
             raise StoreError(
-                f"{store} is damaged ({wrong}): `minicrawl check` says what is wrong"
+                f"{store} is damaged ({wrong}): run `minicrawl check` for details"
             ) from error
         raise
 
@@ -81,25 +80,26 @@ def _first_wrong(store: Path) -> str | None:
 store_option = store_option_for("read")
 
 
-def choice_options(count: int) -> Callable[[Command], Command]:
-    """Hands the command `choice`: which pages are asked for."""
+def selection_options(count: int) -> Callable[[Command], Command]:
+    """Pass `selection`, the pages to show, to the command."""
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
-        def with_choice(n: int, host: str | None, unread: bool, fetched: bool, **rest: Any) -> Any:
+        def with_selection(
+            n: int, host: str | None, unread: bool, fetched: bool, **rest: Any
+        ) -> Any:
             if unread and fetched:
-                raise click.UsageError("--unread and --fetched leave no page: choose one of them")
-            return command(
-                choice=Choice(count=n, host=host, unread=unread, fetched=fetched), **rest
-            )
+                raise click.UsageError("--unread and --fetched exclude each other")
+            selection = PageSelection(count=n, host=host, unread=unread, fetched=fetched)
+            return command(selection=selection, **rest)
 
-        decorated: Command = with_choice
+        decorated: Command = with_selection
         for option in reversed(
             (
                 count_option(count),
                 click.option("--host", metavar="NAME", help="Only pages of this host."),
-                click.option("--unread", is_flag=True, help="Only pages that wait to be read."),
-                click.option("--fetched", is_flag=True, help="Only pages that were read."),
+                click.option("--unread", is_flag=True, help="Only pages that have not been read."),
+                click.option("--fetched", is_flag=True, help="Only pages that have been read."),
             )
         ):
             decorated = option(decorated)
@@ -109,33 +109,31 @@ def choice_options(count: int) -> Callable[[Command], Command]:
 
 
 def count_option(count: int) -> Callable[[Command], Command]:
-    """How many, 0 for all."""
+    """Pass `n`, the number of rows to show, to the command. 0 is all."""
     return click.option(
         "--n",
+        metavar="N",
         type=click.IntRange(min=0),
         default=count,
-        help=f"How many; 0 for all.  [default: {count or 'all'}]",
+        help=f"At most N rows; 0 for all.  [default: {count}]",
     )
 
 
-def say_what_is_unranked(seen: Snapshot, names: Collection[str]) -> None:
-    """Of these ranks those that do not know all pages."""
+def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
+    """Warn about each of these ranks that is older than some of the pages."""
     for rank in kept(seen.path, seen.connection) if names else ():
         if rank.row.name in names and rank.unranked:
-            click.echo(
-                f"{rank.row.name} was made before {rank.unranked:,} of the pages became known: "
-                "these have no score",
-                err=True,
-            )
+            pages = counted(rank.unranked, "page has", "pages have")
+            click.echo(f"{pages} no score by {rank.row.name}: found after it was made", err=True)
 
 
 def percent(share: float) -> str:
-    """A share as people read it."""
+    """A share as a percentage."""
     return f"{100 * share:.4f} %"
 
 
 def units(amount: float) -> str:
-    """An amount of cash."""
+    """An amount of cash, in units."""
     return f"{amount:,.2f}"
 
 
@@ -143,18 +141,19 @@ graph_option = click.option(
     "--graph",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
-    help="A graph file instead: links of ids or names, plain or .gz; - for stdin.",
+    help="Read this graph file instead of a store: links between ids or names, plain or .gz; - for "
+    "stdin.",
 )
 
 
 def source_options(command: Command) -> Command:
-    """Hands the command `source`, open until it ends; whatever it calls finds it as click's obj."""
+    """Pass an open `source`, the graph, to the command. click's `obj` has it as well."""
 
     @functools.wraps(command)
     def with_source(store: Path, graph: Path | None, **rest: Any) -> Any:
         context = click.get_current_context()
         if graph and context.get_parameter_source("store") is ParameterSource.COMMANDLINE:
-            raise click.UsageError("--store and --graph name two graphs: leave out one of them")
+            raise click.UsageError("--store and --graph exclude each other")
         with opened(store, graph, progress) as source:
             context.obj = source
             return command(source=source, **rest)

@@ -1,11 +1,9 @@
-"""Numbers for people: a table on stdout, and the same as JSON for programs.
+"""Output of the commands: tables and facts for people, JSON for programs.
 
-A command whose stdout is for something else shows its tables on stderr, by `err`.
+Output goes to stdout. Where stdout has something else, tables go to stderr with `err=True`.
 
-Law: what a page says of itself is shown, and never obeyed: no control character of it, no mark
-that turns the direction of text and no markup reaches the terminal.
-
-What `compare`, `stability` and `agree` have in common: sizes of tops, and numbers as words.
+Law: the text of a page is shown and never interpreted. None of its control characters, its marks
+that change the direction of text and its markup reaches the terminal.
 """
 
 import json
@@ -16,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import click
-from rich.cells import cell_len, set_cell_size
 
 from minicrawl.export.cells import visible
 
@@ -26,7 +23,7 @@ NONE = "none"
 
 
 class Sizes(click.ParamType[tuple[int, ...]]):
-    """Whole numbers above 0 with commas between, the least first."""
+    """A list of whole numbers above 0, separated by commas; sorted."""
 
     name = "sizes"
 
@@ -35,37 +32,37 @@ class Sizes(click.ParamType[tuple[int, ...]]):
     ) -> tuple[int, ...]:
         texts = [text.strip() for text in str(value).split(",")]
         if not all(text.isascii() and text.isdigit() and text.strip("0") for text in texts):
-            self.fail(f"{value!r} is no list of numbers such as 10,100", param, ctx)
+            self.fail(f"{value!r} is not a list of numbers such as 10,100", param, ctx)
         return tuple(sorted(set(map(int, texts))))
 
 
-def sizes_option(usual: str) -> Callable[[Command], Command]:
-    """Hands the command `ks`: of how many best pages the overlap is asked for."""
+def sizes_option(default: str) -> Callable[[Command], Command]:
+    """Pass `ks`, the sizes of the tops to compare, to the command."""
     return click.option(
         "--k",
         "ks",
         metavar="K,...",
         type=Sizes(),
-        default=usual,
+        default=default,
         show_default=True,
-        help="Of how many best pages the overlap is told.",
+        help="Show the overlap of the K best pages.",
     )
 
 
 def correlation(value: float | None) -> str:
-    """Between -1 and 1."""
+    """A correlation between -1 and 1, as text."""
     return NONE if value is None else f"{value:.4f}"
 
 
 def share(value: float | None) -> str:
-    """In percent."""
+    """A share in percent, as text."""
     return NONE if value is None else f"{value:.2%}"
 
 
-def say(remarks: Sequence[str]) -> None:
-    """Under the numbers, a line each."""
-    for remark in remarks:
-        click.echo(remark)
+def show_lines(lines: Sequence[str]) -> None:
+    """Show remarks, one a line."""
+    for line in lines:
+        click.echo(line)
 
 
 _GAP = "  "
@@ -81,7 +78,7 @@ def show_table(
     *,
     err: bool = False,
 ) -> None:
-    """The first column names a row, the others are numbers."""
+    """Show a table: the first column names a row, the others are numbers."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -98,10 +95,12 @@ def show_table(
 def show_list(
     headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int, err: bool = False
 ) -> None:
-    """Columns of numbers, then one or two of text, which are cut to the width of a terminal.
+    """Show columns of numbers, then one or two columns of text (`texts`).
 
-    Elsewhere nothing is cut, and text is not filled up to the longest one.
+    On a terminal, text is cut to the width. Elsewhere text is neither cut nor padded.
     """
+    from rich.cells import cell_len
+
     stream = sys.stderr if err else sys.stdout
     lines = [list(headings), *([visible(cell) for cell in row] for row in rows)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
@@ -114,7 +113,7 @@ def show_list(
 
 
 def show_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """A name and a value a line."""
+    """Show one name and value a line."""
     shown = [(name, visible(value)) for name, value in facts]
     width = max(len(name) for name, _ in shown)
     for name, value in shown:
@@ -122,17 +121,17 @@ def show_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 
 def show_json(document: object) -> None:
-    """On one line: a program reads it."""
+    """Show a document as one line of JSON."""
     click.echo(as_json(document))
 
 
 def as_json(document: object) -> str:
-    """One line in ASCII without control characters."""
+    """One line of JSON in ASCII, without control characters."""
     return json.dumps(document, allow_nan=False).replace("\x7f", r"\u007f")
 
 
 def _fitted(widths: list[int], room: int) -> list[int]:
-    """The last column gets what the first leaves, and is left out where that is too little."""
+    """The last column gets the room that the first one leaves, or none where that is too little."""
     first, *others = widths
     for last in others:
         fair = min(first, int(room * _FIRST_OF_TWO))
@@ -142,7 +141,9 @@ def _fitted(widths: list[int], room: int) -> list[int]:
 
 
 def _cut_to(widths: list[int], cells: list[str]) -> Iterator[str]:
-    """As many of the cells as there are widths, each exactly so wide."""
+    """The cells cut or padded to the widths; cells without a width are left out."""
+    from rich.cells import cell_len, set_cell_size
+
     for width, cell in zip(widths, cells, strict=False):
         if cell_len(cell) <= width:
             yield set_cell_size(cell, width)

@@ -1,8 +1,7 @@
-"""What is seen of a crawl while it runs, on stderr: a panel on a terminal, elsewhere a line now
-and then.
+"""The display of a running crawl, on stderr: a panel on a terminal, elsewhere a line at times.
 
-Laws: an event costs a few entries of a table and no rendering; nothing is said about when the crawl
-will end; nothing that a page or a server wrote reaches the terminal as it is.
+Laws: an event updates a few counters and renders nothing. The display never guesses when the crawl
+will end. Text of a page or a server is always escaped.
 """
 
 import os
@@ -24,6 +23,7 @@ from rich.text import Text
 from minicrawl.crawl.events import Asked, Delayed, Event, Settled
 from minicrawl.crawl.progress import Progress
 from minicrawl.export.cells import visible
+from minicrawl.wording import counted
 
 PANEL_EVERY_S = 0.25
 LINE_EVERY_S = 30.0
@@ -32,11 +32,11 @@ RICHEST = 5
 _LABEL, _LEFT, _CASH = 12, 34, 12
 
 
-class Watch:
-    """Adds up what this run does; knows which requests are under way and how rich their pages."""
+class RunCounter:
+    """Counts what this run does, and keeps the requests in flight with the cash of their pages."""
 
     def __init__(self) -> None:
-        self.under_way: dict[str, float] = {}
+        self.in_flight: dict[str, float] = {}
         self.read = 0
         self.answered = 0
         self.failed = 0
@@ -44,32 +44,32 @@ class Watch:
     def hear(self, event: Event) -> None:
         match event:
             case Asked(url=url, cash=cash):
-                self.under_way[url] = cash
+                self.in_flight[url] = cash
             case Settled(url=url, state=state):
-                if self.under_way.pop(url, None) is not None:
+                if self.in_flight.pop(url, None) is not None:
                     self.answered += 1
                     self.read += state.was_read
                     self.failed += state.is_failure
             case Delayed(url=url):
-                self.under_way.pop(url, None)
+                self.in_flight.pop(url, None)
             case _:
                 pass
 
     def richest(self) -> list[tuple[str, float]]:
-        """The pages under way that hold most, with their cash."""
-        return nlargest(RICHEST, self.under_way.items(), key=lambda page: page[1])
+        """The pages in flight with the most cash."""
+        return nlargest(RICHEST, self.in_flight.items(), key=lambda page: page[1])
 
 
 class Speed:
-    """Pages a second: of late, and on average since it was made."""
+    """Pages a second: recently, and on average since the start."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._began = now()
         self._seen = deque([(self._began, 0)])
 
-    def saw(self, pages: int) -> None:
-        """So many pages since the beginning."""
+    def record(self, pages: int) -> None:
+        """Record the number of pages since the start."""
         moment = self._now()
         self._seen.append((moment, pages))
         while self._seen[1][0] <= moment - SPEED_OVER_S:
@@ -80,7 +80,7 @@ class Speed:
         return self._now() - self._began
 
     @property
-    def of_late(self) -> float:
+    def recent(self) -> float:
         return _rate(self._seen[0], self._seen[-1])
 
     @property
@@ -93,45 +93,46 @@ def _rate(first: tuple[float, int], last: tuple[float, int]) -> float:
     return (last[1] - first[1]) / seconds if seconds > 0 else 0.0
 
 
-class Scene:
-    """All that a display shows: the crawl as a whole, and this run of it."""
+class DisplayState:
+    """What a display shows of this run, beside the progress of the crawl."""
 
-    def __init__(self, watch: Watch, speed: Speed, budget: int | None) -> None:
-        self.watch = watch
+    def __init__(self, counter: RunCounter, speed: Speed, budget: int | None) -> None:
+        self.counter = counter
         self.speed = speed
         self.budget = budget
 
-    def pages(self, progress: Progress) -> str:
-        of_budget = f" of {self.budget:,}" if self.budget else ""
-        return f"{progress.fetched:,}{of_budget}"
+    def fetched(self, progress: Progress) -> str:
+        if self.budget:
+            return f"{progress.fetched:,} of {counted(self.budget, 'page')}"
+        return counted(progress.fetched, "page")
 
     def rates(self) -> str:
-        return f"{self.speed.of_late:,.0f}/s now, {self.speed.mean:,.0f}/s on average"
+        return f"{self.speed.recent:,.0f}/s now, {self.speed.mean:,.0f}/s on average"
 
 
 # ---------------------------------------------------------------- displays
 
 
 class Display(Protocol):
-    """Shows the crawl every so many seconds, and lines in between."""
+    """Shows the crawl every `every_s` seconds, and messages in between."""
 
     every_s: float
 
     def show(self, progress: Progress) -> None:
-        """This is how far it has come."""
+        """Show the progress."""
 
     def say(self, line: str) -> None:
-        """The line stays to be read."""
+        """Show a message."""
 
     def warn(self, line: str) -> None:
-        """The line stays to be read, also by those who want to hear of errors only."""
+        """Show a message even with --quiet."""
 
     def close(self) -> None:
-        """Nothing more will be shown."""
+        """Show nothing from now on."""
 
 
 class Silence:
-    """For those who want to hear of errors only."""
+    """The display of --quiet: warnings only."""
 
     every_s = LINE_EVERY_S
 
@@ -149,15 +150,15 @@ class Silence:
 
 
 class Lines:
-    """For a file, a pipe or a log of the system."""
+    """The display for a file, a pipe or a system log: one line at a time."""
 
-    def __init__(self, scene: Scene, every_s: float = LINE_EVERY_S) -> None:
+    def __init__(self, state: DisplayState, every_s: float = LINE_EVERY_S) -> None:
         self.every_s = every_s
-        self._scene = scene
+        self._state = state
 
     def show(self, progress: Progress) -> None:
-        self._scene.speed.saw(self._scene.watch.read)
-        self.say(as_line(self._scene, progress))
+        self._state.speed.record(self._state.counter.read)
+        self.say(as_line(self._state, progress))
 
     def say(self, line: str) -> None:
         _print(line)
@@ -170,29 +171,31 @@ class Lines:
 
 
 class Panel:
-    """For a terminal: it is drawn over and over again, lines go above it."""
+    """The display for a terminal: a panel that is redrawn, with messages above it."""
 
-    def __init__(self, scene: Scene, console: Console, every_s: float = PANEL_EVERY_S) -> None:
+    def __init__(
+        self, state: DisplayState, console: Console, every_s: float = PANEL_EVERY_S
+    ) -> None:
         self.every_s = every_s
-        self._scene = scene
+        self._state = state
         self._console = console
         self._above: list[str] = []
         self._live = Live(
             console=console,
-            auto_refresh=False,  # from a thread of its own it would look at what the loop changes
+            auto_refresh=False,  # a refreshing thread would read what the loop is changing
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
         )
 
     def show(self, progress: Progress) -> None:
-        self._scene.speed.saw(self._scene.watch.read)
+        self._state.speed.record(self._state.counter.read)
         self._print_lines()
         self._live.start()
-        self._live.update(as_panel(self._scene, progress), refresh=True)
+        self._live.update(as_panel(self._state, progress), refresh=True)
 
     def say(self, line: str) -> None:
-        """Lines wait for the next drawing: to print one costs as much as a hundred."""
+        """Keep the line until the next refresh: one costs as much to print as a hundred."""
         self._above.append(visible(line))
 
     def warn(self, line: str) -> None:
@@ -209,67 +212,68 @@ class Panel:
 
 
 def _print(line: str) -> None:
-    with suppress(BrokenPipeError):  # whoever read this has gone; that is no end of a crawl
+    with suppress(BrokenPipeError):  # the reader of stderr has gone away, and the crawl continues
         click.echo(visible(line), err=True)
 
 
-def display(scene: Scene, console: Console, *, quiet: bool) -> Display:
-    """The one that fits to where stderr goes."""
+def display(state: DisplayState, console: Console, *, quiet: bool) -> Display:
+    """The display that suits stderr."""
     if quiet:
         return Silence()
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        return Panel(scene, console)
-    return Lines(scene)
+        return Panel(state, console)
+    return Lines(state)
 
 
-# ---------------------------------------------------------------- words
+# ---------------------------------------------------------------- text
 
 
-def as_line(scene: Scene, progress: Progress) -> str:
-    """The crawl in one line."""
+def as_line(state: DisplayState, progress: Progress) -> str:
+    """The progress as one line."""
     return (
-        f"{scene.pages(progress)} pages, {scene.rates()}; "
+        f"{state.fetched(progress)}, {state.rates()}; "
         f"importance {progress.importance_gathered:.1%}; "
-        f"{progress.known:,} known on {progress.hosts:,} hosts, {progress.unread:,} unread, "
-        f"{progress.failed:,} failed; {_requests(progress)}; {lasted(scene.speed.elapsed_s)}"
+        f"{progress.known:,} known on {counted(progress.hosts, 'host')}, "
+        f"{progress.unread:,} unread, {progress.failed:,} failed; "
+        f"{_requests(progress)}; {as_duration(state.speed.elapsed_s)}"
     )
 
 
-def as_panel(scene: Scene, progress: Progress) -> Text:
-    """The crawl in some lines that are cut where the terminal ends.
+def as_panel(state: DisplayState, progress: Progress) -> Text:
+    """The progress as a panel, its lines cut to the width of the terminal.
 
-    The last one is blank: there the terminal echoes a Ctrl-C without breaking a line in two.
+    The last line is blank, so that the echo of a Ctrl-C breaks no line.
     """
-    under_way = scene.watch.under_way
+    in_flight = state.counter.in_flight
     rows = [
-        ("pages", scene.pages(progress), scene.rates()),
+        ("fetched", state.fetched(progress), state.rates()),
         ("importance", f"{progress.importance_gathered:.1%} gathered", _turns(progress)),
         (
             "known",
-            f"{progress.known:,} on {progress.hosts:,} hosts",
+            f"{progress.known:,} on {counted(progress.hosts, 'host')}",
             f"{progress.unread:,} unread, {progress.failed:,} failed",
         ),
-        ("asked", _requests(progress), lasted(scene.speed.elapsed_s)),
-        ("under way", f"{len(under_way):,}{', the richest:' if under_way else ''}", ""),
+        ("requests", _requests(progress), as_duration(state.speed.elapsed_s)),
+        ("in flight", f"{len(in_flight):,}{', most cash:' if in_flight else ''}", ""),
     ]
     panel = Text(no_wrap=True, overflow="ellipsis")
     for label, left, right in rows:
         panel.append(f"{label:<{_LABEL}}", style="bold cyan")
         panel.append(f"{left:<{_LEFT}}{right}".rstrip() + "\n")
-    for url, cash in scene.watch.richest():
+    for url, cash in state.counter.richest():
         panel.append(f"{cash:>{_CASH},.2f}", style="green")
         panel.append(f"  {visible(url)}\n")
     return panel
 
 
-def lasted(seconds: float) -> str:
-    """A time as people read it."""
+def as_duration(seconds: float) -> str:
+    """A duration as h:mm:ss."""
     return str(timedelta(seconds=round(seconds)))
 
 
 def _requests(progress: Progress) -> str:
-    return f"{progress.requests:,} requests, {decimal(progress.wire_bytes)}"
+    return f"{counted(progress.requests, 'request')}, {decimal(progress.wire_bytes)}"
 
 
 def _turns(progress: Progress) -> str:
-    return f"the cash went round {progress.turns_of_cash:.2f} times"
+    return f"all cash moved {progress.turns_of_cash:.2f} times"

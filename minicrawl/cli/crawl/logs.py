@@ -1,6 +1,6 @@
-"""Events as lines of a log, for people or for programs.
+"""Events as lines of a log, as text or as JSON.
 
-Law: every line is one line and has no control character, whatever a server or a page has written.
+Law: an event is exactly one line without control characters, whatever a server or a page sent.
 """
 
 import time
@@ -18,14 +18,14 @@ from minicrawl.export.cells import visible
 from minicrawl.report.ranks import iso
 
 MOST_WAITING = 1 << 20
-"""Bytes that wait for room on a full disk, on which the crawl as a whole may have to wait."""
+"""Bytes that are kept while the disk is full. The crawl itself may be waiting for room, too."""
 
 Writer = Callable[[str], None]
 Form = Callable[[Event, float], str | None]
 
 
 def as_text(event: Event, at: float) -> str | None:
-    """When, what became of it, how long that took, which page; a request that starts is no news."""
+    """One line of text with the time, the state, the duration and the page; None for `Asked`."""
     match event:
         case Asked():
             return None
@@ -45,23 +45,23 @@ def as_text(event: Event, at: float) -> str | None:
 
 
 def as_json(event: Event, at: float) -> str | None:
-    """The same as an object."""
-    said: dict[str, object]
+    """One line of JSON; None for `Asked`."""
+    fields: dict[str, object]
     match event:
         case Asked():
             return None
         case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s):
             seconds = round(elapsed_s, 6)
-            said = {"url": url, "state": state.label, "seconds": seconds, "detail": detail}
+            fields = {"url": url, "state": state.label, "seconds": seconds, "detail": detail}
         case Delayed(url=url, detail=detail):
-            said = {"url": url, "detail": detail}
+            fields = {"url": url, "detail": detail}
         case Noted(text=text) | Warned(text=text):
-            said = {"text": text}
+            fields = {"text": text}
         case Ended(reason=reason):
-            said = {"reason": reason}
+            fields = {"reason": reason}
         case _:
             assert_never(event)
-    named = {"at": round(at, 3), "event": type(event).__name__.lower()} | said
+    named = {"at": round(at, 3), "event": type(event).__name__.lower()} | fields
     return tables.as_json(named)
 
 
@@ -69,7 +69,7 @@ FORMS: dict[str, Form] = {"text": as_text, "json": as_json}
 
 
 class Log:
-    """A listener that hands lines on."""
+    """A listener that writes each event as a line."""
 
     def __init__(self, form: str, *writers: Writer, today: Callable[[], float] = time.time) -> None:
         self._form = FORMS[form]
@@ -85,7 +85,7 @@ class Log:
 
 @contextmanager
 def log_file(path: Path) -> Iterator[Writer]:
-    """Writes lines at the end of the file, each as soon as it is there and there is room."""
+    """Yield a function that appends a line to the file, as soon as the disk has room."""
     try:
         file = path.open("ab", buffering=0)
     except OSError as error:
@@ -108,5 +108,5 @@ def _flush(waiting: bytearray, file: FileIO, *, most: int) -> None:
             del waiting[: file.write(waiting)]
     except OSError as error:
         if error.errno not in (ENOSPC, EDQUOT) or len(waiting) > most:
-            text = f"{file.name}: {error.strerror}; the crawl goes on later"
+            text = f"{file.name}: {error.strerror}; resume the crawl later"
             raise MinicrawlError(text) from error

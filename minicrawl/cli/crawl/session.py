@@ -1,7 +1,7 @@
-"""One run of a crawl at the terminal: its signals, what is said at its end, its exit code.
+"""One run of a crawl in a terminal: its signals, its summary and its exit code.
 
-Laws: a signal lets end what is under way, a second one breaks it off; either way the command that
-goes on is printed. What is said goes to stderr.
+Laws: the first signal lets the requests in flight end, the second one aborts them. Either way the
+command that resumes the crawl is printed. All messages go to stderr.
 """
 
 import asyncio
@@ -21,7 +21,14 @@ from rich.text import Text
 
 from minicrawl.app import Crawl
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.crawl.live import Display, Scene, Speed, Watch, display, lasted
+from minicrawl.cli.crawl.live import (
+    Display,
+    DisplayState,
+    RunCounter,
+    Speed,
+    as_duration,
+    display,
+)
 from minicrawl.cli.crawl.logs import Log, Writer, log_file
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Listener, Noted, Reason, Warned
@@ -29,12 +36,13 @@ from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.report.status import Status, mirrors, status
+from minicrawl.wording import counted
 
 FEWEST_ANSWERS = 20
-"""Fewer prove nothing about the share of failures."""
-_NAMELESS = "servers do not know who you are: tell them with --contact URL-or-mail"
+"""With fewer answers the share of failures means nothing."""
+_NO_CONTACT = "server owners cannot reach you: set --contact to a URL or a mail address"
 _COST_SHARE = 0.02
-"""Of the time that may be spent on showing; to count millions of pages takes a while."""
+"""The share of the time that displays may take; counting millions of pages takes a while."""
 _LABEL = 12
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -42,16 +50,16 @@ Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
 class NotFetched(click.ClickException):
-    """What was asked for did not come."""
+    """Nothing could be fetched, or too much failed."""
 
     exit_code = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What the user wants of this run; the settings are those of the crawl."""
+    """The options of this run. The settings belong to the crawl."""
 
-    again: str  # the command that goes on
+    resume: str  # the command that resumes the crawl
     is_demo: bool
     quiet: bool
     verbose: bool
@@ -62,65 +70,65 @@ class RunOptions:
 
 
 class Session:
-    """A run, then the words at its end."""
+    """A run of a crawl, and its summary."""
 
-    def __init__(self, crawl: Crawl, wishes: RunOptions) -> None:
+    def __init__(self, crawl: Crawl, options: RunOptions) -> None:
         self._crawl = crawl
-        self._wishes = wishes
+        self._options = options
         self._store = crawl.settings.storing.store
-        self._scene = Scene(Watch(), Speed(), crawl.settings.budget.pages)
-        self._console = _console(wishes.color)
+        self._state = DisplayState(RunCounter(), Speed(), crawl.settings.budget.pages)
+        self._console = _console(options.color)
         self._reason: Reason | None = None
 
     def run(self) -> None:
-        """Crawl, and say what came of it."""
+        """Crawl, then print the summary."""
         keep_large_arrays_apart()
-        shown = display(self._scene, self._console, quiet=self._wishes.quiet)
-        with ExitStack() as leaving:
-            leaving.callback(shown.close)
-            self._subscribe(shown, leaving)
-            with suppress(asyncio.CancelledError), self._interrupted_among_seeds():
+        shown = display(self._state, self._console, quiet=self._options.quiet)
+        with ExitStack() as stack:
+            stack.callback(shown.close)
+            self._subscribe(shown, stack)
+            with suppress(asyncio.CancelledError), self._ignoring_an_interrupt_among_seeds():
                 self._reason = asyncio.run(_watched(self._crawl, shown))
         if self._reason is None:
-            raise Interrupted(f"broken off; the crawl goes on with: {self._wishes.again}")
-        self._say(f"{self._reason}", "bold")
+            raise Interrupted(f"aborted; resume with: {self._options.resume}")
+        self._print(f"{self._reason}", "bold")
         for name, value in self._facts():
-            self._say(f"  {name:<{_LABEL}}{value}")
+            self._print(f"  {name:<{_LABEL}}{value}")
         if self._reason is Reason.STOPPED:
-            raise Interrupted(f"the crawl goes on with: {self._wishes.again}")
-        if self._wishes.is_demo:
-            self._say("")  # a table follows
+            raise Interrupted(f"resume with: {self._options.resume}")
+        if self._options.is_demo:
+            self._print("")  # a table follows
 
     @contextmanager
-    def _interrupted_among_seeds(self) -> Iterator[None]:
-        """Those that are in the store already are not lost."""
+    def _ignoring_an_interrupt_among_seeds(self) -> Iterator[None]:
+        """Once there is a store, it keeps the seeds that were read."""
         try:
             yield
         except KeyboardInterrupt:
             if not self._store.exists():
                 raise
 
-    def say_what_is_next(self) -> None:
-        """The commands to go on with."""
+    def suggest_next_commands(self) -> None:
+        """Print commands that make sense after this run."""
         name = shlex.quote(str(self._store))
         store = "" if self._store == Storing().store else f" --store {name}"
         refine = ("refine",) if self._crawl.settings.storing.links else ()
-        self._say("")
-        self._say("go on with", "bold")
+        self._print("")
+        self._print("next steps", "bold")
         for command in ("top --n 20", "status", *refine):
-            self._say(f"  {PROGRAM} {command}{store}")
+            self._print(f"  {PROGRAM} {command}{store}")
         if self._reason is Reason.BUDGET:
-            self._say(f"  {self._wishes.again}  # and a larger budget")
+            self._print(f"  {self._options.resume}  # with a larger budget")
 
-    def judge(self) -> None:
-        """Whether enough came of it."""
+    def fail_without_success(self) -> None:
+        """Raise `NotFetched` if nothing could be fetched, or too much failed."""
         if not self._found.pages_fetched:
             raise NotFetched(f"nothing could be fetched{_listed(self._found.failures or {})}")
-        watch, limit = self._scene.watch, self._wishes.max_failures
-        if limit is not None and watch.answered >= FEWEST_ANSWERS:
-            share = watch.failed / watch.answered
+        counter, limit = self._state.counter, self._options.max_failures
+        if limit is not None and counter.answered >= FEWEST_ANSWERS:
+            share = counter.failed / counter.answered
             if share > limit:
-                raise NotFetched(f"{share:.1%} of the pages asked for failed")
+                raise NotFetched(f"{share:.1%} of the requested pages failed")
 
     @cached_property
     def _found(self) -> Status:
@@ -128,44 +136,45 @@ class Session:
         return status(self._store)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        found, watch, speed = self._found, self._scene.watch, self._scene.speed
-        known = f"{found.pages_known:,} known on {found.hosts:,} hosts"
-        yield "fetched", f"{found.pages_fetched or 0:,} pages of {known}"
+        found, counter, speed = self._found, self._state.counter, self._state.speed
+        known = f"{found.pages_known:,} known on {counted(found.hosts, 'host')}"
+        yield "fetched", f"{counted(found.pages_fetched or 0, 'page')} of {known}"
         yield "importance", f"{found.importance_gathered or 0:.1%} gathered"
         for name, counts in (("failed", found.failures), ("refused", found.refusals)):
             if counts:
                 yield name, f"{sum(counts.values()):,}{_listed(counts)}"
         for mirror in mirrors(self._store):
-            yield "mirror", mirror.in_words
-        speed.saw(watch.read)
-        yield "this run", f"{watch.read:,} pages in {lasted(speed.elapsed_s)}, {speed.mean:,.0f}/s"
+            yield "mirror", str(mirror)
+        speed.record(counter.read)
+        pages, duration = counted(counter.read, "page"), as_duration(speed.elapsed_s)
+        yield "this run", f"{pages} in {duration}, {speed.mean:,.0f}/s"
         yield "store", str(self._store)
 
-    def _subscribe(self, shown: Display, leaving: ExitStack) -> None:
-        wishes, writers = self._wishes, list[Writer]()
-        if wishes.verbose:
+    def _subscribe(self, shown: Display, stack: ExitStack) -> None:
+        options, writers = self._options, list[Writer]()
+        if options.verbose:
             writers.append(shown.say)
-        if wishes.log_file is not None:
-            writers.append(leaving.enter_context(log_file(wishes.log_file)))
+        if options.log_file is not None:
+            writers.append(stack.enter_context(log_file(options.log_file)))
         if writers:
-            self._crawl.subscribe(Log(wishes.log_format, *writers).hear)
-        if not wishes.verbose:
-            self._crawl.subscribe(lambda event: _say_what_is_noted(event, shown))
-        if not wishes.is_demo:
-            self._crawl.subscribe(_warning_of_namelessness(self._crawl, shown))
-        self._crawl.subscribe(self._scene.watch.hear)
+            self._crawl.subscribe(Log(options.log_format, *writers).hear)
+        if not options.verbose:
+            self._crawl.subscribe(lambda event: _show_note(event, shown))
+        if not options.is_demo:
+            self._crawl.subscribe(_warning_without_contact(self._crawl, shown))
+        self._crawl.subscribe(self._state.counter.hear)
 
-    def _say(self, line: str, style: str = "") -> None:
-        if not self._wishes.quiet:
+    def _print(self, line: str, style: str = "") -> None:
+        if not self._options.quiet:
             self._console.print(Text(visible(line), style=style), soft_wrap=True)
 
 
-def _warning_of_namelessness(crawl: Crawl, shown: Display) -> Listener:
-    """Warns with the first event: a crawl that cannot begin needs no advice.
+def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
+    """Warn at the first event: a crawl that cannot start needs no advice.
 
-    By then the store has said whether it keeps a contact.
+    By then the contact in the store, if there is one, is known.
     """
-    lines = [_NAMELESS]
+    lines = [_NO_CONTACT]
 
     def hear(_event: Event) -> None:
         while lines:
@@ -176,7 +185,7 @@ def _warning_of_namelessness(crawl: Crawl, shown: Display) -> Listener:
     return hear
 
 
-def _say_what_is_noted(event: Event, shown: Display) -> None:
+def _show_note(event: Event, shown: Display) -> None:
     match event:
         case Noted(text=text):
             shown.say(text)
@@ -203,7 +212,7 @@ def _console(color: str) -> Console:
 
 
 async def _watched(crawl: Crawl, shown: Display) -> Reason:
-    """Crawl, and show now and then how far it has come."""
+    """Crawl, and show the progress from time to time."""
     showing = asyncio.create_task(_show(crawl, shown))
     try:
         with _stoppable(crawl, shown.say):
@@ -227,17 +236,17 @@ async def _show(crawl: Crawl, shown: Display) -> None:
 
 @contextmanager
 def _stoppable(crawl: Crawl, say: Callable[[str], None]) -> Iterator[None]:
-    """The first signal stops it, the second breaks it off, the third is the system's."""
+    """The first signal stops the crawl, the second aborts it, the third kills the process."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
 
     def stop() -> None:
         crawl.stop()
-        say("stopping as soon as what is under way has ended; once more stops at once")
+        say("stopping after the requests in flight; interrupt again to stop now")
 
     def gracefully(_number: int, _frame: FrameType | None) -> None:
         if not crawl.has_begun and not crawl.settings.storing.store.exists():
-            raise KeyboardInterrupt  # the loop may be waiting for a line of stdin
+            raise KeyboardInterrupt  # the loop may be blocked on stdin
         _handle(at_once)
         if crawl.has_begun:
             loop.call_soon_threadsafe(stop)

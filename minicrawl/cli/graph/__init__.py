@@ -1,15 +1,15 @@
-"""`minicrawl graph`: what can be done with a whole graph, be it of a crawl or of a file."""
+"""`minicrawl graph`: commands for a whole link graph, of a crawl or of a file."""
 
 import click
 
 from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
 
-# name -> where the command is and the line that `minicrawl graph --help` shows for it.
+# The name of each command -> where it is, and its line in `minicrawl graph --help`.
 COMMANDS = {
-    "import": ("minicrawl.cli.graph.command:import_", "Make a store of a graph file."),
+    "import": ("minicrawl.cli.graph.command:import_", "Make a store from a graph file."),
     "info": (
         "minicrawl.cli.graph.command:info",
-        "Show how large a graph is, and how it hangs together.",
+        "Show the size and the structure of a graph.",
     ),
 }
 
@@ -22,4 +22,4 @@ COMMANDS = {
     ],
 )
 def graph() -> None:
-    """Look at the link graph of a crawl, or of a file."""
+    """Describe the link graph of a crawl or of a file, or import one."""

@@ -1,7 +1,4 @@
-"""`minicrawl graph info`: a graph in a few numbers.
-
-`minicrawl graph import`: a graph file as a store.
-"""
+"""`minicrawl graph import` and `minicrawl graph info`: whole graphs, of files or of crawls."""
 
 import time
 from collections.abc import Iterator
@@ -18,6 +15,7 @@ from minicrawl.cli.common.stores import json_option, source_options, store_optio
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.graph.outline import Outline, outline
 from minicrawl.graphfiles.reading import PIPE
+from minicrawl.wording import counted
 
 
 @click.command("import")
@@ -27,10 +25,10 @@ from minicrawl.graphfiles.reading import PIPE
 @json_option
 @store_option_for("make")
 def import_(file: Path, store: Path, as_json: bool) -> None:
-    """Make a new store of the links in FILE, plain or .gz; `-` is stdin.
+    """Make a new store from the links in FILE, plain or .gz; `-` is stdin.
 
-    All commands that read a store work on it, as if a crawl had read each page that has links.
-    Nodes that are no URLs keep their names.
+    All commands that read a store work on it, as if a crawl had read every page with links. Nodes
+    that are not URLs keep their names.
     """
     refuse_to_overwrite(store)
     with opened(store, file, progress) as source:
@@ -49,27 +47,28 @@ def _label(file: Path) -> str:
 
 def _import_facts(made: Imported) -> Iterator[tuple[str, str]]:
     yield "store", str(made.store)
-    yield "pages", f"{made.pages:,}, {made.read:,} of them with links"
+    yield "pages", f"{made.pages:,}, {made.read:,} with links"
     yield "links", f"{made.links:,}"
     if made.merged:
-        yield "merged", f"{made.merged:,} names that are the URL of another one"
+        yield "merged", f"{counted(made.merged, 'name')} with the same URL as another one"
     if made.self_links:
-        yield "left out", f"{made.self_links:,} links of pages to themselves"
-    yield "next", "`minicrawl refine` makes the ranks converge"
+        links = counted(made.self_links, "link")
+        yield "left out", f"{links} from a page to itself"
+    yield "next step", "`minicrawl refine` makes the ranks converge"
 
 
 _SEED = 1
-"""The same graph is measured from the same pages."""
+"""A graph is always measured from the same pages."""
 
 
 @click.command()
 @json_option
 @source_options
 def info(source: Source, as_json: bool) -> None:
-    """Show how large a graph is, how it hangs together and how far apart its pages are.
+    """Show the size of a graph, its components and the distances of its pages.
 
-    Distances are those of pages that a path leads to. Large graphs are measured from some pages:
-    then the diameter is a lower bound.
+    Only pairs of pages with a path between them have a distance. Large graphs are measured from
+    some pages only, and the diameter is then a lower bound.
     """
     graph = source.graph.graph
     with source.progress("distances") as tell:
@@ -81,16 +80,16 @@ def info(source: Source, as_json: bool) -> None:
 
 
 def _facts(found: Outline) -> Iterator[tuple[str, str]]:
-    yield "nodes", f"{found.nodes:,}, {found.dangling:,} of them without links"
-    yield "links", f"{found.edges:,}, {found.self_links:,} of them to the node itself"
+    yield "nodes", f"{found.nodes:,}, {found.dangling:,} without links"
+    yield "links", f"{found.edges:,}, {found.self_links:,} from a node to itself"
     yield (
         "strong components",
-        f"{found.strong_components:,}, the largest of {found.largest_strong:,} nodes "
-        f"and {found.largest_strong_edges:,} links",
+        f"{found.strong_components:,}; the largest has {counted(found.largest_strong, 'node')} "
+        f"and {counted(found.largest_strong_edges, 'link')}",
     )
     yield (
         "weak components",
-        f"{found.weak_components:,}, the largest of {found.largest_weak:,} nodes",
+        f"{found.weak_components:,}; the largest has {counted(found.largest_weak, 'node')}",
     )
     how = "" if found.is_exact else ", measured from some nodes"
     mean = "none" if found.mean_distance is None else f"{found.mean_distance:.4g} links"

@@ -1,26 +1,26 @@
-"""`minicrawl rank`: link analysis of the whole graph, a command for each rank."""
+"""`minicrawl rank`: link analysis of a whole graph, with one command for each rank."""
 
 import click
 
 from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
 
-# name -> where the command is and the line that `minicrawl rank --help` shows for it.
+# The name of each command -> where it is, and its line in `minicrawl rank --help`.
 COMMANDS = {
-    "list": ("minicrawl.cli.rank.listing:list_ranks", "The ranks that are kept."),
-    "degree": ("minicrawl.cli.rank.centrality:degree", "How many links lead to a page."),
-    "pagerank": ("minicrawl.cli.rank.pagerank:pagerank", "How often a walk over links comes by."),
+    "list": ("minicrawl.cli.rank.listing:list_ranks", "List the ranks that were made."),
+    "degree": ("minicrawl.cli.rank.centrality:degree", "By the number of links."),
+    "pagerank": ("minicrawl.cli.rank.pagerank:pagerank", "By PageRank."),
     "inverse-pagerank": (
         "minicrawl.cli.rank.pagerank:inverse_pagerank",
-        "PageRank of the links followed backwards.",
+        "By PageRank of the reversed links.",
     ),
-    "trust": ("minicrawl.cli.rank.trust:trust", "What trusted pages lead to."),
-    "hits": ("minicrawl.cli.rank.hits:hits", "Hubs, and the authorities they link to."),
+    "trust": ("minicrawl.cli.rank.trust:trust", "By TrustRank, from trusted pages."),
+    "hits": ("minicrawl.cli.rank.hits:hits", "By HITS: hubs and authorities."),
     "communities": (
         "minicrawl.cli.rank.communities:communities",
-        "Groups of hubs and authorities.",
+        "Find groups of hubs and authorities.",
     ),
-    "harmonic": ("minicrawl.cli.rank.centrality:harmonic", "Near to many."),
-    "sites": ("minicrawl.cli.rank.sites:sites", "Registrable domains, by links between them."),
+    "harmonic": ("minicrawl.cli.rank.centrality:harmonic", "By harmonic centrality."),
+    "sites": ("minicrawl.cli.rank.sites:sites", "Rank sites by the links between them."),
 }
 
 
@@ -32,7 +32,7 @@ COMMANDS = {
     ],
 )
 def rank() -> None:
-    """Rank all pages by the links of a crawl, or the nodes of a graph file.
+    """Rank the pages of a crawl, or the nodes of a graph file, by their links.
 
-    What is found in a store is kept beside it, for `top --by`, `export --ranks` and `explain`.
+    The scores of a store are saved beside it, for `top --by`, `export --ranks` and `explain`.
     """

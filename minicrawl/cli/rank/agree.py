@@ -1,4 +1,4 @@
-"""`minicrawl agree`: how far a rank agrees with the grades that people gave."""
+"""`minicrawl agree`: how well a rank agrees with human grades."""
 
 from collections.abc import Iterator, Sequence
 from typing import IO
@@ -10,12 +10,19 @@ from minicrawl.analysis.agreement import Judged, judged
 from minicrawl.analysis.source import Source
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.stores import json_option, source_options
-from minicrawl.cli.common.tables import correlation, say, share, show_facts, show_json, show_table
+from minicrawl.cli.common.tables import (
+    correlation,
+    share,
+    show_facts,
+    show_json,
+    show_lines,
+    show_table,
+)
 from minicrawl.export.cells import visible
 from minicrawl.ranks.compare import GRADES
 
 _GRADES = range(1, GRADES + 1)
-HEADINGS = ("people", *(f"rank {grade}" for grade in _GRADES))
+HEADINGS = ("human", *(f"rank {grade}" for grade in _GRADES))
 
 
 @click.command()
@@ -26,32 +33,32 @@ HEADINGS = ("people", *(f"rank {grade}" for grade in _GRADES))
     type=click.Choice(["4", "1"]),
     default="4",
     show_default=True,
-    help="The grade of the pages that matter most.",
+    help="The grade of the most important pages.",
 )
 @json_option
 @source_options
 def agree(source: Source, name: str, labels: IO[str], best: str, as_json: bool) -> None:
-    """Show how far the rank NAME agrees with the grades, 1 to 4, that people gave to pages.
+    """Show how well the rank NAME agrees with human grades of pages, from 1 to 4.
 
-    LABELS is CSV, a line `url,grade` for each page; - is stdin. The pages are cut into grades by
-    their scores so that each grade goes to as many as people gave it to; of equals the page that
-    became known first is the better. The point of reference: librarians agreed with the ranks of
-    the paper in 60 to 80 % of the cases.
+    LABELS is a CSV file with a line `url,grade` for each page; - is stdin. The pages are split into
+    grades by their scores, so that each grade has as many pages as in LABELS. Among equal scores,
+    the page that was found first counts as better. For comparison: librarians agreed with the ranks
+    of the paper in 60 to 80 % of the cases.
     """
     found = judged(source, name, lists.read(labels, labels.name), labels.name, best=int(best))
-    _list("is not known", found.unknown)
-    _list(f"became known after {name} was made", found.unscored)
+    _warn("not in the graph", found.unknown)
+    _warn(f"no score by {name}: found after it was made", found.unscored)
     if as_json:
         show_json(_document(found))
         return
     show_facts(_facts(found))
-    show_table("Pages by grade", HEADINGS, _lines(found), "a row for each grade of people")
-    say(found.agreement.remarks)
+    show_table("Pages by grade", HEADINGS, _lines(found), "one row for each human grade")
+    show_lines(found.agreement.remarks)
 
 
-def _list(what: str, names: Sequence[str]) -> None:
+def _warn(problem: str, names: Sequence[str]) -> None:
     for name in names:
-        click.echo(f"{PROGRAM}: {visible(name)} {what}: it is left out", err=True)
+        click.echo(f"{PROGRAM}: skipped {visible(name)}: {problem}", err=True)
 
 
 def _document(found: Judged) -> dict[str, object]:
@@ -76,7 +83,7 @@ def _facts(found: Judged) -> Iterator[tuple[str, str]]:
     yield "rank", f"{found.rank.name}, {found.rank.origin}"
     yield "pages", f"{agreement.judged:,}"
     yield "same grade", f"{share(agreement.equal)}; by chance {share(agreement.by_chance)}"
-    yield "one apart at most", share(agreement.within_one)
+    yield "at most one apart", share(agreement.within_one)
     yield "Spearman", correlation(agreement.spearman)
 
 

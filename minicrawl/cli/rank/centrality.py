@@ -1,7 +1,4 @@
-"""`minicrawl rank harmonic`: near to many.
-
-`minicrawl rank degree`: pages by the number of their links.
-"""
+"""`minicrawl rank degree` and `minicrawl rank harmonic`: centralities without a walk."""
 
 import click
 import numpy as np
@@ -19,11 +16,11 @@ from minicrawl.ranks.scores import Scores
     type=click.Choice([direction.value for direction in ranks.Direction]),
     default=ranks.Direction.IN.value,
     show_default=True,
-    help="Links to the page, or from it.",
+    help="Count the links to a page, or the links from it.",
 )
 @ranking
 def degree(named: NamedGraph, tell: Progress, direction: str) -> Scores:
-    """Rank by the links to a page: its share of all links."""
+    """Rank by the number of links of a page, as a share of all links."""
     found = ranks.degree(named.graph, named.weights, direction=ranks.Direction(direction))
     tell(1.0)
     return found
@@ -39,8 +36,8 @@ _SEED = 1
     type=click.IntRange(ranks.FEWEST_BITS, ranks.MOST_BITS),
     default=ranks.PRECISION,
     show_default=True,
-    help="2^BITS registers of a byte for each node, twice; they err by 1.04 / √2^BITS (6: 13 %, "
-    "8: 6.5 %, 10: 3.3 %).",
+    help="Use 2^BITS registers of a byte for each node, twice. Their standard error is "
+    "1.04 / √2^BITS: 13 % for 6, 6.5 % for 8, 3.3 % for 10.",
 )
 @click.option(
     "--memory",
@@ -49,20 +46,22 @@ _SEED = 1
     type=click.IntRange(min=1),
     default=ranks.MEMORY_BYTES >> 20,
     show_default=True,
-    help="What registers may take.",
+    help="Use at most this many MiB for the registers.",
 )
 @click.option(
-    "--exact", is_flag=True, help="Walk back from every node instead: for some 10,000 nodes."
+    "--exact",
+    is_flag=True,
+    help="Walk back from every node instead. Practical up to about 10,000 nodes.",
 )
 @ranking
 def harmonic(
     named: NamedGraph, tell: Progress, precision: int, memory_mib: int, exact: bool
 ) -> Scores:
-    """Rank by harmonic centrality: the sum of 1 / distance from all that lead to a page.
+    """Rank by harmonic centrality: the sum of 1 / distance over all pages that lead to a page.
 
-    What counters are wrong by is told as their standard error: of three counts two are nearer. It
-    is no bound, and the JSON has null for one. The same graph gives the same scores. Weights of
-    links do not count, but links that guards leave out are none.
+    The counters estimate. Their standard error is shown: two of three counts are closer. It is not
+    a bound, so error_bound is null in the JSON. The same graph always gives the same scores. Link
+    weights do not count, but links that guards drop are gone.
     """
     if exact:
         return ranks.exact(named.graph, tell=tell)

@@ -17,13 +17,14 @@ from minicrawl.progress import Progress
 from minicrawl.ranks.hits.communities import Community, Sign, by_deflation, by_destroying
 from minicrawl.ranks.hits.guards import Guards
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.ranks import richest
+from minicrawl.report.ranks import places_of_largest
+from minicrawl.wording import counted
 
 _SEED = 1
 _SUFFIXES: dict[Sign, str] = {"+": "", "-": "-minus"}
-_HEADINGS = ("community", "as", "score", "node")
+_HEADINGS = ("community", "role", "score", "node")
 
-WAYS = ("deflation", "destroying")
+METHODS = ("deflation", "destroying")
 
 
 @click.command()
@@ -33,16 +34,16 @@ WAYS = ("deflation", "destroying")
     type=click.IntRange(min=1),
     default=5,
     show_default=True,
-    help="How many; from the second on, deflation finds two for each, one of either sign.",
+    help="Find N communities. From the second on, deflation finds one of each sign.",
 )
 @click.option(
     "--by",
-    "way",
-    type=click.Choice(WAYS),
-    default=WAYS[0],
+    "method",
+    type=click.Choice(METHODS),
+    default=METHODS[0],
     show_default=True,
-    help="The n-th eigenvectors, or HITS again after all links to the largest authorities are "
-    "taken away.",
+    help="Use the n-th eigenvectors (deflation), or run HITS again without the links to the "
+    "largest authorities (destroying).",
 )
 @click.option(
     "--largest",
@@ -50,7 +51,7 @@ WAYS = ("deflation", "destroying")
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="How many authorities of a community destroying takes the links from.",
+    help="With --by destroying: drop the links to N authorities of each community.",
 )
 @count_option(10)
 @json_option
@@ -61,34 +62,34 @@ def communities(
     source: Source,
     guards: Guards,
     count: int,
-    way: str,
+    method: str,
     largest: int,
     name: str | None,
     n: int,
     as_json: bool,
 ) -> None:
-    """Find communities: hubs and authorities that HITS leaves in the shadow of the largest.
+    """Find communities: groups of hubs and authorities beyond the largest one, which HITS finds.
 
-    The scores of a community sum to 1. --n is how many hubs and authorities of each are shown.
-    Those of the second are kept as communities-2-authorities and communities-2-hubs; those of the
-    other sign that deflation finds, as communities-2-minus-authorities and so on.
+    The scores of a community sum to 1. --n is the number of hubs and of authorities shown for each.
+    The second community is saved as communities-2-authorities and communities-2-hubs. If deflation
+    finds one of the other sign, it is saved as communities-2-minus-authorities and so on.
     """
     name = rank_name(name)
     named = guards.guarded(source.graph)
     with source.progress(name) as tell:
-        found = list(_found(named, way, count=count, largest=largest, tell=tell))
-    asked = {"way": way, "count": count, "largest": largest} | guards.asked_for()
+        found = list(_found(named, method, count=count, largest=largest, tell=tell))
+    asked = {"way": method, "count": count, "largest": largest} | guards.asked_for()
     try:
         keep(source, dict(_by_name(name, found)), named.graph.edges, asked)
     finally:
-        _show(name, named, way, found, n=n, as_json=as_json)
+        _show(name, named, method, found, n=n, as_json=as_json)
 
 
 def _found(
-    named: NamedGraph, way: str, *, count: int, largest: int, tell: Progress
+    named: NamedGraph, method: str, *, count: int, largest: int, tell: Progress
 ) -> Iterator[Community]:
     graph, weights = named.graph, named.weights
-    if way == "destroying":
+    if method == "destroying":
         return by_destroying(graph, weights, count=count, largest=largest, tell=tell)
     rng = np.random.default_rng(_SEED)
     return by_deflation(graph, weights, count=count, rng=rng, tell=tell)
@@ -104,7 +105,7 @@ def _by_name(name: str, found: Iterable[Community]) -> Iterator[tuple[str, Score
 def _show(
     name: str,
     named: NamedGraph,
-    way: str,
+    method: str,
     found: Sequence[Community],
     *,
     n: int,
@@ -112,27 +113,29 @@ def _show(
 ) -> None:
     best = partial(_best, named, count=n)
     if as_json:
-        show_json({"rank": name} | _document(named, way, found, best))
+        show_json({"rank": name} | _document(named, method, found, best))
         return
     show_list(_HEADINGS, _lines(found, best), texts=1)
-    click.echo(f"{len(found):,} communities by {way}{_doubts(found)}")
+    click.echo(
+        f"{counted(len(found), 'community', 'communities')} by {method}{_not_converged(found)}"
+    )
 
 
 def _best(named: NamedGraph, scores: Scores, count: int) -> list[tuple[str, float]]:
-    """The members that have the most; a node that has nothing is no member."""
-    nodes = richest(scores.values, count)
+    """The members with the highest scores; a node with score 0 is not a member."""
+    nodes = places_of_largest(scores.values, count)
     nodes = nodes[scores.values[nodes] > 0]
     return list(zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True))
 
 
 def _document(
     named: NamedGraph,
-    way: str,
+    method: str,
     found: Iterable[Community],
     best: Callable[[Scores], list[tuple[str, float]]],
 ) -> dict[str, object]:
     return {
-        "by": way,
+        "by": method,
         "nodes": named.graph.nodes,
         "edges": named.graph.edges,
         "communities": [
@@ -163,6 +166,6 @@ def _lines(
                 yield f"{each.number}{each.sign}", role, percent(score), node
 
 
-def _doubts(found: Iterable[Community]) -> str:
-    doubtful = [f"{each.number}{each.sign}" for each in found if not each.hits.converged]
-    return f"; not converged: {', '.join(doubtful)}" if doubtful else ""
+def _not_converged(found: Iterable[Community]) -> str:
+    numbers = [f"{each.number}{each.sign}" for each in found if not each.hits.converged]
+    return f"; not converged: {', '.join(numbers)}" if numbers else ""

@@ -1,4 +1,4 @@
-"""`minicrawl compare`: how far two ranks agree."""
+"""`minicrawl compare`: how well two ranks agree."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,14 +6,14 @@ import click
 
 from minicrawl.analysis import comparing
 from minicrawl.analysis.source import Source
-from minicrawl.cli.common.stores import json_option, say_what_is_unranked, source_options
+from minicrawl.cli.common.stores import json_option, source_options, warn_of_unranked_pages
 from minicrawl.cli.common.tables import (
     NONE,
     correlation,
-    say,
     share,
     show_facts,
     show_json,
+    show_lines,
     sizes_option,
 )
 from minicrawl.ranks.compare import RankErrors
@@ -28,22 +28,22 @@ _MANY = 100
 @json_option
 @source_options
 def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) -> None:
-    """Show how far the ranks A and B agree.
+    """Show how well the ranks A and B agree.
 
-    Errors are those of A if B is the truth, each in proportion to what B gives to the page: where
-    that is next to nothing the mean is huge, and the median says more: half err by less.
+    The error of a page is the difference between A and B, relative to B. Where B is close to 0, the
+    mean error is huge, and the median is more useful.
 
-    `minicrawl compare opic pagerank` tells how good the importance is that the crawl kept. A rank
-    that is not kept is computed with its usual options, and not kept.
+    `minicrawl compare opic pagerank` shows how good the importance computed by the crawl is. A rank
+    that was not made yet is computed with its default options, and not saved.
     """
     if source.snapshot is not None:
-        say_what_is_unranked(source.snapshot, {a, b})
+        warn_of_unranked_pages(source.snapshot, {a, b})
     found = comparing.compared(source, a, b, ks)
     if as_json:
         show_json(_document(found))
     else:
         show_facts(_facts(found))
-        say(found.comparison.remarks)
+        show_lines(found.comparison.remarks)
 
 
 def _document(found: comparing.Compared) -> dict[str, object]:
@@ -68,20 +68,20 @@ def _facts(found: comparing.Compared) -> Iterator[tuple[str, str]]:
     comparison = found.comparison
     yield "a", f"{found.one.name}, {found.one.origin}"
     yield "b", f"{found.other.name}, {found.other.origin}"
-    yield "nodes", f"{comparison.nodes:,}; without a score in both {comparison.left_out:,}"
+    yield "nodes", f"{comparison.nodes:,}; {comparison.left_out:,} without a score in both"
     yield "Kendall's tau-b", correlation(comparison.kendall)
     yield "Spearman", correlation(comparison.spearman)
     for k, overlap in comparison.overlap.items():
-        yield f"of the best {k:,}", f"{share(overlap)} in both"
+        yield f"best {k:,}", f"{share(overlap)} in both"
     yield "mean error", _errors(comparison.errors)
-    yield "of b's best 10 %", _errors(comparison.errors_top10)
+    yield "in the best 10 % of b", _errors(comparison.errors_top10)
 
 
 def _errors(found: RankErrors | None) -> str:
     if found is None:
         return NONE
-    return f"{_told(found.mean)}, median {_told(found.median)}"
+    return f"{_relative(found.mean)}, median {_relative(found.median)}"
 
 
-def _told(error: float) -> str:
+def _relative(error: float) -> str:
     return share(error) if error < _MANY else f"{error:.1e} times"

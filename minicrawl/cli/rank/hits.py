@@ -19,30 +19,31 @@ from minicrawl.ranks.hits import hits as ranks
 from minicrawl.ranks.hits.base_set import LINKING, ROOTS, base_set
 from minicrawl.ranks.hits.hits import randomised, subspace
 from minicrawl.ranks.scores import Scores
+from minicrawl.wording import counted
 
 _SEED = 1
 _SHOWN_UNKNOWN = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
-    """Which form of HITS; without any, its limit."""
+class HitsVariant:
+    """Which variant of HITS to compute; by default, its limit."""
 
     rounds: int | None
-    anew: float | None
+    restart: float | None
     dimensions: int | None
     tolerance: float
 
-    def of(self, named: NamedGraph, tell: Progress) -> ranks.Hits:
+    def compute(self, named: NamedGraph, tell: Progress) -> ranks.Hits:
         graph, weights, tolerance = named.graph, named.weights, self.tolerance
         if self.rounds:
             return ranks.textbook(graph, weights, rounds=self.rounds, tell=tell)
-        form: Any = ranks.hits
-        if self.anew:
-            form = partial(randomised, anew=self.anew)
+        variant: Any = ranks.hits
+        if self.restart:
+            variant = partial(randomised, anew=self.restart)
         elif self.dimensions:
-            form = partial(subspace, size=self.dimensions, rng=np.random.default_rng(_SEED))
-        found: ranks.Hits = form(graph, weights, tolerance=tolerance, tell=tell)
+            variant = partial(subspace, size=self.dimensions, rng=np.random.default_rng(_SEED))
+        found: ranks.Hits = variant(graph, weights, tolerance=tolerance, tell=tell)
         return found
 
 
@@ -51,22 +52,22 @@ class Form:
     "--rounds",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Just so many rounds, as in the paper, whether they converge or not.",
+    help="Stop after N rounds, as in the paper, whether the scores converged or not.",
 )
 @click.option(
     "--random",
-    "anew",
+    "restart",
     metavar="E",
     type=Number(0, 1, min_open=True),
-    help="Randomised: a surfer goes along links and back, and starts anew anywhere with this "
-    "probability before each move.",
+    help="Randomised HITS: a surfer follows links forwards and backwards, and before each step "
+    "restarts at a random node with this probability.",
 )
 @click.option(
     "--subspace",
     "dimensions",
     metavar="K",
     type=click.IntRange(min=1),
-    help="By the first K eigenvectors together and not by the first alone.",
+    help="Subspace HITS: use the first K eigenvectors instead of the first one.",
 )
 @click.option(
     "--tolerance",
@@ -74,19 +75,18 @@ class Form:
     type=Number(min=0, min_open=True),
     default=ranks.TOLERANCE,
     show_default=True,
-    help="The error of scores that will do, summed over all.",
+    help="Stop when the error, summed over all scores, is at most this.",
 )
 @click.option(
     "--root",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="Only the base set grown from these: names of nodes, one a line; - for stdin.",
+    help="Rank only the base set of the nodes in this file, one name a line; - for stdin.",
 )
 @click.option(
     "--query",
     metavar="WORDS",
-    help="Only the base set grown from the pages of the store that have these words in their "
-    "title or URL, the most important of them.",
+    help="Rank only the base set of the most important pages with these words in the title or URL.",
 )
 @click.option(
     "--roots",
@@ -94,7 +94,7 @@ class Form:
     type=click.IntRange(min=1),
     default=ROOTS,
     show_default=True,
-    help="How many pages --query takes.",
+    help="Use at most N pages of --query.",
 )
 @click.option(
     "--linking",
@@ -102,13 +102,13 @@ class Form:
     type=click.IntRange(min=0),
     default=LINKING,
     show_default=True,
-    help="How many that link to a root the base set takes, besides all that it links to.",
+    help="Add at most D of the pages that link to a root. All pages that it links to are added.",
 )
 @click.option(
     "--words",
     is_flag=True,
-    help="Links count by what the crawl gave them for words on them or near them "
-    "(crawl --focus-words) and for its other rules; the words themselves are not kept.",
+    help="Weight each link by the cash that the crawl gave it for words in or near it (crawl "
+    "--focus-words) and for its other rules. The words themselves are not stored.",
 )
 @ranking
 @click.pass_obj
@@ -117,7 +117,7 @@ def hits(
     named: NamedGraph,
     tell: Progress,
     rounds: int | None,
-    anew: float | None,
+    restart: float | None,
     dimensions: int | None,
     tolerance: float,
     root: str | None,
@@ -126,23 +126,25 @@ def hits(
     linking: int,
     words: bool,
 ) -> Mapping[str, Scores]:
-    """Rank by HITS: authorities are linked to by good hubs, hubs link to good authorities.
+    """Rank by HITS: good hubs link to good authorities, and the other way round.
 
-    On the whole graph, or on a base set: roots, what they link to, and some of what links to them;
-    --weight internal=0 drops the links inside a site, as Kleinberg does.
+    HITS runs on the whole graph or on a base set: roots, the pages that they link to, and some
+    pages that link to them. --weight internal=0 drops the links within a site, as Kleinberg does.
     """
-    if sum(choice is not None for choice in (rounds, anew, dimensions)) > 1:
-        raise click.UsageError("--rounds, --random and --subspace are three forms: choose one")
+    if sum(choice is not None for choice in (rounds, restart, dimensions)) > 1:
+        raise click.UsageError("--rounds, --random and --subspace exclude each other")
     if root is not None and query is not None:
-        raise click.UsageError("--root and --query name two root sets: leave out one of them")
-    form = Form(rounds=rounds, anew=anew, dimensions=dimensions, tolerance=tolerance)
-    weighed = worded(source, named) if words else named
+        raise click.UsageError("--root and --query exclude each other")
+    variant = HitsVariant(
+        rounds=rounds, restart=restart, dimensions=dimensions, tolerance=tolerance
+    )
+    weighted = worded(source, named) if words else named
     if root is None and query is None:
-        return _both(form.of(weighed, tell))
+        return _both(variant.compute(weighted, tell))
     nodes = _listed(named, root) if root else having(source, query or "", roots)
-    base = base_set(weighed, nodes, linking)
-    _tell_of(base.named, len(nodes))
-    found = _both(form.of(base.named, tell))
+    base = base_set(weighted, nodes, linking)
+    _show_size(base.named, len(nodes))
+    found = _both(variant.compute(base.named, tell))
     return {name: base.over_all(scores, named.graph.nodes) for name, scores in found.items()}
 
 
@@ -151,19 +153,20 @@ def _both(found: ranks.Hits) -> dict[str, Scores]:
 
 
 def _listed(named: NamedGraph, root: str) -> list[int]:
-    """The nodes of the list; what the graph does not have is told."""
+    """The nodes of the list. Warns about names that the graph does not have."""
     with click.open_file(root, encoding="utf-8-sig", errors="surrogateescape") as lines:
         found = listed(named, lines)
     for name in found.unknown[:_SHOWN_UNKNOWN]:
         click.echo(f"not in the graph: {visible(name)}", err=True)
     if (more := len(found.unknown) - _SHOWN_UNKNOWN) > 0:
-        click.echo(f"and {more:,} more that are not in the graph", err=True)
+        click.echo(f"not in the graph: {counted(more, 'more name')}", err=True)
     return found.nodes
 
 
-def _tell_of(base: NamedGraph, roots: int) -> None:
+def _show_size(base: NamedGraph, roots: int) -> None:
     graph = base.graph
     click.echo(
-        f"base set: {graph.nodes:,} nodes and {graph.edges:,} links, grown from {roots:,} roots",
+        f"base set: {counted(graph.nodes, 'node')} and {counted(graph.edges, 'link')}, "
+        f"from {counted(roots, 'root')}",
         err=True,
     )

@@ -1,4 +1,4 @@
-"""`minicrawl rank list`: the ranks that are kept."""
+"""`minicrawl rank list`: the ranks that are kept beside a store."""
 
 import json
 import math
@@ -8,22 +8,20 @@ import click
 
 from minicrawl.cli.common.stores import json_option, store_option
 from minicrawl.cli.common.tables import show_json, show_list
-from minicrawl.report.kept import Kept, kept
+from minicrawl.report.kept import KeptRank, kept
 from minicrawl.report.ranks import iso
 from minicrawl.store.reader import reading
+from minicrawl.wording import counted
 
-HEADINGS = (
-    *("nodes", "links", "iterations", "error", "made at", "name"),
-    "made with, and what has happened since",
-)
-NOTHING = "no ranks are kept: `minicrawl rank` makes some"
+HEADINGS = ("nodes", "links", "iterations", "error", "made at", "name", "options and state")
+NOTHING = "no ranks: make one with `minicrawl rank`"
 
 
 @click.command("list")
 @json_option
 @store_option
 def list_ranks(store: Path, as_json: bool) -> None:
-    """List the ranks that are kept, what each was made with, and if the crawl went on since."""
+    """List the ranks that were made, with their options, and whether they are up to date."""
     with reading(store) as connection:
         found = kept(store, connection)
     if as_json:
@@ -34,7 +32,7 @@ def list_ranks(store: Path, as_json: bool) -> None:
         click.echo(NOTHING)
 
 
-def _document(kept: Kept) -> dict[str, object]:
+def _document(kept: KeptRank) -> dict[str, object]:
     row = kept.row
     return {
         "name": row.name,
@@ -50,7 +48,7 @@ def _document(kept: Kept) -> dict[str, object]:
     }
 
 
-def _line(kept: Kept) -> tuple[str, ...]:
+def _line(kept: KeptRank) -> tuple[str, ...]:
     row = kept.row
     return (
         f"{row.nodes:,}",
@@ -59,16 +57,17 @@ def _line(kept: Kept) -> tuple[str, ...]:
         f"{row.error_bound:.1e}" if math.isfinite(row.error_bound) else "-",
         iso(row.made_at),
         row.name,
-        "; ".join((*_made_with(json.loads(row.options)), *_caveats(kept))),
+        "; ".join((*_options(json.loads(row.options)), *_caveats(kept))),
     )
 
 
-def _made_with(options: dict[str, object]) -> list[str]:
+def _options(options: dict[str, object]) -> list[str]:
     return [f"{name} {value}" for name, value in options.items() if value not in (None, False)]
 
 
-def _caveats(kept: Kept) -> list[str]:
-    said = [] if kept.row.converged else ["not converged"]
+def _caveats(kept: KeptRank) -> list[str]:
+    caveats = [] if kept.row.converged else ["not converged"]
     if not kept.is_current:
-        said.append(f"the crawl went on: {kept.unranked:,} pages have no score")
-    return said
+        pages = counted(kept.unranked, "page has", "pages have")
+        caveats.append(f"older than the store: {pages} no score")
+    return caveats

@@ -1,14 +1,14 @@
-"""`minicrawl rank pagerank` and `inverse-pagerank`: how often a walk over the links comes by.
+"""`minicrawl rank pagerank` and `inverse-pagerank`: PageRank, by topic if asked for.
 
-PageRank in blocks from the command line: for graphs that do not fit in memory.
+With --blocks or --memory, the links stay on disk, for graphs that do not fit in memory.
 
-Law: what blocks cannot do is refused and never left out in silence.
+Law: an option that PageRank in blocks does not support is refused, never ignored.
 """
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -17,7 +17,7 @@ from minicrawl.analysis.ranks import keep
 from minicrawl.analysis.source import Source
 from minicrawl.cli.common.stores import source_options
 from minicrawl.cli.rank.running import Shown, rank_name, ranking, show_all
-from minicrawl.cli.rank.walk_options import NAMES_FILE, lines_of, nodes_of, terms_options
+from minicrawl.cli.rank.walk_options import NAMES_FILE, lines_of, nodes_of, pagerank_options
 from minicrawl.config.quantities import size
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import MOST_NODES
@@ -28,93 +28,79 @@ from minicrawl.ranks.walks import pagerank as ranks
 from minicrawl.ranks.walks import variants
 from minicrawl.report.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from minicrawl.analysis.blocks import BlockRanks
+
 Command = Callable[..., Any]
 
-_POSSIBLE = {"blocks", "memory", "temp", "graph", "store", "name", "n", "as_json"} | {
-    "damping",
-    "tolerance",
-}
+# ---------------------------------------------------------------- in blocks
 
-
-def or_in_blocks(command: Command) -> Command:
-    """With --blocks or --memory the links stay on disk, and the command itself is not called."""
-
-    @functools.wraps(command)
-    def either(blocks: int | None, memory: int | None, temp: Path | None, **options: Any) -> Any:
-        if blocks is None and memory is None:
-            if temp is not None:
-                raise click.UsageError("--temp is for --blocks and --memory: add one of them")
-            return command(**options)
-        _refuse_what_is_not_possible()
-        return _in_blocks(blocks=blocks, memory=memory, temp=temp, **options)
-
-    decorated: Command = either
-    for option in (
-        click.option(
-            "--temp",
-            metavar="FOLDER",
-            type=click.Path(exists=True, file_okay=False, path_type=Path),
-            help="Where blocks have their files; they take some 20 bytes a link.",
-        ),
-        click.option(
-            "--memory",
-            metavar="SIZE",
-            callback=_bytes,
-            help="Compute in blocks, so that the whole process takes no more, such as 64MB.",
-        ),
-        click.option(
-            "--blocks",
-            metavar="N",
-            type=click.IntRange(min=1),
-            help="Compute in so many blocks at most, with all links on disk.",
-        ),
-    ):
-        decorated = option(decorated)
-    return decorated
+_SUPPORTED_IN_BLOCKS = frozenset(
+    ("blocks", "memory", "temp", "graph", "store", "name", "n", "as_json", "damping", "tolerance")
+)
 
 
 def _bytes(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
     found = None if text is None else size(text)
     if text is not None and not found:
-        raise click.BadParameter(f"{text!r} is no size such as 64MB or 1GiB")
+        raise click.BadParameter(f"{text!r} is not a size such as 64MB or 1GiB")
     return found
 
 
-def _seen(source: Source) -> Snapshot:
-    assert source.snapshot is not None, "without a graph file the source is a store"
-    return source.snapshot
+_BLOCK_OPTIONS = (
+    click.option(
+        "--temp",
+        metavar="FOLDER",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="Put the files of the blocks here; they take about 20 bytes a link.  "
+        "[default: the temporary folder of the system]",
+    ),
+    click.option(
+        "--memory",
+        metavar="SIZE",
+        callback=_bytes,
+        help="Compute in blocks, so that the process takes at most this, such as 64MB.",
+    ),
+    click.option(
+        "--blocks",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Compute in at most N blocks, with all links on disk.",
+    ),
+)
 
 
-def _refuse_what_is_not_possible() -> None:
+def or_in_blocks(command: Command) -> Command:
+    """Add --blocks, --memory and --temp. With one of the first two, `command` is not called."""
+
+    @functools.wraps(command)
+    def either(blocks: int | None, memory: int | None, temp: Path | None, **options: Any) -> Any:
+        if blocks is None and memory is None:
+            if temp is not None:
+                raise click.UsageError("--temp needs --blocks or --memory")
+            return command(**options)
+        _refuse_unsupported_options()
+        limits = {"blocks": blocks, "memory": memory, "temp": temp}
+        return _run_in_blocks(limits=limits, **options)
+
+    decorated: Command = either
+    for option in _BLOCK_OPTIONS:
+        decorated = option(decorated)
+    return decorated
+
+
+def _refuse_unsupported_options() -> None:
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)
-        chosen = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if chosen and name not in _POSSIBLE:
-            raise click.UsageError(
-                f"{parameter.opts[0]} is not possible in blocks: leave it out, "
-                "or --blocks and --memory"
-            )
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and name not in _SUPPORTED_IN_BLOCKS:
+            raise click.UsageError(f"{parameter.opts[0]} does not work with --blocks and --memory")
 
 
-def _in_blocks(
-    *,
-    store: Path | None,
-    graph: Path | None,
-    blocks: int | None,
-    memory: int | None,
-    temp: Path | None,
-    **options: Any,
+def _run_in_blocks(
+    *, store: Path | None, graph: Path | None, limits: Mapping[str, Any], **options: Any
 ) -> None:
-    from minicrawl.analysis.blocks import (
-        MemoryLimits,
-        file_in_blocks,
-        pagerank_in_blocks,
-        store_in_blocks,
-    )
-
-    limits = MemoryLimits(memory=memory, blocks=blocks, temp=temp)
-
     @source_options
     def run(
         *,
@@ -127,19 +113,11 @@ def _in_blocks(
         **_rest: Any,
     ) -> None:
         name = rank_name(name)
-        opened = file_in_blocks(graph) if graph else store_in_blocks(_seen(source))
+        asked = {"damping": damping, "tolerance": tolerance}
         with source.progress(name) as tell:
-            found = pagerank_in_blocks(
-                opened,
-                limits,
-                damping=damping,
-                tolerance=tolerance,
-                shown=n or MOST_NODES,
-                tell=tell,
-            )
+            found = _compute_in_blocks(source, graph, limits, tell, shown=n or MOST_NODES, **asked)
         try:
-            asked = {"damping": damping, "tolerance": tolerance, "blocks": found.blocks}
-            keep(source, {name: found.scores}, found.edges, asked)
+            keep(source, {name: found.scores}, found.edges, asked | {"blocks": found.blocks})
         finally:
             names = found.names.of(found.best.nodes.tolist())
             best = list(zip(names, found.best.scores.tolist(), strict=True))
@@ -148,18 +126,42 @@ def _in_blocks(
     run(store=store, graph=graph, **options)
 
 
+def _compute_in_blocks(
+    source: Source, graph: Path | None, limits: Mapping[str, Any], tell: Progress, **options: Any
+) -> "BlockRanks":
+    from minicrawl.analysis.blocks import (
+        MemoryLimits,
+        file_in_blocks,
+        pagerank_in_blocks,
+        store_in_blocks,
+    )
+
+    opened = file_in_blocks(graph) if graph else store_in_blocks(_snapshot(source))
+    return pagerank_in_blocks(opened, MemoryLimits(**limits), tell=tell, **options)
+
+
+def _snapshot(source: Source) -> Snapshot:
+    assert source.snapshot is not None, "without a graph file the source is a store"
+    return source.snapshot
+
+
+# ---------------------------------------------------------------- the commands
+
+
 @click.command()
-@click.option("--topic", type=NAMES_FILE, help="Jumps lead to these nodes only.")
+@click.option("--topic", type=NAMES_FILE, help="Jump only to the nodes in this file.")
 @click.option(
     "--topics",
     "by_topic",
     type=NAMES_FILE,
-    help="A rank for each topic: lines of a topic, a tab and a node.",
+    help="Compute a rank for each topic in this file. A line is a topic, a tab and a node.",
 )
-@click.option("--mix", metavar="A=PART,...", help="One rank of the --topics, each by its part.")
+@click.option(
+    "--mix", metavar="A=PART,...", help="Combine the ranks of --topics into one, by these parts."
+)
 @or_in_blocks
 @ranking
-@terms_options
+@pagerank_options
 def pagerank(
     named: NamedGraph,
     tell: Progress,
@@ -168,13 +170,13 @@ def pagerank(
     by_topic: Path | None,
     mix: str | None,
 ) -> Scores | dict[str, Scores]:
-    """Rank by how often a walk that follows links, and now and then jumps, comes by."""
+    """Rank by PageRank: how often a random walk that sometimes jumps visits a node."""
     if topic and by_topic:
-        raise UsageError("--topic is one topic and --topics are several: leave out one of them")
+        raise UsageError("--topic and --topics exclude each other")
     if by_topic:
-        return _of_topics(named, tell, terms, by_topic, mix)
+        return _by_topic(named, tell, terms, by_topic, mix)
     if mix is not None:
-        raise UsageError("--mix mixes the topics of --topics: name their file")
+        raise UsageError("--mix needs --topics")
     jumps = None
     if topic:
         jumps = variants.teleport(named.graph.nodes, nodes_of(named, lines_of(topic), str(topic)))
@@ -183,13 +185,16 @@ def pagerank(
 
 @click.command("inverse-pagerank")
 @ranking
-@terms_options
+@pagerank_options
 def inverse_pagerank(named: NamedGraph, tell: Progress, terms: ranks.PageRankOptions) -> Scores:
-    """Rank by PageRank of the links followed backwards: what leads to much."""
+    """Rank by PageRank of the reversed links: pages that lead to many others come first."""
     return variants.inverse_pagerank(named.graph, named.weights, options=terms, tell=tell)
 
 
-def _of_topics(
+# ---------------------------------------------------------------- topics
+
+
+def _by_topic(
     named: NamedGraph, tell: Progress, terms: ranks.PageRankOptions, file: Path, mix: str | None
 ) -> Scores | dict[str, Scores]:
     parts = None if mix is None else _parts(mix)
@@ -209,7 +214,7 @@ def _names_by_topic(lines: Iterable[str], place: str) -> dict[str, list[str]]:
             raise UsageError(f"{place}: expected a topic, a tab and a node, found {line[:40]!a}")
         found.setdefault(topic.strip(), []).append(name.strip())
     if not found:
-        raise UsageError(f"{place} names no topic: its lines are a topic, a tab and a node")
+        raise UsageError(f"{place} has no topics: a line is a topic, a tab and a node")
     return found
 
 
@@ -218,4 +223,4 @@ def _parts(mix: str) -> dict[str, float]:
         pairs = [part.rpartition("=") for part in mix.split(",")]
         return {name.strip(): float(number) for name, _, number in pairs}
     except ValueError as error:
-        raise UsageError(f"--mix is like news=0.3,sport=0.7, not {mix!a}") from error
+        raise UsageError(f"--mix must be like news=0.3,sport=0.7, not {mix!a}") from error

@@ -1,8 +1,8 @@
-"""What all ranks have in common: their options, what is kept of them, how they are shown.
+"""What all ranks have in common: their options, how they are saved, how they are shown.
 
-A command decorated by `ranking` gets the graph and a function to tell how far it has come, besides
-its own options, and answers with scores; or with several by their names, the main one first: these
-are kept and shown as RANK-NAME. What guards leave out of the graph it does not get.
+A command decorated with `ranking` gets the graph, without the links that guards drop, and a
+function to report its progress, besides its own options. It returns scores, or several scores by
+their names, the main ones first, which are saved and shown as RANK-NAME.
 """
 
 import functools
@@ -20,7 +20,8 @@ from minicrawl.cli.rank.walk_options import guard_options
 from minicrawl.graph.named import NamedGraph
 from minicrawl.ranks.hits.guards import Guards
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.ranks import richest
+from minicrawl.report.ranks import places_of_largest
+from minicrawl.wording import counted
 
 Command = Callable[..., Any]
 
@@ -28,7 +29,10 @@ HEADINGS = ("rank", "score", "node")
 
 
 as_option = click.option(
-    "--as", "name", metavar="NAME", help="The name to keep it by.  [default: the command's]"
+    "--as",
+    "name",
+    metavar="NAME",
+    help="Save the rank under this name.  [default: the name of the command]",
 )
 
 
@@ -42,7 +46,7 @@ class Shown(NamedTuple):
 
 
 def ranking(command: Command) -> Command:
-    """Hands the command `named`, the graph, and `tell`; keeps and shows what it answers."""
+    """Pass `named`, the graph, and `tell` to the command; save and show the scores it returns."""
 
     @functools.wraps(command)
     def with_graph(
@@ -61,18 +65,18 @@ def ranking(command: Command) -> Command:
 
 
 def rank_name(chosen: str | None) -> str:
-    """The one that the user chose, or else the command's."""
-    usual = str(click.get_current_context().command.name)
-    return checked_name(usual if chosen is None else chosen)
+    """The name that the user chose, or the name of the command."""
+    default = str(click.get_current_context().command.name)
+    return checked_name(default if chosen is None else chosen)
 
 
 def show_ranks(graph: NamedGraph, found: Mapping[str, Scores], count: int, as_json: bool) -> None:
-    """The best of each, for people or as JSON."""
+    """Show the best nodes of each rank, as a table or as JSON."""
     show_all([_shown(name, graph, scores, count) for name, scores in found.items()], as_json)
 
 
 def show_all(shown: list[Shown], as_json: bool) -> None:
-    """What came of one run, the main rank first."""
+    """Show all ranks of one run, the main one first."""
     show_json(_as_json(shown)) if as_json else _show(shown)
 
 
@@ -83,13 +87,13 @@ def _by_name(name: str, answer: Scores | Mapping[str, Scores]) -> dict[str, Scor
 
 
 def _shown(name: str, named: NamedGraph, scores: Scores, count: int) -> Shown:
-    nodes = richest(scores.values, count)
+    nodes = places_of_largest(scores.values, count)
     best = zip(named.names.of(nodes.tolist()), scores.values[nodes].tolist(), strict=True)
     return Shown(name, named.graph.edges, scores, list(best))
 
 
 def _as_json(shown: list[Shown]) -> dict[str, object]:
-    """The main rank; what else came of the same run is beside it."""
+    """The main rank, with the other ranks of the run in `others`."""
     first, *others = map(_document, shown)
     return first | ({"others": others} if others else {})
 
@@ -117,16 +121,16 @@ def _show(shown: list[Shown]) -> None:
 
 def _caption(shown: Shown) -> Iterator[str]:
     scores = shown.scores
-    yield f"{shown.name} of {len(scores.values):,} nodes, {shown.edges:,} links"
+    yield (f"{shown.name} of {counted(len(scores.values), 'node')}, {counted(shown.edges, 'link')}")
     if scores.iterations:
-        yield f"{scores.iterations:,} iterations, {_error(scores)}"
+        yield f"{counted(scores.iterations, 'iteration')}, {_error(scores)}"
     if not scores.converged:
         yield "not converged"
 
 
 def _error(scores: Scores) -> str:
     if scores.standard_error is not None:
-        return f"standard error of a score {scores.standard_error:.1%}, which is no bound"
+        return f"standard error of a score {scores.standard_error:.1%}, not a bound"
     if not math.isfinite(scores.error_bound):
-        return "no bound of the error is known"
-    return f"error {scores.error_bound:.1e} at most"
+        return "error unknown"
+    return f"error at most {scores.error_bound:.1e}"

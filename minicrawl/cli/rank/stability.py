@@ -1,4 +1,4 @@
-"""`minicrawl stability`: how a rank changes when pages are taken away."""
+"""`minicrawl stability`: how a rank changes when pages are removed."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,9 +9,17 @@ from minicrawl.analysis import stability as analysis
 from minicrawl.analysis.source import Source
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import json_option, source_options
-from minicrawl.cli.common.tables import correlation, say, share, show_json, show_table, sizes_option
+from minicrawl.cli.common.tables import (
+    correlation,
+    share,
+    show_json,
+    show_lines,
+    show_table,
+    sizes_option,
+)
+from minicrawl.wording import counted
 
-HEADINGS = ("", "mean", "least")
+HEADINGS = ("", "mean", "minimum")
 
 
 @click.command()
@@ -22,7 +30,7 @@ HEADINGS = ("", "mean", "least")
     type=Number(min=0, min_open=True, max=1, max_open=True),
     default=0.3,
     show_default=True,
-    help="The share of the pages that is taken away, with their links.",
+    help="Remove this share of the pages, with their links.",
 )
 @click.option(
     "--times",
@@ -30,7 +38,7 @@ HEADINGS = ("", "mean", "least")
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="How often, each time from the whole graph.",
+    help="Repeat N times, each time from the whole graph.",
 )
 @click.option(
     "--seed",
@@ -38,7 +46,7 @@ HEADINGS = ("", "mean", "least")
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Which pages go is drawn from this.",
+    help="Seed of the random choice of pages.",
 )
 @sizes_option("10,100")
 @json_option
@@ -52,22 +60,22 @@ def stability(
     ks: Sequence[int],
     as_json: bool,
 ) -> None:
-    """Show how the rank NAME changes when a share of the pages is taken away at random.
+    """Show how the rank NAME changes when random pages are removed.
 
-    It is computed with its usual options, on all pages and on what is left of them, and compared
-    among the pages that stay.
+    The rank is computed with its default options, on all pages and on the remaining ones. The two
+    are compared on the remaining pages.
     """
-    loss, dice = analysis.Loss(drop, times), np.random.default_rng(seed)
-    found = analysis.stability(source, name, loss, ks, dice)
+    loss, rng = analysis.Loss(drop, times), np.random.default_rng(seed)
+    found = analysis.stability(source, name, loss, ks, rng)
     if as_json:
         show_json({"rank": name, "drop": drop, "times": times, "seed": seed} | _document(found))
         return
     caption = (
-        f"{name} of {found.nodes:,} nodes, {found.edges:,} links; "
-        f"{found.stay:,} stay, {times:,} times"
+        f"{name} of {counted(found.nodes, 'node')}, {counted(found.edges, 'link')}; "
+        f"{counted(found.stay, 'node remains', 'nodes remain')}, {counted(times, 'run')}"
     )
-    show_table("Among the pages that stay", HEADINGS, _lines(found), caption)
-    say(found.remarks)
+    show_table("On the remaining pages", HEADINGS, _lines(found), caption)
+    show_lines(found.remarks)
 
 
 def _document(found: analysis.Stability) -> dict[str, object]:
@@ -86,4 +94,4 @@ def _lines(found: analysis.Stability) -> Iterator[tuple[str, ...]]:
     yield "Kendall's tau-b", *map(correlation, found.kendall)
     yield "Spearman", *map(correlation, found.spearman)
     for k, spread in found.overlap.items():
-        yield f"of the best {k:,}", *map(share, spread)
+        yield f"best {k:,}", *map(share, spread)

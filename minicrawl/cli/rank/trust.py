@@ -1,30 +1,37 @@
-"""`minicrawl rank trust`: what pages that somebody trusts lead to."""
+"""`minicrawl rank trust`: TrustRank, the trust that spreads from trusted pages."""
 
 from pathlib import Path
 
 import click
 
 from minicrawl.analysis.ranks import TRUSTED
-from minicrawl.cli.common.options import Number
 from minicrawl.cli.rank.running import ranking
-from minicrawl.cli.rank.walk_options import NAMES_FILE, damping_option, lines_of, nodes_of
+from minicrawl.cli.rank.walk_options import (
+    NAMES_FILE,
+    damping_option,
+    lines_of,
+    nodes_of,
+    tolerance_option,
+)
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.walks import trust as ranks
-from minicrawl.ranks.walks.pagerank import TOLERANCE
 
 
 @click.command()
-@click.option("--seeds", type=NAMES_FILE, help="The trusted nodes, one a line.")
+@click.option("--seeds", type=NAMES_FILE, help="Read the trusted nodes from this file, one a line.")
 @click.option(
     "--seed-by",
     type=click.Choice(list(ranks.SEEDS_BY)),
-    help="Without --seeds: those who are best by this rank.  [default: inverse]",
+    help="Without --seeds: trust the best nodes by this rank.  [default: inverse]",
 )
 @click.option(
-    "--count", metavar="N", type=click.IntRange(min=1), help=f"So many.  [default: {TRUSTED}]"
+    "--count",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help=f"Trust N of them.  [default: {TRUSTED}]",
 )
 @damping_option
 @click.option(
@@ -32,20 +39,16 @@ from minicrawl.ranks.walks.pagerank import TOLERANCE
     type=click.Choice([passing.value for passing in ranks.Passing]),
     default=ranks.Passing.SPLIT.value,
     show_default=True,
-    help="A page splits its trust among its links, or gives it to each in full: they count the "
-    "best they get, or the sum.",
+    help="A page splits its trust among its links (split), or gives each link all of it. Then a "
+    "page gets the maximum or the sum of what its links bring.",
 )
 @click.option(
-    "--passes", metavar="N", type=click.IntRange(min=1), help="So often, not to the limit."
+    "--passes",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Stop after N passes, before the scores converge.",
 )
-@click.option(
-    "--tolerance",
-    metavar="ERROR",
-    type=Number(0, min_open=True),
-    default=TOLERANCE,
-    show_default=True,
-    help="How far all scores together may be from their limit.",
-)
+@tolerance_option
 @ranking
 def trust(
     named: NamedGraph,
@@ -58,9 +61,9 @@ def trust(
     passes: int | None,
     tolerance: float,
 ) -> Scores:
-    """Rank by the trust that comes along links from trusted pages."""
+    """Rank by TrustRank: the trust that spreads along links from trusted pages."""
     if seeds and (seed_by or count):
-        raise UsageError("--seeds names the seeds: leave out --seed-by and --count")
+        raise UsageError("--seeds excludes --seed-by and --count")
     if seeds:
         nodes = nodes_of(named, lines_of(seeds), str(seeds))
     else:

@@ -1,7 +1,4 @@
-"""Options of the ranks that are the limit of a walk, and nodes by their names in files.
-
-Guards against collusion, for all ranks.
-"""
+"""Options of the ranks: PageRank's own, guards against collusion, and files of node names."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -17,60 +14,9 @@ from minicrawl.ranks.hits.guards import Guards
 from minicrawl.ranks.walks.pagerank import DAMPING, PRECISIONS, TOLERANCE, Method, PageRankOptions
 from minicrawl.ranks.walks.walk import Dangling
 
-KINDS = ("internal", "transverse")
-
 Command = Callable[..., Any]
 
-
-def guard_options(command: Command) -> Command:
-    """Hands the command `guards`."""
-
-    @functools.wraps(command)
-    def with_guards(intra_cap: int | None, weight: Sequence[tuple[str, float]], **rest: Any) -> Any:
-        return command(guards=Guards(most_of_site=intra_cap, **dict(weight)), **rest)
-
-    cap_option = click.option(
-        "--intra-cap",
-        metavar="K",
-        type=click.IntRange(min=0),
-        help="At most so many links of one registrable domain count towards a page, those of the "
-        "pages that were known first.",
-    )
-    weight_option = click.option(
-        "--weight",
-        metavar="KIND=W",
-        type=_KindAndWeight(),
-        multiple=True,
-        help="What links count that are internal to a registrable domain, or transverse between "
-        "two: internal=0 drops them; repeatable.  [default: 1]",
-    )
-    return cap_option(weight_option(with_guards))
-
-
-class _KindAndWeight(click.ParamType[tuple[str, float]]):
-    """`internal=0.5` -> ("internal", 0.5)."""
-
-    name = "weight"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, float]:
-        kind, _, weight = str(value).partition("=")
-        try:
-            return self._known(kind), float(weight)
-        except ValueError:
-            kinds = " or ".join(f"{kind}=W" for kind in KINDS)
-            self.fail(f"{value!r} is no weight of links: use {kinds}", param, ctx)
-
-    def _known(self, kind: str) -> str:
-        if kind not in KINDS:
-            raise ValueError(kind)
-        return kind
-
-
-_SHOWN = 10
-
-NAMES_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+# ---------------------------------------------------------------- PageRank
 
 damping_option = click.option(
     "--damping",
@@ -78,57 +24,61 @@ damping_option = click.option(
     type=Number(0, 1, max_open=True),
     default=DAMPING,
     show_default=True,
-    help="What a page hands to its links.",
+    help="The share of its score that a page passes to its links.",
+)
+tolerance_option = click.option(
+    "--tolerance",
+    metavar="ERROR",
+    type=Number(0, min_open=True),
+    default=TOLERANCE,
+    show_default=True,
+    help="Stop when the error, summed over all scores, is at most this.",
+)
+
+_PAGERANK_OPTIONS = (
+    damping_option,
+    click.option(
+        "--dangling",
+        type=click.Choice([dangling.value for dangling in Dangling]),
+        default=Dangling.UNIFORM.value,
+        show_default=True,
+        help="Where pages without links pass their score. virtual: to OPIC's virtual page.",
+    ),
+    click.option(
+        "--one-more-link",
+        is_flag=True,
+        help="With --dangling virtual: each page has one more link, to the virtual page, and "
+        "--damping is not used.",
+    ),
+    click.option(
+        "--method",
+        type=click.Choice([method.value for method in Method]),
+        help="Update all pages at once (power), one block after the other (gauss-seidel), or only "
+        "pages with much to pass on (sweeping).  [default: gauss-seidel; power for several topics]",
+    ),
+    click.option("--lazy", is_flag=True, help="The walk stays in place half of the time (L + I)."),
+    tolerance_option,
+    click.option(
+        "--rounds",
+        "most_rounds",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=1000,
+        show_default=True,
+        help="Stop after N rounds.",
+    ),
+    click.option(
+        "--precision",
+        type=click.Choice(list(PRECISIONS)),
+        default="double",
+        show_default=True,
+        help="The precision of the floating-point numbers.",
+    ),
 )
 
 
-def terms_options(command: Command) -> Command:
-    """Hands the command `terms`."""
-    options = (
-        damping_option,
-        click.option(
-            "--dangling",
-            type=click.Choice([dangling.value for dangling in Dangling]),
-            default=Dangling.UNIFORM.value,
-            show_default=True,
-            help="Where pages without links hand what they have; virtual: OPIC's virtual page.",
-        ),
-        click.option(
-            "--one-more-link",
-            is_flag=True,
-            help="With --dangling virtual: its small edge is one more link, in place of a damping.",
-        ),
-        click.option(
-            "--method",
-            type=click.Choice([method.value for method in Method]),
-            help="All pages at once; all, block after block; or those that have much to hand on.  "
-            "[default: gauss-seidel, or power for several topics at once]",
-        ),
-        click.option("--lazy", is_flag=True, help="The walk rests half of the time (L + I)."),
-        click.option(
-            "--tolerance",
-            metavar="ERROR",
-            type=Number(0, min_open=True),
-            default=TOLERANCE,
-            show_default=True,
-            help="How far all scores together may be from their limit.",
-        ),
-        click.option(
-            "--rounds",
-            "most_rounds",
-            metavar="N",
-            type=click.IntRange(min=1),
-            default=1000,
-            show_default=True,
-            help="Rounds at most.",
-        ),
-        click.option(
-            "--precision",
-            type=click.Choice(list(PRECISIONS)),
-            default="double",
-            show_default=True,
-        ),
-    )
+def pagerank_options(command: Command) -> Command:
+    """Add the options of PageRank, and pass them to the command as `terms`."""
 
     @functools.wraps(command)
     def with_terms(
@@ -154,32 +104,87 @@ def terms_options(command: Command) -> Command:
         return command(terms=terms, **rest)
 
     decorated: Command = with_terms
-    for option in reversed(options):
+    for option in reversed(_PAGERANK_OPTIONS):
         decorated = option(decorated)
     return decorated
 
 
+# ---------------------------------------------------------------- guards
+
+LINK_KINDS = ("internal", "transverse")
+
+
+def guard_options(command: Command) -> Command:
+    """Add the guards against collusion, and pass them to the command as `guards`."""
+
+    @functools.wraps(command)
+    def with_guards(intra_cap: int | None, weight: Sequence[tuple[str, float]], **rest: Any) -> Any:
+        return command(guards=Guards(most_of_site=intra_cap, **dict(weight)), **rest)
+
+    cap_option = click.option(
+        "--intra-cap",
+        metavar="K",
+        type=click.IntRange(min=0),
+        help="Count at most K links to a page from one registrable domain: those of the pages that "
+        "were found first.  [default: none]",
+    )
+    weight_option = click.option(
+        "--weight",
+        metavar="KIND=W",
+        type=_LinkWeight(),
+        multiple=True,
+        help="Weight of links internal to a registrable domain, or transverse between two. "
+        "internal=0 drops the internal ones. Repeatable.  [default: 1]",
+    )
+    return cap_option(weight_option(with_guards))
+
+
+class _LinkWeight(click.ParamType[tuple[str, float]]):
+    """`internal=0.5` -> ("internal", 0.5)."""
+
+    name = "weight"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float]:
+        kind, _, weight = str(value).partition("=")
+        try:
+            return self._known(kind), float(weight)
+        except ValueError:
+            kinds = " or ".join(f"{kind}=W" for kind in LINK_KINDS)
+            self.fail(f"{value!r} is not a weight of links: use {kinds}", param, ctx)
+
+    def _known(self, kind: str) -> str:
+        if kind not in LINK_KINDS:
+            raise ValueError(kind)
+        return kind
+
+
+# ---------------------------------------------------------------- files of names
+
+NAMES_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+_SHOWN = 10
+
+
 def lines_of(path: Path) -> list[str]:
-    """The lines that say something, without blanks around them."""
+    """The lines of a file, stripped, without empty lines and comments."""
     try:
         with click.open_file(str(path), encoding="utf-8") as file:
             lines = [line.strip() for line in file]
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is no text in UTF-8: {error.reason}") from error
+        raise UsageError(f"{path} is not UTF-8: {error.reason}") from error
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def nodes_of(named: NamedGraph, names: Sequence[str], place: str) -> list[int]:
-    """Those that the graph has; of the others stderr is told."""
+    """The nodes with these names. Warns about names that the graph does not have."""
     found = named.names.find(names)
     unknown = [name for name, node in zip(names, found, strict=True) if node is None]
     known = [node for node in found if node is not None]
     if not known:
-        raise UsageError(
-            f"{place} names no node of the graph: name one at least, as the graph does"
-        )
+        raise UsageError(f"{place} has no name of a node in the graph")
     if unknown:
         more = f" and {len(unknown) - _SHOWN:,} more" if len(unknown) > _SHOWN else ""
         shown = ", ".join(map(ascii, unknown[:_SHOWN]))
-        click.echo(f"{place}: not in the graph, passed over: {shown}{more}", err=True)
+        click.echo(f"{place}: skipped names that are not in the graph: {shown}{more}", err=True)
     return known

@@ -1,1 +1,1 @@
-"""Commands that read a store and show or export what is in it."""
+"""Commands that read a store, and show or export its content."""

@@ -1,4 +1,4 @@
-"""`minicrawl check`: is the store whole?"""
+"""`minicrawl check`: is the store intact?"""
 
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from minicrawl.report.audit import audit
 @store_option
 @click.pass_context
 def check(context: click.Context, store: Path, as_json: bool) -> None:
-    """Prove that the store is whole: the file, the links, every atom of cash.
+    """Check that a store is intact: the file, the links, every atom of cash.
 
-    Says a line for each thing that is wrong and exits with 1.
+    Prints a line for each problem, and exits with 1 if there is one.
     """
     with progress("check") as tell:
         found = audit(store, tell)
@@ -27,4 +27,4 @@ def check(context: click.Context, store: Path, as_json: bool) -> None:
     else:
         for line in found.lines():
             click.echo(visible(line))
-    context.exit(0 if found.is_whole else 1)
+    context.exit(0 if found.is_intact else 1)

@@ -1,4 +1,4 @@
-"""`minicrawl errors`: what went wrong, and why."""
+"""`minicrawl errors`: what failed, and why."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from minicrawl.model import State
 from minicrawl.report import errors as report
 from minicrawl.report.snapshot import snapshot
 
-KIND_HEADINGS = ("pages", "requests", "share", "kind", "what it means", "what helps")
-HOST_HEADINGS = ("pages", "mostly", "host", "said last")
-PAGE_HEADINGS = ("asked at", "status", "kind", "url", "detail")
+KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
+HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
+PAGE_HEADINGS = ("requested at", "status", "kind", "url", "detail")
 NOTHING = "no failures"
 
 
@@ -20,20 +20,20 @@ NOTHING = "no failures"
 @click.option(
     "--kind",
     "kinds",
-    type=click.Choice([state.label for state in report.WORDS]),
+    type=click.Choice([state.label for state in report.KINDS]),
     metavar="NAME",
     multiple=True,
-    help="Only this kind, such as timeout or robots; repeatable.",
+    help="Only this kind, such as timeout or robots. Repeatable.",
 )
 @click.option("--host", metavar="NAME", help="Only pages of this host.")
 @count_option(20)
 @json_option
 @store_option
 def errors(store: Path, kinds: tuple[str, ...], host: str | None, n: int, as_json: bool) -> None:
-    """Show the pages that failed: by kind, by host, and the latest of them with the reason.
+    """Show the pages that failed: by kind, by host, and the latest ones with the reason.
 
-    Refusals, such as what robots.txt forbids, are counted; --kind shows their hosts and pages, too.
-    The share is that of all requests for pages; --n is for hosts and for pages.
+    Refused pages, such as those that robots.txt forbids, are only counted; --kind shows their hosts
+    and pages. The share is that of all requests for pages. --n applies to hosts and to pages.
     """
     wanted = frozenset(State.labelled(kind) for kind in kinds)
     with snapshot(store) as seen:

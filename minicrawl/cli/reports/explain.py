@@ -1,4 +1,4 @@
-"""`minicrawl explain`: why a page is where it is."""
+"""`minicrawl explain`: the rank and state of a page, with reasons."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from minicrawl.cli.common.tables import show_facts, show_json, show_list
 from minicrawl.report import reasons
 from minicrawl.report.snapshot import snapshot
 
-GIVER_HEADINGS = ("given", "share", "by")
+SOURCE_HEADINGS = ("cash given", "share", "by")
 FETCH_HEADINGS = ("fetched at", "status", "outcome", "detail")
 
 
@@ -20,7 +20,7 @@ FETCH_HEADINGS = ("fetched at", "status", "outcome", "detail")
 @json_option
 @store_option
 def explain(url: str, store: Path, as_json: bool) -> None:
-    """Explain where the page at URL stands, who gave it its cash, and why it is next or not."""
+    """Explain the rank of the page at URL, where its cash came from, and why it was read or not."""
     with snapshot(store) as seen, progress("links") as tell:
         found = reasons.explain(seen, url, tell)
     if as_json:
@@ -29,7 +29,7 @@ def explain(url: str, store: Path, as_json: bool) -> None:
     show_facts(_facts(found))
     if found.givers:
         click.echo()
-        show_list(GIVER_HEADINGS, map(_giver_line, found.givers), texts=1)
+        show_list(SOURCE_HEADINGS, map(_source_line, found.givers), texts=1)
     if found.fetches:
         click.echo()
         show_list(FETCH_HEADINGS, map(_fetch_line, found.fetches), texts=2)
@@ -38,13 +38,13 @@ def explain(url: str, store: Path, as_json: bool) -> None:
 def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
     yield "url", found.url
     if found.original:
-        yield "found as", found.original
+        yield "original url", found.original
     if found.title:
         yield "title", found.title
     yield "state", found.state
     yield "importance", f"{percent(found.importance)}, rank {found.rank:,}"
-    for standing in found.ranks:
-        yield f"by {standing.name}", _standing(standing)
+    for score in found.ranks:
+        yield f"by {score.name}", _score(score)
     yield "cash", f"{units(found.cash)} units"
     yield "history", f"{units(found.history)} units"
     yield "depth", str(found.depth)
@@ -54,17 +54,17 @@ def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
         yield "in the queue", f"{place.of_all:,} of {place.all_waiting:,}"
         yield "on its host", f"{place.of_host:,} of {place.host_waiting:,}"
     for reason in found.reasons:
-        yield "why", reason
+        yield "reason", reason
 
 
-def _standing(found: reasons.Standing) -> str:
+def _score(found: reasons.RankScore) -> str:
     if found.score is None:
-        return "it became known later"
+        return "no score: the page was found later"
     return f"{percent(found.score)}, rank {found.rank:,}"
 
 
-def _giver_line(giver: reasons.Giver) -> tuple[str, str, str]:
-    return units(giver.amount), f"{giver.share:.1%}", giver.url
+def _source_line(source: reasons.CashSource) -> tuple[str, str, str]:
+    return units(source.amount), f"{source.share:.1%}", source.url
 
 
 def _fetch_line(fetch: reasons.Fetch) -> tuple[str, str, str, str]:

@@ -13,10 +13,10 @@ import click
 from minicrawl.analysis.source import unseen
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
-    choice_options,
     json_option,
-    say_what_is_unranked,
+    selection_options,
     store_option,
+    warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json
 from minicrawl.export.drafts import replacing
@@ -24,8 +24,8 @@ from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import FORMATS, WRITERS, format_of
 from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
 from minicrawl.progress import Progress
-from minicrawl.report.graphs import HostGraph, PageGraph
-from minicrawl.report.ranks import Choice, blocks, score_column
+from minicrawl.report.links.graphs import HostGraph, PageGraph
+from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import snapshot
 
 STDOUT = Path("-")
@@ -36,24 +36,29 @@ Write = Callable[[BinaryIO], None]
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@choice_options(count=0)
-@click.option("--noindex", is_flag=True, help="Pages that ask not to be indexed, too.")
-@click.option("--format", "name", type=click.Choice(FORMATS), help="Instead of the file's suffix.")
+@selection_options(count=0)
+@click.option("--noindex", is_flag=True, help="Also pages that ask not to be indexed.")
 @click.option(
-    "--ranks", metavar="NAME,...", default="", help="A column of scores for each of these ranks."
+    "--format",
+    "name",
+    type=click.Choice(FORMATS),
+    help="The format of the file.  [default: by its suffix; csv for stdout]",
 )
-@click.option("--edges", is_flag=True, help="The links, a row each, instead of the pages.")
+@click.option(
+    "--ranks", metavar="NAME,...", default="", help="Add a column with the scores of each rank."
+)
+@click.option("--edges", is_flag=True, help="Write the links, one a row, instead of the pages.")
 @click.option(
     "--level",
     type=click.Choice(list(GRAPHS)),
-    help="A graph of pages or of hosts.  [default: page]",
+    help="Write the graph of pages or of hosts.  [default: page]",
 )
 @json_option
 @store_option
 def export(
     file: Path,
     store: Path,
-    choice: Choice,
+    selection: PageSelection,
     noindex: bool,
     name: str | None,
     ranks: str,
@@ -61,35 +66,43 @@ def export(
     level: str | None,
     as_json: bool,
 ) -> None:
-    """Write all pages in the order of their importance to FILE: .csv, .tsv, .jsonl or .parquet.
+    """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
-    With --edges the links between them; to .graphml, .gexf or .dot the graph of both. `-` is
-    stdout, as CSV unless --format names another.
+    With --edges, write the links between them. A .graphml, .gexf or .dot file has both. `-` is
+    stdout.
     """
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
-    if level and not edges and suffix in WRITERS:
-        raise click.UsageError(f"--level is for graphs: add --edges, or write no .{suffix}")
-    if ranks and edges and suffix in WRITERS:
-        raise click.UsageError(f"--ranks is for pages: links in a .{suffix} have none")
+    _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
     names = list(dict.fromkeys(filter(None, map(str.strip, ranks.split(",")))))
     with snapshot(store) as seen, _progress(file) as tell:
-        say_what_is_unranked(seen, names)
-        chosen = replace(choice, noindex=noindex)
+        warn_of_unranked_pages(seen, names)
+        selected = replace(selection, noindex=noindex)
         if edges or suffix in DRAWINGS:
-            write = _graph_writer(GRAPHS[level or "page"](seen, chosen, names, tell), suffix)
+            write = _graph_writer(GRAPHS[level or "page"](seen, selected, names, tell), suffix)
         else:
-            write = _page_writer(blocks(seen, chosen, names, tell), names, suffix)
-        if file == STDOUT:
-            write(sys.stdout.buffer)
-            return
-        with replacing(file) as beside:
-            write(beside)
-    if as_json:
+            write = _page_writer(blocks(seen, selected, names, tell), names, suffix)
+        _write(file, write)
+    if as_json and file != STDOUT:
         show_json({"file": str(file), "bytes": file.stat().st_size})
 
 
+def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None) -> None:
+    if level and not edges and suffix in WRITERS:
+        raise click.UsageError(f"--level needs --edges for a .{suffix} file")
+    if ranks and edges and suffix in WRITERS:
+        raise click.UsageError(f"--ranks is for pages: links in a .{suffix} file have no scores")
+
+
+def _write(file: Path, write: Write) -> None:
+    if file == STDOUT:
+        write(sys.stdout.buffer)
+        return
+    with replacing(file) as draft:
+        write(draft)
+
+
 def _progress(file: Path) -> AbstractContextManager[Progress]:
-    """None on the terminal that is being written to."""
+    """No progress if the terminal shows the output itself."""
     is_shared = file == STDOUT and sys.stdout.isatty()
     return unseen("export") if is_shared else progress("export")
 

@@ -1,4 +1,4 @@
-"""`minicrawl frontier`: what would be read next."""
+"""`minicrawl frontier`: the pages that would be read next."""
 
 from pathlib import Path
 
@@ -17,10 +17,10 @@ HEADINGS = ("rank", "given", "cash", "depth", "in-links", "url")
 @json_option
 @store_option
 def frontier(store: Path, n: int, as_json: bool) -> None:
-    """Show the pages that would be read next, if no host made the crawl wait.
+    """Show the pages that would be read next if no host made the crawl wait.
 
-    They are in the order of what links and endowments gave them, in units; the cash counts what
-    they were born with and their part of the virtual page's gifts, too.
+    They are ordered by `given`, the units of cash from links and endowments. `cash` also has the
+    unit that every page starts with, and its share of the cash of the virtual page.
     """
     with snapshot(store) as seen:
         if as_json:

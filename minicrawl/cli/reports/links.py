@@ -1,4 +1,4 @@
-"""`minicrawl backlinks` and `minicrawl links`: the pages at the other ends of a page's links."""
+"""`minicrawl backlinks` and `minicrawl links`: the links to a page, and from a page."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import click
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import count_option, json_option, percent, store_option
 from minicrawl.cli.common.tables import show_facts, show_json, show_list
-from minicrawl.report import backlinks as report
+from minicrawl.report.links import backlinks as report
 from minicrawl.report.snapshot import snapshot
 
 HEADINGS = ("importance", "state", "url")
@@ -22,8 +22,8 @@ _SHOWN = 100
 def backlinks(url: str, store: Path, n: int, as_json: bool) -> None:
     """Show the pages that link to the page at URL, the most important first.
 
-    Links to pages that stand for it count as well. The first answer makes an index of all links,
-    which is kept beside the store.
+    Links to redirects and duplicates of the page count as well. The first call builds an index of
+    all links beside the store.
     """
     with snapshot(store) as seen, progress("index of links") as tell:
         _show(report.backlinks(seen, url, n, tell), as_json)

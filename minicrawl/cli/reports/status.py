@@ -1,4 +1,4 @@
-"""`minicrawl status`: how far a crawl has come."""
+"""`minicrawl status`: the progress of a crawl."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,20 +9,23 @@ from minicrawl.cli.common.stores import json_option, percent, store_option
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.report import status as report
 from minicrawl.report.status import mirrors
+from minicrawl.wording import counted
 
 _UNKNOWN = "-"
 _KIB = 1024
 
 
 @click.command()
-@click.option("--mirrors", "wants_mirrors", is_flag=True, help="Hosts that repeat another, too.")
+@click.option(
+    "--mirrors", "wants_mirrors", is_flag=True, help="Also show hosts that mirror another one."
+)
 @json_option
 @store_option
 def status(store: Path, wants_mirrors: bool, as_json: bool) -> None:
-    """Show how far the crawl has come, and the command that goes on with it.
+    """Show the progress of the crawl, and the command that resumes it.
 
-    All but the mirrors comes from what the crawl counted, at once; for a proof of the store's
-    books there is `minicrawl check`.
+    All numbers but the mirrors were counted by the crawl, so the answer is immediate. `minicrawl
+    check` verifies the store itself.
     """
     found = report.status(store)
     repeating = mirrors(store) if wants_mirrors else []
@@ -30,26 +33,26 @@ def status(store: Path, wants_mirrors: bool, as_json: bool) -> None:
         listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
         show_json(found.as_json() | listed)
     else:
-        show_facts([*_facts(found, store), *(("mirror", one.in_words) for one in repeating)])
+        show_facts([*_facts(found, store), *(("mirror", str(one)) for one in repeating)])
 
 
 def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
-    yield "pages known", f"{found.pages_known:,} on {found.hosts:,} hosts"
+    yield "pages known", f"{found.pages_known:,} on {counted(found.hosts, 'host')}"
     yield "fetched", _count(found.pages_fetched)
     yield "waiting", _count(found.pages_unread)
-    yield "stand for others", _counts(found.standing_for_others)
+    yield "duplicates", _counts(found.standing_for_others)
     yield "failed", _counts(found.failures)
     yield "refused", _counts(found.refusals)
     gathered = found.importance_gathered
     yield "importance gathered", _UNKNOWN if gathered is None else percent(gathered)
     yield "found per fetch", _number(found.found_per_fetch, " pages")
-    yield "G", f"{_number(found.g, ' units')}; error factor N/G {_number(found.error_factor)}"
+    yield "G", f"{_number(found.g, ' units')}, error factor N/G {_number(found.error_factor)}"
     yield "running time", _duration(found.running_s)
     yield "fetches per second", _number(found.fetches_per_second)
     yield "downloaded", _size(found.bytes)
     yield "store", f"{store}, {_size(found.store_bytes)}"
     if found.command:
-        yield "go on with", found.command
+        yield "resume with", found.command
 
 
 def _count(number: int | None) -> str:

@@ -1,4 +1,4 @@
-"""`minicrawl top`: the pages, or the sites, that matter most."""
+"""`minicrawl top`: the most important pages or sites."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,54 +8,54 @@ import click
 
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
-    choice_options,
     json_option,
     percent,
-    say_what_is_unranked,
+    selection_options,
     store_option,
     units,
+    warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json, show_list
-from minicrawl.report.kept import OWN
-from minicrawl.report.ranks import Choice, RankedPage
+from minicrawl.report.kept import OPIC
+from minicrawl.report.ranks import PageSelection, RankedPage
 from minicrawl.report.ranks import top as top_pages
 from minicrawl.report.sites import RankedSite, top_sites
 from minicrawl.report.snapshot import snapshot
 
 PAGE_HEADINGS = ("rank", "importance", "cash", "history", "in-links", "status", "url", "title")
-SITE_HEADINGS = ("rank", "importance", "of its pages", "pages", "fetched", "site")
+SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "site")
 
 
 @click.command()
-@choice_options(count=100)
-@click.option(
-    "--by", metavar="NAME", default=OWN, show_default=True, help="The rank that orders them."
-)
+@selection_options(count=100)
+@click.option("--by", metavar="NAME", default=OPIC, show_default=True, help="Order by this rank.")
 @click.option(
     "--sites",
     is_flag=True,
-    help="Sites, by what links of other sites give them; with --by what their pages have together.",
+    help="Show sites, by the cash that links from other sites gave them; with --by, by the sum of "
+    "the scores of their pages.",
 )
 @json_option
 @store_option
-def top(store: Path, choice: Choice, by: str, sites: bool, as_json: bool) -> None:
-    """Show the pages that matter most, read or not.
+def top(store: Path, selection: PageSelection, by: str, sites: bool, as_json: bool) -> None:
+    """Show the most important pages, whether they were read or not.
 
-    Importance is a page's share of all the cash that ever flowed; cash and history are in units.
+    The importance of a page is its share of all cash that ever flowed. Cash and history are in
+    units.
     """
-    if sites and not choice.is_all:
-        raise click.UsageError("--sites ranks all sites: leave out --host, --unread and --fetched")
+    if sites and not selection.is_all:
+        raise click.UsageError("--sites excludes --host, --unread and --fetched")
     with snapshot(store) as seen:
-        say_what_is_unranked(seen, [by])
+        warn_of_unranked_pages(seen, [by])
         if sites:
             with progress("links") as tell:
-                ranked = top_sites(seen, choice.count, by, tell)
+                ranked = top_sites(seen, selection.count, by, tell)
             _show_sites(ranked, by, as_json)
             return
-        found = top_pages(seen, replace(choice, by=by))
+        found = top_pages(seen, replace(selection, by=by))
         if as_json:
             show_json([page._asdict() for page in found])
-        elif by == OWN:
+        elif by == OPIC:
             show_list(PAGE_HEADINGS, map(_page_line, found), texts=2)
         else:
             lines = (_with_score(_page_line(page), page.score) for page in found)
@@ -87,7 +87,7 @@ def _page_line(page: RankedPage) -> tuple[str, ...]:
 def _show_sites(sites: list[RankedSite], by: str, as_json: bool) -> None:
     if as_json:
         show_json([site._asdict() for site in sites])
-    elif by == OWN:
+    elif by == OPIC:
         show_list(SITE_HEADINGS, map(_site_line, sites), texts=1)
     else:
         lines = (_with_score(_site_line(site), site.score) for site in sites)

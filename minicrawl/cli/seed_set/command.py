@@ -1,6 +1,7 @@
 """`minicrawl seed-set`: seeds for a crawl, one from each community of a graph.
 
-The options of `minicrawl seed-set`: together what a core is, and how seeds are tried.
+Groups of options become one argument each: `rule`, when a core is complete; `trial`, how the seeds
+are evaluated; `new`, a newer graph in which they are looked up.
 """
 
 import functools
@@ -26,13 +27,13 @@ from minicrawl.ranks.seeds.cores import CoreKind, CoreRule
 
 Command = Callable[..., Any]
 
-USUAL = CoreRule()
+DEFAULT_RULE = CoreRule()
 DRAWS, SEED = 10, 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trying:
-    """How the seeds are tried."""
+class TrialOptions:
+    """How the seeds are evaluated."""
 
     draws: int
     seed: int
@@ -45,82 +46,83 @@ count_option = click.option(
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="How many seeds.",
+    help="Find N seeds.",
 )
 core_option = click.option(
     "--core",
     type=click.Choice([kind.value for kind in CoreKind]),
-    default=USUAL.kind.value,
+    default=DEFAULT_RULE.kind.value,
     show_default=True,
-    help="When a core is complete. size: it has so many pages. density: the next page would make "
-    "it less dense; the paper keeps that page, here it is taken back. maximal: such pages are "
-    f"passed over until nobody is left who fits, or there are {USUAL.most_hubs} hubs.",
+    help="When a core is complete. size: it has --size pages. density: the next page would lower "
+    "its density below --density (the paper keeps that page, minicrawl removes it). maximal: like "
+    "density, but such pages are skipped until no page is left that fits, or the core has "
+    f"{DEFAULT_RULE.most_hubs} hubs.",
 )
 size_option = click.option(
     "--size",
     metavar="N",
     type=click.IntRange(min=2),
-    help="With --core size, how many pages are a core, hubs and authorities together.  "
-    f"[default: {USUAL.size}]",
+    help="With --core size: a core has N pages, hubs and authorities together.  "
+    f"[default: {DEFAULT_RULE.size}]",
 )
 at_once_option = click.option(
     "--at-once",
     metavar="N",
     type=click.IntRange(min=1),
-    help="With --core size, how many hubs join in a turn, and how many authorities.  "
-    f"[default: {USUAL.at_once}]",
+    help="With --core size: add N hubs and N authorities at a time.  "
+    f"[default: {DEFAULT_RULE.at_once}]",
 )
 density_option = click.option(
     "--density",
     metavar="PERCENT",
     type=Number(min=0, min_open=True, max=100),
-    help="Of the links that could lead from hubs to authorities, how many there are at least.  "
-    f"[default: {USUAL.density:g}]",
+    help="The minimum share of the possible links from hubs to authorities.  "
+    f"[default: {DEFAULT_RULE.density:g}]",
 )
 take_option = click.option(
     "--take",
     type=click.Choice([take.value for take in seedset.Take]),
     default=seedset.Take.HUB.value,
     show_default=True,
-    help="The page of a core that is the seed: its best hub, or its best authority.",
+    help="Take the best hub of a core as the seed, or the best authority.",
 )
 evaluate_option = click.option(
     "--evaluate",
     is_flag=True,
-    help="Tell how far apart the cores are, and what breadth-first crawls read from the seeds, "
+    help="Show the distances between the cores, and compare breadth-first crawls from the seeds "
     "and from as many random pages.",
 )
 draws_option = click.option(
     "--draws",
     metavar="N",
     type=click.IntRange(min=1),
-    help=f"How many times random pages are drawn.  [default: {DRAWS}]",
+    help=f"Draw random pages N times.  [default: {DRAWS}]",
 )
 seed_option = click.option(
     "--seed",
     metavar="N",
     type=click.IntRange(min=0),
-    help=f"The random pages are drawn from this.  [default: {SEED}]",
+    help=f"Seed of the random choice of pages.  [default: {SEED}]",
 )
 new_option = click.option(
     "--new",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A newer graph of the same web: the seeds are looked up in it by name, and tried there.",
+    help="A newer graph of the same web. The seeds are looked up and evaluated in it, by name.",
 )
 similar_option = click.option(
     "--similar",
     is_flag=True,
-    help="Where a seed vanished from --new, take the page of its host that shares the most links.",
+    help="If a seed is not in --new, take the page of its host that shares the most links.",
 )
 
 
 def _drawable(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    """Refuses before anything is computed what could not be drawn."""
+    """Refuse a figure that cannot be drawn before anything is computed."""
     if path is not None:
         pyplot()
         if not path.absolute().parent.is_dir():
-            raise click.BadParameter(f"there is no folder {path.absolute().parent}")
+            raise click.BadParameter(f"no such folder: {path.absolute().parent}")
     return path
 
 
@@ -129,12 +131,12 @@ figure_option = click.option(
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
     callback=_drawable,
-    help="Draw the crawls of --evaluate as a PNG.",
+    help="Write a figure of the crawls of --evaluate to this PNG file.",
 )
 
 
 def rule_options(command: Command) -> Command:
-    """Hands the command `rule`."""
+    """Pass `rule`, when a core is complete, to the command."""
 
     @functools.wraps(command)
     def with_rule(
@@ -142,14 +144,14 @@ def rule_options(command: Command) -> Command:
     ) -> None:
         kind = CoreKind(core)
         if kind is CoreKind.SIZE and density is not None:
-            raise click.UsageError("--density is for --core density and --core maximal")
+            raise click.UsageError("--density needs --core density or --core maximal")
         if kind is not CoreKind.SIZE and (size or at_once):
-            raise click.UsageError("--size and --at-once are for --core size")
+            raise click.UsageError("--size and --at-once need --core size")
         rule = CoreRule(
             kind=kind,
-            size=size or USUAL.size,
-            at_once=at_once or USUAL.at_once,
-            density=density or USUAL.density,
+            size=size or DEFAULT_RULE.size,
+            at_once=at_once or DEFAULT_RULE.at_once,
+            density=density or DEFAULT_RULE.density,
         )
         command(rule=rule, **rest)
 
@@ -157,27 +159,29 @@ def rule_options(command: Command) -> Command:
 
 
 def trial_options(command: Command) -> Command:
-    """Hands the command `trying`, or None."""
+    """Pass `trial` to the command; None without --evaluate."""
 
     @functools.wraps(command)
     def with_trial(
         evaluate: bool, draws: int | None, seed: int | None, figure: Path | None, **rest: Any
     ) -> None:
         if not evaluate and (draws, seed, figure) != (None, None, None):
-            raise click.UsageError("--draws, --seed and --figure are for --evaluate: add it")
-        trying = Trying(draws=draws or DRAWS, seed=SEED if seed is None else seed, figure=figure)
-        command(trying=trying if evaluate else None, **rest)
+            raise click.UsageError("--draws, --seed and --figure need --evaluate")
+        trial = TrialOptions(
+            draws=draws or DRAWS, seed=SEED if seed is None else seed, figure=figure
+        )
+        command(trial=trial if evaluate else None, **rest)
 
     return evaluate_option(draws_option(seed_option(figure_option(with_trial))))
 
 
 def newer_options(command: Command) -> Command:
-    """Hands the command `new`, and `similar`, which is for it."""
+    """Pass `new`, a newer graph, and `similar` to the command."""
 
     @functools.wraps(command)
     def with_newer(new: Path | None, similar: bool, **rest: Any) -> None:
         if similar and new is None:
-            raise click.UsageError("--similar is for --new: name the newer graph")
+            raise click.UsageError("--similar needs --new")
         command(new=new, similar=similar, **rest)
 
     return new_option(similar_option(with_newer))
@@ -196,31 +200,32 @@ def seed_set(
     count: int,
     rule: CoreRule,
     take: str,
-    trying: Trying | None,
+    trial: TrialOptions | None,
     new: Path | None,
     similar: bool,
     as_json: bool,
 ) -> None:
-    """Print seeds for a crawl, one from each of the strongest communities.
+    """Find seeds for a crawl, one in each of the strongest communities.
 
-    Links inside a host are dropped. Then, again and again: 60 rounds of HITS, a core of hubs and
-    authorities that grows from the best authority, a seed from it, and its pages are taken away.
+    Links within a host are dropped. Then these steps repeat: HITS runs for 60 rounds, a core of
+    hubs and authorities grows from the best authority, the core gives one seed, and its pages are
+    removed.
     """
-    newer = _newer(new) if new else None
+    newer = _read_newer(new) if new else None
     found = seedset.seed_set(source, count, rule, seedset.Take(take))
     sown = seedset.sown_anew(found, newer, similar=similar) if newer else seedset.sown(found)
-    trial = _tried(found, sown, trying) if trying else None
-    report = Report(asked=count, rule=rule, found=found, sown=sown, trial=trial)
+    result = _evaluate(found, sown, trial) if trial else None
+    report = Report(asked=count, rule=rule, found=found, sown=sown, trial=result)
     show_json(document(report)) if as_json else show(report)
-    if trial and trying and trying.figure:
-        draw(trying.figure, trial)
+    if result and trial and trial.figure:
+        draw(trial.figure, result)
 
 
-def _newer(file: Path) -> NamedGraph:
+def _read_newer(file: Path) -> NamedGraph:
     with progress("newer graph") as tell:
         return read(file, tell)
 
 
-def _tried(found: seedset.SeedSet, sown: seedset.Sown, trying: Trying) -> seedset.Trial:
-    dice = np.random.default_rng(trying.seed)
-    return seedset.trial(found, sown, draws=trying.draws, dice=dice, progress=progress)
+def _evaluate(found: seedset.SeedSet, sown: seedset.Sown, options: TrialOptions) -> seedset.Trial:
+    rng = np.random.default_rng(options.seed)
+    return seedset.trial(found, sown, draws=options.draws, dice=rng, progress=progress)

@@ -1,6 +1,6 @@
-"""What is told of seeds: which, of what cores, what became of them, how good they are.
+"""The output of `minicrawl seed-set`: seeds, their cores, vanished seeds, and the evaluation.
 
-Law: stdout has the seeds alone, or one JSON document; tables and remarks go to stderr.
+Law: stdout has only the seeds, or one JSON document. Tables and remarks go to stderr.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +21,7 @@ from minicrawl.lab.figures import draw as draw_figures
 from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule
 from minicrawl.ranks.seeds.evaluation import Depth, DepthCoverage, mean_distance
 from minicrawl.ranks.seeds.succession import Heir
+from minicrawl.wording import counted
 
 CORE_HEADINGS = ("core", "hubs×authorities", "density", "seed")
 DEPTH_HEADINGS = ("depth", "pages", "mean PageRank", "random pages", "mean PageRank")
@@ -29,7 +30,7 @@ _EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """All there is to tell."""
+    """All that the output is made from."""
 
     asked: int
     rule: CoreRule
@@ -39,7 +40,7 @@ class Report:
 
 
 def show(report: Report) -> None:
-    """For people, and for the command that reads the seeds."""
+    """Print the seeds on stdout, and all else for people on stderr."""
     found, sown = report.found, report.sown
     cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
     lines = (_core_line(number, *core) for number, core in enumerate(cores, start=1))
@@ -53,7 +54,7 @@ def show(report: Report) -> None:
 
 
 def document(report: Report) -> dict[str, object]:
-    """For programs."""
+    """The report as a JSON document."""
     found, sown = report.found, report.sown
     cores = zip(found.cores, found.named.names.of(found.seeds), strict=True)
     return {
@@ -69,7 +70,7 @@ def document(report: Report) -> dict[str, object]:
 
 
 def draw(picture: Path, trial: Trial) -> None:
-    """What crawls read on each depth, as a PNG."""
+    """Draw what the crawls read at each depth, as a PNG."""
     draw_figures(
         picture,
         [
@@ -99,25 +100,30 @@ def _core_document(core: Core, seed: str, named: NamedGraph) -> dict[str, object
     }
 
 
-# ---------------------------------------------------------------- what is missing
+# ---------------------------------------------------------------- remarks
 
 
 def _remarks(report: Report) -> Iterator[str]:
     cores, rule = report.found.cores, report.rule
     if len(cores) < report.asked:
-        yield f"{len(cores):,} of {report.asked:,} seeds: no links are left for another core"
+        seeds = counted(report.asked, "seed")
+        yield f"found {len(cores):,} of {seeds}: no links are left for another core"
     small = sum(core.size < rule.size for core in cores) if rule.kind is CoreKind.SIZE else 0
     if small:
-        yield f"{small:,} of {len(cores):,} cores have no {rule.size:,} pages: nobody else may join"
+        of_cores = f"{small:,} of {counted(len(cores), 'core')}"
+        yield f"{of_cores} below {counted(rule.size, 'page')}: no other page fits"
     for heir, name in _named_heirs(report.sown):
         if name is None:
-            yield f"{heir.seed} has vanished"
+            yield f"{heir.seed} is not in the newer graph"
         elif heir.shared_links is not None:
-            yield f"{heir.seed} has vanished: {name} shares {_counted(heir.shared_links, 'link')}"
+            yield (
+                f"{heir.seed} is not in the newer graph: {name} replaces it, with "
+                f"{counted(heir.shared_links, 'shared link')}"
+            )
 
 
 def _named_heirs(sown: Sown) -> Iterator[tuple[Heir, str | None]]:
-    """What became of each seed, and the name of the page that it is now."""
+    """Each seed with the name of the page that takes its place in the newer graph."""
     nodes = [heir.node for heir in sown.heirs if heir.node is not None]
     names = iter(sown.named.names.of(nodes))
     return ((heir, None if heir.node is None else next(names)) for heir in sown.heirs)
@@ -130,12 +136,12 @@ def _heirs_document(sown: Sown) -> list[dict[str, object]]:
     ]
 
 
-# ---------------------------------------------------------------- how good they are
+# ---------------------------------------------------------------- the evaluation
 
 
 def _show_trial(trial: Trial, seeds: int) -> None:
     show_table(
-        f"breadth-first crawls from {_counted(seeds, 'seed')} and from as many random pages",
+        f"breadth-first crawls from {counted(seeds, 'seed')} and from as many random pages",
         DEPTH_HEADINGS,
         (_depth_line(number, depth) for number, depth in enumerate(trial.depths)),
         _caption(trial),
@@ -156,15 +162,15 @@ def _caption(trial: Trial) -> str:
     connected = int(np.count_nonzero(trial.between_cores > 0))
     pairs = len(trial.between_cores) * (len(trial.between_cores) - 1)
     return (
-        f"from core to core: {_links(mean_distance(trial.between_cores))}, "
-        f"{connected:,} of {pairs:,} ways lead there; "
-        f"from page to page: {_links(trial.extent.mean_distance)}"
+        f"between cores: {_links(mean_distance(trial.between_cores))}, "
+        f"{connected:,} of {counted(pairs, 'pair')} connected; "
+        f"between pages: {_links(trial.extent.mean_distance)}"
         f"{'' if trial.extent.is_exact else ', measured from some pages'}"
     )
 
 
 def _links(mean: float | None) -> str:
-    return "no way" if mean is None else f"{mean:.4g} links on average"
+    return "no path" if mean is None else f"{mean:.4g} links on average"
 
 
 def _trial_document(trial: Trial) -> dict[str, object]:
@@ -194,7 +200,7 @@ def _figure(
 ) -> Figure:
     return Figure(
         name=name.lower().replace(" ", "-"),
-        title=f"{name} on each depth of a breadth-first crawl",
+        title=f"{name} at each depth of a breadth-first crawl",
         x_label="links from the nearest seed",
         y_label=name,
         lines=[
@@ -208,7 +214,3 @@ def _figure(
 def _line(label: str, values: Sequence[float | None]) -> PlotLine:
     known = {depth: value for depth, value in enumerate(values) if value is not None}
     return PlotLine(label=label, x=list(known), y=list(known.values()))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -149,10 +149,10 @@ class HostOnboarding:
         self._note_limits(host, rules, answer, tell)
         if state.rules is None:
             self._queue_sitemaps(host, rules)
-        self._robots.keep(host, rules, self._clock.today() + decision.holds_s)
+        self._robots.keep(host, rules, self._clock.today() + decision.valid_s)
         state.pause_until(self._clock.now() + state.delay_s(self._settings.politeness))
         trouble = None if isinstance(result, Rules) else f"robots.txt: {describe_failure(result)}"
-        self._back_off.store(host, trouble=trouble if decision.is_silence else None)
+        self._back_off.store(host, trouble=trouble if decision.has_no_answer else None)
 
     def _queue_sitemaps(self, host: int, rules: Rules) -> None:
         """All that it names: how many of them an earlier run has read is not stored."""
@@ -162,7 +162,7 @@ class HostOnboarding:
     def _note_limits(
         self, host: int, rules: Rules, answer: Response | Failed | Refused, tell: Listener
     ) -> None:
-        """Tell the user where robots.txt is not obeyed to the letter."""
+        """Progress the user where robots.txt is not obeyed to the letter."""
         host_origin, cap = (
             self._recorder.frontier.urls.origins[host],
             self._settings.politeness.max_delay_s,

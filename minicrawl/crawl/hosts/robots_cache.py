@@ -16,7 +16,7 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.ports import WebAccess
 from minicrawl.web.headers import LONGEST_WAIT_S
-from minicrawl.web.robots.rules import ANSWER_HOLDS_S, Rules
+from minicrawl.web.robots.rules import ANSWER_VALID_S, Rules
 
 MOST_PATTERNS = 40_000
 """Of all rules that are in memory: about 12 MB."""
@@ -51,7 +51,7 @@ class RobotsCache:
         """Whether the rules of a host are in memory and still hold."""
         until = state.rules_until
         return state.rules is not None and (
-            until == inf or remaining_s(until, self._clock.today(), ANSWER_HOLDS_S) > 0
+            until == inf or remaining_s(until, self._clock.today(), ANSWER_VALID_S) > 0
         )
 
     def recall(self, host: int) -> Rules | None:

@@ -21,7 +21,7 @@ from minicrawl.frontier.gathered_importance import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.store import tables
-from minicrawl.store.reader import hold, let_go
+from minicrawl.store.reader import begin_snapshot, end_snapshot
 from minicrawl.store.records import Batch, DocumentRow, StepRow, UrlRow
 from minicrawl.store.writer import Store
 
@@ -212,12 +212,12 @@ class Committer:
         """Write all that is closed, each commit and checkpoint as a whole."""
         if not self._unwritten:
             return
-        let_go(self._reader)
+        end_snapshot(self._reader)
         loop = asyncio.get_running_loop()
         while self._unwritten:
             await loop.run_in_executor(self._thread, self._unwritten[0])
             self._unwritten.popleft()
-        hold(self._reader)
+        begin_snapshot(self._reader)
         self._rows.forget(self._closed)
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.web.headers import retry_after_s
-from minicrawl.web.urls import Name, name_of
+from minicrawl.web.urls import ResolvedUrl, resolve
 
 _SPELLINGS = 3
 """URLs by which a page is requested in all; some servers redirect each visitor to a session."""
@@ -131,7 +131,7 @@ def decide_outcome(
                 return WasRead(fetched, parsed)
             return Redirects(parsed.refresh, parsed.originals)
         case Moved():
-            target = name_of(fetched.target, url, strip_marks=strip_marks)
+            target = resolve(fetched.target, url, strip_marks=strip_marks)
             return _redirected(url, target, tries)
         case Unchanged():
             return NotModified()
@@ -143,7 +143,7 @@ def decide_outcome(
     assert_never(fetched)
 
 
-def _redirected(url: str, target: Name | None, tries: int) -> Redirects | Retry | GivenUp:
+def _redirected(url: str, target: ResolvedUrl | None, tries: int) -> Redirects | Retry | GivenUp:
     if target is None:
         return GivenUp(State.BAD_REDIRECT, "that is no page")
     if target.url == url:

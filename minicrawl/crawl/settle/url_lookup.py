@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from minicrawl.store import tables
-from minicrawl.store.reader import glance
+from minicrawl.store.reader import connect
 
 Homes = dict[int, tuple[int, str]]
 """Hosts and paths by page."""
@@ -47,7 +47,7 @@ class UrlLookup:
 
     def _look_up(self, pages: Sequence[int]) -> Homes:
         if self._reader is None:
-            self._reader = glance(self._path)
+            self._reader = connect(self._path)
         return {page: (host, path) for page, host, path in tables.paths(self._reader, pages)}
 
     def close(self) -> None:

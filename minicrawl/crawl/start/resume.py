@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping, Set
 import numpy as np
 
 from minicrawl.config import Loaded, Settings
+from minicrawl.config.setting import SCOPE, TRAPS
 from minicrawl.config.sources import from_store
-from minicrawl.config.table import BY_NAME, KEPT, SCOPE, TRAPS
-from minicrawl.config.writing import as_kept, in_words, plain
+from minicrawl.config.table import BY_NAME, KEPT
+from minicrawl.config.writing import as_kept, as_text, plain
 from minicrawl.crawl.hosts.host_state import remaining_s
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.scope_gate import ScopeGate
@@ -28,7 +29,7 @@ from minicrawl.store import tables
 from minicrawl.store.records import Batch
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import Store
-from minicrawl.web.robots.rules import ANSWER_HOLDS_S
+from minicrawl.web.robots.rules import ANSWER_VALID_S
 
 
 def resumed(given: Loaded, connection: tables.Connection) -> Loaded:
@@ -102,7 +103,7 @@ def _lines(
     before: Mapping[str, object], after: Mapping[str, object], wanted: int, passed: int
 ) -> Iterator[str]:
     changes = ", ".join(
-        f"{name} {in_words(value)} (was {in_words(before[name])})"
+        f"{name} {as_text(value)} (was {as_text(before[name])})"
         for name, value in after.items()
         if name in before and before[name] != value
     )
@@ -168,4 +169,4 @@ def _in_scope_now(recorder: Recorder, gate: ScopeGate) -> Iterator[int]:
 
 def _has_expired(recorder: Recorder, page: int, today: float) -> bool:
     known = recorder.hosts.robots(recorder.frontier.urls.host_of[page])
-    return known is None or not remaining_s(known[1], today, ANSWER_HOLDS_S)
+    return known is None or not remaining_s(known[1], today, ANSWER_VALID_S)

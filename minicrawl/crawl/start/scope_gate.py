@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from minicrawl import config
 from minicrawl.model import State
-from minicrawl.web.scope import ScopeRules, is_page_by_name
+from minicrawl.web.scope import ScopeRules, may_be_html
 
 NO_ENDINGS: frozenset[str] = frozenset()
 
@@ -26,7 +26,7 @@ class ScopeGate:
 
     def refusal(self, url: str, depth: int, pages_of_host: int) -> State | None:
         """Why not, or None."""
-        if not is_page_by_name(url):
+        if not may_be_html(url):
             return State.TYPE
         if not self._rules.allows(url) and not self._wider.allows(url):
             return State.SCOPE
@@ -38,7 +38,7 @@ class ScopeGate:
 
     def refusal_of_file(self, url: str, depth: int) -> State | None:
         """Why a file that is no page, such as a sitemap, is not asked for."""
-        reaches = (replace(rules, not_pages=NO_ENDINGS) for rules in (self._rules, self._wider))
+        reaches = (replace(rules, not_html=NO_ENDINGS) for rules in (self._rules, self._wider))
         if not any(rules.allows(url) for rules in reaches):
             return State.SCOPE
         return State.DEPTH if self._max_depth is not None and depth > self._max_depth else None

@@ -13,14 +13,17 @@ from minicrawl.crawl.events import Listener, Noted, nobody_listens
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.web.urls import Name
+from minicrawl.web.urls import ResolvedUrl
 
 _AT_ONCE = 50_000
 _FIRST = "first_seeds"  # how many shared the endowment
 
 
 async def plant(
-    recorder: Recorder, seeds: Iterable[Name], endowment: int, tell: Listener = nobody_listens
+    recorder: Recorder,
+    seeds: Iterable[ResolvedUrl],
+    endowment: int,
+    tell: Listener = nobody_listens,
 ) -> int:
     """Make the seeds known and endow them. Returns how many of them were no seeds before."""
     before = recorder.seeds.ids()
@@ -45,7 +48,7 @@ def gate_for(recorder: Recorder, scope: Scope) -> ScopeGate:
     return gate
 
 
-async def _introduce(recorder: Recorder, seeds: Iterator[Name], tell: Listener) -> set[int]:
+async def _introduce(recorder: Recorder, seeds: Iterator[ResolvedUrl], tell: Listener) -> set[int]:
     pages: set[int] = set()
     while block := dict(islice(seeds, _AT_ONCE)):
         originals = tuple([(url, original) for url, original in block.items() if original])

@@ -27,7 +27,7 @@ from minicrawl.crawl.traps.novelty import NoveltyTracker
 from minicrawl.crawl.traps.quotas import Quotas
 from minicrawl.model import ParsedPage, State
 from minicrawl.opic.ledger import Plan
-from minicrawl.web.traps import most_repeated, segments
+from minicrawl.web.traps import most_repeats, segments
 from minicrawl.web.urls import LONGEST, split
 
 SHORT_CHAIN = 3
@@ -60,7 +60,7 @@ class PathLimits:
         most, repeats = self._max_segments, self._max_repeats
         if most is not None and (found := segments(target)) > most:
             return f"its path has {found:,} segments: --max-segments {most:,}"
-        if repeats is not None and (found := most_repeated(target)) > repeats:
+        if repeats is not None and (found := most_repeats(target)) > repeats:
             return f"a segment of its path is there {found:,} times: --max-repeats {repeats:,}"
         return None
 

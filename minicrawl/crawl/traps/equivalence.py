@@ -19,7 +19,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from minicrawl.web.traps import MOST_PARAMETERS, in_order, parameters, program, values, without
+from minicrawl.web.traps import (
+    MOST_PARAMETERS,
+    parameter_values,
+    parameters,
+    program,
+    with_sorted_parameters,
+    without_parameter,
+)
 from minicrawl.web.urls import split
 
 MOST_RULES = 1 << 14
@@ -204,7 +211,7 @@ def _place(origin: str, target: str) -> str | None:
 
 def _folded(target: str, name: str | None) -> str:
     """The target without the parameter, or else with its parameters in order."""
-    return in_order(target) if name is None else without(target, name)
+    return with_sorted_parameters(target) if name is None else without_parameter(target, name)
 
 
 def _shown(origin: str, target: str, other: str) -> Iterator[tuple[EquivalenceRule, str]]:
@@ -218,7 +225,7 @@ def _shown(origin: str, target: str, other: str) -> Iterator[tuple[EquivalenceRu
         return
     names, other_names = parameters(target), parameters(other)
     different = names ^ other_names
-    ordered, other_ordered = in_order(target), in_order(other)
+    ordered, other_ordered = with_sorted_parameters(target), with_sorted_parameters(other)
     if not different and place is not None and target != other and ordered == other_ordered:
         yield EquivalenceRule(place, _ORDER), ordered
     if len(different) != 1:
@@ -226,8 +233,12 @@ def _shown(origin: str, target: str, other: str) -> Iterator[tuple[EquivalenceRu
     (name,) = different
     longer, shorter = (ordered, other_ordered) if names > other_names else (other_ordered, ordered)
     place = place if names > other_names else other_place
-    if place is not None and len(name) <= LONGEST_NAME and without(longer, name) == shorter:
-        yield _about(place, name), values(longer, name)
+    if (
+        place is not None
+        and len(name) <= LONGEST_NAME
+        and without_parameter(longer, name) == shorter
+    ):
+        yield _about(place, name), parameter_values(longer, name)
 
 
 def _mirror(origin: str, other: str) -> EquivalenceRule:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.model import ParsedPage
-from minicrawl.web.traps import shape, title_bit, title_code
+from minicrawl.web.traps import shape, title_bit, title_hash
 from minicrawl.web.urls import split
 
 MOST_HOSTS = 1 << 14
@@ -94,7 +94,7 @@ class NoveltyTracker:
         """Learn from a page, and judge it; `first` is one with the same body."""
         if self._limit is None:
             return Novelty(first, first is None, False)
-        title = title_code(parsed.title)
+        title = title_hash(parsed.title)
         had_title = self._seen.first(host, "title", title, page) is not None
         if had_title:
             self._watch(host).titles |= title_bit(parsed.title)

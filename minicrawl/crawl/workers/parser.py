@@ -25,7 +25,7 @@ from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.model import Failed, FailureKind, ParsedPage, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.web.html.page import ParseOptions, read
+from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.robots import rules
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps import sitemap
@@ -73,7 +73,7 @@ class PageParser:
             marks = self._options.strip_marks
             return partial(self._run, partial(sitemap.parse, url=url, strip_marks=marks), body, url)
         options = replace(self._options, suspicious=suspicious) if suspicious else self._options
-        task = partial(read, url=url, headers=dict(response.headers), wishes=options)
+        task = partial(parse_page, url=url, headers=dict(response.headers), options=options)
         return partial(self._run, task, body, url)
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:

@@ -1,1 +1,1 @@
-"""HTML: encoding, tokens, tags, links and text of a page."""
+"""HTML: the encoding, tokens, tags, links and text of a page."""

@@ -1,9 +1,9 @@
 """Encodings: from the bytes of a page to its text.
 
-Law: every page has a text, whatever its bytes and whatever is said of them. Who is believed:
-a byte order mark, then the transport, then the page itself in its first 1024 bytes, each by the
-labels of the WHATWG Encoding Standard; where nobody speaks, the bytes: UTF-8 if they are valid
-as UTF-8. If not, the page may still speak later, as browsers allow; else it is windows-1252.
+Law: every page has a text, whatever its bytes and its labels. The encoding comes from, in this
+order: a byte order mark, the Content-Type, a declaration in the first 1024 bytes of the page (by
+the labels of the WHATWG Encoding Standard), UTF-8 if the bytes are valid, a later declaration as in
+browsers, windows-1252.
 """
 
 import codecs
@@ -16,8 +16,8 @@ _UTF_8 = "utf-8"
 
 # ---------------------------------------------------------------- labels
 
-# Labels by encoding. The encodings of the standard that decode to nothing ("replacement") are not
-# here: a page that claims one of them is read by its bytes, as its markup is ASCII.
+# Labels by encoding. The "replacement" encodings of the standard are left out: a page with such a
+# label is read by its bytes, as its markup is ASCII.
 _LABELS = """
 utf-8: unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf8 x-unicode20utf8
 ibm866: 866 cp866 csibm866
@@ -66,7 +66,7 @@ utf-16le: csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16
 x-user-defined:
 """
 
-# Where the interpreter has another name for an encoding, or a fuller codec.
+# Encodings for which Python has another name or a more complete codec.
 _CODECS = {
     "iso-8859-8-i": "iso-8859-8",
     "macintosh": "mac-roman",
@@ -91,12 +91,12 @@ def _encodings() -> dict[str, str]:
 _ENCODINGS = _encodings()
 
 
-def by_label(label: str | None) -> str | None:
-    """The encoding of a label, by its name in the standard; None if it is no label."""
+def encoding_of_label(label: str | None) -> str | None:
+    """The encoding of a label, by its name in the standard; None for an unknown label."""
     return _ENCODINGS.get(label.strip("\t\n\f\r ").lower()) if label else None
 
 
-# ---------------------------------------------------------------- what the page says
+# ---------------------------------------------------------------- declarations
 
 _PRESCAN_BYTES = 1024  # by the standard
 _LATE_BYTES = 1 << 16
@@ -120,7 +120,7 @@ _XML = "<?xml"
 
 
 def sniff(body: bytes, limit: int = _PRESCAN_BYTES) -> str | None:
-    """What a page says of its encoding in its first bytes."""
+    """The encoding that a page declares in its first bytes."""
     head = body[:limit].decode("latin-1")
     if head.startswith("<\0?\0x\0"):
         return "utf-16le"
@@ -136,21 +136,21 @@ def _by_xml(head: str) -> str | None:
     if not head.startswith(_XML):
         return None
     declared = _XML_ENCODING.search(head, len(_XML), max(head.find(">"), 0))
-    return _in_ascii(declared[declared.lastindex or 0]) if declared else None
+    return _ascii_compatible(declared[declared.lastindex or 0]) if declared else None
 
 
-def _by_meta(said: dict[str, str]) -> str | None:
-    if "charset" in said:
-        return _in_ascii(said["charset"])
-    if said.get("http-equiv", "").lower() != "content-type":
+def _by_meta(attributes: dict[str, str]) -> str | None:
+    if "charset" in attributes:
+        return _ascii_compatible(attributes["charset"])
+    if attributes.get("http-equiv", "").lower() != "content-type":
         return None
-    charset = _CHARSET.search(said.get("content", ""))
-    return _in_ascii(charset[charset.lastindex]) if charset and charset.lastindex else None
+    charset = _CHARSET.search(attributes.get("content", ""))
+    return _ascii_compatible(charset[charset.lastindex]) if charset and charset.lastindex else None
 
 
-def _in_ascii(label: str) -> str | None:
-    """As the label could be read, the page is in no encoding of two bytes to a letter."""
-    encoding = by_label(label)
+def _ascii_compatible(label: str) -> str | None:
+    """The encoding of a label that could be read as ASCII, so UTF-16 becomes UTF-8."""
+    encoding = encoding_of_label(label)
     if encoding in {"utf-16le", "utf-16be"}:
         return _UTF_8
     return FALLBACK if encoding == "x-user-defined" else encoding
@@ -166,18 +166,18 @@ _MARKS = (
 
 
 def decode(body: bytes, content_type_charset: str | None) -> tuple[str, str]:
-    """The text of a page, and its encoding by the standard's name; bad bytes become U+FFFD."""
+    """The text of a page, and the name of its encoding. Invalid bytes become U+FFFD."""
     for mark, encoding in _MARKS:
         if body.startswith(mark):
             return _text(body[len(mark) :], encoding), encoding
-    said = by_label(content_type_charset) or sniff(body)
-    if said:
-        return _text(body, said), said
+    declared = encoding_of_label(content_type_charset) or sniff(body)
+    if declared:
+        return _text(body, declared), declared
     try:
         return body.decode(_UTF_8), _UTF_8
     except UnicodeDecodeError:
-        said = sniff(body, _LATE_BYTES) or FALLBACK
-        return _text(body, said), said
+        late = sniff(body, _LATE_BYTES) or FALLBACK
+        return _text(body, late), late
 
 
 def _text(body: bytes, encoding: str) -> str:
@@ -185,5 +185,5 @@ def _text(body: bytes, encoding: str) -> str:
 
 
 def codec(encoding: str) -> str:
-    """What the interpreter calls an encoding that goes by its name in the standard."""
+    """The Python codec of an encoding, by its name in the standard."""
     return _CODECS.get(encoding, encoding)

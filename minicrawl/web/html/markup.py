@@ -1,11 +1,11 @@
-"""HTML: what the tags of a page say, nothing resolved yet.
+"""The content of the tags of a page: title, base, links, canonical, refresh, robots, and the words
+in and around each link. No URL is resolved yet.
 
-Law: a link is there once, in the order of the page, and of all that may be said once the first
-word counts. Only robots are asked as often as they are spoken to.
+Laws: each link comes once, in the order of the page. Of a base, a title, a canonical link and a
+refresh, the first counts. All robots rules of the page are combined.
 
-written    as it stands in the page, its character references not decoded
-
-Words: what is said of a link, in its anchor and around it.
+written    as in the page, with its character references not decoded
+said       the attributes of a tag, as written
 """
 
 import re
@@ -13,7 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from minicrawl.web.headers import HTML_TYPES, NO_WISHES, RobotsTag, media_type, robots_tag
+from minicrawl.web.headers import (
+    HTML_TYPES,
+    NO_RESTRICTIONS,
+    RobotsTag,
+    parse_content_type,
+    parse_robots_tag,
+)
 from minicrawl.web.html.tokens import (
     HREF,
     HTML,
@@ -26,43 +32,18 @@ from minicrawl.web.html.tokens import (
     unescaped,
 )
 
-_WORDS_AROUND = 10
-_MARKUP_AROUND = 600  # characters in which they are looked for
-_ANCHOR_READ = 2000  # characters of markup before an anchor that is left open ends for us
-_ANCHOR_ENDS = re.compile(rf"</?a{STOP}", re.IGNORECASE | re.ASCII)
-_NO_WORDS = re.compile(
-    r"^[^<>]*>"  # the rest of a tag that begins before the window
-    r"|<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1[^>]*+>|\Z)|<[^>]*+(?:>|\Z)",
-    re.IGNORECASE | re.ASCII | re.DOTALL,
-)
-
-
-def words(text: str, start: int, end: int) -> str:
-    """What the anchor says whose start tag is `text[start:end]`, with the words around it."""
-    limit = end + _ANCHOR_READ
-    closing = _ANCHOR_ENDS.search(text, end, limit)
-    close = closing.start() if closing else min(limit, len(text))
-    before = _plain_words(text[max(start - _MARKUP_AROUND, 0) : start])[-_WORDS_AROUND:]
-    after = _plain_words(text[close : close + _MARKUP_AROUND])[:_WORDS_AROUND]
-    return " ".join([*before, *_plain_words(text[end:close]), *after])
-
-
-def _plain_words(markup: str) -> list[str]:
-    return decoded(_NO_WORDS.sub(" ", markup)).split()
-
-
 TITLE_LENGTH = 300
-"""Characters of a title that are kept."""
+"""The maximum length of a title, in characters."""
 
 AT_ONCE_S = 1
-"""A refresh that waits longer lets people read the page: its target is a link like others."""
+"""The longest delay of a refresh that counts as a redirect. With a longer one, it is a link."""
 
-_TITLE_READ = 20_000  # characters of markup in which they are looked for
-_LONGEST_HREF = 8192  # characters; what is longer is no URL that we would keep
+_TITLE_READ = 20_000  # characters of markup that may be a title
+_LONGEST_HREF = 8192  # characters; longer URLs are not kept
 
 
 class MetaRefresh(NamedTuple):
-    """A meta refresh: after so many seconds to this URL; the empty one is the page itself."""
+    """A meta refresh: the delay and the URL. An empty URL is the page itself."""
 
     delay_s: int
     url: str
@@ -70,18 +51,18 @@ class MetaRefresh(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Markup:
-    """What the tags of a page say, nothing resolved yet.
+    """The content of the tags of a page. No URL is resolved yet.
 
-    `links` are hrefs as written, without what follows "#", each once and in the order of the
-    page, with their words; those marked nofollow are not among them.
+    `links` has the hrefs without fragments, each once and in order, with their words. Links with
+    nofollow are not among them.
     """
 
     title: str = ""
     base: str | None = None
     links: dict[str, str] = field(default_factory=dict)
     canonical: str | None = None
-    refresh: str | None = None  # the target of one that leaves at once
-    robots: RobotsTag = NO_WISHES
+    refresh: str | None = None  # the URL of a refresh without delay
+    robots: RobotsTag = NO_RESTRICTIONS
     has_more_links: bool = False
 
 
@@ -93,8 +74,10 @@ def scan(
     with_words: bool = False,
     xhtml: bool = False,
 ) -> Markup:
-    """Read all of `text`; `agent` is the name that a page may use to speak to us alone."""
-    page = _Page(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), agent, max_links, with_words)
+    """Scan a page. `agent` is the crawler name that its robots rules may use."""
+    page = _PageScanner(
+        text.replace("\0", "\N{REPLACEMENT CHARACTER}"), agent, max_links, with_words
+    )
     links = page.links
     for token in (XHTML if xhtml else HTML).finditer(page.text):
         href = token[HREF]
@@ -105,8 +88,8 @@ def scan(
     return page.markup()
 
 
-class _Page:
-    """What has been found so far."""
+class _PageScanner:
+    """Collects the content of the tags of one page."""
 
     def __init__(self, text: str, agent: str, max_links: int, with_words: bool) -> None:
         self.text = text
@@ -118,7 +101,7 @@ class _Page:
         self.links: dict[str, str] = {}
         self.canonical: str | None = None
         self.refresh: str | None = None
-        self.robots = NO_WISHES
+        self.robots = NO_RESTRICTIONS
         self.has_more_links = False
         self.open: set[str] = set()
 
@@ -134,7 +117,7 @@ class _Page:
         )
 
     def read(self, token: re.Match[str]) -> None:
-        """Any token but a plain anchor."""
+        """Read any token but a plain anchor."""
         if name := token["name"]:
             _READERS[name.lower()](self, token)
         elif token["raw"]:
@@ -149,7 +132,7 @@ class _Page:
             self.add_link(written, tag)
 
     def add_link(self, written: str, anchor: re.Match[str] | None = None) -> None:
-        """Its character references are still to be decoded."""
+        """Add a link. Its character references are decoded here."""
         if len(written) > _LONGEST_HREF:
             return
         href = decoded(written) if "&" in written else written
@@ -164,7 +147,7 @@ class _Page:
 
     def _words(self, anchor: re.Match[str]) -> str:
         start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
-        return words(self.text, start - len("<"), anchor.end())
+        return words_around(self.text, start - len("<"), anchor.end())
 
     def _read_raw(self, tag: re.Match[str]) -> None:
         name = tag["raw"].lower()
@@ -184,14 +167,14 @@ class _Page:
     def read_link(self, tag: re.Match[str]) -> None:
         if not _MAY_LEAD.search(tag["said"]):
             return
-        said = attributes(tag["said"])
-        target = said.get("href")
+        values = attributes(tag["said"])
+        target = values.get("href")
         if target is None:
             return
-        relations = _tokens(said.get("rel", ""))
+        relations = _tokens(values.get("rel", ""))
         if "canonical" in relations and self.canonical is None:
             self.canonical = decoded(target)
-        if "nofollow" not in relations and _leads_to_page(said, relations):
+        if "nofollow" not in relations and _leads_to_page(values, relations):
             self.add_link(target)
 
     def read_base(self, tag: re.Match[str]) -> None:
@@ -202,57 +185,57 @@ class _Page:
     def read_meta(self, tag: re.Match[str]) -> None:
         lower = tag["said"].lower()
         if "robots" in lower or self.agent in lower or "refresh" in lower:
-            self._read_wish(attributes(tag["said"]))
+            self._read_meta(attributes(tag["said"]))
 
-    def _read_wish(self, said: dict[str, str]) -> None:
-        content = decoded(said.get("content", ""))
-        if said.get("name", "").lower() in {"robots", self.agent}:
-            self.robots = self.robots.and_also(robots_tag(content, self.agent))
-        elif said.get("http-equiv", "").lower() == "refresh":
+    def _read_meta(self, values: dict[str, str]) -> None:
+        content = decoded(values.get("content", ""))
+        if values.get("name", "").lower() in {"robots", self.agent}:
+            self.robots = self.robots.combined_with(parse_robots_tag(content, self.agent))
+        elif values.get("http-equiv", "").lower() == "refresh":
             self._read_refresh(meta_refresh(content))
 
     def _read_refresh(self, refresh: MetaRefresh | None) -> None:
         if refresh is None or not refresh.url:
             return
-        # In <noscript> it sends away only those who cannot run scripts.
+        # In <noscript> it applies only to browsers without scripts.
         if refresh.delay_s > AT_ONCE_S or "noscript" in self.open:
             self.add_link(refresh.url.replace("&", "&amp;"))
         elif self.refresh is None:
             self.refresh = refresh.url
 
 
-_READERS: dict[str, Callable[[_Page, re.Match[str]], None]] = {
-    "a": _Page.read_anchor,
-    "area": _Page.read_anchor,
-    "base": _Page.read_base,
-    "frame": _Page.read_frame,
-    "link": _Page.read_link,
-    "meta": _Page.read_meta,
+_READERS: dict[str, Callable[[_PageScanner, re.Match[str]], None]] = {
+    "a": _PageScanner.read_anchor,
+    "area": _PageScanner.read_anchor,
+    "base": _PageScanner.read_base,
+    "frame": _PageScanner.read_frame,
+    "link": _PageScanner.read_link,
+    "meta": _PageScanner.read_meta,
     "noscript": lambda page, _: page.open.add("noscript"),
     "/noscript": lambda page, _: page.open.discard("noscript"),
     "svg": lambda page, _: page.open.add("svg"),
     "/svg": lambda page, _: page.open.discard("svg"),
 }
 
-# Most of these tags load a style or name an icon.
+# Most <link> tags are stylesheets and icons.
 _MAY_LEAD = re.compile("canonical|next|prev|alternate|&", re.IGNORECASE)
 
 
-def _is_nofollow(said: dict[str, str]) -> bool:
-    """Only `nofollow` asks not to follow; `ugc` and `sponsored` say who wrote a link, and why."""
-    return "nofollow" in _tokens(said.get("rel", ""))
+def _is_nofollow(values: dict[str, str]) -> bool:
+    """Only `nofollow` counts; `ugc` and `sponsored` say who wrote a link, and why."""
+    return "nofollow" in _tokens(values.get("rel", ""))
 
 
 def _tokens(value: str) -> set[str]:
     return set(decoded(value).lower().split())
 
 
-def _leads_to_page(said: dict[str, str], relations: set[str]) -> bool:
+def _leads_to_page(values: dict[str, str], relations: set[str]) -> bool:
     if not relations.isdisjoint({"next", "prev"}):
         return True
     if "alternate" not in relations or "stylesheet" in relations:
         return False
-    essence, _ = media_type(said.get("type"))
+    essence, _ = parse_content_type(values.get("type"))
     return not essence or essence in HTML_TYPES  # others are feeds
 
 
@@ -268,10 +251,37 @@ _NOT_IN_URLS = str.maketrans("", "", "\t\n\r")
 
 
 def meta_refresh(content: str) -> MetaRefresh | None:
-    """Where a page goes by itself, by the steps of the HTML standard; None where it stays."""
-    said = _REFRESH.match(content)
-    if said is None:
+    """Parse a meta refresh by the steps of the HTML standard; None if it is invalid."""
+    found = _REFRESH.match(content)
+    if found is None:
         return None
-    delay_s = int(said[1].lstrip("0")[:_DELAY_DIGITS] or 0)
-    url = said[2] or said[3] or said[4] or ""
+    delay_s = int(found[1].lstrip("0")[:_DELAY_DIGITS] or 0)
+    url = found[2] or found[3] or found[4] or ""
     return MetaRefresh(delay_s, url.translate(_NOT_IN_URLS).strip(" "))
+
+
+# ---------------------------------------------------------------- words of a link
+
+_WORDS_AROUND = 10
+_MARKUP_AROUND = 600  # characters in which these words are
+_ANCHOR_READ = 2000  # characters after which an unclosed anchor ends
+_ANCHOR_ENDS = re.compile(rf"</?a{STOP}", re.IGNORECASE | re.ASCII)
+_NOT_TEXT = re.compile(
+    r"^[^<>]*>"  # the rest of a tag that begins before the text
+    r"|<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1[^>]*+>|\Z)|<[^>]*+(?:>|\Z)",
+    re.IGNORECASE | re.ASCII | re.DOTALL,
+)
+
+
+def words_around(text: str, start: int, end: int) -> str:
+    """The words of the anchor with the start tag `text[start:end]`, and those around it."""
+    limit = end + _ANCHOR_READ
+    closing = _ANCHOR_ENDS.search(text, end, limit)
+    close = closing.start() if closing else min(limit, len(text))
+    before = _plain_words(text[max(start - _MARKUP_AROUND, 0) : start])[-_WORDS_AROUND:]
+    after = _plain_words(text[close : close + _MARKUP_AROUND])[:_WORDS_AROUND]
+    return " ".join([*before, *_plain_words(text[end:close]), *after])
+
+
+def _plain_words(markup: str) -> list[str]:
+    return decoded(_NOT_TEXT.sub(" ", markup)).split()

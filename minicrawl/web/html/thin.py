@@ -1,14 +1,13 @@
-"""Thin pages: those that say next to nothing, such as errors, placeholders and empty lists.
+"""Thin pages: those with next to no text, such as errors, placeholders and empty lists.
 
-They are alike on many hosts, and none of them is a copy of another.
+Many hosts have the same thin pages, which are not copies of each other.
 
-Laws: a page is thin if it has few characters of text, or a heading like those of pages that servers
-make by themselves; nothing is read once there is enough, and the time is proportional to the
-length, whatever it is.
+Laws: a page is thin if it has little text, or a heading like those of pages that servers generate.
+The check stops when there is enough text, and its time is at most proportional to the length.
 
-text      what stands outside tags, comments, scripts, styles and the title; a tag ends at the
-          first ">"; a run of blanks is one character
-heading   the title, or the beginning of the text where there is none
+text      all outside tags, comments, scripts, styles and the title; a tag ends at the first ">";
+          whitespace is collapsed
+heading   the title, or the beginning of the text of a page without a title
 """
 
 import re
@@ -16,14 +15,14 @@ import re
 from minicrawl.web.html.tokens import STOP, unescaped
 
 ENOUGH = 200
-"""Characters of text that are not few."""
+"""The characters of text that make a page not thin."""
 
 
 def _raw(name: str) -> str:
     return rf"{name}{STOP}(?:[^<]++|<(?!/{name}))*+"
 
 
-# What has no end is taken to the end of the page, and no quantifier gives back what it took.
+# An unclosed tag extends to the end of the page. No quantifier backtracks.
 _TEXT = re.compile(
     r"(?:\s++|<(?:(?:[abdefghijklmnopqruvwxyz/?]|s(?![ct])|t(?![ie]))[^>]*+>"  # most tags
     r"|!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
@@ -31,15 +30,15 @@ _TEXT = re.compile(
     r"|[a-z!/?][^>]*+(?:>|\Z)|))*+([^<]{0,1000}+)",
     re.IGNORECASE | re.ASCII,
 )
-# No script or style goes on for long without one of these signs, and no entity.
+# Scripts, styles and entities have one of the excluded characters before long.
 _PROSE = re.compile(r">\s*+([^<>{};=\s][^<>{};=]{11,400}+)<")
-_SMALL = 2000  # characters of a page of which all may be needed
+_SMALL = 2000  # characters; smaller pages are read as a whole
 _PROSE_READ = 16_000
-_PROSE_ENOUGH = ENOUGH * 3 // 2  # runs of blanks are counted as they are
-_AT_FIRST, _MORE = 1000, 4  # characters in which there may be enough, and times as many
+_PROSE_ENOUGH = ENOUGH * 3 // 2  # more than ENOUGH, as whitespace is not collapsed here
+_AT_FIRST, _MORE = 1000, 4  # characters to read first, and the factor to read more
 _BODY = "<body"
 
-# A status counts only where it may be one: "404 Not Found", but not "500 recipes".
+# A number counts only with the words of a status: "404 Not Found", but not "500 recipes".
 _WORDS_OF_STATUS = (
     r"(?:page |file )?not found|forbidden|unauthori[sz]ed|bad (?:request|gateway)|access denied"
     r"|gateway time-?out|internal server error|service (?:temporarily )?unavailable|server error"
@@ -67,22 +66,22 @@ _LONGEST_HEADING = 100
 
 
 def is_thin(text: str, title: str) -> bool:
-    """Whether a page of this text, which has this title, says next to nothing."""
-    if title and _is_heading_of_error(title):
+    """Whether a page with this text and this title is thin."""
+    if title and _is_generated_heading(title):
         return True
     start = max(text.find(_BODY), 0)
     if _has_prose(text, start):
         return False
     beginning = _beginning(text, start)
-    return len(beginning) < ENOUGH or (not title and _is_heading_of_error(beginning))
+    return len(beginning) < ENOUGH or (not title and _is_generated_heading(beginning))
 
 
-def _is_heading_of_error(heading: str) -> bool:
+def _is_generated_heading(heading: str) -> bool:
     return _HEADING.match(heading[:_LONGEST_HEADING].lower()) is not None
 
 
 def _has_prose(text: str, start: int) -> bool:
-    """Whether there is text enough in the middle: most pages need no closer look."""
+    """Whether there is enough text in the middle, which is a quick check for most pages."""
     if len(text) - start < _SMALL:
         return False
     found, middle = 0, (start + len(text)) // 2
@@ -94,7 +93,7 @@ def _has_prose(text: str, start: int) -> bool:
 
 
 def _beginning(text: str, start: int) -> str:
-    """Enough of the text, or all there is. What a page has before its body is no text."""
+    """The beginning of the text after <body>: enough characters, or all."""
     read = _AT_FIRST
     while len(words := _words(_TEXT.findall(text, start, start + read))) < ENOUGH:
         if start + read >= len(text):

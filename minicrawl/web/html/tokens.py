@@ -1,22 +1,18 @@
-"""Tokens: the tags of a page that say something to us, found in one pass over its text.
+"""Tokens of HTML: the relevant tags of a page, their attributes, and character references.
 
-Law: tags are found by the tokenization rules of the HTML standard, so no nesting, no size and no
-markup left open can hide a tag from us, and what the standard takes for text is none. The time is
-proportional to the text, whatever it is: in a token no quantifier gives back what it took, one
-that has no end is taken to the end of the page, and each match goes on to the next tag that counts.
+Laws: tags and attributes are found by the tokenization rules of the HTML standard, so no nesting,
+no size and no unclosed markup can hide a tag, and text is never taken for a tag. The time is
+proportional to the text, whatever it is: no quantifier backtracks, an unclosed token extends to the
+end of the page, and each match goes on to the next relevant tag. Every character reference has a
+value, whatever its number.
 
-telling      a tag that may say something: an anchor, <base>, <frame>, <iframe>, <link>, <meta>,
-             <title>, and where <noscript> and <svg> begin and end
-silent       one that tells nothing
-plain        spelled as programs spell: in small letters, each value in double quotes. Most tags
-             are, and patterns that need not know more take half the time
+relevant     a tag that is read: an anchor, <base>, <frame>, <iframe>, <link>, <meta>, <title>, and
+             the start and end of <noscript> and <svg>
+skipped      any other tag
+plain        in lower case, with every value in double quotes, as programs write. Most tags are
+             plain, and patterns for them take half the time
 raw text     content in which only its own end tag is markup, as in <style>
-escaped      in a script behind "<!--": there an inner <script> hides one </script>
-
-Tags: how a tag is spelled, what it says, and what the character references in it mean.
-
-Laws: attributes are found by the tokenization rules of the HTML standard. The time is proportional
-to the text: no quantifier gives back what it took. No reference is an error, whatever its number.
+escaped      script content after "<!--", where an inner <script> hides one </script>
 """
 
 import re
@@ -24,10 +20,10 @@ from html import unescape
 from html.entities import html5
 
 S = r"[\t\n\f\r ]"
-"""A space."""
+"""A whitespace character."""
 
 STOP = r"(?=[\t\n\f\r />])"
-"""Behind the name of a tag."""
+"""The end of a tag name."""
 
 _NAME = r"[^\t\n\f\r />][^\t\n\f\r />=]*+"  # a "=" at its start is part of it
 
@@ -43,16 +39,17 @@ def _value(opening: str) -> str:
 _VALUE = _value("(?:")
 _CAPTURED_VALUE = _value("(")  # in one of three groups
 ATTRIBUTES = rf"(?:[\t\n\f\r /]++|{_NAME}{_VALUE})*+"
-"""All from the name of a tag to its end, or to the end of the page."""
+"""All attributes of a tag, up to its end or the end of the page."""
 
 _ATTRIBUTE = re.compile(rf"({_NAME}){_CAPTURED_VALUE}")
 _ATTRIBUTES_READ = 1 << 16  # characters; beyond that a tag is an attack
 
 
 def attributes(text: str) -> dict[str, str]:
-    """The attributes in what `ATTRIBUTES` matched, by lower-case name; of twins the first counts.
+    """The attributes in a match of `ATTRIBUTES`, by lower-case name. Of duplicates the first
+    counts.
 
-    Values are as written: their character references are still to be decoded.
+    Values are as written, with their character references not decoded.
     """
     found: dict[str, str] = {}
     for name, *values in _ATTRIBUTE.findall(text, 0, _ATTRIBUTES_READ):
@@ -67,7 +64,7 @@ _HREF = re.compile(
 
 
 def href(text: str) -> str | None:
-    """The attribute of this name alone, as `attributes` would find it."""
+    """The attribute href, as in `attributes`."""
     found = _HREF.match(text)
     return found and "".join(found.groups(""))
 
@@ -79,21 +76,21 @@ _REFERENCE = re.compile(
 )
 
 
-# The language refuses to read numbers of thousands of digits; so many mean no character anyway.
+# Python refuses to parse thousands of digits. Such a number is not a character anyway.
 _LONG_NUMBER = re.compile(r"&#(?=[0-9]{9})0*+([0-9]{0,8})[0-9]*+")
 _SHORT = len("&#12345678;")
 
 
 def unescaped(text: str) -> str:
-    """Text, its character references decoded."""
+    """Text with its character references decoded."""
     return unescape(text if len(text) <= _SHORT else _LONG_NUMBER.sub(r"&#0\1", text))
 
 
 def decoded(value: str) -> str:
-    """The value of an attribute, its character references decoded.
+    """The value of an attribute with its character references decoded.
 
-    Other than in text, "&copy=1" and "&copyright" stay as they are: the standard saves the
-    queries of those who did not write "&amp;".
+    Unlike in text, "&copy=1" and "&copyright" stay as they are: that keeps queries intact in which
+    "&" is not written as "&amp;".
     """
     return _REFERENCE.sub(_character, value) if "&" in value else value
 
@@ -108,36 +105,36 @@ def _character(reference: re.Match[str]) -> str:
 _PLAIN_ATTRIBUTE = r'[ \n]++[a-z-]++="[^"]*+"'
 _PLAIN_END = r"[ \n]?+/?+>"
 
-_TARGET = r'(?:id|name)="[^"]*+">'  # of links, and none itself
+_TARGET = r'(?:id|name)="[^"]*+">'  # of links, and not a link itself
 _NO_LINK = r'rel="(?!(?:alternate|canonical|next|prev)")[a-z]++"'
-_MAY_TELL = (
+_MAY_BE_RELEVANT = (
     rf"a[\t\n\f\r />](?!{_TARGET})|area|base|i?+frame|link(?![ \n]++{_NO_LINK})|meta|no|plaintext"
     r"|sc|style|svg|t(?:it|ex)|xmp"
 )
 
-# Spelled otherwise, a tag is silent unless it has one of these names, or is an anchor.
+# A tag that is not plain is skipped, except anchors and tags with these names.
 _NAMES = (
     r"area|base|i?+frame|link|meta|/?+(?:noscript|svg)|no(?:embed|frames)|plaintext|script|style"
     r"|t(?:itle|extarea)|xmp"
 )
 
-# What is common is tried first, without a loop: to enter one is what costs.
+# Common tags are tried first, without a loop, because entering a loop is slow.
 _COMMON = r"(?:span|div|p|li|td|tr|code|dd|dt|em|pre|h[1-6]|ul|strong)"
-_SILENT = (
+_SKIPPED = (
     rf'<(?:/(?![nN][oO]|[sS][vV])[a-zA-Z][a-zA-Z0-9]*+>|{_COMMON}(?:>| [a-z-]++="[^"]*+">)'
-    rf"|(?!{_MAY_TELL})[a-z][a-z0-9]*+(?:{_PLAIN_ATTRIBUTE})*+{_PLAIN_END}"
+    rf"|(?!{_MAY_BE_RELEVANT})[a-z][a-z0-9]*+(?:{_PLAIN_ATTRIBUTE})*+{_PLAIN_END}"
     rf"|(?![aA]{STOP}|(?i:{_NAMES}){STOP})/?+[a-zA-Z][^\t\n\f\r />]*+(?:>|{ATTRIBUTES}>))"
 )
 
-# Of "#top" the "#" is enough: many pages are full of links to themselves.
+# Of "#top", only "#" is captured: many pages are full of such links.
 _PLAIN_ANCHOR = (
     r'a[ \n]++(?:(?!href|rel)[a-z-]++="[^"]*+"[ \n]++)*+href="(?P<href>#|[^"]*+)[^"]*+"'
     rf'(?:>|(?:[ \n]++(?!rel)[a-z-]++="[^"]*+")*+{_PLAIN_END})'
 )
 
-# ---------------------------------------------------------------- all others
+# ---------------------------------------------------------------- other tags
 
-_TELLING = (
+_RELEVANT = (
     r"(?i:(?P<name>a(?:rea)?+|base|frame|link|meta|/?+(?:noscript|svg)))"
     rf"{STOP}(?P<said>{ATTRIBUTES})>"
 )
@@ -150,7 +147,7 @@ _OPEN_END = r"(?:>|\Z)"
 _OTHER = rf"/?+[a-zA-Z][^\t\n\f\r />]*+{ATTRIBUTES}{_OPEN_END}"
 _COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>|\Z))"
 _BOGUS_COMMENT = rf"(?:[!?]|/(?=[^a-zA-Z]))[^>]*+{_OPEN_END}"
-_MORE_TEXT = r"(?:[^<]*+<(?![a-zA-Z/!?]))*+"  # behind a "<" that begins no tag
+_MORE_TEXT = r"(?:[^<]*+<(?![a-zA-Z/!?]))*+"  # after a "<" that does not begin a tag
 
 
 def _raw(end_of_tag: str) -> str:
@@ -163,27 +160,27 @@ def _raw(end_of_tag: str) -> str:
     )
 
 
-# ---------------------------------------------------------------- a page
+# ---------------------------------------------------------------- the token patterns
 
 
 def _tokens(end_of_raw_tag: str) -> re.Pattern[str]:
     return re.compile(
-        rf"(?:[^<]*+{_SILENT})*+[^<]*+"
-        rf"(?:<(?:(?P<plain>{_PLAIN_ANCHOR})|{_TELLING}|{_raw(end_of_raw_tag)}"
+        rf"(?:[^<]*+{_SKIPPED})*+[^<]*+"
+        rf"(?:<(?:(?P<plain>{_PLAIN_ANCHOR})|{_RELEVANT}|{_raw(end_of_raw_tag)}"
         rf"|{_OTHER}|{_COMMENT}|{_BOGUS_COMMENT}|{_MORE_TEXT})|\Z)",
         re.ASCII,
     )
 
 
 HTML = _tokens(">")
-"""Matches up to the end of the next tag that may tell something, or of a token that does not:
+"""Matches up to the end of the next token. The groups of a relevant tag are:
 
-- `href` of an anchor, which has no rel and begins at `plain`
-- `name` of another tag, or the end tag of one that matters, and the attributes `said` in it
-- `raw`, the name of an element of raw text, its attributes `raw_said` and its `content`
+- `href` of a plain anchor without rel, which begins at `plain`
+- `name` of another tag, and its attributes `said`
+- `raw`, the name of a raw text element, its attributes `raw_said` and its `content`
 """
 
 HREF = HTML.groupindex["href"]
-"""To ask for a group by its number takes half the time, and this one is asked of every token."""
+"""The number of the group, which is used for every token: by number takes half the time."""
 
-XHTML = _tokens("(?<!/)>")  # only there has <script/> no content
+XHTML = _tokens("(?<!/)>")  # only in XHTML has <script/> no content

@@ -1,1 +1,1 @@
-"""robots.txt: what it says, and which rule decides about a path."""
+"""robots.txt: its rules, and the rule that matches a path."""

@@ -1,20 +1,20 @@
-"""Which rule of a robots.txt decides about a path: patterns are made ready once, then asked often.
+"""The rule of a robots.txt that matches a path. Patterns are prepared once for many checks.
 
-Laws: path and pattern are compared as RFC 9309 2.2.2 says, escapes decoded where they mean the
-same; of all rules that match a path the longest decides, and allow wins a tie; a check costs
-little whatever the file and the path, and one that would cost more forbids more, never less.
+Laws: paths and patterns are compared by RFC 9309 2.2.2, with equivalent escapes decoded. Of all
+rules that match a path the longest one decides, and allow wins a tie. A check takes little time for
+any file and any path. A check that would take more forbids more, never less.
 
 rule       a pattern of a path that is allowed or forbidden; `*` is any run of characters, a `$`
            at the end is the end of the path
 rank       twice a pattern's length, and one more if it allows: the greatest rank decides
 escape     "%" and two hexadecimal digits
-key        a path or a piece of a pattern in the spelling in which the two are compared
-literal    a pattern without a star inside: found by bisection, however many there are
-starred    a pattern with a star inside: searched for, one after the other
+key        the normalized form in which paths and pieces of patterns are compared
+literal    a pattern without a star inside; found by bisection
+starred    a pattern with a star inside; tried one after the other
 
-All printable ASCII characters are the same as their escapes, so `%2A` and `%24` in a pattern are a
-star and a dollar. Four are not: "%", "#", and in a path "/" and "?", which divide it. Behind the
-first "?" these two divide nothing, and are the same as their escapes as well.
+A printable ASCII character equals its escape, so `%2A` and `%24` in a pattern are a star and a
+dollar. There are four exceptions: "%", "#", and in a path "/" and "?", which divide it. After the
+first "?" these two divide nothing, and equal their escapes too.
 """
 
 import re
@@ -24,23 +24,23 @@ from itertools import accumulate
 from string import ascii_letters, digits, hexdigits
 from typing import NamedTuple
 
-# More than twice what the greediest of 3,000 real files has for everyone.
+# More than twice the maximum of 3,000 real files.
 _MAX_STARRED, _MAX_STARRED_CHARS = 1000, 32 * 1024
-_UNRULED = 1  # the rank where nothing matches: a pattern of no length that allows
+_UNRULED = 1  # the rank if nothing matches: like an empty pattern that allows
 
 # ---------------------------------------------------------------- spelling
 
 _UNRESERVED = ascii_letters + digits + "-._~"
 _PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
 
-# Not where a "%" before it, which begins no escape, would begin another one with what is decoded.
+# Not after a "%" that is no escape, which would become one with the decoded character.
 _ESCAPE = re.compile("(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
 _BARE_PERCENT = re.compile("%(?![0-9a-fA-F]{2})")
 _BYTES = {code: f"%{code:02X}" for code in range(0x80, 0x100)}
 
 
 class _Spellings(dict[str, str]):
-    """What escapes become, by their two digits, where those of some characters are decoded."""
+    """The replacement of each escape, by its two digits. Some characters are decoded."""
 
     def __init__(self, decoded: str) -> None:
         for code in (high + low for high in hexdigits for low in hexdigits):
@@ -48,7 +48,7 @@ class _Spellings(dict[str, str]):
             self[code] = char if char in decoded else f"%{code.upper()}"
 
     def __missing__(self, code: str) -> str:
-        """It is none, and the "%" means itself."""
+        """Not an escape: the "%" stays."""
         return f"%{code}"
 
 
@@ -57,10 +57,10 @@ _IN_PATHS = _Spellings(re.sub("[%#/?]", "", _PRINTABLE))
 _IN_QUERIES = _Spellings(re.sub("[%#]", "", _PRINTABLE))
 
 
-def normal(pattern: str) -> str:
-    """Escapes of unreserved characters decoded, all others in upper case, and bytes escaped.
+def normalize_pattern(pattern: str) -> str:
+    """Decode escapes of unreserved characters, put others in upper case, and escape bytes.
 
-    The bytes beyond ASCII are given as Latin-1. To do it again changes nothing.
+    Bytes beyond ASCII come as Latin-1 characters. To normalize again changes nothing.
     """
     pattern = _ESCAPE.sub(lambda escape: _IN_RULES[escape[1]], pattern)
     return pattern if pattern.isascii() else pattern.translate(_BYTES)
@@ -79,7 +79,7 @@ def _key(text: str) -> str:
 
 
 def _keys_of_pieces(pattern: str) -> list[str]:
-    """What stands between the stars. Behind a "?" all is query, whatever the stars are."""
+    """The keys of the pieces between the stars. All after a "?" is query."""
     pieces: list[str] = []
     in_query = False
     for piece in pattern.split("*"):
@@ -92,10 +92,10 @@ def _keys_of_pieces(pattern: str) -> list[str]:
 
 
 class _Literals:
-    """Patterns that match by their beginning: the greatest rank of those a path begins with.
+    """Prefixes with their ranks: finds the greatest rank of the prefixes of a path.
 
-    In sorted order whatever a path begins with lies before it, and the nearest one is a prefix
-    of the path or shares its prefixes with it: each knows the longest that it begins with itself.
+    In sorted order, all prefixes of a path come before it. The nearest entry before the path is a
+    prefix itself, or the prefixes of the path are among its own, which are linked as parents.
     """
 
     __slots__ = ("_parents", "_prefixes", "_ranks")
@@ -126,16 +126,16 @@ class _Literals:
 
 
 class _Starred(NamedTuple):
-    """A pattern cut at its stars. The tail is what stands between the last star and a `$`."""
+    """A pattern split at its stars. The tail is the piece between the last star and a `$`."""
 
     rank: int
     head: str
     middle: tuple[str, ...]
     tail: str
-    longest: str  # of middle and tail: a path without it need not be searched
+    longest: str  # piece of middle and tail; a path without it cannot match
 
     def matches(self, path: str) -> bool:
-        """Each piece where it comes first leaves the most room for the next: no way back."""
+        """Whether the path matches. The first place of each piece is always the best one."""
         if not path.startswith(self.head):
             return False
         end = len(self.head)
@@ -154,9 +154,9 @@ def _cut(pattern: str, rank: int) -> _Starred:
     return _Starred(rank, head, middle, tail, max(*middle, tail, "", key=len))
 
 
-# To find a piece, each place of the path may cost a comparison with all of the piece. That is far
-# from what happens in real files, so it is counted only where it could come to much. Prices are
-# nanoseconds, as measured with the worst that we could think of.
+# The search for a piece may compare the whole piece at each place of the path. Real files are far
+# from that, so the cost is tracked only if it could be high. Prices are nanoseconds, measured with
+# the worst known input.
 _CHEAP = 80_000
 _BUDGET = 100_000
 _LOOK, _FIND, _DECODE = 90, 90, 150
@@ -164,23 +164,23 @@ _COMPARISONS = 4  # of characters, in a nanosecond
 
 
 class _Stars:
-    """Starred patterns, those of the greatest rank first."""
+    """Starred patterns, the greatest rank first."""
 
     __slots__ = ("_chars", "_ends", "_further", "_heads", "_patterns", "_ranks", "_searches")
 
     def __init__(self, patterns: Sequence[_Starred]) -> None:
         self._patterns = tuple(patterns)
-        # Out of budget, what forbids does so by its head alone, and what allows is passed over.
+        # Out of budget, only the heads of the patterns that forbid are compared.
         self._heads = _Literals({it.head: it.rank for it in patterns[::-1] if it.rank % 2 == 0})
         self._ranks = [-pattern.rank for pattern in self._patterns]
         self._chars = sum(sum(map(len, it.middle)) + len(it.tail) + 1 for it in self._patterns)
         self._further = sum(len(pattern.middle) for pattern in self._patterns if pattern.middle[1:])
-        # Only where the last character of a piece is are its others compared, at this price.
+        # A piece is compared only where its last character is in the path, at this price.
         self._ends = {pattern.longest[-1] for pattern in self._patterns}
         self._searches = [(it.longest, it.longest[-1], 6 + len(it.longest) // 3) for it in patterns]
 
     def rank(self, path: str, least: int, budget: int) -> int:
-        """The greatest rank of those that match, if it is not below `least`, which else it is."""
+        """The greatest rank of the patterns that match, or `least` if that is greater."""
         count = bisect_right(self._ranks, -least)
         length = len(path)
         comparisons = min(self._chars, count * length // 4) * length
@@ -213,7 +213,7 @@ class _Stars:
 
 
 def _affordable(starred: Iterable[_Starred]) -> int:
-    """How many may be searched for; of the rest, what forbids does so by its head alone."""
+    """The number of patterns to try. The others that forbid match by their heads alone."""
     chars = list(accumulate(pattern.rank // 2 for pattern in starred))
     return min(bisect_right(chars, _MAX_STARRED_CHARS), _MAX_STARRED)
 
@@ -222,7 +222,7 @@ def _affordable(starred: Iterable[_Starred]) -> int:
 
 
 class _Patterns:
-    """Which of all that match a key has the greatest rank?"""
+    """All patterns: finds the greatest rank of those that match a key."""
 
     __slots__ = ("_exact", "_literals", "_stars")
 
@@ -250,7 +250,7 @@ class _Patterns:
 
 
 class Matcher:
-    """The rules of a host made ready."""
+    """The rules of a host, prepared for checks."""
 
     __slots__ = ("_as_written", "_patterns")
 
@@ -262,7 +262,7 @@ class Matcher:
         self._as_written = _Patterns(unsure) if unsure else None
 
     def allows(self, path: str) -> bool:
-        """May this path be asked for, which is what a canonical URL has behind its host?"""
+        """Whether the rules allow a path: the part of a canonical URL after its origin."""
         if "%" not in path:
             key, budget = path, _BUDGET
         else:
@@ -274,9 +274,9 @@ class Matcher:
 
 
 def _depends_on_place(pattern: str) -> bool:
-    """One key cannot tell: what is behind a star may be in the path or in the query.
+    """Whether one key is not enough: text after a star may be in the path or in the query.
 
-    Nor can it where a "%" begins no escape. Such a pattern means the beginning of one.
+    It is not enough for a "%" that is no escape either: it may be the beginning of one.
     """
     behind_star = pattern.partition("?")[0].partition("*")[2]
     is_either = any(escape in behind_star for escape in ("%2F", "%2f", "%3F", "%3f"))
@@ -284,7 +284,7 @@ def _depends_on_place(pattern: str) -> bool:
 
 
 def _other_keys(path: str, key: str) -> Iterator[str]:
-    """As it is written, and with all slashes and question marks of the query escaped."""
+    """The path as written, and the key with all "/" and "?" of the query escaped."""
     yield _respelled(path, _IN_RULES)
     above, question, query = key.partition("?")
     yield above + question + query.replace("/", "%2F").replace("?", "%3F")

@@ -1,11 +1,11 @@
-"""robots.txt: what a host asks of us, by RFC 9309 and, where that is silent, as Google's matcher.
+"""Parse robots.txt by RFC 9309, and like Google's parser where the RFC leaves it open.
 
-Laws: the group that names us speaks alone, and where none does, the groups of `*`; a host that
-cannot answer forbids all; to read a file takes time in proportion to its length. How paths and
-rules are compared is said in `robots_match`. Escapes are one thing of which Google's matcher and
-the RFC say different things: `/%61` is `/a` by the RFC, and here.
+Laws: only the groups that name the crawler apply, or the groups of `*` if there are none. A host
+that cannot answer forbids everything. Parsing takes time proportional to the length. `match`
+compares paths and rules. Escapes are decoded as by the RFC, unlike in Google's matcher: `/%61` is
+`/a`.
 
-/robots.txt is no exception to the rules here: who asks us has it already.
+/robots.txt itself follows the rules like any path: whoever checks it has it already.
 """
 
 import math
@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minicrawl.model import Failed, FailureKind, Refused
-from minicrawl.web.robots.match import Matcher, normal
+from minicrawl.web.robots.match import Matcher, normalize_pattern
 
-ANSWER_HOLDS_S = 24 * 3600.0
-"""How long an answer may be used before it is asked for again; RFC 9309 allows a day."""
+ANSWER_VALID_S = 24 * 3600.0
+"""How long a robots.txt may be cached. RFC 9309 allows a day."""
 
-SILENCE_HOLDS_S = 3600.0
-"""How long a host that could not answer is left alone."""
+SILENCE_VALID_S = 3600.0
+"""How long to wait after a host could not answer."""
 
 _MAX_LINE_BYTES = 8 * 2083 - 1
 
@@ -43,7 +43,7 @@ _TOKEN = re.compile(rb"[a-zA-Z_-]*")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a host asks of us. Files that ask the same of us in the same words are equal here."""
+    """The rules of a host for the crawler. Files with the same rules are equal."""
 
     allowed: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
@@ -55,12 +55,12 @@ class Rules:
         object.__setattr__(self, "_matcher", Matcher(self.allowed, self.forbidden))
 
     def allows(self, url: str) -> bool:
-        """May this canonical URL be asked for? Its host is taken for granted."""
+        """Whether a canonical URL of this host may be requested."""
         start = url.find("/", len("https://"))
         return self._matcher.allows(url[start:] if start > 0 else "/")
 
     def text(self) -> str:
-        """The smallest robots.txt that says this; `from_text` reads it back."""
+        """The shortest robots.txt with these rules. `from_text` parses it."""
         lines = ["User-agent: *"]
         lines += [f"Allow: {pattern}" for pattern in self.allowed]
         lines += [f"Disallow: {pattern}" for pattern in self.forbidden]
@@ -78,13 +78,13 @@ ALLOW_ALL = Rules()
 FORBID_ALL = Rules(forbidden=("/",))
 
 
-# ---------------------------------------------------------------- reading
+# ---------------------------------------------------------------- parsing
 
 
 def parse(body: bytes, agent: str, *, cut: bool = False) -> Rules:
-    """What the file says to `agent`, a product token; `cut` if the body's end is missing.
+    """The rules for `agent`, a product token. `cut`: the end of the body is missing.
 
-    A line that was cut is not obeyed: half a rule is another rule.
+    The last line of such a body is ignored, because half a rule is another rule.
     """
     text = _utf8(body)
     if cut:
@@ -94,7 +94,7 @@ def parse(body: bytes, agent: str, *, cut: bool = False) -> Rules:
 
 @dataclass(slots=True)
 class _Group:
-    """What all groups of an agent say together."""
+    """The combined rules of all groups of an agent."""
 
     allowed: set[str] = field(default_factory=set)
     forbidden: set[str] = field(default_factory=set)
@@ -106,9 +106,9 @@ class _Group:
         elif not value.startswith((b"/", b"*")):
             return
         elif name == "forbid":
-            self.forbidden.add(normal(value.decode("latin-1")))
+            self.forbidden.add(normalize_pattern(value.decode("latin-1")))
         else:
-            self._allow(normal(value.decode("latin-1")))
+            self._allow(normalize_pattern(value.decode("latin-1")))
 
     def _allow(self, pattern: str) -> None:
         self.allowed.add(pattern)
@@ -126,7 +126,7 @@ class _Group:
 
 
 def _read(lines: Iterable[bytes], agent: str) -> Rules:
-    """Only rules end a list of agents; other lines, blank ones among them, do not count."""
+    """Parse the groups. Only a rule ends a list of agents; a blank line does not."""
     token = agent.lower().encode()
     everyones = _Group()
     ours: _Group | None = None
@@ -156,7 +156,7 @@ def _names(value: bytes, token: bytes) -> bool:
 
 
 def _field(line: bytes) -> tuple[str, bytes] | None:
-    """The name we know it by and the value; the colon may be missing between two words."""
+    """The field and its value. Between two words the colon may be missing."""
     content = line.partition(b"#")[0].strip()
     known = _FIELD.match(content)
     if known is None or known.lastgroup is None:
@@ -185,32 +185,33 @@ def _utf8(body: bytes) -> bytes:
     return body.removeprefix(BOM_UTF8)
 
 
-# ---------------------------------------------------------------- what follows from a fetch
+# ---------------------------------------------------------------- after a request
 
 
 class RobotsDecision(NamedTuple):
-    """Rules, and for how long they may be used before robots.txt is asked for again."""
+    """Rules, and the time until robots.txt has to be requested again."""
 
     rules: Rules
-    holds_s: float
+    valid_s: float
 
     @property
-    def is_silence(self) -> bool:
-        """The host could not say."""
-        return self.holds_s == SILENCE_HOLDS_S
+    def has_no_answer(self) -> bool:
+        """Whether the host could not answer."""
+        return self.valid_s == SILENCE_VALID_S
 
 
 _NO_SUCH_FILE = (FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT)
 
 
 def decision_for(answer: Rules | Failed | Refused, known: Rules = FORBID_ALL) -> RobotsDecision:
-    """What holds after robots.txt was asked for; `known` is what held before, if it was ever had.
+    """The rules after a request for robots.txt. `known` are the rules before it.
 
-    A file that is not there forbids nothing. A host that cannot say forbids all, for now: so do
-    its overload, its timeouts, and a redirect to where we do not go.
+    A missing file forbids nothing. A host that cannot answer keeps its old rules for now, and
+    forbids everything if it has none: after an overload, a timeout, or a redirect that the crawler
+    does not follow.
     """
     if isinstance(answer, Rules):
-        return RobotsDecision(answer, ANSWER_HOLDS_S)
+        return RobotsDecision(answer, ANSWER_VALID_S)
     if isinstance(answer, Failed) and answer.kind in _NO_SUCH_FILE:
-        return RobotsDecision(ALLOW_ALL, ANSWER_HOLDS_S)
-    return RobotsDecision(known, SILENCE_HOLDS_S)
+        return RobotsDecision(ALLOW_ALL, ANSWER_VALID_S)
+    return RobotsDecision(known, SILENCE_VALID_S)

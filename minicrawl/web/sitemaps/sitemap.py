@@ -1,22 +1,17 @@
-"""Sitemaps: the pages that a site names itself, and the further sitemaps it keeps them in.
+"""Parse sitemaps and feeds: the URLs of pages, and of further sitemaps.
 
-Laws: what can be read counts, however the rest is broken, but no URL is guessed at; nothing but
-URLs is taken; what is read is bounded in bytes, in tags, in URLs and in the characters of all URLs
-together, whatever the body unpacks to; a limit that was reached is told.
+The beginning of the body decides the format: gzip, with another format inside; XML, which may be a
+sitemap, a sitemap index, RSS or Atom; otherwise a list of absolute URLs, one a line.
 
-The forms are told apart by how the body begins: gzip, with one of the others inside; XML, be it a
-sitemap, an index of sitemaps, RSS or Atom; all else is a list of absolute URLs, one a line.
-
-XML of sitemaps and feeds, however broken: the URLs in it, found in one pass over its bytes.
-
-Laws: what is broken is lost, and nothing before or behind it; no URL is guessed at, so that one in
-which anything cannot be read is lost; no entity is expanded but XML's own, and no document type is
-read. The time is proportional to the length: no quantifier gives back what it took, and none goes
-on past the next "<".
+Laws: all readable URLs count, however broken the rest is. A broken entry is lost, but none before
+or after it, and no URL is guessed. The input is limited in bytes, tags, URLs and characters of
+URLs, whatever the body unpacks to, and a limit that was reached is reported. XML is parsed in one
+pass in time proportional to its length: no quantifier backtracks, and none goes past the next "<".
+Only the entities of XML itself are expanded, and no document type is read.
 
 entry      an element whose content, or whose href, is a URL
-leaf       an element without attributes that holds nothing but text, and tells of no URL
-local      a name without its namespace, which is wrong in many a sitemap
+leaf       an element without attributes that has only text, and is not an entry
+local      a name without its namespace, which is wrong in many sitemaps
 """
 
 import re
@@ -31,16 +26,159 @@ from itertools import islice
 from minicrawl.model import Originals
 from minicrawl.web.html.encoding import codec, sniff
 from minicrawl.web.html.tokens import attributes
-from minicrawl.web.urls import LONGEST, MOST_CHARS, names_of_links
+from minicrawl.web.urls import LONGEST, MOST_CHARS, resolve_links
 
-_MAX_EVENTS = 800_000  # tags but leaves; one takes a microsecond or two
-_LONGEST_WRITTEN = 8 * LONGEST  # bytes, as each character may be written as a reference
+MAX_BYTES = 50 * 1024 * 1024
+"""Of an unpacked sitemap. The rest is ignored."""
+
+MAX_URLS = 50_000
+"""The limit of the sitemap protocol. The rest of a longer file is ignored."""
+
+MAX_CHARS = MOST_CHARS
+"""Characters of all URLs together."""
+
+_MAX_GROWTH, _FREE_BYTES = (
+    100,
+    1024 * 1024,
+)  # of the packed size; real sitemaps grow by a factor of 30
+_PACKED_CHUNK_BYTES = 4 * 1024  # the loss at a broken place
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_ONLY = 16 + zlib.MAX_WBITS
+_AT_ONCE = 1000
+_LINE = re.compile(rb"^[ \t]*+(https?://\S++)[ \t]*+$", re.IGNORECASE | re.MULTILINE)
+_UTF_8 = "utf-8"
+_UTF_16 = ("utf-16le", "utf-16be")
+
+
+@dataclass(frozen=True, slots=True)
+class Sitemap:
+    """The canonical URLs of a sitemap, each once, in order."""
+
+    pages: tuple[str, ...] = ()
+    sitemaps: tuple[str, ...] = ()
+    originals: Originals = ()  # of the pages
+    limit: str = ""  # a message about a limit that was reached
+
+
+def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
+    """Parse the sitemap at `url`. Of a gzip file with several members, only the first is read."""
+    content, limit = _content(body)
+    found = _read_xml(content) if content.startswith(b"<") else _read_lines(content)
+    canonicalizer = _Canonicalizer(url, strip_marks)
+    pages = canonicalizer.canonical(found.pages)
+    sitemaps = canonicalizer.canonical(found.sitemaps)
+    return Sitemap(
+        pages=tuple(pages),
+        sitemaps=tuple(sitemaps),
+        originals=tuple([(page, original) for page, original in pages.items() if original]),
+        limit=found.limit or canonicalizer.limit or limit,
+    )
+
+
+# ---------------------------------------------------------------- the bytes
+
+
+def _content(body: bytes) -> tuple[bytes, str]:
+    """The unpacked content, with UTF-16 as UTF-8; and the limit that was reached."""
+    packed = body.startswith(_GZIP_MAGIC)
+    content, limit = _unpacked(body) if packed else (body[:MAX_BYTES], "")
+    if len(content) >= MAX_BYTES:
+        limit = f"only {MAX_BYTES:,} bytes of a sitemap are read"
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        content = content.decode("utf-16", errors="ignore").encode()
+    elif (encoding := sniff(content)) in _UTF_16:
+        content = content.decode(encoding, errors="ignore").encode()
+    return content.removeprefix(BOM_UTF8).lstrip(), limit
+
+
+def _unpacked(packed: bytes) -> tuple[bytes, str]:
+    """The unpacked bytes, as far as they can be unpacked; and the limit that was reached."""
+    member = zlib.decompressobj(_GZIP_ONLY)
+    pieces = []
+    most = room = min(max(_FREE_BYTES, _MAX_GROWTH * len(packed)), MAX_BYTES)
+    for start in range(0, len(packed), _PACKED_CHUNK_BYTES):
+        try:
+            pieces.append(member.decompress(packed[start : start + _PACKED_CHUNK_BYTES], room))
+        except zlib.error:
+            break
+        room -= len(pieces[-1])
+        if member.eof or not room:
+            break
+    limit = "" if room else f"only {most:,} bytes of a sitemap of this size are unpacked"
+    return b"".join(pieces), limit
+
+
+# ---------------------------------------------------------------- the URLs
+
+
+@dataclass(frozen=True, slots=True)
+class _FoundUrls:
+    """URLs as written."""
+
+    pages: Sequence[str] = ()
+    sitemaps: Sequence[str] = ()
+    limit: str = ""
+
+
+def _too_many() -> str:
+    return f"only {MAX_URLS:,} URLs of a sitemap are read"
+
+
+def _read_lines(content: bytes) -> _FoundUrls:
+    """The URLs of a list, without lines that are not UTF-8."""
+    lines = islice(_LINE.finditer(content.replace(b"\r", b"\n")), MAX_URLS)
+    pages = [line[1].decode(errors="replace") for line in lines]
+    limit = _too_many() if len(pages) == MAX_URLS else ""
+    return _FoundUrls(
+        [page for page in pages if "\N{REPLACEMENT CHARACTER}" not in page], (), limit
+    )
+
+
+def _read_xml(content: bytes) -> _FoundUrls:
+    found = UrlsInXml(content, sniff(content) or _UTF_8)
+    found.read(MAX_URLS)
+    if found.urls == MAX_URLS:
+        limit = _too_many()
+    else:
+        limit = f"only {_MAX_EVENTS:,} tags of a sitemap are read" if found.has_more else ""
+    return _FoundUrls(found.pages, found.sitemaps, limit)
+
+
+class _Canonicalizer:
+    """Makes URLs canonical, up to `MAX_CHARS` characters of them."""
+
+    def __init__(self, url: str, strip_marks: bool) -> None:
+        self.limit = ""
+        self._room = MAX_CHARS
+        self._url, self._strip_marks = url, strip_marks
+
+    def canonical(self, written: Sequence[str]) -> dict[str, str | None]:
+        """The canonical URLs, each with its original or None."""
+        names: dict[str, str | None] = {}
+        for start in range(0, len(written), _AT_ONCE):
+            some = written[start : start + _AT_ONCE]
+            found = resolve_links(some, self._url, strip_marks=self._strip_marks)
+            for name, original in found.items():
+                if name in names:
+                    continue
+                self._room -= len(name) + len(original or "")
+                if self._room < 0:
+                    self.limit = f"only {MAX_CHARS:,} characters of URLs of a sitemap are kept"
+                    return names
+                names[name] = original
+        return names
+
+
+# ---------------------------------------------------------------- XML
+
+_MAX_EVENTS = 800_000  # tags, without leaves; one takes a microsecond or two
+_LONGEST_WRITTEN = 8 * LONGEST  # bytes; each character may be written as a reference
 
 _NAME = rb"[a-zA-Z_\x80-\xff][^\s<>/=\"']*+"
-_TELLS = (  # of URLs, and not of images, of which a page may have many
+_ENTRY_TAGS = (  # without those of images, of which a page may have many
     rb"(?:(?!image:|video:)[^\s<>/:]++:)?+(?:loc|link|url|urlset|item|entry|sitemap|sitemapindex)[\s/>]"
 )
-_LEAF = rb"<(?!%b)%b>[^<]*+</(?!%b)%b>" % (_TELLS, _NAME, _TELLS, _NAME)
+_LEAF = rb"<(?!%b)%b>[^<]*+</(?!%b)%b>" % (_ENTRY_TAGS, _NAME, _ENTRY_TAGS, _NAME)
 _MARKUP = (
     rb"<(?:(?P<opened>%b)(?P<said>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*+)>"
     rb"|/(?P<closed>%b)[^<>]*+>|(?P<section>!--|!\[CDATA\[)|[!?][^<>]*+>?+|(?P<broken>))"
@@ -56,11 +194,11 @@ _REFERENCE = re.compile(
 )
 _OWN_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _UNREADABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffd-\uffff\ud800-\udfff]")
-_MOST_DIGITS = 8  # of one that is too long they are too large a number, however they go on
+_MOST_DIGITS = 8  # more digits are never a valid code
 
 
 def _unescaped(text: str) -> str:
-    """What begins no entity that XML itself knows is text, as whoever wrote it meant it."""
+    """Expand the entities of XML itself. Other references stay as text."""
     return _REFERENCE.sub(_character, text) if "&" in text else text
 
 
@@ -78,7 +216,7 @@ def _local(name: bytes) -> bytes:
 
 
 class UrlsInXml:
-    """The URLs of a document, as written, by what they lead to."""
+    """The URLs of an XML document, as written: pages and sitemaps."""
 
     def __init__(self, content: bytes, encoding: str) -> None:
         self.pages: list[str] = []
@@ -97,12 +235,12 @@ class UrlsInXml:
         }
         self._open = [b""]  # the root's parent has no name
         self._times_open: defaultdict[bytes, int] = defaultdict(int)
-        self._place: list[str] | None = None  # where the URL goes that is being read
+        self._place: list[str] | None = None  # the list for the URL of the open entry
         self._text: list[str] = []
         self._text_bytes = 0
 
     def read(self, most_urls: int) -> None:
-        """To the end, or until there is enough."""
+        """Parse to the end, or until a limit is reached."""
         at = events = 0
         while at < len(self._content) and self.urls < most_urls and events < _MAX_EVENTS:
             pattern = _OUTSIDE if self._place is None else _INSIDE
@@ -113,7 +251,7 @@ class UrlsInXml:
         self.has_more = at < len(self._content)
 
     def _take(self, markup: re.Match[bytes]) -> int:
-        """Where to go on."""
+        """Process a tag; return the place after it."""
         if self._place is not None:
             self._add(markup["text"], _unescaped)
         opened, said, closed, section, broken = markup.group(*_GROUPS)
@@ -128,7 +266,7 @@ class UrlsInXml:
         return markup.end()
 
     def _skip_section(self, section: bytes, start: int) -> int:
-        """A section without an end costs no more than the entry that it is in."""
+        """Skip a comment, or add CDATA; return the place after it. Unclosed, its entry is lost."""
         end = _SECTION_ENDS[section]
         if start > self._last_ends[end]:
             self._place = None
@@ -154,7 +292,7 @@ class UrlsInXml:
             self._place = None
 
     def _end(self, name: bytes) -> None:
-        """Of the innermost element of this name, and of all that were left open in it."""
+        """Close the innermost element of this name, and all unclosed elements in it."""
         if not self._times_open[name]:
             return
         self._close_entry()
@@ -178,139 +316,3 @@ class UrlsInXml:
             self._place = None
         else:
             self._text.append(read(written.decode(self._codec, errors="replace")))
-
-
-MAX_BYTES = 50 * 1024 * 1024
-"""What is behind is neither read nor unpacked."""
-
-MAX_URLS = 50_000
-"""The protocol allows no more; a file that names more is read no further."""
-
-MAX_CHARS = MOST_CHARS
-"""Of all URLs together."""
-
-_MAX_GROWTH, _FREE_BYTES = 100, 1024 * 1024  # of what is packed; real sitemaps grow by 30
-_PACKED_CHUNK_BYTES = 4 * 1024  # so much is lost at a place that is broken
-_GZIP_MAGIC = b"\x1f\x8b"
-_GZIP_ONLY = 16 + zlib.MAX_WBITS
-_AT_ONCE = 1000
-_LINE = re.compile(rb"^[ \t]*+(https?://\S++)[ \t]*+$", re.IGNORECASE | re.MULTILINE)
-_UTF_8 = "utf-8"
-_UTF_16 = ("utf-16le", "utf-16be")
-
-
-@dataclass(frozen=True, slots=True)
-class Sitemap:
-    """What a sitemap names: canonical, each once, in its order."""
-
-    pages: tuple[str, ...] = ()
-    sitemaps: tuple[str, ...] = ()
-    originals: Originals = ()  # of the pages
-    limit: str = ""  # the one it reached, in words: there may be more
-
-
-def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
-    """What the sitemap at `url` names. Of a gzip file with several members the first is read."""
-    content, limit = _content(body)
-    found = _read_xml(content) if content.startswith(b"<") else _read_lines(content)
-    names = _Names(url, strip_marks)
-    pages = names.of(found.pages)
-    sitemaps = names.of(found.sitemaps)
-    return Sitemap(
-        pages=tuple(pages),
-        sitemaps=tuple(sitemaps),
-        originals=tuple([(page, original) for page, original in pages.items() if original]),
-        limit=found.limit or names.limit or limit,
-    )
-
-
-# ---------------------------------------------------------------- the bytes
-
-
-def _content(body: bytes) -> tuple[bytes, str]:
-    """As UTF-8, or in what its declaration says; and the limit that it reached."""
-    packed = body.startswith(_GZIP_MAGIC)
-    content, limit = _unpacked(body) if packed else (body[:MAX_BYTES], "")
-    if len(content) >= MAX_BYTES:
-        limit = f"{MAX_BYTES:,} bytes of a sitemap are read, no more"
-    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        content = content.decode("utf-16", errors="ignore").encode()
-    elif (encoding := sniff(content)) in _UTF_16:
-        content = content.decode(encoding, errors="ignore").encode()
-    return content.removeprefix(BOM_UTF8).lstrip(), limit
-
-
-def _unpacked(packed: bytes) -> tuple[bytes, str]:
-    """As far as it goes."""
-    member = zlib.decompressobj(_GZIP_ONLY)
-    pieces = []
-    most = room = min(max(_FREE_BYTES, _MAX_GROWTH * len(packed)), MAX_BYTES)
-    for start in range(0, len(packed), _PACKED_CHUNK_BYTES):
-        try:
-            pieces.append(member.decompress(packed[start : start + _PACKED_CHUNK_BYTES], room))
-        except zlib.error:
-            break
-        room -= len(pieces[-1])
-        if member.eof or not room:
-            break
-    limit = "" if room else f"{most:,} bytes are unpacked of a sitemap so small, no more"
-    return b"".join(pieces), limit
-
-
-# ---------------------------------------------------------------- the URLs
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """URLs as they stand there."""
-
-    pages: Sequence[str] = ()
-    sitemaps: Sequence[str] = ()
-    limit: str = ""
-
-
-def _too_many() -> str:
-    return f"{MAX_URLS:,} URLs of a sitemap are read, no more"
-
-
-def _read_lines(content: bytes) -> _Written:
-    """A line that is not in UTF-8 is none that could be read."""
-    lines = islice(_LINE.finditer(content.replace(b"\r", b"\n")), MAX_URLS)
-    pages = [line[1].decode(errors="replace") for line in lines]
-    limit = _too_many() if len(pages) == MAX_URLS else ""
-    return _Written([page for page in pages if "\N{REPLACEMENT CHARACTER}" not in page], (), limit)
-
-
-def _read_xml(content: bytes) -> _Written:
-    found = UrlsInXml(content, sniff(content) or _UTF_8)
-    found.read(MAX_URLS)
-    if found.urls == MAX_URLS:
-        limit = _too_many()
-    else:
-        limit = "a sitemap of so many tags is not read to its end" if found.has_more else ""
-    return _Written(found.pages, found.sitemaps, limit)
-
-
-class _Names:
-    """The names of URLs; there is room for so many characters of them."""
-
-    def __init__(self, url: str, strip_marks: bool) -> None:
-        self.limit = ""
-        self._room = MAX_CHARS
-        self._url, self._strip_marks = url, strip_marks
-
-    def of(self, written: Sequence[str]) -> dict[str, str | None]:
-        """Each with its original, as long as there is room."""
-        names: dict[str, str | None] = {}
-        for start in range(0, len(written), _AT_ONCE):
-            some = written[start : start + _AT_ONCE]
-            found = names_of_links(some, self._url, strip_marks=self._strip_marks)
-            for name, original in found.items():
-                if name in names:
-                    continue
-                self._room -= len(name) + len(original or "")
-                if self._room < 0:
-                    self.limit = f"{MAX_CHARS:,} characters of URLs of a sitemap are kept, no more"
-                    return names
-                names[name] = original
-        return names

@@ -92,7 +92,7 @@ class TestACrawl:
         assert out == ""
         lines = err.splitlines()
         assert lines[:2] == [
-            "servers do not know who you are: tell them with --contact URL-or-mail",
+            "server owners cannot reach you: set --contact to a URL or a mail address",
             "the budget is spent",
         ]
         assert re.match(r"  fetched     30 pages of \d+ known on \d+ hosts$", lines[2])
@@ -132,7 +132,7 @@ class TestACrawl:
         assert main(["crawl", *arguments]) == 0
         lines = capsys.readouterr().err.splitlines()
         logged = Path("crawl.log").read_text(encoding="utf-8").splitlines()
-        assert lines[0].startswith("servers do not know who you are")
+        assert lines[0].startswith("server owners cannot reach you")
         assert lines[1 : len(logged) + 1] == logged
         assert (
             sum(re.search(r"Z  fetched +\d\.\d{3} s  http://", line) is not None for line in logged)
@@ -188,7 +188,7 @@ class TestFresh:
         assert re.fullmatch(r"data/crawl\.db\.\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d", told[1])
         assert numbers(capsys)["pages_fetched"] == 5
         assert numbers(capsys, told[1])["pages_fetched"] == 20
-        assert audit(Path(told[1])).is_whole
+        assert audit(Path(told[1])).is_intact
 
     def test_two_in_one_second_keep_both(
         self, server: DemoServer, monkeypatch: pytest.MonkeyPatch
@@ -232,9 +232,7 @@ class TestFresh:
         Path("loop.db").symlink_to("loop.db")
         for fresh in ((), ("--fresh",)):
             assert main(["crawl", "seeds.txt", "--store", "loop.db", *fresh]) == 2
-            assert capsys.readouterr().err == (
-                "minicrawl: loop.db is a symbolic link that leads in a circle\n"
-            )
+            assert capsys.readouterr().err == ("minicrawl: loop.db is a symbolic link to itself\n")
 
     def test_without_a_seed_nothing_is_set_aside(
         self, server: DemoServer, capsys: Captured
@@ -247,7 +245,7 @@ class TestFresh:
     def test_what_is_no_store_is_left_alone(self, capsys: Captured) -> None:
         Path("letter.txt").write_text("dear reader, " * 99, encoding="utf-8")
         assert main(["crawl", "seeds.txt", "--fresh", "--store", "letter.txt"]) == 2
-        assert "letter.txt is no minicrawl store" in capsys.readouterr().err
+        assert "letter.txt is not a minicrawl store" in capsys.readouterr().err
         assert Path("letter.txt").exists()
 
 
@@ -260,7 +258,7 @@ class TestDryRun:
         assert err == ""
         assert set(server.requests) == {f"{seed}robots.txt" for seed in WEB.seeds}
         assert [file.name for file in place.iterdir()] == ["seeds.txt"]
-        assert out.startswith("scope  host\nknown  8 pages, 8 of them seeds\n")
+        assert out.startswith("scope  host\nknown  8 pages, 8 seeds\n")
         turns = [line.split() for line in out.splitlines() if " fetch " in line]
         assert [turn[-1] for turn in turns] == list(WEB.seeds)
         assert [turn[1] for turn in turns] == ["126.00"] * 8
@@ -301,7 +299,7 @@ class TestDryRun:
         assert {line[-1]: line[2] for line in shown if line and line[-1] in verdicts} == verdicts
         assert [" ".join(line) for line in shown if line[1:2] == ["s"]] == [
             "2 s http://news.branch-line.example 1 Disallow, 0 Allow",
-            "2 s http://www.closed-for-winter.example no answer, it would be asked for again",
+            "2 s http://www.closed-for-winter.example no answer; the crawl would ask again",
         ]
 
     def test_a_host_that_is_down_is_named_with_its_trouble(self, capsys: Captured) -> None:
@@ -314,12 +312,12 @@ class TestDryRun:
         show_preview(found, Scope())
         assert capsys.readouterr().out == (
             "scope  any\n"
-            "known  2 pages, 1 of them seeds\n\n"
+            "known  2 pages, 1 seed\n\n"
             "delay  host  robots.txt\n"
-            "  1 s  http://a.example  cannot be had: tls\n\n"
-            "turn  cash  what happens  url\n"
-            "   1  1.00           tls  http://a.example/\n\n"
-            "robots.txt was asked for and nothing else; nothing was written\n"
+            "  1 s  http://a.example  not available: tls\n\n"
+            "turn  cash  action  url\n"
+            "   1  1.00     tls  http://a.example/\n\n"
+            "only robots.txt was fetched, and nothing was written\n"
         )
 
 
@@ -381,15 +379,15 @@ class TestTrouble:
             (["data"], "data: Is a directory"),
             ([], "there is no seed to start from: give a file of URLs, one a line"),
             (["http://["], "'http://[' is no URL that can be crawled"),
-            (["seeds.txt", "--store", "data"], "data is a directory: a store is a file"),
+            (["seeds.txt", "--store", "data"], "data is a directory, not a store"),
             (["seeds.txt", "--store", "/proc/no/crawl.db"], "/proc/no/crawl.db cannot be written"),
-            (["seeds.txt", "--store", "seeds.txt"], "seeds.txt is no minicrawl store"),
+            (["seeds.txt", "--store", "seeds.txt"], "seeds.txt is not a minicrawl store"),
             (["seeds.txt", "--pages", "-1"], "--pages -1: must be a whole number above 0"),
-            (["seeds.txt", "--deny", "("], "--deny (: is no regular expression"),
+            (["seeds.txt", "--deny", "("], "--deny (: is not a regular expression"),
             (["seeds.txt", "--log-file", "data"], "data: Is a directory"),
-            (["seeds.txt", "-q", "-v"], "--quiet and --verbose: choose one of them"),
-            (["--demo", "seeds.txt"], "--demo brings its own seeds"),
-            (["--demo-pages", "100"], "--demo-pages goes with --demo"),
+            (["seeds.txt", "-q", "-v"], "--quiet and --verbose exclude each other"),
+            (["--demo", "seeds.txt"], "--demo has its own seeds"),
+            (["--demo-pages", "100"], "--demo-pages needs --demo"),
             (["--demo", "--demo-pages", "99"], "Invalid value for '--demo-pages'"),
         ],
     )
@@ -410,7 +408,7 @@ class TestTrouble:
     ) -> None:
         Path("mixed.txt").write_text(f"no url\n{WEB.seeds[0]}\n", encoding="utf-8")
         assert main(["crawl", "mixed.txt", "--pages", "1", "-q", *of(server)]) == 0
-        assert capsys.readouterr().err == "minicrawl: mixed.txt:1: no url is no URL\n"
+        assert capsys.readouterr().err == "minicrawl: mixed.txt:1: not a URL: no url\n"
 
     def test_where_nothing_can_be_fetched_the_exit_code_is_3(
         self, server: DemoServer, capsys: Captured
@@ -428,7 +426,7 @@ class TestTrouble:
         Path("absent.txt").write_text("\n".join((WEB.seeds[1], *absent)), encoding="utf-8")
         arguments = ["absent.txt", "--scope", "prefix", "--max-depth", "0", "-q", *of(server)]
         assert main(["crawl", *arguments, "--max-failures", limit]) == exit_code
-        told = "minicrawl: 96.8% of the pages asked for failed\n" if exit_code else ""
+        told = "minicrawl: 96.8% of the requested pages failed\n" if exit_code else ""
         assert capsys.readouterr().err == told
 
     def test_a_store_that_fails_is_one_line_and_what_was_committed_is_whole(self) -> None:
@@ -441,7 +439,7 @@ class TestTrouble:
         assert done.stderr.startswith("minicrawl: data/demo.db: ")
         assert done.stderr.count("\n") == 1
         assert done.returncode == 1
-        assert audit(Path("data/demo.db")).is_whole
+        assert audit(Path("data/demo.db")).is_intact
 
     def test_a_damaged_store_is_one_line(self, server: DemoServer, capsys: Captured) -> None:
         assert main(["crawl", "seeds.txt", "--pages", "60", *of(server)]) == 0
@@ -468,11 +466,11 @@ class TestSignals:
             process.send_signal(number)
             _, err = process.communicate()
         assert process.returncode == 130
-        assert "stopping as soon as what is under way has ended" in err
-        said = err.splitlines()[-1].removeprefix("minicrawl: the crawl goes on with: ")
+        assert "stopping after the requests in flight" in err
+        said = err.splitlines()[-1].removeprefix("minicrawl: resume with: ")
         again = shlex.split(said)
         assert again == ["minicrawl", "crawl", "seeds.txt", "--pages", "40", "-v", *slow]
-        assert audit(Path("data/crawl.db")).is_whole
+        assert audit(Path("data/crawl.db")).is_intact
         assert 0 < numbers(capsys)["pages_fetched"] < 40
         assert main([*again[1:], "--delay", "0", "--per-address", "64"]) == 0
         assert numbers(capsys)["pages_fetched"] == 40
@@ -493,16 +491,16 @@ class TestSignals:
                 process.send_signal(signal.SIGINT)
                 _, err = process.communicate()
         assert process.returncode == 130
-        assert err.startswith("minicrawl: broken off; the crawl goes on with: minicrawl crawl ")
+        assert err.startswith("minicrawl: aborted; resume with: minicrawl crawl ")
         assert err.count("\n") == 1
-        assert audit(Path("data/crawl.db")).is_whole
+        assert audit(Path("data/crawl.db")).is_intact
 
     def test_one_ends_the_wait_for_a_line_of_stdin(self) -> None:
         with killed_on_failure(started("-")) as process:
             assert process.stdin is not None
             process.stdin.write("no url\n")
             process.stdin.flush()
-            wait_for(process, "is no URL")
+            wait_for(process, "not a URL")
             process.send_signal(signal.SIGINT)
             _, err = process.communicate()
         assert process.returncode == 130
@@ -516,8 +514,8 @@ class TestSignals:
             process.send_signal(signal.SIGINT)
             _, err = process.communicate()
         assert process.returncode == 130
-        assert "the crawl goes on with: minicrawl crawl many.txt\n" in err
-        assert audit(Path("data/crawl.db")).is_whole
+        assert "resume with: minicrawl crawl many.txt\n" in err
+        assert audit(Path("data/crawl.db")).is_intact
 
     def test_a_second_crawl_of_a_store_is_refused_in_one_line(
         self, server: DemoServer, capsys: Captured

@@ -9,16 +9,16 @@ from rich.console import Console
 from minicrawl.cli.crawl.live import (
     LINE_EVERY_S,
     RICHEST,
+    DisplayState,
     Lines,
     Panel,
-    Scene,
+    RunCounter,
     Silence,
     Speed,
-    Watch,
+    as_duration,
     as_line,
     as_panel,
     display,
-    lasted,
 )
 from minicrawl.crawl.events import Asked, Delayed, Ended, Reason, Settled
 from minicrawl.crawl.progress import Progress
@@ -56,13 +56,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def scene(clock: Clock) -> Scene:
-    return Scene(Watch(), Speed(clock), budget=2000)
+def state(clock: Clock) -> DisplayState:
+    return DisplayState(RunCounter(), Speed(clock), budget=2000)
 
 
-def asked(watch: Watch, *cash: float) -> None:
+def asked(counter: RunCounter, *cash: float) -> None:
     for number, amount in enumerate(cash):
-        watch.hear(Asked(url=f"https://a.example/{number}", cash=amount))
+        counter.hear(Asked(url=f"https://a.example/{number}", cash=amount))
 
 
 def terminal(width: int = 80) -> Console:
@@ -76,41 +76,41 @@ def shown_on(console: Console) -> str:
 
 class TestWatch:
     def test_a_request_is_under_way_until_its_page_is_settled_or_delayed(self) -> None:
-        watch = Watch()
-        asked(watch, 1.0, 2.0, 3.0)
-        watch.hear(Settled(url="https://a.example/0", state=State.FETCHED))
-        watch.hear(Delayed(url="https://a.example/2", detail="failed:reset"))
-        watch.hear(Ended(reason=Reason.EMPTY))
-        assert watch.under_way == {"https://a.example/1": 2.0}
+        counter = RunCounter()
+        asked(counter, 1.0, 2.0, 3.0)
+        counter.hear(Settled(url="https://a.example/0", state=State.FETCHED))
+        counter.hear(Delayed(url="https://a.example/2", detail="failed:reset"))
+        counter.hear(Ended(reason=Reason.EMPTY))
+        assert counter.in_flight == {"https://a.example/1": 2.0}
 
     def test_read_and_failed_count_what_was_asked_for_and_nothing_else(self) -> None:
-        watch = Watch()
-        asked(watch, 1.0, 1.0, 1.0, 1.0)
+        counter = RunCounter()
+        asked(counter, 1.0, 1.0, 1.0, 1.0)
         for number, state in enumerate((State.FETCHED, State.ALIAS, State.MOVED, State.DNS)):
-            watch.hear(Settled(url=f"https://a.example/{number}", state=state))
-        watch.hear(Settled(url="https://never.example/", state=State.ROBOTS))
-        watch.hear(Settled(url="https://down.example/", state=State.DNS))
-        assert (watch.read, watch.answered, watch.failed) == (2, 4, 1)
+            counter.hear(Settled(url=f"https://a.example/{number}", state=state))
+        counter.hear(Settled(url="https://never.example/", state=State.ROBOTS))
+        counter.hear(Settled(url="https://down.example/", state=State.DNS))
+        assert (counter.read, counter.answered, counter.failed) == (2, 4, 1)
 
     def test_the_richest_come_first_and_are_few(self) -> None:
-        watch = Watch()
-        asked(watch, *map(float, range(20)))
-        assert [cash for _, cash in watch.richest()] == [19.0, 18.0, 17.0, 16.0, 15.0]
-        assert len(watch.richest()) == RICHEST
+        counter = RunCounter()
+        asked(counter, *map(float, range(20)))
+        assert [cash for _, cash in counter.richest()] == [19.0, 18.0, 17.0, 16.0, 15.0]
+        assert len(counter.richest()) == RICHEST
 
 
 class TestSpeed:
     def test_there_is_none_before_time_has_passed(self, clock: Clock) -> None:
         speed = Speed(clock)
-        speed.saw(5)
-        assert (speed.of_late, speed.mean) == (0, 0)
+        speed.record(5)
+        assert (speed.recent, speed.mean) == (0, 0)
 
     def test_of_late_means_ten_seconds_and_the_mean_is_over_all(self, clock: Clock) -> None:
         speed = Speed(clock)
         for second in range(1, 31):
             clock.moment += 1
-            speed.saw(100 * min(second, 20) + 10 * max(second - 20, 0))
-        assert speed.of_late == 10
+            speed.record(100 * min(second, 20) + 10 * max(second - 20, 0))
+        assert speed.recent == 10
         assert speed.mean == 70
         assert speed.elapsed_s == 30
 
@@ -118,81 +118,81 @@ class TestSpeed:
         speed = Speed(clock)
         for pages in (300, 900):
             clock.moment += 30
-            speed.saw(pages)
-        assert speed.of_late == 20
+            speed.record(pages)
+        assert speed.recent == 20
 
 
 class TestWords:
     def test_a_line_has_all_the_numbers_and_no_guess_of_the_end(
-        self, scene: Scene, clock: Clock
+        self, state: DisplayState, clock: Clock
     ) -> None:
         clock.moment += 61.0
-        scene.speed.saw(610)
-        assert as_line(scene, PROGRESS) == (
+        state.speed.record(610)
+        assert as_line(state, PROGRESS) == (
             "1,234 of 2,000 pages, 10/s now, 10/s on average; importance 80.6%; "
             "3,181 known on 47 hosts, 931 unread, 53 failed; 2,234 requests, 5.9 MB; 0:01:01"
         )
 
     def test_without_a_budget_pages_are_just_counted(self, clock: Clock) -> None:
-        line = as_line(Scene(Watch(), Speed(clock), budget=None), PROGRESS)
+        line = as_line(DisplayState(RunCounter(), Speed(clock), budget=None), PROGRESS)
         assert line.startswith("1,234 pages, ")
 
-    def test_the_panel_has_the_numbers_and_the_richest_pages(self, scene: Scene) -> None:
-        asked(scene.watch, 7.0, 1234.5)
-        assert as_panel(scene, PROGRESS).plain.splitlines() == [
-            "pages       1,234 of 2,000                    0/s now, 0/s on average",
-            "importance  80.6% gathered                    the cash went round 1.42 times",
+    def test_the_panel_has_the_numbers_and_the_richest_pages(self, state: DisplayState) -> None:
+        asked(state.counter, 7.0, 1234.5)
+        assert as_panel(state, PROGRESS).plain.splitlines() == [
+            "fetched     1,234 of 2,000 pages              0/s now, 0/s on average",
+            "importance  80.6% gathered                    all cash moved 1.42 times",
             "known       3,181 on 47 hosts                 931 unread, 53 failed",
-            "asked       2,234 requests, 5.9 MB            0:00:00",
-            "under way   2, the richest:",
+            "requests    2,234 requests, 5.9 MB            0:00:00",
+            "in flight   2, most cash:",
             "    1,234.50  https://a.example/1",
             "        7.00  https://a.example/0",
         ]
 
-    def test_nothing_under_way_is_said_so(self, scene: Scene) -> None:
-        assert as_panel(scene, PROGRESS).plain.splitlines()[-1].split() == ["under", "way", "0"]
+    def test_nothing_under_way_is_said_so(self, state: DisplayState) -> None:
+        assert as_panel(state, PROGRESS).plain.splitlines()[-1].split() == ["in", "flight", "0"]
 
     @pytest.mark.parametrize("width", [40, 80, 120])
-    def test_no_line_is_wider_than_the_terminal(self, scene: Scene, width: int) -> None:
-        scene.watch.hear(Asked(url=f"https://a.example/{'x' * 999}", cash=1.0))
-        panel = terminal(width).render_lines(as_panel(scene, PROGRESS), pad=False)
+    def test_no_line_is_wider_than_the_terminal(self, state: DisplayState, width: int) -> None:
+        state.counter.hear(Asked(url=f"https://a.example/{'x' * 999}", cash=1.0))
+        panel = terminal(width).render_lines(as_panel(state, PROGRESS), pad=False)
         lines = ["".join(segment.text for segment in line) for line in panel]
         assert max(map(len, lines)) == width
         *_, richest, last = lines
         assert richest.endswith("…")
         assert last == ""
 
-    def test_a_url_steers_no_terminal(self, scene: Scene) -> None:
-        scene.watch.hear(Asked(url="https://a.example/\x1b]0;x\x07\u202e[red]", cash=1.0))
+    def test_a_url_steers_no_terminal(self, state: DisplayState) -> None:
+        state.counter.hear(Asked(url="https://a.example/\x1b]0;x\x07\u202e[red]", cash=1.0))
         console = terminal()
-        console.print(as_panel(scene, PROGRESS))
+        console.print(as_panel(state, PROGRESS))
         assert r"https://a.example/\x1b]0;x\x07\u202e[red]" in shown_on(console)
 
     @pytest.mark.parametrize(
         ("seconds", "text"), [(0.4, "0:00:00"), (61, "0:01:01"), (90061, "1 day, 1:01:01")]
     )
     def test_times_are_shown_to_the_second(self, seconds: float, text: str) -> None:
-        assert lasted(seconds) == text
+        assert as_duration(seconds) == text
 
 
 class TestDisplays:
-    def test_lines_go_to_stderr_as_they_come(self, scene: Scene, capsys: Captured) -> None:
-        lines = Lines(scene)
+    def test_lines_go_to_stderr_as_they_come(self, state: DisplayState, capsys: Captured) -> None:
+        lines = Lines(state)
         lines.show(PROGRESS)
         lines.say("some \x1b news")
         lines.close()
         out, err = capsys.readouterr()
-        assert err.splitlines() == [as_line(scene, PROGRESS), "some \\x1b news"]
+        assert err.splitlines() == [as_line(state, PROGRESS), "some \\x1b news"]
         assert out == ""
 
     def test_whoever_leaves_ends_no_crawl(
-        self, scene: Scene, monkeypatch: pytest.MonkeyPatch
+        self, state: DisplayState, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def gone(*_: object, **__: object) -> None:
             raise BrokenPipeError
 
         monkeypatch.setattr("minicrawl.cli.crawl.live.click.echo", gone)
-        Lines(scene).say("anybody?")
+        Lines(state).say("anybody?")
 
     def test_silence_says_nothing(self, capsys: Captured) -> None:
         silence = Silence()
@@ -201,21 +201,23 @@ class TestDisplays:
         silence.close()
         assert capsys.readouterr() == ("", "")
 
-    def test_a_warning_breaks_the_silence(self, scene: Scene, capsys: Captured) -> None:
-        for shown in (Silence(), Lines(scene)):
+    def test_a_warning_breaks_the_silence(self, state: DisplayState, capsys: Captured) -> None:
+        for shown in (Silence(), Lines(state)):
             shown.warn("no \x1b room")
             assert capsys.readouterr() == ("", "no \\x1b room\n")
 
-    def test_a_warning_stays_above_the_panel(self, scene: Scene) -> None:
+    def test_a_warning_stays_above_the_panel(self, state: DisplayState) -> None:
         console = terminal()
-        panel = Panel(scene, console)
+        panel = Panel(state, console)
         panel.warn("no room")
         panel.close()
         assert shown_on(console) == "no room\n"
 
-    def test_the_panel_is_drawn_below_the_lines_and_goes_at_the_end(self, scene: Scene) -> None:
+    def test_the_panel_is_drawn_below_the_lines_and_goes_at_the_end(
+        self, state: DisplayState
+    ) -> None:
         console = terminal()
-        panel = Panel(scene, console)
+        panel = Panel(state, console)
         panel.say("first")
         panel.say("sec\x1bond [bold]")
         panel.show(PROGRESS)
@@ -229,9 +231,9 @@ class TestDisplays:
         assert "last\n" in shown_on(console)
         assert shown_on(console).endswith("\x1b[2K")  # the line is erased
 
-    def test_a_panel_that_was_never_shown_leaves_the_lines_alone(self, scene: Scene) -> None:
+    def test_a_panel_that_was_never_shown_leaves_the_lines_alone(self, state: DisplayState) -> None:
         console = terminal()
-        panel = Panel(scene, console)
+        panel = Panel(state, console)
         panel.say("only this")
         panel.close()
         assert shown_on(console) == "only this\n"
@@ -247,7 +249,7 @@ class TestDisplays:
     )
     def test_the_display_fits_to_where_stderr_goes(
         self,
-        scene: Scene,
+        state: DisplayState,
         monkeypatch: pytest.MonkeyPatch,
         is_terminal: bool,
         term: str,
@@ -256,6 +258,6 @@ class TestDisplays:
     ) -> None:
         monkeypatch.setenv("TERM", term)
         monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
-        found = display(scene, terminal(), quiet=quiet)
+        found = display(state, terminal(), quiet=quiet)
         assert isinstance(found, kind)
         assert found.every_s <= LINE_EVERY_S

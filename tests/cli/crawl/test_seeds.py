@@ -64,7 +64,7 @@ class TestArguments:
     ) -> None:
         file = written(tmp_path, b"a.example\n\xff\x00 \x1b[2J\nb.example\n")
         assert list(seeds_of((file,), leaving)) == ["https://a.example/", "https://b.example/"]
-        assert capsys.readouterr().err == f"minicrawl: {file}:2: \\udcff\\x00 \\x1b[2J is no URL\n"
+        assert capsys.readouterr().err == f"minicrawl: {file}:2: not a URL: \\udcff\\x00 \\x1b[2J\n"
 
     def test_ten_bad_lines_are_shown_and_the_others_counted(
         self, tmp_path: Path, leaving: ExitStack, capsys: Captured
@@ -73,8 +73,8 @@ class TestArguments:
         assert list(seeds_of((file,), leaving)) == ["https://a.example/"]
         lines = capsys.readouterr().err.splitlines()
         assert len(lines) == 11
-        assert lines[9] == f"minicrawl: {file}:10: no url is no URL"
-        assert lines[10] == f"minicrawl: {file}: so are 1,003 more lines"
+        assert lines[9] == f"minicrawl: {file}:10: not a URL: no url"
+        assert lines[10] == f"minicrawl: {file}: 1,003 more lines are not URLs"
 
     def test_a_long_line_is_cut_where_it_is_shown(
         self, tmp_path: Path, leaving: ExitStack, capsys: Captured

@@ -15,7 +15,7 @@ from minicrawl.cli import main
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
-from minicrawl.store.files import beside
+from minicrawl.store.derived.files import beside
 from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
@@ -103,7 +103,7 @@ class TestCompare:
         assert main(["rank", "degree", "--direction", "out", "--as", "mine"]) == 0
         capsys.readouterr()
         go_on(store)
-        said = "mine was made before 1 of the pages became known: these have no score\n"
+        said = "1 page has no score by mine: found after it was made\n"
         found = as_json(capsys, "compare", "mine", "opic", said=said)
         assert (found["nodes"], found["left_out"]) == (6, 1)
         assert found["origins"] == ["kept", "the crawl's own"]
@@ -120,15 +120,15 @@ class TestCompare:
     def test_people_get_a_line_for_each_measure(self, capsys: Captured) -> None:
         arguments = ("compare", "degree", "by-number", "--graph", "web.txt", "--k", "1,2")
         assert printed(capsys, *arguments) == (
-            "a                 degree, with its usual options\n"
-            "b                 by-number, with its usual options\n"
-            "nodes             4; without a score in both 0\n"
-            "Kendall's tau-b   0.1826\n"
-            "Spearman          0.1054\n"
-            "of the best 1     0.00% in both\n"
-            "of the best 2     50.00% in both\n"
-            "mean error        93.75%, median 100.00%\n"
-            "of b's best 10 %  100.00%, median 100.00%\n"
+            "a                      degree, with its usual options\n"
+            "b                      by-number, with its usual options\n"
+            "nodes                  4; 0 without a score in both\n"
+            "Kendall's tau-b        0.1826\n"
+            "Spearman               0.1054\n"
+            "best 1                 0.00% in both\n"
+            "best 2                 50.00% in both\n"
+            "mean error             93.75%, median 100.00%\n"
+            "in the best 10 % of b  100.00%, median 100.00%\n"
         )
 
     def test_what_has_no_number_is_null_and_said(self, capsys: Captured) -> None:
@@ -151,8 +151,8 @@ class TestCompare:
         [
             (["degree", "beauty"], "no rank beauty is known; there are opic, degree"),
             (["opic", "degree", "--graph", "web.txt"], "no rank opic is known; there are degree"),
-            (["degree", "degree", "--k", "0"], "no list of numbers"),
-            (["degree", "degree", "--k", "x,1"], "no list of numbers"),
+            (["degree", "degree", "--k", "0"], "not a list of numbers"),
+            (["degree", "degree", "--k", "x,1"], "not a list of numbers"),
             (["degree", "degree", "--graph", "absent.txt"], "absent.txt"),
         ],
     )
@@ -192,12 +192,12 @@ class TestStability:
         arguments = ("--times", "2", "--k", "2", "--graph", "web.txt")
         found = printed(capsys, "stability", "by-number", *arguments)
         assert [line.split() for line in found.splitlines()] == [
-            ["Among", "the", "pages", "that", "stay"],
-            ["mean", "least"],
+            ["On", "the", "remaining", "pages"],
+            ["mean", "minimum"],
             ["Kendall's", "tau-b", "1.0000", "1.0000"],
             ["Spearman", "1.0000", "1.0000"],
-            ["of", "the", "best", "2", "100.00%", "100.00%"],
-            ["by-number", "of", "4", "nodes,", "4", "links;", "3", "stay,", "2", "times"],
+            ["best", "2", "100.00%", "100.00%"],
+            ["by-number", "of", "4", "nodes,", "4", "links;", "3", "nodes", "remain,", "2", "runs"],
         ]
 
     def test_where_there_is_no_order_it_says_so(self, capsys: Captured) -> None:
@@ -260,9 +260,7 @@ class TestAgree:
         self, capsys: Captured
     ) -> None:
         Path("labels.csv").write_text(f"{A},4\n{NEW},2\nno url,2\n{B},1\n{NEW},2\n")
-        said = "".join(
-            f"minicrawl: {name} is not known: it is left out\n" for name in (NEW, "no url")
-        )
+        said = "".join(f"minicrawl: skipped {name}: not in the graph\n" for name in (NEW, "no url"))
         found = as_json(capsys, "agree", "degree", "labels.csv", said=said)
         assert (found["judged"], found["unknown"]) == (2, [NEW, "no url"])
 
@@ -271,7 +269,7 @@ class TestAgree:
         capsys.readouterr()
         go_on(store)
         Path("labels.csv").write_text(f"{A},4\n{NEW},2\n")
-        said = f"minicrawl: {NEW} became known after degree was made: it is left out\n"
+        said = f"minicrawl: skipped {NEW}: no score by degree: found after it was made\n"
         found = as_json(capsys, "agree", "degree", "labels.csv", said=said)
         assert (found["origin"], found["judged"], found["unscored"]) == ("kept", 1, [NEW])
         Path("labels.csv").write_text(f"{NEW},2\n")
@@ -294,15 +292,15 @@ class TestAgree:
             "rank               degree, with its usual options",
             "pages              4",
             "same grade         50.00%; by chance 37.50%",
-            "one apart at most  100.00%",
+            "at most one apart  100.00%",
             "Spearman           0.3333",
             "Pages by grade",
-            "people  rank 1  rank 2  rank 3  rank 4",
-            "1            0       1       0       0",
-            "2            1       1       0       0",
-            "3            0       0       0       0",
-            "4            0       0       0       1",
-            "a row for each grade of people",
+            "human  rank 1  rank 2  rank 3  rank 4",
+            "1           0       1       0       0",
+            "2           1       1       0       0",
+            "3           0       0       0       0",
+            "4           0       0       0       1",
+            "one row for each human grade",
             "nodes that share a score and not a grade, the first being the better: 2",
         ]
 

@@ -56,5 +56,5 @@ def test_an_unknown_url_is_one_line_and_exit_2(capsys: Captured, command: str) -
     assert main([command, "http://a.example/none"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("minicrawl: http://a.example/none is not known; known on its host: ")
+    assert err.startswith("minicrawl: http://a.example/none is not in the store; similar pages: ")
     assert err.count("\n") == 1

@@ -82,7 +82,7 @@ class TestSeeds:
     def test_if_there_are_fewer_this_is_told(self, capsys: Captured) -> None:
         out, err = printed(capsys)
         assert len(out) == 2
-        assert err[-1] == "minicrawl: 2 of 10 seeds: no links are left for another core"
+        assert err[-1] == "minicrawl: found 2 of 10 seeds: no links are left for another core"
 
     def test_a_store_gives_them_as_well(self, folder: Path, capsys: Captured) -> None:
         with closing(HandCrawl(folder / "crawl.db")) as crawl:
@@ -119,7 +119,7 @@ class TestCores:
 
     def test_those_that_are_smaller_than_asked_are_counted(self, capsys: Captured) -> None:
         _, err = printed(capsys, "--core", "size", "--size", "50", "--count", "1")
-        assert err[-1] == "minicrawl: 1 of 1 cores have no 50 pages: nobody else may join"
+        assert err[-1] == "minicrawl: 1 of 1 core below 50 pages: no other page fits"
 
     def test_programs_learn_all_about_them(self, capsys: Captured) -> None:
         found = document(capsys, "--count", "1")
@@ -155,13 +155,14 @@ class TestNewerGraph:
     def test_seeds_that_vanished_are_named(self, capsys: Captured) -> None:
         out, err = printed(capsys, "--count", "2", "--new", "new.tsv")
         assert out == [url("k1")]
-        assert err[-1] == "minicrawl: http://h1.org/ has vanished"
+        assert err[-1] == "minicrawl: http://h1.org/ is not in the newer graph"
 
     def test_the_most_similar_page_stands_in(self, capsys: Captured) -> None:
         out, err = printed(capsys, "--count", "2", "--new", "new.tsv", "--similar")
         assert out == [url("h1") + "moved", url("k1")]
         assert err[-1] == (
-            "minicrawl: http://h1.org/ has vanished: http://h1.org/moved shares 2 links"
+            "minicrawl: http://h1.org/ is not in the newer graph: "
+            "http://h1.org/moved replaces it, with 2 shared links"
         )
 
     def test_programs_learn_what_became_of_each(self, capsys: Captured) -> None:
@@ -194,7 +195,7 @@ class TestEvaluation:
         assert headings == "depth pages mean PageRank random pages mean PageRank"
         assert [line.split()[:2] for line in err[first + 2 : first + 4]] == [["0", "2"], ["1", "4"]]
         caption = " ".join(err[first + 4 :])
-        assert "from core to core: 1 links on average, 1 of 2 ways lead there" in caption
+        assert "between cores: 1 links on average, 1 of 2 pairs connected" in caption
 
     def test_programs_get_its_numbers(self, capsys: Captured) -> None:
         found = document(capsys, "--count", "2", "--evaluate", "--draws", "3")["evaluation"]
@@ -225,7 +226,7 @@ class TestEvaluation:
     ) -> None:
         (folder / "web.tsv").write_text(web(*LARGE))
         _, err = printed(capsys, "--evaluate")
-        assert "from core to core: no way, 0 of 0 ways" in " ".join(err)
+        assert "between cores: no path, 0 of 0 pairs" in " ".join(err)
 
     def test_a_figure_is_drawn(self, folder: Path, capsys: Captured) -> None:
         printed(capsys, "--evaluate", "--figure", "crawls.png")
@@ -247,7 +248,7 @@ class TestRefusals:
             (["--density", "nan"], "--density"),
             (["--density", "101"], "--density"),
             (["--count", "0"], "--count"),
-            (["--evaluate", "--figure", "absent/x.png"], "no folder"),
+            (["--evaluate", "--figure", "absent/x.png"], "no such folder"),
         ],
     )
     def test_options_that_cannot_be_used(

@@ -396,7 +396,7 @@ def test_a_sitemap_that_reached_a_limit_is_noted(
         f"{A}/map.xml": text("\n".join(f"{A}/{number}" for number in range(9))),
     }
     run = crawl(web, path, f"{A}/", sitemaps=True)
-    note = f"{A}/map.xml: 2 URLs of a sitemap are read, no more"
+    note = f"{A}/map.xml: only 2 URLs of a sitemap are read"
     assert Noted(text=note) in run.events
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from minicrawl import config
-from minicrawl.config.table import STRATEGIES
+from minicrawl.config.crawl_settings import STRATEGIES
 from minicrawl.crawl.schedule.orders import ORDERS, ByAge, ByCash, ByLot
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.steps import visit

@@ -11,7 +11,7 @@ from minicrawl.crawl.settle import duplicates as module
 from minicrawl.crawl.settle.duplicates import MOST_DECISIONS
 from minicrawl.model import State
 from minicrawl.report.audit import audit
-from minicrawl.report.backlinks import backlinks
+from minicrawl.report.links.backlinks import backlinks
 from minicrawl.report.reasons import explain
 from minicrawl.report.snapshot import snapshot
 from tests.crawl.fakes import Answer, Run, crawl, html
@@ -67,7 +67,7 @@ def stands_for(run: Run, url: str) -> str | None:
         return explain(seen, url).stands_for
 
 
-def is_whole(run: Run) -> bool:
+def is_intact(run: Run) -> bool:
     return audit(run.path).wrong == []
 
 
@@ -94,7 +94,7 @@ def test_a_copy_does_not_move_the_original_by_one_rank(
     assert rank(run, f"{VICTIM}/") <= rank(unharmed, f"{VICTIM}/")
     assert [stands_for(run, copy) for copy in copies] == [f"{VICTIM}/"] * len(copies)
     assert all(rank(run, f"{VICTIM}/") < rank(run, copy) for copy in copies)
-    assert is_whole(run)
+    assert is_intact(run)
 
 
 def test_what_a_copy_was_given_in_the_stead_of_the_original_is_not_its_own(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_crawl_that_goes_on_decides_as_one_that_was_not_cut_off(
     run = late(path)
     assert run.states[f"{VICTIM}/"] is State.FETCHED
     assert stands_for(run, f"{EVIL}/") == f"{VICTIM}/"
-    assert is_whole(run)
+    assert is_intact(run)
 
 
 def test_a_copy_that_comes_when_a_crawl_goes_on_takes_nothing(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_whole_sites_that_are_copied_stay_what_they_are(tmp_path: Path) -> None:
     run = crawl(web, tmp_path / "crawl.db", f"{SEED}/", strategy="breadth-first", concurrency=1)
     assert {run.states[VICTIM + name] for name in names} == {State.FETCHED}
     assert {run.states[EVIL + name] for name in names} <= {State.ALIAS, State.TWIN}
-    assert is_whole(run)
+    assert is_intact(run)
 
 
 def mirrored_first(path: Path) -> Run:
@@ -203,7 +203,7 @@ def test_a_host_that_was_taken_for_a_mirror_is_itself_when_others_give_it_more(
     of_victim = {url: state for url, state in run.states.items() if url.startswith(VICTIM)}
     assert len(of_victim) == 61
     assert set(of_victim.values()) == {State.FETCHED}
-    assert is_whole(run)
+    assert is_intact(run)
 
 
 def test_hosts_of_one_site_are_compared_by_who_was_read_first(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from minicrawl.opic.money import UNIT
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
-from minicrawl.web.urls import Name
+from minicrawl.web.urls import ResolvedUrl
 from tests.crawl.fakes import (
     FakeWeb,
     books_balance,
@@ -35,7 +35,7 @@ def planted(path: Path, *seeds: str, endowment: int = 1000, terms: StoreTerms | 
 
     async def work() -> int:
         with keeping(path, terms) as recorder:
-            new = await plant(recorder, map(Name, seeds), endowment)
+            new = await plant(recorder, map(ResolvedUrl, seeds), endowment)
             assert books_balance(recorder.frontier)
             return new
 
@@ -152,7 +152,7 @@ def test_a_seed_with_marks_is_known_as_it_was_written(path: Path) -> None:
 
     async def work() -> None:
         with keeping(path) as recorder:
-            await plant(recorder, [Name(f"{A}/", marked), Name(f"{A}/1")], 0)
+            await plant(recorder, [ResolvedUrl(f"{A}/", marked), ResolvedUrl(f"{A}/1")], 0)
 
     in_time(work())
     with reading(path) as connection:

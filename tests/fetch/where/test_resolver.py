@@ -10,7 +10,7 @@ import pytest
 from minicrawl.fetch.where.resolve_rules import ConnectTarget, ResolveRules, parse_rule
 from minicrawl.fetch.where.resolver import BLOCKED_PORTS, Resolver, SystemLookup, trusted_among
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
-from minicrawl.web.urls import seed
+from minicrawl.web.urls import canonical_seed
 
 PUBLIC, OTHER_PUBLIC, PRIVATE = "93.184.216.34", "2606:2800:220:1::1", "10.0.0.1"
 
@@ -36,7 +36,7 @@ class Names:
         return Resolver(
             self,
             rules=ResolveRules(map(parse_rule, rules)),
-            trusted_hosts=trusted_among(filter(None, map(seed, seeds))),
+            trusted_hosts=trusted_among(filter(None, map(canonical_seed, seeds))),
             allow_private=private,
             clock=lambda: self.now,
         )

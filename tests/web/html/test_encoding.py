@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.html.encoding import by_label, decode, sniff
+from minicrawl.web.html.encoding import decode, encoding_of_label, sniff
 
 LATIN_2 = "Łódź".encode("iso-8859-2")
 
@@ -77,7 +77,7 @@ def test_bytes_that_mean_nothing_become_replacement_characters() -> None:
     ],
 )
 def test_labels_are_those_of_the_standard(label: str | None, encoding: str | None) -> None:
-    assert by_label(label) == encoding
+    assert encoding_of_label(label) == encoding
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def told(encoding: bytes) -> str:
 @given(st.binary(max_size=300), st.sampled_from([None, "", "utf-8", "big5", "iso-2022-jp", "?"]))
 def test_every_page_has_a_text(body: bytes, charset: str | None) -> None:
     text, encoding = decode(body, charset)
-    assert by_label(encoding) == encoding
+    assert encoding_of_label(encoding) == encoding
     text.encode()  # there is nothing in it that is no character
 
 

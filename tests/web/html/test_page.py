@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.model import ParsedPage
-from minicrawl.web.html.page import ParseOptions, read
+from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.urls import MOST_CHARS
 
 URL = "https://e.org/dir/page"
@@ -13,7 +13,7 @@ URL = "https://e.org/dir/page"
 
 def links(page: str, url: str = URL, **headers: str) -> list[str]:
     said = {name.replace("_", "-"): value for name, value in headers.items()}
-    return list(read(page.encode(), url, said).links)
+    return list(parse_page(page.encode(), url, said).links)
 
 
 # ---------------------------------------------------------------- links
@@ -42,7 +42,7 @@ def test_what_is_no_page_is_no_link() -> None:
 
 
 def test_links_are_written_in_the_encoding_of_the_page() -> None:
-    reading = read(b"<a href=/\xe9>", URL, {"content-type": "text/html; charset=latin1"})
+    reading = parse_page(b"<a href=/\xe9>", URL, {"content-type": "text/html; charset=latin1"})
     assert reading.links == ("https://e.org/%C3%A9",)
     assert reading.encoding == "windows-1252"
 
@@ -51,15 +51,15 @@ def test_words_come_with_the_first_link_to_a_target() -> None:
     page = (
         b"<a href=/a#1>one</a><a href=/a#2>two</a><a href=mailto:x>three</a><a href=page>four</a>"
     )
-    reading = read(page, URL, {}, ParseOptions(with_words=True))
+    reading = parse_page(page, URL, {}, ParseOptions(with_words=True))
     assert (reading.links, reading.words) == (("https://e.org/a",), ("one two three four",))
 
 
 def test_only_so_many_links_are_read() -> None:
     page = "".join(f"<a href={number}>" for number in range(9)).encode()
     some, all_of_them = (
-        read(page, URL, {}, ParseOptions(max_links=5)),
-        read(page, URL, {}, ParseOptions(max_links=9)),
+        parse_page(page, URL, {}, ParseOptions(max_links=5)),
+        parse_page(page, URL, {}, ParseOptions(max_links=9)),
     )
     assert (len(some.links), some.cut) == (5, "cut at 5 links (--max-links)")
     assert (len(all_of_them.links), all_of_them.cut) == (9, "")
@@ -71,7 +71,7 @@ def test_where_marks_went_the_url_is_known_as_it_was_written(with_words: bool) -
         b"<link rel=canonical href='/c?gclid=1'><meta http-equiv=refresh content='0;/r?gclid=2'>"
         b"<a href='/a?id=1&utm_id=3#top'><a href='/a?id=1&utm_id=4'><a href=/b?id=1>"
     )
-    reading = read(page, URL, {}, ParseOptions(with_words=with_words))
+    reading = parse_page(page, URL, {}, ParseOptions(with_words=with_words))
     assert reading.links == ("https://e.org/a?id=1", "https://e.org/b?id=1")
     assert (reading.canonical, reading.refresh) == ("https://e.org/c", "https://e.org/r")
     assert reading.originals == (
@@ -84,7 +84,7 @@ def test_where_marks_went_the_url_is_known_as_it_was_written(with_words: bool) -
 @pytest.mark.parametrize("with_words", [False, True])
 def test_marks_stay_where_the_user_wants_them(with_words: bool) -> None:
     page = b"<link rel=canonical href='/c?gclid=1'><a href='/a?utm_id=3'><a href='/a'>"
-    reading = read(page, URL, {}, ParseOptions(with_words=with_words, strip_marks=False))
+    reading = parse_page(page, URL, {}, ParseOptions(with_words=with_words, strip_marks=False))
     assert reading.links == ("https://e.org/a?utm_id=3", "https://e.org/a")
     assert (reading.canonical, reading.originals) == ("https://e.org/c?gclid=1", ())
 
@@ -93,12 +93,12 @@ def test_marks_stay_where_the_user_wants_them(with_words: bool) -> None:
 
 
 def test_pages_have_the_same_content_only_if_all_their_bytes_are_the_same() -> None:
-    one, same, other = (read(body, URL, {}) for body in (b"<p>1", b"<p>1", b"<p>2"))
+    one, same, other = (parse_page(body, URL, {}) for body in (b"<p>1", b"<p>1", b"<p>2"))
     assert one.content == same.content != other.content
 
 
 def test_a_content_is_the_number_that_stores_have_kept_so_far() -> None:
-    assert read(b"", URL, {}).content == -0x4B4D_868B_A85F_591C
+    assert parse_page(b"", URL, {}).content == -0x4B4D_868B_A85F_591C
 
 
 # ---------------------------------------------------------------- robots
@@ -111,15 +111,15 @@ def test_who_must_not_follow_sees_no_links() -> None:
 
 
 def test_noindex_may_stand_in_the_page_or_in_its_headers() -> None:
-    assert read(b"<meta name=robots content=noindex>", URL, {}).noindex
-    assert read(b"", URL, {"x-robots-tag": "noindex"}).noindex
-    assert not read(b"", URL, {}).noindex
+    assert parse_page(b"<meta name=robots content=noindex>", URL, {}).noindex
+    assert parse_page(b"", URL, {"x-robots-tag": "noindex"}).noindex
+    assert not parse_page(b"", URL, {}).noindex
 
 
 def test_the_agent_has_the_name_that_it_is_given() -> None:
     page = b"<meta name=mybot content=noindex>"
-    assert read(page, URL, {}, ParseOptions(agent="MyBot")).noindex
-    assert not read(page, URL, {}).noindex
+    assert parse_page(page, URL, {}, ParseOptions(agent="MyBot")).noindex
+    assert not parse_page(page, URL, {}).noindex
 
 
 # ---------------------------------------------------------------- canonical
@@ -127,13 +127,16 @@ def test_the_agent_has_the_name_that_it_is_given() -> None:
 
 def test_a_canonical_page_is_named_by_a_tag_before_a_header() -> None:
     header = {"link": "</header>; rel=canonical"}
-    assert read(b"", URL, header).canonical == "https://e.org/header"
-    assert read(b"<link rel=canonical href=tag>", URL, header).canonical == "https://e.org/dir/tag"
+    assert parse_page(b"", URL, header).canonical == "https://e.org/header"
+    assert (
+        parse_page(b"<link rel=canonical href=tag>", URL, header).canonical
+        == "https://e.org/dir/tag"
+    )
 
 
 @pytest.mark.parametrize("href", ["", "page", "#x", "mailto:a@e.org"])
 def test_a_page_that_is_its_own_canonical_names_none(href: str) -> None:
-    assert read(f"<link rel=canonical href='{href}'>".encode(), URL, {}).canonical is None
+    assert parse_page(f"<link rel=canonical href='{href}'>".encode(), URL, {}).canonical is None
 
 
 # ---------------------------------------------------------------- refresh
@@ -141,19 +144,19 @@ def test_a_page_that_is_its_own_canonical_names_none(href: str) -> None:
 
 @pytest.mark.parametrize("delay", ["0", "1", "0.5"])
 def test_a_refresh_at_once_is_a_redirect_and_no_link(delay: str) -> None:
-    reading = read(f"<meta http-equiv=refresh content='{delay};url=x'>".encode(), URL, {})
+    reading = parse_page(f"<meta http-equiv=refresh content='{delay};url=x'>".encode(), URL, {})
     assert (reading.refresh, reading.links) == ("https://e.org/dir/x", ())
 
 
 def test_a_refresh_that_waits_is_a_link_and_no_redirect() -> None:
-    reading = read(b"<meta http-equiv=refresh content='2;url=x'><a href=y>", URL, {})
+    reading = parse_page(b"<meta http-equiv=refresh content='2;url=x'><a href=y>", URL, {})
     assert reading.refresh is None
     assert reading.links == ("https://e.org/dir/x", "https://e.org/dir/y")
 
 
 @pytest.mark.parametrize("content", ["0", "0;", "0;url=page", "300", "0;url=mailto:x"])
 def test_a_page_that_only_reloads_leads_nowhere(content: str) -> None:
-    reading = read(f"<meta http-equiv=refresh content='{content}'>".encode(), URL, {})
+    reading = parse_page(f"<meta http-equiv=refresh content='{content}'>".encode(), URL, {})
     assert (reading.refresh, reading.links) == (None, ())
 
 
@@ -167,7 +170,7 @@ def test_xhtml_is_read_as_xhtml_where_the_server_says_so() -> None:
 
 
 def test_a_reading_can_be_sent_to_another_process() -> None:
-    reading = read(b"<title>T</title><a href=x>", URL, {})
+    reading = parse_page(b"<title>T</title><a href=x>", URL, {})
     links = ("https://e.org/dir/x",)
     assert reading == ParsedPage(title="T", links=links, content=reading.content, is_thin=True)
     assert pickle.loads(pickle.dumps(reading)) == reading
@@ -196,7 +199,7 @@ HEADERS = st.dictionaries(
 def test_whatever_the_bytes_there_is_a_reading(
     body: bytes, headers: dict[str, str], with_words: bool
 ) -> None:
-    reading = read(body, URL, headers, ParseOptions(with_words=with_words))
+    reading = parse_page(body, URL, headers, ParseOptions(with_words=with_words))
     urls = reading.links
     assert len(urls) == len(set(urls))
     assert len(reading.words) == (len(urls) if with_words else 0)
@@ -208,7 +211,9 @@ def test_whatever_the_bytes_there_is_a_reading(
 def test_short_references_to_long_urls_do_not_swell_without_end(with_words: bool) -> None:
     base = f"http://a.example/{'x' * 1900}/"
     body = f"<base href={base}>" + "".join(f"<a href={n}>w</a>" for n in range(6000))
-    reading = read(body.encode(), "http://a.example/", {}, ParseOptions(with_words=with_words))
+    reading = parse_page(
+        body.encode(), "http://a.example/", {}, ParseOptions(with_words=with_words)
+    )
     assert sum(map(len, reading.links)) <= MOST_CHARS
     assert len(reading.links) > 3000
     assert len(reading.words) == (len(reading.links) if with_words else 0)

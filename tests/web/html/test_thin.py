@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.html.page import read
+from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.thin import ENOUGH, is_thin
 
 WORDS = "words that say something of their own. " * 8
@@ -75,9 +75,11 @@ def test_a_page_that_only_begins_so_is_not(heading: str) -> None:
 
 def test_a_reading_tells() -> None:
     page = f"<title>A page</title><body><p>{WORDS}"
-    assert not read(page.encode(), "http://a.example/", {}).is_thin
-    assert read(page.replace("A page", "403 Forbidden").encode(), "http://a.example/", {}).is_thin
-    assert read(b"", "http://a.example/", {}).is_thin
+    assert not parse_page(page.encode(), "http://a.example/", {}).is_thin
+    assert parse_page(
+        page.replace("A page", "403 Forbidden").encode(), "http://a.example/", {}
+    ).is_thin
+    assert parse_page(b"", "http://a.example/", {}).is_thin
 
 
 @given(st.text(st.sampled_from("<>!-/ascript&#x \"'="), max_size=300), st.text(max_size=9))

@@ -13,9 +13,9 @@ from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.robots import match
 from minicrawl.web.robots.rules import (
     ALLOW_ALL,
-    ANSWER_HOLDS_S,
+    ANSWER_VALID_S,
     FORBID_ALL,
-    SILENCE_HOLDS_S,
+    SILENCE_VALID_S,
     RobotsDecision,
     Rules,
     decision_for,
@@ -515,7 +515,7 @@ def test_no_bytes_are_an_error(body: bytes) -> None:
 
 def test_an_answer_holds_for_a_day() -> None:
     assert decision_for(rules("Disallow: /x")) == RobotsDecision(
-        rules("Disallow: /x"), ANSWER_HOLDS_S
+        rules("Disallow: /x"), ANSWER_VALID_S
     )
 
 
@@ -533,25 +533,25 @@ KINDS_OF_NO_FILE = {FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind
 
 @pytest.mark.parametrize("kind", sorted(KINDS_OF_NO_FILE))
 def test_a_file_that_is_not_there_allows_all_for_a_day(kind: FailureKind) -> None:
-    assert decision_for(Failed(kind=kind), FORBID_ALL) == RobotsDecision(ALLOW_ALL, ANSWER_HOLDS_S)
+    assert decision_for(Failed(kind=kind), FORBID_ALL) == RobotsDecision(ALLOW_ALL, ANSWER_VALID_S)
 
 
 @pytest.mark.parametrize("kind", sorted(set(FailureKind) - KINDS_OF_NO_FILE))
 def test_a_host_that_cannot_say_forbids_all_for_an_hour(kind: FailureKind) -> None:
     found = decision_for(Failed(kind=kind))
-    assert found == RobotsDecision(FORBID_ALL, SILENCE_HOLDS_S)
-    assert found.is_silence
+    assert found == RobotsDecision(FORBID_ALL, SILENCE_VALID_S)
+    assert found.has_no_answer
 
 
 @pytest.mark.parametrize("reason", Refusal)
 def test_a_redirect_to_where_we_do_not_go_forbids_all(reason: Refusal) -> None:
-    assert decision_for(Refused(reason=reason)) == RobotsDecision(FORBID_ALL, SILENCE_HOLDS_S)
+    assert decision_for(Refused(reason=reason)) == RobotsDecision(FORBID_ALL, SILENCE_VALID_S)
 
 
 def test_what_was_known_outlives_a_host_that_cannot_say() -> None:
     known = rules("Disallow: /x")
     silence = Failed(kind=FailureKind.SERVER_ERROR)
-    assert decision_for(silence, known) == RobotsDecision(known, SILENCE_HOLDS_S)
+    assert decision_for(silence, known) == RobotsDecision(known, SILENCE_VALID_S)
 
 
 # ---------------------------------------------------------------- conformance

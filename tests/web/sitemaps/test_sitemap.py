@@ -224,7 +224,7 @@ def test_a_gzip_bomb_is_unpacked_up_to_the_cap(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sitemap, "MAX_BYTES", 1_000)
     inside = b"https://example.com/a\n".ljust(999) + b"\nhttps://example.com/b\n"
     assert pages(gzip.compress(inside)) == pages(inside) == ["/a"]
-    assert parse(inside, AT).limit == "1,000 bytes of a sitemap are read, no more"
+    assert parse(inside, AT).limit == "only 1,000 bytes of a sitemap are read"
     assert parse(inside[:-10], AT).limit
     assert not parse(inside[:900], AT).limit
 
@@ -233,7 +233,7 @@ def test_no_more_urls_are_taken_than_a_sitemap_may_have(monkeypatch: pytest.Monk
     monkeypatch.setattr(sitemap, "MAX_URLS", 3)
     many = [f"https://example.com/{n}" for n in range(10_000)]
     assert pages(urlset(*many)) == pages("\n".join(many)) == ["/0", "/1", "/2"]
-    assert parse(urlset(*many).encode(), AT).limit == "3 URLs of a sitemap are read, no more"
+    assert parse(urlset(*many).encode(), AT).limit == "only 3 URLs of a sitemap are read"
     assert not parse(urlset(*many[:2]).encode(), AT).limit
 
 
@@ -241,7 +241,7 @@ def test_reading_ends_where_tags_and_texts_are_too_many(monkeypatch: pytest.Monk
     monkeypatch.setattr(sitemap, "_MAX_EVENTS", 1_000)
     body = f"<urlset><loc>/a</loc>{'<a/>' * 1_000}<loc>/b</loc></urlset>"
     assert pages(body) == ["/a"]
-    assert parse(body.encode(), AT).limit == "a sitemap of so many tags is not read to its end"
+    assert parse(body.encode(), AT).limit == "only 1,000 tags of a sitemap are read"
     assert pages(f"<urlset><loc>/a</loc>{'<b>x</b>' * 2_000}<loc>/b</loc></urlset>") == ["/a", "/b"]
 
 
@@ -251,7 +251,7 @@ def test_what_is_unpacked_is_at_most_a_hundred_times_what_came() -> None:
     found = parse(bomb, AT)
     most = 100 * len(bomb)
     assert len(bomb) > 1024 * 1024 // 100
-    assert found.limit == f"{most:,} bytes are unpacked of a sitemap so small, no more"
+    assert found.limit == f"only {most:,} bytes of a sitemap of this size are unpacked"
     small = gzip.compress(line * 40_000)
     assert len(small) * 100 < len(line) * 40_000 < 1024 * 1024
     assert parse(small, AT) == Sitemap(pages=(f"{ROOT}/a",))
@@ -264,7 +264,7 @@ def test_all_urls_of_a_sitemap_together_have_so_many_characters_and_no_more(
     body = urlset(*(f"/{n}ü?gclid=1" for n in range(9))).encode()
     found = parse(body, AT)
     assert found.pages == (f"{ROOT}/0%C3%BC",)
-    assert found.limit == "100 characters of URLs of a sitemap are kept, no more"
+    assert found.limit == "only 100 characters of URLs of a sitemap are kept"
     index = "".join(f"<sitemap><loc>/{n}{'a' * 30}</loc></sitemap>" for n in range(9))
     assert len(parse(f"<sitemapindex>{index}".encode(), AT).sitemaps) == 1
 

@@ -10,12 +10,12 @@ import pytest
 from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.report import backlinks as report
-from minicrawl.report.backlinks import Linked, LinkedPage, backlinks, links
-from minicrawl.report.flows import flows
+from minicrawl.report.links import backlinks as report
+from minicrawl.report.links.backlinks import Linked, LinkedPage, backlinks, links
+from minicrawl.report.links.flows import flows
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store import backlinks as index
-from minicrawl.store.files import beside, reading_beside
+from minicrawl.store.derived import backlinks as index
+from minicrawl.store.derived.files import beside, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
@@ -105,7 +105,7 @@ class TestLinks:
 @pytest.mark.parametrize("ask", [back, forth])
 class TestRefusals:
     def test_a_page_that_is_not_known(self, store: Path, ask: type) -> None:
-        with pytest.raises(UsageError, match="known on its host"):
+        with pytest.raises(UsageError, match="similar pages"):
             ask(store, f"{A}none")
         assert not beside(store).exists()
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.store import backlinks, ranks
-from minicrawl.store.files import reading_beside
+from minicrawl.store.derived import backlinks, ranks
+from minicrawl.store.derived.files import reading_beside
 from minicrawl.store.reader import reading
 from tests.graph.test_csr import Link, graph_of
 from tests.stores import filled_store

@@ -10,16 +10,16 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.export.rows import Block
-from minicrawl.report import graphs
-from minicrawl.report.graphs import HostGraph, PageGraph
-from minicrawl.report.ranks import Choice
+from minicrawl.report.links import graphs
+from minicrawl.report.links.graphs import HostGraph, PageGraph
+from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store import ranks
-from minicrawl.store.ranks import RankRow
+from minicrawl.store.derived import ranks
+from minicrawl.store.derived.ranks import RankRow
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl, filled_store
 
-ALL = Choice()
+ALL = PageSelection()
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def rows(blocks: Iterable[Block]) -> list[tuple[Any, ...]]:
 
 
 def named(
-    kind: type[PageGraph] | type[HostGraph], store: Path, choice: Choice = ALL
+    kind: type[PageGraph] | type[HostGraph], store: Path, choice: PageSelection = ALL
 ) -> set[object]:
     with snapshot(store) as seen:
         found = rows(kind(seen, choice).named_links())
@@ -75,17 +75,20 @@ class TestPages:
         }
 
     def test_only_links_between_pages_that_were_chosen(self, store: Path) -> None:
-        assert named(PageGraph, store, Choice(fetched=True)) == {(A, B, 1), (B, A, 1)}
-        assert named(PageGraph, store, Choice(host="a.example")) == {(A, DEEP, 1), (MOVED, A, 1)}
-        assert named(PageGraph, store, Choice(count=1)) == set()
+        assert named(PageGraph, store, PageSelection(fetched=True)) == {(A, B, 1), (B, A, 1)}
+        assert named(PageGraph, store, PageSelection(host="a.example")) == {
+            (A, DEEP, 1),
+            (MOVED, A, 1),
+        }
+        assert named(PageGraph, store, PageSelection(count=1)) == set()
 
     def test_pages_that_ask_not_to_be_indexed_are_left_out_where_that_is_asked(
         self, store: Path
     ) -> None:
-        shown = named(PageGraph, store, Choice(noindex=False))
+        shown = named(PageGraph, store, PageSelection(noindex=False))
         assert shown == {(A, DEEP, 1), (MOVED, A, 1)}
         with snapshot(store) as seen:
-            best = rows(PageGraph(seen, Choice(noindex=False, count=2)).drawing().nodes)
+            best = rows(PageGraph(seen, PageSelection(noindex=False, count=2)).drawing().nodes)
         assert len(best) == 2
         assert B not in {row[1] for row in best}
 
@@ -166,7 +169,7 @@ class TestHosts:
 
     def test_hosts_of_which_no_page_was_chosen_are_left_out(self, store: Path) -> None:
         with snapshot(store) as seen:
-            nodes = rows(HostGraph(seen, Choice(fetched=True)).drawing().nodes)
+            nodes = rows(HostGraph(seen, PageSelection(fetched=True)).drawing().nodes)
         assert {label for _, label, *_ in nodes} == {"a.example", "b.example"}
 
 

@@ -1,7 +1,7 @@
-"""An index of who links to a page, kept beside the store: links as they were written.
+"""An index of the links to each page, as they were written.
 
-Laws: the index is that of one step, and takes the place of the former one whole; to ask for some
-pages costs memory for their blocks alone.
+Laws: an index is as of one step, and replaces the old one as a whole. A lookup takes memory only
+for the blocks of the pages it asks for.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,24 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.store.files import writing_beside
+from minicrawl.store.derived.files import writing_beside
 from minicrawl.store.tables import Connection
 
 _PAGES_A_BLOCK = 1 << 12
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS backlinks_as_of (
-    step INTEGER NOT NULL       -- the last one that the index knows of
+    step INTEGER NOT NULL       -- the last one in the index
 );
 CREATE TABLE IF NOT EXISTS backlinks (
     block INTEGER PRIMARY KEY,
-    starts BLOB NOT NULL,       -- where the givers of each page begin, and the last ones end
+    starts BLOB NOT NULL,       -- where the givers of each page begin, then the end
     givers BLOB NOT NULL
 )
 """
 
 
 def keep(store: Path, connection: Connection, step: int, inlinks: Csr) -> None:
-    """Keep who links to the pages of the store that `connection` reads, as of this step."""
+    """Replace the index of the store that `connection` reads by these links, as of this step."""
     with writing_beside(store, connection, _SCHEMA) as derived:
         derived.execute("DELETE FROM backlinks_as_of")
         derived.execute("DELETE FROM backlinks")
@@ -38,7 +38,7 @@ def keep(store: Path, connection: Connection, step: int, inlinks: Csr) -> None:
 
 
 def step_of(derived: Connection | None) -> int | None:
-    """The step that the index knows of; None if there is no index."""
+    """The last step in the index; None if there is no index."""
     if derived is None:
         return None
     is_there = "SELECT 1 FROM sqlite_master WHERE name = 'backlinks_as_of'"
@@ -49,7 +49,7 @@ def step_of(derived: Connection | None) -> int | None:
 
 
 def givers(derived: Connection, pages: Iterable[int]) -> NDArray[np.int32]:
-    """The pages that link to any of these; pages that the index does not know have none."""
+    """The pages that link to any of these pages. Pages that are not in the index have none."""
     found = [np.empty(0, dtype=np.int32)]
     for page in sorted(pages):
         number, place = divmod(page, _PAGES_A_BLOCK)

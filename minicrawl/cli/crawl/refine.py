@@ -1,4 +1,4 @@
-"""`minicrawl refine`: replays until the ranks have converged, and how far they moved."""
+"""`minicrawl refine`: replays until the ranks converge, and how far they moved."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,21 +22,21 @@ from minicrawl.errors import Interrupted
     type=float,
     default=UNTIL,
     show_default=True,
-    help="How far all shares together may be from their limit.",
+    help="Stop when the error, summed over all shares, is at most this.",
 )
 @click.option(
     "--to",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Leave the store alone and refine a copy of it, this new file.",
+    help="Refine a copy of the store, this new file, and leave the store as it is.",
 )
 @json_option
 @store_option
 def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
-    """Replay without fetching until the ranks have converged.
+    """Replay a crawl without fetching until its ranks converge.
 
-    Pages spend their cash along the stored links, round after round; a crawl that goes on begins
-    from there. Broken off, the same command goes on.
+    Pages spend their cash along the stored links, round after round. A crawl that is resumed
+    continues from the result. If refine is interrupted, the same command resumes it.
     """
     with _interruptible(), progress("refine") as tell:
         refined = refine_store(store, until=until, to=to, tell=tell)
@@ -52,9 +52,9 @@ def _facts(refined: Refined) -> list[tuple[str, str]]:
         ("pages", f"{refined.pages:,}"),
         ("links", f"{refined.links:,}"),
         ("rounds", f"{refined.rounds:,}"),
-        ("error", f"{refined.error_bound:.1e} at most, of all shares together"),
-        ("moved", f"{refined.moved:.3g} of 2, all shares together"),
-        ("stayed", f"{refined.top_kept} of the top {min(TOP, refined.pages)}"),
+        ("error", f"at most {refined.error_bound:.1e}, summed over all shares"),
+        ("moved", f"{refined.moved:.3g} of at most 2, summed over all shares"),
+        ("unchanged", f"{refined.top_kept} of the top {min(TOP, refined.pages)} pages"),
     ]
 
 
@@ -63,4 +63,4 @@ def _interruptible() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        raise Interrupted("interrupted: the same command goes on") from interrupt
+        raise Interrupted("interrupted: run the same command to resume") from interrupt

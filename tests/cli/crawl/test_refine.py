@@ -25,7 +25,7 @@ def test_it_says_in_a_few_lines_what_came_of_it(store: Path, capsys: Captured) -
     assert main(["refine", "--store", str(store)]) == 0
     out, err = capsys.readouterr()
     names = [line.split()[0] for line in out.splitlines()]
-    assert names == ["store", "pages", "links", "rounds", "error", "moved", "stayed"]
+    assert names == ["store", "pages", "links", "rounds", "error", "moved", "unchanged"]
     assert str(store) in out
     assert err == ""
 
@@ -74,7 +74,7 @@ def test_a_signal_ends_it_in_one_line_and_the_same_command_goes_on(
     with monkeypatch.context() as patched:
         patched.setattr(Ledger, "cash_of_all", interrupt)
         assert main(["refine", "--store", str(store)]) == 130
-    assert capsys.readouterr().err == "minicrawl: interrupted: the same command goes on\n"
+    assert capsys.readouterr().err == "minicrawl: interrupted: run the same command to resume\n"
     assert signal.getsignal(number) is handler
     assert frontier_of(store).ledger.totals == before
     assert main(["refine", "--store", str(store)]) == 0
@@ -92,5 +92,6 @@ def test_a_damaged_store_is_named_and_not_its_copy(
     DAMAGES["zeros for a leaf of frontier"](whole_store(Path("crawl.db")))
     assert main(["refine", "--store", "crawl.db", *options]) == 1
     assert capsys.readouterr().err == (
-        "minicrawl: crawl.db: database disk image is malformed; what was committed before is safe\n"
+        "minicrawl: crawl.db: database disk image is malformed; "
+        "everything committed before is safe\n"
     )

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.store import ranks
-from minicrawl.store.files import reading_beside, writing_beside
-from minicrawl.store.ranks import RankRow
+from minicrawl.store.derived import ranks
+from minicrawl.store.derived.files import reading_beside, writing_beside
+from minicrawl.store.derived.ranks import RankRow
 from minicrawl.store.reader import reading
 from tests.stores import filled_store
 

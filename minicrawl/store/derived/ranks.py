@@ -1,7 +1,7 @@
-"""Ranks that are kept, by their names: what each was made with, and the scores of its pages.
+"""Ranks by name: the options each was made with, and the scores of its pages.
 
-Laws: a rank takes the place of its former self whole; to write it and to read it costs memory for
-a block of scores at a time. A page that became known later has no score, and reads as NaN.
+Laws: a rank replaces the old one of its name as a whole. It is written and read block by block. A
+page that was found after the rank was made has no score, which reads as NaN.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.store.files import writing_beside
+from minicrawl.store.derived.files import writing_beside
 from minicrawl.store.tables import Connection
 
 _SCORES_AT_ONCE = 1 << 16
@@ -24,8 +24,8 @@ CREATE TABLE IF NOT EXISTS ranks (
     name TEXT NOT NULL UNIQUE,
     options TEXT NOT NULL,      -- as JSON
     made_at REAL NOT NULL,
-    step INTEGER NOT NULL,      -- the last one that it knows of
-    nodes INTEGER NOT NULL,     -- the pages that the store knew
+    step INTEGER NOT NULL,      -- the last one when it was made
+    nodes INTEGER NOT NULL,     -- the pages of the store then
     edges INTEGER NOT NULL,
     iterations INTEGER NOT NULL,
     error_bound REAL NOT NULL,
@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS scores (
 
 
 class RankRow(NamedTuple):
-    """What a rank was made with, and what came of it."""
+    """A rank without its scores."""
 
     name: str
     options: str
@@ -58,14 +58,14 @@ Floats = NDArray[np.float64] | NDArray[np.float32]
 
 
 def keep(store: Path, connection: Connection, found: Iterable[tuple[RankRow, Floats]]) -> None:
-    """Keep these ranks of the store that `connection` reads, all of them or none."""
+    """Write these ranks of the store that `connection` reads, all of them or none."""
     with writing_beside(store, connection, _SCHEMA) as derived:
         for row, values in found:
             _replace(derived, row, values)
 
 
 def kept(derived: Connection | None) -> list[RankRow]:
-    """The ranks that are there, by their names."""
+    """All ranks, by name."""
     if derived is None or not _has_ranks(derived):
         return []
     columns = ", ".join(RankRow._fields)
@@ -74,7 +74,7 @@ def kept(derived: Connection | None) -> list[RankRow]:
 
 
 def scores(derived: Connection, name: str, pages: int) -> NDArray[np.float64]:
-    """The scores that this rank gives to the pages that the store knows now."""
+    """The scores by this rank of all pages in the store."""
     found = np.full(pages, np.nan)
     cursor = derived.execute(
         "SELECT block, scores FROM scores JOIN ranks ON ranks.id = rank WHERE name = ?", (name,)
@@ -87,16 +87,16 @@ def scores(derived: Connection, name: str, pages: int) -> NDArray[np.float64]:
 
 
 def _has_ranks(derived: Connection) -> bool:
-    """The file may hold other things only."""
+    """Whether the file has the tables of the ranks."""
     found = derived.execute("SELECT 1 FROM sqlite_master WHERE name = 'ranks'").fetchone()
     return found is not None
 
 
 def _checked(row: RankRow) -> RankRow:
-    """Raises ValueError or its like for a row that `keep` never wrote."""
+    """The row; raises an error of `NONSENSE` if `keep` cannot have written it."""
     numbers = row.step, row.nodes, row.edges, row.iterations, row.error_bound
     if not all(isinstance(number, int | float) for number in numbers):
-        raise ValueError(f"{row.name} has words for numbers")
+        raise ValueError(f"{row.name} has text instead of numbers")
     if not isinstance(json.loads(row.options), dict):
         raise ValueError(f"{row.name} has no options")
     datetime.fromtimestamp(row.made_at, UTC)

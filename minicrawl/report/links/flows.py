@@ -1,11 +1,11 @@
-"""Which way the cash flows: every link of the pages' last spendings, in blocks.
+"""How cash flows: every link of the last spending of each page, in blocks.
 
 giver    a page that was read, or that stands for another one
-end      the page that a link's cash reached: redirects on the way are left out
-part     what the link gets of all that its giver hands on
-weight   how a link counts beside the others of its giver, as the crawl weighed them; mostly 1
+end      the page that the cash of a link reached, after all redirects
+part     the share of its giver's cash that a link gets
+weight   the weight of a link among the links of its giver; mostly 1
 
-Whoever asks may be told the share of the givers that is done.
+`tell` gets the share of the givers that is done.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.opic.money import PARTS
-from minicrawl.progress import Progress, unreported
-from minicrawl.report.snapshot import Snapshot, spent
+from minicrawl.progress import Progress
+from minicrawl.report.snapshot import Snapshot, last_spent
 from minicrawl.store import questions
 from minicrawl.store.blobs import is_plain, unpack, unpack_plain
 from minicrawl.store.questions import Spendings
 from minicrawl.store.trouble import reporting_damage
 
 
-class Flows(NamedTuple):
-    """Links, one a place; those of a giver are side by side, and in no other block."""
+class CashFlows(NamedTuple):
+    """Columns of links. The links of a giver are side by side and in one block."""
 
     givers: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -34,38 +34,40 @@ class Flows(NamedTuple):
 
 
 class FlowLinks(NamedTuple):
-    """Links, one a place, each once; those of a giver are side by side, and in no other block."""
+    """Columns of distinct links. The links of a giver are side by side and in one block."""
 
     givers: NDArray[np.int64]
     ends: NDArray[np.int64]
     weights: NDArray[np.int64]
 
 
-def flows(snapshot: Snapshot, tell: Progress = unreported) -> Iterator[Flows]:
-    """Every link that counts now."""
-    ends = _ends(snapshot)
+def flows(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[CashFlows]:
+    """All links that count now, with their parts."""
+    ends = _final_pages(snapshot)
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, tell):
-            for found in _unpacked(block, snapshot.frontier.terms.small_edge):
-                yield _led_on(found, ends)
+            for found in _flows_of(block, snapshot.frontier.terms.small_edge):
+                yield _to_final_pages(found, ends)
 
 
-def links(snapshot: Snapshot, tell: Progress = unreported) -> Iterator[FlowLinks]:
-    """The same links with their weights; of two that meet behind a redirect the first one's."""
-    ends = _ends(snapshot)
-    return (_led_on_once(found, ends) for found in written(snapshot, tell=tell))
+def links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[FlowLinks]:
+    """All links that count now, with their weights. Of two to one end, the first one counts."""
+    ends = _final_pages(snapshot)
+    return (_links_to_final_pages(found, ends) for found in links_as_written(snapshot, tell=tell))
 
 
-def written(snapshot: Snapshot, after: int = 0, tell: Progress = unreported) -> Iterator[FlowLinks]:
-    """The links of the pages whose turn came after this step, as they were written."""
+def links_as_written(
+    snapshot: Snapshot, after: int = 0, tell: Progress = lambda _share: None
+) -> Iterator[FlowLinks]:
+    """The links of the pages whose last turn came after this step, redirects not followed."""
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, after, tell):
-            yield from _weighed(block)
+            yield from _weighted(block)
 
 
 def _current(snapshot: Snapshot, after: int, tell: Progress) -> Iterator[Spendings]:
     """The last spending of every page."""
-    last = spent(snapshot.connection, snapshot.frontier)
+    last = last_spent(snapshot.connection, snapshot.frontier)
     givers, done = int(np.count_nonzero(last > after)), 0
     for block in questions.spendings(snapshot.connection, after):
         found = block.only(last[block.pages] == block.seqs)
@@ -74,8 +76,8 @@ def _current(snapshot: Snapshot, after: int, tell: Progress) -> Iterator[Spendin
         tell(done / max(givers, 1))
 
 
-def _weighed(block: Spendings) -> Iterator[FlowLinks]:
-    plain, others = _told_apart(block)
+def _weighted(block: Spendings) -> Iterator[FlowLinks]:
+    plain, others = _split_plain(block)
     if plain.blobs:
         counts, targets = unpack_plain(plain.blobs)
         yield FlowLinks(
@@ -91,7 +93,7 @@ def _weighed(block: Spendings) -> Iterator[FlowLinks]:
         )
 
 
-def _led_on_once(found: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
+def _links_to_final_pages(found: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
     led = found._replace(ends=ends[found.ends])
     places = np.flatnonzero(led.givers != led.ends)
     if (led.ends != found.ends).any():
@@ -101,22 +103,22 @@ def _led_on_once(found: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
     return FlowLinks(*(column[places] for column in led))
 
 
-def _told_apart(block: Spendings) -> tuple[Spendings, Spendings]:
-    """Those in which all links are alike, and the others."""
+def _split_plain(block: Spendings) -> tuple[Spendings, Spendings]:
+    """The spendings with equal links, and the others."""
     alike = np.fromiter(map(is_plain, block.blobs), dtype=np.bool_, count=len(block.blobs))
     return block.only(alike), block.only(~alike)
 
 
-def _unpacked(block: Spendings, edge: float) -> Iterator[Flows]:
-    plain, others = _told_apart(block)
+def _flows_of(block: Spendings, edge: float) -> Iterator[CashFlows]:
+    plain, others = _split_plain(block)
     if plain.blobs:
-        yield _plain(plain, edge)
+        yield _plain_flows(plain, edge)
     if others.blobs:
-        yield _others(others, edge)
+        yield _weighted_flows(others, edge)
 
 
-def _ends(snapshot: Snapshot) -> NDArray[np.int64]:
-    """The page that each page stands for."""
+def _final_pages(snapshot: Snapshot) -> NDArray[np.int64]:
+    """For each page, the page that it stands for."""
     books = snapshot.frontier.books
     ends = np.arange(len(snapshot))
     for page in books.forwards:
@@ -124,22 +126,22 @@ def _ends(snapshot: Snapshot) -> NDArray[np.int64]:
     return ends
 
 
-def _led_on(found: Flows, ends: NDArray[np.int64]) -> Flows:
-    """The links to where they end; one that comes back to its giver is none."""
+def _to_final_pages(found: CashFlows, ends: NDArray[np.int64]) -> CashFlows:
+    """The links to their final pages, without links from a page to itself."""
     led = found._replace(ends=ends[found.ends])
-    abroad = led.givers != led.ends
-    return Flows(*(column[abroad] for column in led))
+    differs = led.givers != led.ends
+    return CashFlows(*(column[differs] for column in led))
 
 
-def _plain(block: Spendings, edge: float) -> Flows:
+def _plain_flows(block: Spendings, edge: float) -> CashFlows:
     counts, targets = unpack_plain(block.blobs)
     pot = np.where(block.kinds == StepKind.FORWARD, 1.0, 1 - edge)
-    return Flows(np.repeat(block.pages, counts), targets, np.repeat(pot / counts, counts))
+    return CashFlows(np.repeat(block.pages, counts), targets, np.repeat(pot / counts, counts))
 
 
-def _others(block: Spendings, edge: float) -> Flows:
+def _weighted_flows(block: Spendings, edge: float) -> CashFlows:
     spendings = list(map(unpack, block.blobs))
-    return Flows(
+    return CashFlows(
         np.repeat(block.pages, [len(spending.links) for spending in spendings]),
         np.array([link for spending in spendings for link in spending.links]),
         np.array([part for spending in spendings for part in _parts(spending, edge)]),
@@ -147,7 +149,7 @@ def _others(block: Spendings, edge: float) -> Flows:
 
 
 def _parts(spending: Spending, edge: float) -> list[float]:
-    """As the steps split it, but that two links that meet behind a redirect count as two."""
+    """The parts as the steps computed them, but two links to one end count as two."""
     links, weights, focus, idle = spending
     weights = weights or [1] * len(links)
     total = sum(weights) + idle

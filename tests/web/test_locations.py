@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.homes import home, host
+from minicrawl.web.locations import host_of, location
 from minicrawl.web.urls import canonical
 
 
@@ -23,7 +23,7 @@ from minicrawl.web.urls import canonical
     ],
 )
 def test_a_url_is_split_and_any_other_name_is_an_origin(name: str, found: tuple[str, str]) -> None:
-    assert home(name) == found
+    assert location(name) == found
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ def test_a_url_is_split_and_any_other_name_is_an_origin(name: str, found: tuple[
     ],
 )
 def test_a_name_is_its_own_host(origin: str, found: str) -> None:
-    assert host(origin) == found
+    assert host_of(origin) == found
 
 
 @given(st.text() | st.text(alphabet="htps:/a.[]@%1 ").map("http://".__add__))
 def test_origin_and_path_are_the_name_and_no_origin_of_a_url_is_a_name(name: str) -> None:
-    origin, path = home(name)
+    origin, path = location(name)
     url = canonical(name, strip_marks=False)
     assert origin + path == (name if url is None else url)
-    assert home(origin + path) == (origin, path)
+    assert location(origin + path) == (origin, path)
     assert (path == "") == (url is None)
-    assert isinstance(host(origin), str)
+    assert isinstance(host_of(origin), str)

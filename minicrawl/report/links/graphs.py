@@ -1,9 +1,9 @@
-"""The link graph of a store, block by block: for files, of pages or of hosts.
+"""The link graph of a store for files, of pages or of hosts, block by block.
 
-Laws: only links between pages that were chosen are there, each once; a link to a page that stands
-for another one leads to that. Between hosts a link weighs as many as there are of their pages'
-links, or the weights of these in a graph that was imported; those inside a host are left out.
-Memory holds the columns of the snapshot and, of hosts, a number for each pair that is linked.
+Laws: the graph has only links between selected pages, each once. A link to a page that stands for
+another one leads to that page. The weight of a link between hosts is the number of links between
+their pages, or the sum of their weights in an imported graph; links within a host are left out.
+Memory holds the columns of the snapshot and a number for each pair of linked hosts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ from minicrawl.errors import UsageError
 from minicrawl.export.drawings import Drawing
 from minicrawl.export.rows import Block
 from minicrawl.progress import Progress, unreported
-from minicrawl.report.flows import FlowLinks, links
 from minicrawl.report.kept import scores
-from minicrawl.report.ranks import Choice, chosen, or_none, score_column
-from minicrawl.report.snapshot import LABELS, Snapshot, host
+from minicrawl.report.links.flows import FlowLinks, links
+from minicrawl.report.ranks import PageSelection, nan_as_none, score_column, selected_pages
+from minicrawl.report.snapshot import LABELS, Snapshot, host_name
 from minicrawl.store import questions
 from minicrawl.store.trouble import reporting_damage
 
@@ -31,35 +31,35 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 
-class _Graph:
-    """What was chosen of a store, and whoever is told how much of it is done."""
+class _SelectedGraph:
+    """The selected pages of a store, the scores to add, and where to report progress."""
 
     def __init__(
         self,
         snapshot: Snapshot,
-        choice: Choice,
+        selection: PageSelection,
         ranks: Sequence[str] = (),
         tell: Progress = unreported,
     ) -> None:
         refuse_without_links(snapshot)
         self._snapshot = snapshot
-        self._pages = chosen(snapshot, choice)
+        self._pages = selected_pages(snapshot, selection)
         self._scores = {score_column(name): scores(snapshot, name) for name in ranks}
         self._tell = tell
 
 
-class PageGraph(_Graph):
-    """Pages and the links between them; a node's id is the number of its page."""
+class PageGraph(_SelectedGraph):
+    """Pages and the links between them. The id of a node is its page id."""
 
     def drawing(self) -> Drawing:
-        """Nodes and links."""
+        """The nodes and links of the graph."""
         attributes = {"importance": float, "host": str, "state": str}
         return Drawing(
             attributes | dict.fromkeys(self._scores, float), self._nodes(), self._links()
         )
 
     def named_links(self) -> Iterator[Block]:
-        """The links by the URLs at their ends."""
+        """The links, with the URLs at their ends."""
         for block in _between(self._snapshot, self._pages, self._tell):
             ends, places = np.unique(np.stack(block[:2]), return_inverse=True)
             names = urls(self._snapshot, ends)
@@ -75,9 +75,9 @@ class PageGraph(_Graph):
                 "id": pages.tolist(),
                 "label": places.urls,
                 "importance": seen.importance[pages].tolist(),
-                "host": list(map(host, places.origins)),
+                "host": list(map(host_name, places.origins)),
                 "state": [LABELS[state] for state in seen.states[pages].tolist()],
-            } | {name: or_none(values[pages]) for name, values in self._scores.items()}
+            } | {name: nan_as_none(values[pages]) for name, values in self._scores.items()}
             self._tell((start + len(pages)) / len(self._pages) / 2)
 
     def _links(self) -> Iterator[Block]:
@@ -85,8 +85,8 @@ class PageGraph(_Graph):
         return map(_as_block, found)
 
 
-class HostGraph(_Graph):
-    """Hosts and the links between them; pages that differ by scheme or port share one."""
+class HostGraph(_SelectedGraph):
+    """Hosts and the links between them, whatever their schemes and ports."""
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -105,14 +105,14 @@ class HostGraph(_Graph):
         return np.array(of_origin, dtype=np.int64)[self._snapshot.host_of]
 
     def drawing(self) -> Drawing:
-        """Nodes and links; importance and scores are those of all pages chosen together."""
+        """The nodes and links. Importance and scores are sums over the selected pages."""
         attributes = {"importance": float, "pages": int}
         return Drawing(
             attributes | dict.fromkeys(self._scores, float), self._nodes(), self._links()
         )
 
     def named_links(self) -> Iterator[Block]:
-        """The links by the names of the hosts."""
+        """The links, with the names of the hosts."""
         names = self._names
         for block in self._links():
             ends = {end: [names[number] for number in block[end]] for end in ("source", "target")}
@@ -144,15 +144,15 @@ class HostGraph(_Graph):
         return summed
 
     def _links(self) -> Iterator[Block]:
-        pairs, is_given = _Pairs(len(self._names)), self._snapshot.frontier.terms.imported
+        pairs, is_given = _HostPairs(len(self._names)), self._snapshot.frontier.terms.imported
         for block in _between(self._snapshot, self._pages, self._tell):
             counts = block.weights if is_given else np.ones_like(block.weights)
             pairs.add(FlowLinks(self._host_of[block.givers], self._host_of[block.ends], counts))
         return map(_as_block, pairs.counted())
 
 
-class _Pairs:
-    """Counts pairs of hosts; now and then what was added is counted, and let go of."""
+class _HostPairs:
+    """Counts linked pairs of hosts. New links are merged when there are many."""
 
     def __init__(self, hosts: int) -> None:
         self._hosts = max(hosts, 1)
@@ -161,8 +161,8 @@ class _Pairs:
         self._added = 0
 
     def add(self, found: FlowLinks) -> None:
-        abroad = found.givers != found.ends
-        sources, targets, counts = (column[abroad] for column in found)
+        crosses = found.givers != found.ends
+        sources, targets, counts = (column[crosses] for column in found)
         self._new.append((sources * self._hosts + targets, counts))
         self._added += len(counts)
         if self._added > max(_PAIRS_AT_ONCE, len(self._keys)):
@@ -176,21 +176,21 @@ class _Pairs:
             yield FlowLinks(sources, targets, self._counts[some])
 
     def _count(self) -> None:
-        news = [(self._keys, self._counts), *self._new]
-        keys, counts = (np.concatenate(column) for column in zip(*news, strict=True))
+        parts = [(self._keys, self._counts), *self._new]
+        keys, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
         self._new, self._added = [], 0
         self._keys, place = np.unique(keys, return_inverse=True)
         self._counts = np.bincount(place, weights=counts).astype(np.int64)
 
 
 def refuse_without_links(snapshot: Snapshot) -> None:
-    """Nobody can follow links that were not kept."""
+    """Raise if the store has no links."""
     if not snapshot.frontier.terms.links:
-        raise UsageError(f"{snapshot.path} was crawled with --no-links: it has no links to show")
+        raise UsageError(f"{snapshot.path} has no links: it was crawled with --no-links")
 
 
 def _between(snapshot: Snapshot, pages: Numbers, tell: Progress) -> Iterator[FlowLinks]:
-    """The links of which both ends are among these pages."""
+    """The links with both ends among these pages."""
     is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
     is_chosen[pages] = True
     for block in links(snapshot, tell):
@@ -212,4 +212,4 @@ def urls(snapshot: Snapshot, pages: Numbers) -> list[str]:
 
 def _places(snapshot: Snapshot, pages: Numbers) -> questions.PageLocations:
     with reporting_damage(snapshot.path):
-        return questions.places(snapshot.connection, pages.tolist())
+        return questions.locations(snapshot.connection, pages.tolist())

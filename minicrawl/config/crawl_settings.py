@@ -1,0 +1,254 @@
+"""The rows that say which pages a crawl reads, in which order, until when and into which file."""
+
+from minicrawl.config import kinds
+from minicrawl.config.setting import BUDGET, ORDER, SCOPE, STORE, TRAPS, Setting
+
+STRATEGIES = ("greedy", "random", "breadth-first")
+REMOVED_STRATEGIES = {"cycle": "breadth-first"}
+"""In a crawl both were the order of discovery."""
+WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "static")
+SCOPES = ("any", "domain", "host", "prefix")
+MOST_ENDOWMENT = 1 << 30
+
+BUDGET_ROWS = (
+    Setting(
+        BUDGET,
+        "pages",
+        "pages",
+        kinds.optional(kinds.whole(1)),
+        "Stop after N pages; none for no limit.",
+    ),
+    Setting(
+        BUDGET,
+        "seconds",
+        "for",
+        kinds.optional(kinds.TIME),
+        "Stop after this time: seconds, or 30s, 90m, 1h30m, 2d; none for no limit.",
+    ),
+    Setting(
+        BUDGET,
+        "body_bytes",
+        "bytes",
+        kinds.optional(kinds.SIZE),
+        "Stop after this much of bodies: bytes, or 500MB, 10GB, 1GiB; none for no limit.",
+    ),
+    Setting(
+        BUDGET,
+        "continuous",
+        "continuous",
+        kinds.SWITCH,
+        "Keep crawling when all pages have been read, and read pages again that may have changed. "
+        "Half of the fetches go to such pages; --refresh and --discovery set another share.",
+        off="--no-continuous",
+    ),
+)
+
+ORDER_ROWS = (
+    Setting(
+        ORDER,
+        "strategy",
+        "strategy",
+        kinds.choice(*STRATEGIES, renamed=REMOVED_STRATEGIES),
+        "The order in which pages are read. greedy reads the page with the most cash first.",
+    ),
+    Setting(
+        ORDER,
+        "discovery",
+        "discovery",
+        kinds.SHARE,
+        "Share of the fetches for pages that were never read, from 0 to 1. --refresh gets the "
+        "rest.",
+    ),
+    Setting(
+        ORDER,
+        "refresh",
+        "refresh",
+        kinds.SHARE,
+        "Share of the fetches for pages that were read before, from 0 to 1. --discovery gets the "
+        "rest.",
+    ),
+    Setting(
+        ORDER,
+        "window",
+        "window",
+        kinds.choice(*WINDOWS),
+        "The part of a page's past that its importance is computed from.",
+    ),
+    Setting(
+        ORDER,
+        "width",
+        "width",
+        kinds.POSITIVE,
+        "Width of the window: how many times all the cash changes hands. For the variable window, "
+        "how many measures.",
+    ),
+    Setting(
+        ORDER,
+        "endowment",
+        "endowment",
+        kinds.whole(0, MOST_ENDOWMENT),
+        "Units of cash that the seeds share.",
+    ),
+    Setting(
+        ORDER,
+        "replay",
+        "replay",
+        kinds.whole(0),
+        "Pages that spend their cash again along stored links, for each fetch.",
+    ),
+    Setting(
+        ORDER,
+        "focus",
+        "focus",
+        kinds.focuses(kinds.PATTERN),
+        "Give extra cash to links whose URL matches REGEX: STRENGTH times their share, 1 if it is "
+        "left out. Repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
+        "focus_type",
+        "focus-type",
+        kinds.focuses(kinds.MEDIA_TYPE),
+        "Like --focus, for links to a media type. Repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
+        "focus_words",
+        "focus-words",
+        kinds.focuses(kinds.WORDS),
+        "Like --focus, for links with these words in or near them. Repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
+        "weight_internal",
+        "weight-internal",
+        kinds.WEIGHT,
+        "weight of a link within a site",
+        facet="internal",
+    ),
+    Setting(
+        ORDER,
+        "weight_dynamic",
+        "weight-dynamic",
+        kinds.WEIGHT,
+        "weight of a link on a page whose URL has a query",
+        facet="dynamic",
+    ),
+)
+
+SCOPE_ROWS = (
+    Setting(
+        SCOPE,
+        "scope",
+        "scope",
+        kinds.choice(*SCOPES),
+        "Which pages may be fetched: any page, or only pages with the domain, the host or the path "
+        "prefix of a seed. host and prefix compare ports, where the standard ports of http and "
+        "https count as one; domain ignores ports.",
+    ),
+    Setting(
+        SCOPE,
+        "allow",
+        "allow",
+        kinds.several(kinds.PATTERN),
+        "Fetch only URLs that match REGEX. Repeatable: one match is enough; none for no pattern.",
+    ),
+    Setting(
+        SCOPE,
+        "deny",
+        "deny",
+        kinds.several(kinds.PATTERN),
+        "Never fetch URLs that match REGEX. Repeatable: one match is enough; none for no pattern.",
+    ),
+    Setting(
+        SCOPE,
+        "max_depth",
+        "max-depth",
+        kinds.optional(kinds.whole(0)),
+        "Fetch no page that is more than N links away from the seeds; none for no limit.",
+    ),
+    Setting(
+        SCOPE,
+        "per_host_pages",
+        "per-host-pages",
+        kinds.optional(kinds.whole(1)),
+        "Fetch at most N pages of each host; none for no limit.",
+    ),
+    Setting(
+        SCOPE,
+        "sitemaps",
+        "sitemaps",
+        kinds.SWITCH,
+        "Read the sitemaps that robots.txt lists.",
+        off="--no-sitemaps",
+    ),
+)
+
+TRAP_ROWS = (
+    Setting(
+        TRAPS,
+        "max_segments",
+        "max-segments",
+        kinds.optional(kinds.whole(1)),
+        "Set aside pages whose path has more than N segments; none for no limit.",
+    ),
+    Setting(
+        TRAPS,
+        "max_repeats",
+        "max-repeats",
+        kinds.optional(kinds.whole(1)),
+        "Set aside pages whose path has the same segment more than N times, numbers aside; none "
+        "for no limit.",
+    ),
+    Setting(
+        TRAPS,
+        "barren_pages",
+        "barren-pages",
+        kinds.optional(kinds.whole(1)),
+        "Set aside the rest of a group of similar pages after N of them had nothing new; none for "
+        "no limit.",
+    ),
+    Setting(
+        TRAPS,
+        "same_pages",
+        "same-pages",
+        kinds.optional(kinds.whole(1)),
+        "Ignore a parameter, an order of parameters or a host name in URLs after it made no "
+        "difference to N pages; none for no limit.",
+    ),
+    Setting(
+        TRAPS,
+        "host_pages",
+        "host-pages",
+        kinds.optional(kinds.whole(1)),
+        "Page quota of a host; hosts of seeds have no limit. A page counts as the number of new "
+        "pages it links to, up to 10. Links from other hosts raise the quota. none for no limit.",
+    ),
+    Setting(
+        TRAPS,
+        "site_pages",
+        "site-pages",
+        kinds.optional(kinds.whole(1)),
+        "Like --host-pages, for all hosts of a registrable domain or of a network of addresses. A "
+        "host counts as 10 pages, and links from other sites raise the quota. All hosts at one "
+        "address share one more quota of this size. none for no limit.",
+    ),
+)
+
+STORE_ROWS = (
+    Setting(STORE, "store", "store", kinds.FILE, "The file that holds the crawl."),
+    Setting(
+        STORE, "links", "links", kinds.SWITCH, "Store the links of the pages.", off="--no-links"
+    ),
+    Setting(
+        STORE,
+        "strip_marks",
+        "strip-marks",
+        kinds.SWITCH,
+        "Remove session ids and campaign parameters from URLs. The original URL is stored as well.",
+        off="--keep-marks",
+    ),
+)

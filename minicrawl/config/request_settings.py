@@ -1,0 +1,174 @@
+"""The rows that say how servers are asked, and how much one page or one host may cost."""
+
+from minicrawl.config import kinds
+from minicrawl.config.setting import LIMITS, NETWORK, POLITENESS, Setting
+
+MOST_WORKERS = 256
+
+POLITENESS_ROWS = (
+    Setting(
+        POLITENESS, "robots", "robots", kinds.SWITCH, "Obey robots.txt.", off="--ignore-robots"
+    ),
+    Setting(POLITENESS, "delay_s", "delay", kinds.WAIT, "Time between two requests to a host."),
+    Setting(
+        POLITENESS,
+        "max_delay_s",
+        "max-delay",
+        kinds.WAIT,
+        "The longest Crawl-delay in a robots.txt that is obeyed. A longer one is cut to this.",
+    ),
+    Setting(
+        POLITENESS,
+        "max_pause_s",
+        "max-pause",
+        kinds.TIME,
+        "The longest pause for a host that fails or asks for one.",
+    ),
+    Setting(
+        POLITENESS,
+        "max_strikes",
+        "max-strikes",
+        kinds.whole(1),
+        "After N failures of a host, its pages fail without a request for --max-pause. Each "
+        "success halves the count.",
+    ),
+    Setting(
+        POLITENESS, "concurrency", "concurrency", kinds.whole(1), "Requests in flight at once."
+    ),
+    Setting(
+        POLITENESS,
+        "per_host",
+        "per-host",
+        kinds.whole(1),
+        "Requests in flight at once to one host.",
+    ),
+    Setting(
+        POLITENESS,
+        "per_address",
+        "per-address",
+        kinds.whole(1),
+        "Requests in flight at once to one IP address.",
+    ),
+    Setting(
+        POLITENESS,
+        "address_delay_s",
+        "address-delay",
+        kinds.WAIT,
+        "Time between the starts of two requests to one IP address, whatever the host names. With "
+        "--delay 0, it is 0 for loopback addresses and for targets of --resolve.",
+    ),
+    Setting(
+        POLITENESS,
+        "silent_share",
+        "silent-share",
+        kinds.SHARE,
+        "Share of --concurrency for hosts that have not answered recently.",
+    ),
+    Setting(
+        POLITENESS,
+        "agent",
+        "agent",
+        kinds.AGENT,
+        "The crawler's name, for servers and for robots.txt.",
+    ),
+    Setting(
+        POLITENESS,
+        "contact",
+        "contact",
+        kinds.optional(kinds.CONTACT),
+        "A URL or mail address where the owner of a server can reach you; none for no contact.",
+    ),
+)
+
+NETWORK_ROWS = (
+    Setting(NETWORK, "timeout_s", "timeout", kinds.TIME, "Time limit for a whole request."),
+    Setting(
+        NETWORK, "max_body_bytes", "max-body", kinds.SIZE, "Cut a body that is larger than this."
+    ),
+    Setting(
+        NETWORK,
+        "max_bodies_bytes",
+        "max-bodies",
+        kinds.SIZE,
+        "Cut the largest body in flight when all bodies in flight in a process are larger than "
+        "this together. Not less than --max-body.",
+    ),
+    Setting(
+        NETWORK,
+        "max_head_bytes",
+        "max-head",
+        kinds.SIZE,
+        "Fail a response whose headers are larger than this.",
+    ),
+    Setting(
+        NETWORK,
+        "max_codings",
+        "max-codings",
+        kinds.whole(0),
+        "Fail a response whose body has more than N content codings.",
+    ),
+    Setting(
+        NETWORK,
+        "resolve",
+        "resolve",
+        kinds.several(kinds.RULE),
+        "Connect to ADDRESS instead of HOST. Both may have a :PORT; HOST may be * or *.example. "
+        "Repeatable; none for no rule.",
+    ),
+    Setting(
+        NETWORK,
+        "allow_private",
+        "allow-private",
+        kinds.optional(kinds.SWITCH),
+        "Fetch from every address that is not public, or from none. By default: from seeds that "
+        "are written as an address or localhost, at their port, and from targets of --resolve.",
+        off="--no-allow-private",
+    ),
+    Setting(
+        NETWORK,
+        "workers",
+        "workers",
+        kinds.either("auto", kinds.whole(0, MOST_WORKERS)),
+        "Processes that fetch and parse pages, besides the main process. 0 is none; auto is one "
+        "for each further core, up to 3.",
+    ),
+)
+
+LIMIT_ROWS = (
+    Setting(LIMITS, "max_links", "max-links", kinds.whole(1), "Read at most N links of a page."),
+    Setting(
+        LIMITS,
+        "max_redirects",
+        "max-redirects",
+        kinds.whole(0),
+        "Follow at most N redirects in a row.",
+    ),
+    Setting(
+        LIMITS,
+        "max_tries",
+        "max-tries",
+        kinds.whole(1),
+        "Request a page that fails at most N times. Failures that rarely pass get fewer tries.",
+    ),
+    Setting(
+        LIMITS,
+        "max_sitemaps",
+        "max-sitemaps",
+        kinds.whole(1),
+        "With --sitemaps, read at most N sitemaps of a host.",
+    ),
+    Setting(
+        LIMITS,
+        "max_robots_bytes",
+        "max-robots",
+        kinds.SIZE,
+        "Read at most this much of a robots.txt. The rest is not obeyed.",
+    ),
+    Setting(
+        LIMITS,
+        "max_reading_s",
+        "max-reading",
+        kinds.TIME,
+        "Time limit for parsing a page. A page that takes longer fails.",
+    ),
+)

@@ -1,0 +1,72 @@
+"""What a row of the table of settings is: its section, its names, its kind and its line of help.
+
+A setting has one name, for example `max-depth`. From it come its flag `--max-depth`, its variable
+`MINICRAWL_MAX_DEPTH`, its key `max-depth` in a section of minicrawl.toml and its argument
+`max_depth` in Python (`for_` where the name is a keyword of Python).
+"""
+
+import keyword
+from dataclasses import dataclass
+
+from minicrawl.config import parts
+from minicrawl.config.kinds import ValueKind
+
+PREFIX = "MINICRAWL_"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of minicrawl.toml, and the part of the settings that it fills."""
+
+    name: str
+    part: str
+    make: type
+
+
+BUDGET = Section("budget", "budget", parts.Budget)
+ORDER = Section("order", "order", parts.Order)
+SCOPE = Section("scope", "scope", parts.Scope)
+POLITENESS = Section("politeness", "politeness", parts.Politeness)
+NETWORK = Section("network", "network", parts.Network)
+LIMITS = Section("limits", "limits", parts.Limits)
+TRAPS = Section("traps", "traps", parts.Traps)
+STORE = Section("store", "storing", parts.Storing)
+
+SECTIONS = {
+    one.name: one for one in (BUDGET, ORDER, SCOPE, POLITENESS, NETWORK, LIMITS, TRAPS, STORE)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row. `field` is the name of the value in its part."""
+
+    section: Section
+    field: str
+    name: str
+    kind: ValueKind
+    help: str
+    off: str = ""  # the flag that turns a switch off
+    facet: str = ""  # for settings that share a flag: `--weight internal=0.5`
+    is_table: bool = False  # a table of its own in minicrawl.toml, `[focus]`, instead of a key
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.removesuffix(self.facet).removesuffix('-')}"
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.replace("-", "_").upper()
+
+    @property
+    def key(self) -> str:
+        return self.name if self.is_table else f"{self.section.name}.{self.name}"
+
+    @property
+    def argument(self) -> str:
+        name = self.name.replace("-", "_")
+        return f"{name}_" if keyword.iskeyword(name) else name
+
+    @property
+    def default(self) -> object:
+        return getattr(self.section.make(), self.field)

@@ -1,0 +1,1 @@
+"""Reports on links: cash flows, graphs, and the links of one page."""
