@@ -33,8 +33,7 @@ from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.ports import WebAccess
 from minicrawl.store import tables
 from minicrawl.store.derived.files import SUFFIX
-from minicrawl.store.place import real_path
-from minicrawl.store.reader import connect, reading
+from minicrawl.store.reader import connect, reading, real_path
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, Store

@@ -30,7 +30,7 @@ from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import tables
-from minicrawl.store.place import real_path
+from minicrawl.store.reader import real_path
 from minicrawl.store.records import (
     NOT_ASKED,
     Batch,

@@ -18,9 +18,8 @@ from minicrawl.graph.distances import Extent, exact, exact_work, sampled
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graph.outline import MOST_WORK
 from minicrawl.progress import Progress
-from minicrawl.ranks.seeds.cores import Core, CoreRule
+from minicrawl.ranks.seeds.cores import Core, CoreRule, extracted
 from minicrawl.ranks.seeds.evaluation import Depth, between_cores, compared
-from minicrawl.ranks.seeds.extraction import extracted
 from minicrawl.ranks.seeds.succession import Heir, most_similar, still_there
 from minicrawl.ranks.walks.pagerank import pagerank
 

@@ -25,8 +25,7 @@ from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
-from minicrawl.store.place import real_path
-from minicrawl.store.reader import reading
+from minicrawl.store.reader import reading, real_path
 from minicrawl.store.records import Batch, RefinementRow
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, Store

@@ -17,9 +17,15 @@ from minicrawl.fetch.body.body import BodyLimits, DecodeBudget
 from minicrawl.fetch.body.decoding import ACCEPTED
 from minicrawl.fetch.connection.client import HttpClient
 from minicrawl.fetch.connection.tls import default_tls
-from minicrawl.fetch.failures import EXPECTED, Fault, failure
 from minicrawl.fetch.outcomes import read_response
-from minicrawl.fetch.transport import ResponseStream, Transport, TransportRequest
+from minicrawl.fetch.transport import (
+    EXPECTED,
+    Fault,
+    ResponseStream,
+    Transport,
+    TransportRequest,
+    failure,
+)
 from minicrawl.fetch.where.resolve_rules import ConnectTarget, ResolveRules, parse_rule
 from minicrawl.fetch.where.resolver import HostAndPort, Lookup, Resolver, SystemLookup
 from minicrawl.fetch.where.targets import Target, target

@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator
 import httpx
 
 from minicrawl.fetch.connection.heads import joined_headers
-from minicrawl.fetch.failures import Fault
-from minicrawl.fetch.transport import TransportRequest
+from minicrawl.fetch.transport import Fault, TransportRequest
 from minicrawl.model import FailureKind
 
 # The first class that matches counts, so subclasses come before their bases.

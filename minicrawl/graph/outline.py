@@ -2,17 +2,161 @@
 
 Law: where distances were measured from some nodes only, the outline says so, and its diameter is a
 lower bound.
+
+Connected components: strong, by links both ways, and weak, by links either way.
+
+Law: two nodes are in one strong component if a path leads from each of them to the other, and in
+one weak component if links join them whatever way they point. Every node is in exactly one of
+each; components are numbered from 0.
+
+On the web one strong component holds a great part of all links. It is found first, by two breadth-
+first searches from a node with many links; what is left goes through Tarjan's algorithm, in the
+form that needs one number a node (Pearce, 2016).
 """
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
-from minicrawl.graph.components import edges_within, strong, weak
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.distances import exact, exact_work, sampled
+from minicrawl.graph.distances import UNREACHED, exact, exact_work, levels, sampled
+from minicrawl.graph.parts import with_pages
 from minicrawl.progress import Progress, unreported
+
+Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Components:
+    """The component of every node, and how many nodes each has."""
+
+    of_node: Ids
+    sizes: NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        return len(self.sizes)
+
+    def largest(self) -> NDArray[np.bool_]:
+        """Which nodes are in the largest component; of equals in the first."""
+        if not self.count:
+            return np.zeros(0, dtype=np.bool_)
+        found: NDArray[np.bool_] = self.of_node == self.sizes.argmax()
+        return found
+
+
+def edges_within(graph: Csr, pages: NDArray[np.bool_]) -> int:
+    """How many links lead from one of these nodes to one of them."""
+    return int(np.count_nonzero(pages[graph.sources()] & pages[graph.targets]))
+
+
+def strong(graph: Csr) -> Components:
+    """Components of links both ways."""
+    if not graph.edges:
+        return _numbered(np.arange(graph.nodes, dtype=np.int32))
+    core = _around(graph, _pivot(graph))
+    # All of the core has one mark, and what is left the marks above.
+    component = np.zeros(graph.nodes, dtype=np.int64)
+    component[~core] = 1 + _Tarjan(with_pages(graph, ~core)).marks()
+    return _numbered(component)
+
+
+def weak(graph: Csr) -> Components:
+    """Components of links either way: nodes take the least number near them until none changes."""
+    least = np.arange(graph.nodes, dtype=np.int32)
+    one, other = graph.sources(), graph.targets
+    while one.size:
+        near = np.minimum(least[one], least[other])
+        np.minimum.at(least, least[one], near)
+        np.minimum.at(least, least[other], near)
+        _shorten(least)
+        apart = least[one] != least[other]
+        one, other = one[apart], other[apart]
+    return _numbered(least)
+
+
+def _numbered(marks: NDArray[np.integer]) -> Components:
+    """Nodes with the same mark make a component."""
+    _, of_node, sizes = np.unique(marks, return_inverse=True, return_counts=True)
+    return Components(of_node.astype(np.int32), sizes.astype(np.int64, copy=False))
+
+
+def _shorten(least: Ids) -> None:
+    """Let every node point at the end of its chain."""
+    while (ends := least[least]).tobytes() != least.tobytes():
+        least[:] = ends
+
+
+def _pivot(graph: Csr) -> int:
+    """A node with many links in and out."""
+    return int((graph.out_degrees() * graph.in_degrees()).argmax())
+
+
+def _around(graph: Csr, page: int) -> NDArray[np.bool_]:
+    """The nodes that it reaches and that reach it."""
+    forth, back = levels(graph, [page]), levels(graph.reversed(), [page])
+    found: NDArray[np.bool_] = (forth != UNREACHED) & (back != UNREACHED)
+    return found
+
+
+class _Tarjan:
+    """One walk along all links, depth first.
+
+    low   0 of a node that was not met; the number of a node on the path, or the least number of
+          those it leads back to; above all numbers the mark of a component that is complete
+    path  from the node where the walk began to the one that is looked at
+    done  nodes whose links were all followed, and whose component is not complete
+    """
+
+    def __init__(self, graph: Csr) -> None:
+        self._starts, self._targets = graph.starts.tolist(), graph.targets.tolist()
+        self._low = [0] * graph.nodes
+        self._path: list[tuple[int, int, Iterator[int]]] = []
+        self._done: list[int] = []
+        self._met, self._mark = 0, graph.nodes
+
+    def marks(self) -> NDArray[np.int64]:
+        """A mark for each node, the same for all of a component."""
+        low = self._low
+        for page in range(len(low)):
+            if not low[page]:
+                self._enter(page)
+                self._walk()
+        return np.array(low, dtype=np.int64)
+
+    def _walk(self) -> None:
+        low, path = self._low, self._path
+        while path:
+            page, _, rest = path[-1]
+            for target in rest:
+                if not low[target]:
+                    self._enter(target)
+                    break
+                low[page] = min(low[page], low[target])
+            else:
+                self._leave()
+
+    def _enter(self, page: int) -> None:
+        self._met += 1
+        self._low[page] = self._met
+        rest = iter(self._targets[self._starts[page] : self._starts[page + 1]])
+        self._path.append((page, self._met, rest))
+
+    def _leave(self) -> None:
+        low, path, done = self._low, self._path, self._done
+        page, number, _ = path.pop()
+        done.append(page)
+        if low[page] < number:
+            before = path[-1][0]
+            low[before] = min(low[before], low[page])
+            return
+        self._mark += 1
+        while done and number <= low[done[-1]]:
+            low[done.pop()] = self._mark
+
 
 MOST_WORK = 10_000_000
 """Links that a round of all searches may look at; more would take minutes."""

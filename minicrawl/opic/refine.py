@@ -21,7 +21,7 @@ way       the part of c that is still under way: that of pages with links. The r
 
 In a round every page hands on once. A round goes in blocks, and what a block gives to later ones is
 handed on in the same round, which saves a fifth to a half of the rounds. This is a residual method,
-as in `ranks.walks.residual`, with h for the scores and c for the residual.
+as in `ranks.walks.pagerank`, with h for the scores and c for the residual.
 
 How far it is: each hop takes e of the cash out of the lap, except for pages that stand for another.
 Those hand on all; as no link leads to them, cash takes at most one such hop, its first. So what is

@@ -1,6 +1,9 @@
 """Read a store, while a crawl may be writing it.
 
 Law: a reader sees the store as of one moment, and never changes it.
+
+`real_path` says where a store is. Law: a store with several names, through symbolic links, is one file in one place. The files that
+belong to it are beside that file.
 """
 
 import fcntl
@@ -12,9 +15,17 @@ from pathlib import Path
 from urllib.parse import quote
 
 from minicrawl.errors import UsageError
-from minicrawl.store.place import real_path
 from minicrawl.store.schema import VERSION, check_version
 from minicrawl.store.trouble import translating_sqlite_errors
+
+
+def real_path(path: Path) -> Path:
+    """The file behind all symbolic links, whether it exists or not."""
+    place = Path(os.path.realpath(path))
+    if place.is_symlink():  # realpath returns a link only if it cannot be resolved
+        raise UsageError(f"{path} is a symbolic link to itself")
+    return place
+
 
 LOCK = "-lock"
 """The suffix of the file that the writer of a store locks."""

@@ -20,8 +20,7 @@ from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import StepKind
 from minicrawl.store import bulk, tables
 from minicrawl.store.blobs import pack
-from minicrawl.store.place import real_path
-from minicrawl.store.reader import LOCK
+from minicrawl.store.reader import LOCK, real_path
 from minicrawl.store.records import Batch, Checkpoint, RefinementRow, StepRow, StoreTerms
 from minicrawl.store.schema import prepare
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors

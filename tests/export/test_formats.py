@@ -15,8 +15,14 @@ from hypothesis import strategies as st
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import harmless
 from minicrawl.export.drafts import replacing
-from minicrawl.export.formats import FORMATS, format_of, write_csv, write_jsonl, write_tsv
-from minicrawl.export.parquet import write_parquet
+from minicrawl.export.formats import (
+    FORMATS,
+    format_of,
+    write_csv,
+    write_jsonl,
+    write_parquet,
+    write_tsv,
+)
 from minicrawl.export.rows import COLUMNS, Block, ExportRow, rows_of
 
 FIRST = ExportRow(

@@ -3,7 +3,7 @@ import ssl
 
 import pytest
 
-from minicrawl.fetch.failures import EXPECTED, Fault, failure
+from minicrawl.fetch.transport import EXPECTED, Fault, failure
 from minicrawl.model import Failed, FailureKind
 
 

@@ -11,7 +11,7 @@ from random import Random
 from minicrawl.fetch.body.decoding import Decoder, UnknownCoding, codings
 from minicrawl.fetch.connection.heads import content_length, read_head
 from minicrawl.fetch.connection.http1 import ByChunks, ResponseParser
-from minicrawl.fetch.failures import Fault
+from minicrawl.fetch.transport import Fault
 from minicrawl.web import headers, urls
 from minicrawl.web.headers import LONGEST_WAIT_S
 from minicrawl.web.html import encoding, markup, thin

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.components import Components, edges_within, strong, weak
 from minicrawl.graph.csr import Csr
+from minicrawl.graph.outline import Components, edges_within, strong, weak
 from tests.graph.test_csr import Link, graph_of, nodes_and_links
 from tests.real_graphs import graph_in
 

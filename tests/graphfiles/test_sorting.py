@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graphfiles import sorting
-from minicrawl.graphfiles.sorting import Sorter
+from minicrawl.graphfiles import blocks
+from minicrawl.graphfiles.blocks import Sorter
 
 NUMBERS = st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 9), max_size=40)
 
@@ -31,6 +31,6 @@ def test_they_come_in_order_each_once(numbers: list[int], at_once: int, portion:
 
 
 def test_runs_are_merged_in_turns_where_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sorting, "_MOST_RUNS", 3)
+    monkeypatch.setattr(blocks, "_MOST_RUNS", 3)
     numbers = np.random.default_rng(1).integers(0, 500, 300).tolist()
     assert in_order(numbers, at_once=10, portion=7) == sorted(set(numbers))

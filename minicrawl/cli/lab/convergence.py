@@ -10,11 +10,13 @@ from minicrawl.cli.lab.options import (
     LAPS,
     QUICK_LAPS,
     WebChoice,
+    about,
     json_option,
     laps_option,
     on_a_web,
+    pair,
+    show,
 )
-from minicrawl.cli.lab.tables import about, pair, show
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import convergence as lab
 from minicrawl.lab.strategies import OF_A_KNOWN_WEB

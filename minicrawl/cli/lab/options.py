@@ -1,19 +1,63 @@
-"""Which web an experiment runs on and how long it may take: the options that experiments share."""
+"""Which web an experiment runs on and how long it may take: the options that experiments share.
+
+The numbers of an experiment as a table or as JSON.
+"""
 
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import click
 
 from minicrawl.cli.common.stores import graph_option
-from minicrawl.graph.csr import MOST_NODES
+from minicrawl.cli.common.tables import show_json
+from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab import webs
+from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.webs import Model
 from minicrawl.lab.windows import RATES
+
+_TWO_DIGITS = 9.95
+
+
+class SeriesOfNumbers(Protocol):
+    """A curve or a point of one."""
+
+    def as_json(self) -> dict[str, object]:
+        """Its numbers by their names."""
+
+
+T = TypeVar("T", bound=SeriesOfNumbers)
+
+
+def show(
+    graph: Csr, series: Sequence[T], as_json: bool, as_table: Callable[[Csr, Sequence[T]], None]
+) -> None:
+    """Show the series of an experiment on this graph."""
+    if as_json:
+        size = {"nodes": graph.nodes, "edges": graph.edges}
+        show_json({"graph": size, "series": [one.as_json() for one in series]})
+    else:
+        as_table(graph, series)
+
+
+def about(graph: Csr) -> str:
+    """How large the graph is."""
+    return f"{graph.nodes:,} pages, {graph.edges:,} links"
+
+
+def pair(found: EstimateErrors) -> str:
+    """The errors of all pages and of the important ones."""
+    return f"{_percent(found.all)}/{_percent(found.top10)}"
+
+
+def _percent(error: float) -> str:
+    """Two digits that count, at most one behind the point."""
+    return f"{error:.0f}" if error >= _TWO_DIGITS else f"{error:.1f}"
+
 
 Command = Callable[..., Any]
 

@@ -10,11 +10,12 @@ from minicrawl.cli.lab.options import (
     DRAWS,
     QUICK_DRAWS,
     WebChoice,
+    about,
     endowment_option,
     json_option,
     on_a_web,
+    show,
 )
-from minicrawl.cli.lab.tables import about, show
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import order as lab
 from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB

@@ -12,11 +12,13 @@ from minicrawl.cli.lab.options import (
     LAPS,
     QUICK_LAPS,
     WebChoice,
+    about,
     json_option,
     laps_option,
     on_a_web,
+    pair,
+    show,
 )
-from minicrawl.cli.lab.tables import about, pair, show
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import windows as lab
 from minicrawl.lab.webs import Model

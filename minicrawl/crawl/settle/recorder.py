@@ -15,8 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minicrawl.crawl.settle.committer import Committer, Counters, UncommittedRows
-from minicrawl.crawl.settle.stored import LoadFrontier, SeedPages, StoredHosts, StoredPages
-from minicrawl.crawl.settle.url_lookup import UrlLookup
+from minicrawl.crawl.settle.stored import (
+    LoadFrontier,
+    SeedPages,
+    StoredHosts,
+    StoredPages,
+    UrlLookup,
+)
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.frontier.urls import Meeting
 from minicrawl.model import Originals, State

@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import Literal, NamedTuple, Protocol
 
 from minicrawl.fetch.body.decoding import Decoder
-from minicrawl.fetch.failures import EXPECTED, Fault, failure, kind_of
+from minicrawl.fetch.transport import EXPECTED, Fault, failure, kind_of
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
 _TURN_S = 0.005  # of decoding in one turn of the loop

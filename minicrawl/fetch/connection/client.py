@@ -25,8 +25,7 @@ from typing import Self, TypedDict
 from minicrawl.fetch.connection.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.connection.heads import Head
 from minicrawl.fetch.connection.http1 import request_bytes
-from minicrawl.fetch.failures import EXPECTED, Fault
-from minicrawl.fetch.transport import TransportRequest
+from minicrawl.fetch.transport import EXPECTED, Fault, TransportRequest
 from minicrawl.fetch.where.resolve_rules import ConnectTarget
 from minicrawl.fetch.where.targets import Origin
 from minicrawl.model import FailureKind

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from minicrawl.fetch.failures import Fault
+from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 
 _STATUS_LINE = re.compile(r"HTTP/([0-9]{1,3})(?:\.([0-9]{1,3}))?[\t ]+([0-9]{3})(?![0-9])")

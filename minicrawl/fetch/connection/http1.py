@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from minicrawl.fetch.connection.heads import Head, content_length, has_word, read_head
-from minicrawl.fetch.failures import Fault
+from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 
 BLANK_LINE = re.compile(rb"\n\r?\n")

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from minicrawl.errors import StoreError
 from minicrawl.store import tables
-from minicrawl.store.place import real_path
-from minicrawl.store.reader import begin_snapshot, connect
+from minicrawl.store.reader import begin_snapshot, connect, real_path
 from minicrawl.store.tables import Connection
 from minicrawl.store.trouble import NONSENSE, translating_sqlite_errors
 

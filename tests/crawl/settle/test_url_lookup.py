@@ -12,7 +12,7 @@ import pytest
 
 from minicrawl.crawl import events
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.settle.url_lookup import UrlLookup
+from minicrawl.crawl.settle.stored import UrlLookup
 from minicrawl.frontier import url_index
 from minicrawl.frontier.url_index import RecentUrls
 from minicrawl.store import tables

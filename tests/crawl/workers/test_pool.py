@@ -16,11 +16,18 @@ from minicrawl.app import Crawl
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Reason, Settled
 from minicrawl.crawl.workers import pool
-from minicrawl.crawl.workers.pool import MOST_BY_CORES, WorkerPool, open_web_access, worker_count
+from minicrawl.crawl.workers.pool import (
+    MOST_BY_CORES,
+    LoadShedder,
+    WorkerPool,
+    WorkerProcess,
+    WorkerSlot,
+    open_web_access,
+    worker_count,
+)
 from minicrawl.crawl.workers.supervisor import ChildLost
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
-from minicrawl.crawl.workers.worker_process import LoadShedder, WorkerProcess, WorkerSlot
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.model import Failed, FailureKind, ParsedPage, Request, Response, State

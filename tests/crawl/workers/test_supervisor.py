@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from minicrawl.config import Settings
-from minicrawl.crawl.workers import worker_process
+from minicrawl.crawl.workers import pool
+from minicrawl.crawl.workers.pool import SILENCE_S, WorkerProcess, WorkerSlot
 from minicrawl.crawl.workers.supervisor import ChildLost
 from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.crawl.workers.worker import WorkerCommand
-from minicrawl.crawl.workers.worker_process import SILENCE_S, WorkerProcess, WorkerSlot
 from minicrawl.model import Request
 from tests.crawl.children import children, nothing_left_behind
 from tests.fetch.wire import Answer, Then, answer, wire
@@ -121,7 +121,7 @@ def test_of_all_calls_of_a_worker_the_one_that_it_was_busy_with_is_to_blame() ->
 
 
 def test_a_worker_that_is_silent_for_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "_END_S", 0.05)
+    monkeypatch.setattr(pool, "_END_S", 0.05)
 
     async def work(slot: WorkerSlot) -> None:
         os.kill(await pid_of(slot), signal.SIGSTOP)
@@ -133,7 +133,7 @@ def test_a_worker_that_is_silent_for_too_long_is_ended(monkeypatch: pytest.Monke
 
 
 def test_a_worker_that_never_started_is_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "_CODE", "raise SystemExit(1)")
+    monkeypatch.setattr(pool, "_CODE", "raise SystemExit(1)")
 
     async def work(slot: WorkerSlot) -> None:
         worker = slot.worker

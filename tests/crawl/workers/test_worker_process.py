@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from minicrawl.crawl.workers.worker_process import BUSY, LOOK_EVERY_S, LoadShedder
+from minicrawl.crawl.workers.pool import BUSY, LOOK_EVERY_S, LoadShedder
 
 VISITS_A_LOOK = 100
 

@@ -6,7 +6,7 @@ import pytest
 
 from minicrawl.fetch.body.body import Body, BodyLimits, DecodeBudget, read_body
 from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, UnknownCoding, codings
-from minicrawl.fetch.failures import Fault
+from minicrawl.fetch.transport import Fault
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
 

@@ -4,8 +4,7 @@ import pytest
 
 from minicrawl.fetch.connection.client import HttpClient
 from minicrawl.fetch.connection.connection import Connection
-from minicrawl.fetch.failures import Fault
-from minicrawl.fetch.transport import TransportRequest
+from minicrawl.fetch.transport import Fault, TransportRequest
 from minicrawl.fetch.where.resolve_rules import ConnectTarget
 from minicrawl.fetch.where.targets import target
 from minicrawl.model import FailureKind

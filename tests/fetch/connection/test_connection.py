@@ -6,7 +6,7 @@ from weakref import ref
 import pytest
 
 from minicrawl.fetch.connection.connection import READ_BUFFER_BYTES, Connection
-from minicrawl.fetch.failures import Fault
+from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 from tests.loops import hear
 

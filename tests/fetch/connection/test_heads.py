@@ -7,7 +7,7 @@ from minicrawl.fetch.connection.heads import (
     joined_headers,
     read_head,
 )
-from minicrawl.fetch.failures import Fault
+from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 
 

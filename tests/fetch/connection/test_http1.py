@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from minicrawl.fetch.connection.heads import Head
 from minicrawl.fetch.connection.http1 import ResponseParser, request_bytes
-from minicrawl.fetch.failures import Fault
+from minicrawl.fetch.transport import Fault
 from minicrawl.model import FailureKind
 
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -8,9 +8,8 @@ import pytest
 
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graphfiles.reading import read
-from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule
+from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule, between_hosts, extracted
 from minicrawl.ranks.seeds.evaluation import between_cores, compared
-from minicrawl.ranks.seeds.extraction import between_hosts, extracted
 
 HOLLINS, CALIFORNIA = "hollins.dat.gz", "california.txt.gz"
 
