@@ -3,8 +3,9 @@
 CSV and TSV are for spreadsheets. Their cells are harmless, so a cell may differ from the text of
 the page by a leading apostrophe or an escape. JSONL is for programs, and exact.
 
-DuckDB writes Parquet files, which are exact like JSONL. It takes rows in blocks and keeps what does not fit into memory on disk; it writes to a path only,
-so the file is made in a folder of its own and copied.
+DuckDB writes Parquet files, which are exact like JSONL. It takes rows in blocks and keeps what
+does not fit into memory on disk; it writes to a path only, so the file is made in a folder of its
+own and copied.
 """
 
 import json

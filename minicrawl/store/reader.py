@@ -2,8 +2,8 @@
 
 Law: a reader sees the store as of one moment, and never changes it.
 
-`real_path` says where a store is. Law: a store with several names, through symbolic links, is one file in one place. The files that
-belong to it are beside that file.
+`real_path` says where a store is. Law: a store with several names, through symbolic links, is one
+file in one place. The files that belong to it are beside that file.
 """
 
 import fcntl

@@ -3,8 +3,9 @@
 Laws (RFC 9309): no page is asked for before robots.txt has answered; a robots.txt that does not
 exist forbids nothing; one that cannot be had forbids all. Sitemaps come before pages.
 
-Back-off is what an answer, or none, means for the next requests to its host. A failure that is the host's own fault is a strike (see `host_state`); a pause that is longer
-than `LONG_PAUSE_S`, and what is wrong with a host, is stored, so that a later run keeps to it.
+Back-off is what an answer, or none, means for the next requests to its host. A failure that is the
+host's own fault is a strike (see `host_state`); a pause that is longer than `LONG_PAUSE_S`, and
+what is wrong with a host, is stored, so that a later run keeps to it.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 Law: a row is read the same before and after it was committed. The store is read through a
 connection that sees the last commit; rows that are not in it yet are found in memory.
 
-`UrlLookup` looks URLs up while the crawl goes on, so that a slow disk delays one page only. Pages that are asked for during a query are looked up together, by the next query. A thread
-that is back from the store waits for Python's lock, for milliseconds if the crawl is busy; it does
-so a few times a query, however many pages the query has.
+`UrlLookup` looks URLs up while the crawl goes on, so that a slow disk delays one page only. Pages
+that are asked for during a query are looked up together, by the next query. A thread that is back
+from the store waits for Python's lock, for milliseconds if the crawl is busy; it does so a few
+times a query, however many pages the query has.
 """
 
 from __future__ import annotations
