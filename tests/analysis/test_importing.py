@@ -119,7 +119,7 @@ def test_ranks_can_be_refined_and_pages_explained(tmp_path: Path) -> None:
         other = explain(seen, "www.d.example")
     assert (found.state, found.status) == ("fetched", None)
     assert found.reasons == ["it was read", "imported from web.txt"]
-    assert other.reasons == ["the graph that was imported has no links from it"]
+    assert other.reasons == ["it has no links in the imported graph"]
     assert audit(path).wrong == []
 
 
@@ -129,7 +129,9 @@ def test_a_page_is_found_by_its_name_and_by_its_url_as_written_otherwise(tmp_pat
         assert page_of(seen, "www.d.example") == 3
         assert page_of(seen, "HTTP://A.EXAMPLE/b#part") == 1
         assert page_of(seen, f"{C}?utm_source=x") == 5
-        with pytest.raises(UsageError, match=r"^nobody is not known; no page of nobody is$"):
+        with pytest.raises(
+            UsageError, match=r"^nobody is not in the store; it has no page of nobody$"
+        ):
             page_of(seen, "nobody")
 
 

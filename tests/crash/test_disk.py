@@ -168,7 +168,7 @@ def test_a_store_on_a_read_only_disk_is_read_and_not_written(disk: Path, capsys:
         assert main([command, "--store", str(store)]) == 0
     capsys.readouterr()
     assert main(["crawl", "--store", str(store)]) == 2
-    assert capsys.readouterr() == ("", f"minicrawl: {store} cannot be written: it is read-only\n")
+    assert capsys.readouterr() == ("", f"minicrawl: {store} is read-only\n")
     assert store.read_bytes() == before
 
 

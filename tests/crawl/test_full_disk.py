@@ -214,7 +214,7 @@ def test_sqlite_itself_takes_a_checkpoint_that_had_no_room_the_second_time(
     monkeypatch.setattr(Store, "checkpoint", limited)
     with keeping(path) as recorder:
         bear(recorder, *(f"{HOSTS[0]}/{number}" for number in range(2000)))
-        with pytest.raises(NoRoom, match="database or disk is full; what was committed before"):
+        with pytest.raises(NoRoom, match="database or disk is full; everything committed before"):
             in_time(recorder.committer.commit(checkpoint=True))
         in_time(recorder.committer.commit())
     assert limits == []

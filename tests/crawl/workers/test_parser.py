@@ -94,7 +94,7 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
     def mistaken(*_: object, **__: object) -> object:
         raise ValueError("never thought of")
 
-    monkeypatch.setattr("minicrawl.crawl.workers.parser.read", mistaken)
+    monkeypatch.setattr("minicrawl.crawl.workers.parser.parse_page", mistaken)
 
     async def work(reader: PageParser) -> None:
         failed, _ = await reader.parse_later(html("/1"), URL)()
