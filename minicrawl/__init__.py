@@ -8,7 +8,7 @@ The Python API has the words of the command line. A crawl in five lines:
 >>> reason = crawl.run()  # doctest: +SKIP
 >>> best = [page.url for page in crawl.pages(10)]  # doctest: +SKIP
 
-Whoever wants to watch subscribes: `crawl.subscribe(listener)` is told of every `Asked`, `Settled`,
+To watch a crawl, call `crawl.subscribe(listener)`: it receives every `Asked`, `Settled`,
 `Delayed`, `Noted`, `Warned` and `Ended`. This module is cheap to import and stays so: a name is
 fetched from its home when it is first asked for.
 """

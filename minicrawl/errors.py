@@ -1,4 +1,4 @@
-"""Broken promises, one tree: whoever catches MinicrawlError has caught all that is expected.
+"""Expected errors: all of them are a MinicrawlError.
 
     MinicrawlError          exit code 1: something promised could not be done
     ├── StoreError          a store that cannot be read or written now

@@ -6,7 +6,7 @@ Progress = Callable[[float], None]
 
 
 def unreported(_share: float) -> None:
-    """The progress that nobody is told of."""
+    """Progress that is not reported."""
 
 
 def part(progress: Progress, start: float, end: float) -> Progress:

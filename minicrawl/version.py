@@ -1,3 +1,3 @@
-"""The version; for whoever must say it and would rather not import the rest."""
+"""The version, in a module that imports nothing."""
 
 __version__ = "0.1.0"

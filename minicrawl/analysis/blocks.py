@@ -3,7 +3,7 @@
 Law: what the process takes, interpreter and libraries included, stays within the limit, or that is
 refused with the least that works. Counted is what the system counts as resident; what it keeps of
 files for all processes is not. The scores that are answered with are a file that is read as an
-array: whoever looks at all of them has them in memory, but not who wants the best.
+array: all of them are in memory only if all are read, not for the best few.
 
 A list of links between ids takes no memory for a node; of one between names these are in memory, as
 are the columns of a store.
@@ -47,7 +47,7 @@ _READ_ONCE, _READ_TWICE = 0.2, 0.4  # of all that is done, about
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryLimits:
-    """`memory` in bytes, of the whole process; `blocks` follow from it unless told."""
+    """`memory` in bytes, of the whole process; `blocks` follow from it if they are not given."""
 
     memory: int | None = None
     blocks: int | None = None

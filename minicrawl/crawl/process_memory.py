@@ -71,7 +71,7 @@ def keep_large_arrays_apart() -> None:
 
 
 def resident() -> int:
-    """The bytes of memory that this process has now; where that is not told, at most had."""
+    """The bytes of memory that this process has now; elsewhere, the most that it had."""
     try:
         pages = int(_STATM.read_text(encoding="ascii").split()[1])
     except OSError:

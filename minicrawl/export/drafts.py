@@ -76,7 +76,7 @@ def _end_of_links(path: Path) -> Path:
 
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
-    """A disk that fills up is told with the file that it has no room for."""
+    """If the disk is full, the error names the file."""
     try:
         yield
     except OSError as error:

@@ -43,8 +43,8 @@ def write_graphml(drawing: Drawing, file: BinaryIO) -> None:
         '<graph edgedefault="directed">\n',
     )
     for block in drawing.nodes:
-        told = zip(*(_graphml_told(name, block[name]) for name in columns), strict=True)
-        nodes = zip(block["id"], told, strict=True)
+        attributes = zip(*(_graphml_value(name, block[name]) for name in columns), strict=True)
+        nodes = zip(block["id"], attributes, strict=True)
         _write(file, *(f'<node id="{node}">{"".join(texts)}</node>\n' for node, texts in nodes))
     for block in drawing.links:
         _write(file, *map(_graphml_link, *_ends(block)))
@@ -104,50 +104,50 @@ def _xml(value: object) -> str:
 
 
 def _graphml_key(of: str, name: str, kind: type) -> str:
-    told = f'attr.name="{_xml(name)}" attr.type="{_TYPES[kind]}"'
-    return f'<key id="{_xml(name)}" for="{of}" {told}/>\n'
+    attributes = f'attr.name="{_xml(name)}" attr.type="{_TYPES[kind]}"'
+    return f'<key id="{_xml(name)}" for="{of}" {attributes}/>\n'
 
 
-def _graphml_told(name: str, values: Sequence[Any]) -> Iterator[str]:
+def _graphml_value(name: str, values: Sequence[Any]) -> Iterator[str]:
     opening = f'<data key="{_xml(name)}">'
     return ("" if value is None else f"{opening}{_xml(value)}</data>" for value in values)
 
 
 def _graphml_link(source: int, target: int, weight: int) -> str:
-    told = "" if weight == 1 else f'<data key="weight">{weight}</data>'
-    return f'<edge source="{source}" target="{target}">{told}</edge>\n'
+    attributes = "" if weight == 1 else f'<data key="weight">{weight}</data>'
+    return f'<edge source="{source}" target="{target}">{attributes}</edge>\n'
 
 
 # ---------------------------------------------------------------- GEXF
 
 
 def _gexf_nodes(block: Block, attributes: Sequence[str]) -> Iterator[str]:
-    columns = [_gexf_told(name, block[name]) for name in attributes]
-    for node, label, *told in zip(block["id"], block["label"], *columns, strict=True):
-        values = f"<attvalues>{''.join(told)}</attvalues>"
+    columns = [_gexf_value(name, block[name]) for name in attributes]
+    for node, label, *cells in zip(block["id"], block["label"], *columns, strict=True):
+        values = f"<attvalues>{''.join(cells)}</attvalues>"
         yield f'<node id="{node}" label="{_xml(label)}">{values}</node>\n'
 
 
-def _gexf_told(name: str, values: Sequence[Any]) -> Iterator[str]:
+def _gexf_value(name: str, values: Sequence[Any]) -> Iterator[str]:
     opening = f'<attvalue for="{_xml(name)}" value="'
     return ("" if value is None else f'{opening}{_xml(value)}"/>' for value in values)
 
 
 def _gexf_link(number: int, source: int, target: int, weight: int) -> str:
-    told = "" if weight == 1 else f' weight="{weight}"'
-    return f'<edge id="{number}" source="{source}" target="{target}"{told}/>\n'
+    attributes = "" if weight == 1 else f' weight="{weight}"'
+    return f'<edge id="{number}" source="{source}" target="{target}"{attributes}/>\n'
 
 
 # ---------------------------------------------------------------- DOT
 
 
 def _dot_nodes(block: Block, attributes: Sequence[str]) -> Iterator[str]:
-    columns = [_dot_told(name, block[name]) for name in attributes]
-    for node, *told in zip(block["id"], *columns, strict=True):
-        yield f"{node} [{', '.join(filter(None, told))}];\n"
+    columns = [_dot_value(name, block[name]) for name in attributes]
+    for node, *cells in zip(block["id"], *columns, strict=True):
+        yield f"{node} [{', '.join(filter(None, cells))}];\n"
 
 
-def _dot_told(name: str, values: Sequence[Any]) -> Iterator[str]:
+def _dot_value(name: str, values: Sequence[Any]) -> Iterator[str]:
     opening = f"{_dot_text(name)}="
     return ("" if value is None else f"{opening}{_dot_text(value)}" for value in values)
 
@@ -159,5 +159,5 @@ def _dot_text(value: object) -> str:
 
 
 def _dot_link(source: int, target: int, weight: int) -> str:
-    told = "" if weight == 1 else f" [weight={weight}]"
-    return f"{source} -> {target}{told};\n"
+    attributes = "" if weight == 1 else f" [weight={weight}]"
+    return f"{source} -> {target}{attributes};\n"

@@ -1,7 +1,7 @@
 """A frontier is loaded: the last checkpoint, and the steps behind it. Does it fit together?
 
 Law: a file of which parts are older than others may be a sound database and no sound store. Each
-commit tells how much there is of all; whoever goes on with a store, or reports on it, compares
+commit tells how much there is of all; a crawl or a report that opens a store compares
 that first. After a crawl that was cut off, tables that no commit counts are compared as well.
 """
 

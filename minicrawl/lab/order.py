@@ -44,8 +44,8 @@ class Curve:
 class Crawls:
     """`draws` crawls, each from seeds drawn anew that share `endowment` units.
 
-    Whoever chooses seeds vouches for them, and on real webs an endowment is the largest gain of
-    all. In a made-up web nobody has chosen, and it costs some of the first importance.
+    The person who chose the seeds vouches for them. On real webs the endowment is the largest gain.
+    In a made-up web nobody has chosen, and it costs some of the first importance.
     """
 
     draws: int

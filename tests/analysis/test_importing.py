@@ -21,7 +21,7 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from tests.graph.test_csr import Link, graph_of, links_of, nodes_and_links
+from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
 from tests.stores import NOON
 
 A, B, C = "http://a.example/", "http://a.example/b", "http://c.example/"

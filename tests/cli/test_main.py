@@ -13,10 +13,9 @@ from minicrawl import __version__
 from minicrawl.cli import COMMANDS, main, root
 from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
 from minicrawl.errors import MinicrawlError, UsageError
+from tests.cli.imports import HEAVY, last_line_of, packages_imported_by
 from tests.processes import killed_on_failure
 from tests.stores import A, filled_store
-
-HEAVY = {"asyncio", "httpx", "matplotlib", "numpy", "rich", "scipy", "sqlite3"}
 
 Captured = pytest.CaptureFixture[str]
 
@@ -29,23 +28,6 @@ def minicrawl(*arguments: str, **environment: str) -> subprocess.CompletedProces
         text=True,
         check=False,
     )
-
-
-def last_line_of(script: str, folder: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True
-    )
-    return done.stdout.splitlines()[-1]
-
-
-def packages_imported_by(statement: str, folder: Path) -> set[str]:
-    # What is there before counts for nothing: it belongs to the measuring of coverage.
-    script = (
-        f"import sys\nbefore = set(sys.modules)\n{statement}\n"
-        f"print('imported', *set(sys.modules) - before)"
-    )
-    _, *names = last_line_of(script, folder).split()
-    return {name.partition(".")[0] for name in names}
 
 
 @pytest.fixture

@@ -13,16 +13,9 @@ from minicrawl.report.audit import audit
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import Store
 from tests.crawl.fakes import FakeWeb, Hear, Scene, crawl, frontier_of, in_time, keeping, web_of
+from tests.crawl.large_web import AT_ONCE, HOSTS, LINKS, SEED
 from tests.crawl.settle.recording import bear, steps_in
 
-HOSTS = [f"http://{name}.example" for name in "abcdefgh"]
-LINKS = {
-    f"{host}/{number}": [f"{other}/{number + 1}" for other in HOSTS] + [f"{host}/x{number}"]
-    for host in HOSTS
-    for number in range(9)
-}
-SEED = f"{HOSTS[0]}/0"
-AT_ONCE = 4
 FULL = Warned(text="crawl.db: full; the crawl waits for room and goes on by itself; Ctrl-C ends it")
 GOING_ON = Warned(text="there is room again: the crawl goes on")
 NO_LIMIT = 1 << 30

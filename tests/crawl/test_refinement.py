@@ -2,10 +2,8 @@
 
 import sqlite3
 from contextlib import closing
-from functools import partial
 from itertools import count
 from pathlib import Path
-from random import Random
 
 import networkx as nx
 import numpy as np
@@ -15,10 +13,6 @@ from numpy.typing import NDArray
 from minicrawl.crawl import refinement
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.frontier.checkpoint import cut_checkpoint
-from minicrawl.frontier.loading import load_frontier
-from minicrawl.frontier.pages import Frontier
-from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.journal import Spending, Step, StepKind
@@ -30,10 +24,9 @@ from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StepRow, StoreTerms
 from minicrawl.store.writer import Store
-from tests.stores import urls_of
+from tests.crawl.refined_stores import a_store, frontier_of, load, take
 
 TIGHT = 1e-11
-DEFAULT = StoreTerms()
 
 Floats = NDArray[np.float64]
 
@@ -45,59 +38,9 @@ class Broken(Exception):
 # ---------------------------------------------------------------- stores by hand
 
 
-def load(connection: tables.Connection, urls: UrlsOf | None = None) -> Frontier:
-    terms = tables.terms(connection)
-    assert terms is not None
-    return load_frontier(connection, terms, partial(tables.spending, connection), urls)
-
-
-def frontier_of(path: Path) -> Frontier:
-    with reading(path) as connection:
-        return load(connection)
-
-
 def inlinks_of(path: Path) -> list[int]:
     with reading(path) as connection:
         return list(map(int, inlinks(connection, load(connection))))
-
-
-def take(store: Store, *steps: tuple[Step, State]) -> None:
-    """The crawl goes on by these steps; what URLs there are is of no interest here."""
-    frontier = load(store.connection, partial(urls_of, store.connection))
-    for step, state in steps:
-        pages = range(len(frontier), len(frontier) + step.born)
-        meeting = frontier.urls.meet([f"http://{page % 7}.example/{page}" for page in pages], 0)
-        row = StepRow(frontier.last_seq + 1, state, step)
-        store.commit(Batch(urls=meeting.urls, hosts=meeting.hosts, steps=[row]))
-        frontier.apply(row)
-    assert frontier.ledger.missing() == 0
-    store.checkpoint(cut_checkpoint(frontier))
-
-
-def a_store(path: Path, terms: StoreTerms = DEFAULT, *, fetched: int = 60) -> Path:
-    """Pages read, moved, failed and unread, and a few replays."""
-    rng = Random(1)
-    steps = [
-        (Step(StepKind.BORN, born=80), State.UNREAD),
-        (Step(StepKind.ENDOWED, spending=Spending((0, 1, 2)), amount=50), State.UNREAD),
-    ]
-    for page in range(fetched):
-        links = sorted({int(80 * rng.random() ** 2) for _ in range(rng.randrange(9))} - {page})
-        match page % 6:
-            case 3:
-                steps.append(
-                    (Step(StepKind.FORWARD, page, spending=Spending((page + 1,))), State.MOVED)
-                )
-            case 4:
-                steps.append((Step(StepKind.DEAD_END, page), State.DNS))
-            case _:
-                steps.append((Step(StepKind.VISIT, page, spending=Spending(links)), State.FETCHED))
-    if fetched:
-        steps.append((Step(StepKind.REPLAY, spending=Spending((0, 3, 5))), State.UNREAD))
-    with closing(Store.open(path)) as store:
-        store.agree(terms)
-        take(store, *steps)
-    return path
 
 
 def spendings_of(path: Path) -> list[Spending]:

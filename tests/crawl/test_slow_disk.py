@@ -9,8 +9,8 @@ from minicrawl.crawl.events import Event, Reason, Settled
 from minicrawl.crawl.settle import committer
 from minicrawl.crawl.settle.committer import Committer
 from tests.crawl.fakes import FakeWeb, Scene, crawl, web_of
+from tests.crawl.large_web import AT_ONCE, LINKS, SEED
 from tests.crawl.settle.recording import steps_in
-from tests.crawl.test_full_disk import AT_ONCE, LINKS, SEED
 
 MOST = 12
 A_COMMIT_S = 30.0

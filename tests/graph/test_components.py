@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.outline import Components, edges_within, strong, weak
-from tests.graph.test_csr import Link, graph_of, nodes_and_links
+from tests.graph.graphs import Link, graph_of, nodes_and_links
 from tests.real_graphs import graph_in
 
 # two circles, 0 1 2 and 3 4; a link from the first to the second; 5 that links to itself

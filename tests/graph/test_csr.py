@@ -12,27 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from minicrawl.graph.csr import MOST_NODES, Csr
-
-Link = tuple[int, int]
-
-
-def graph_of(nodes: int, links: list[Link]) -> Csr:
-    ends = np.array(links, dtype=np.int64).reshape(-1, 2)
-    return Csr.from_edges(nodes, ends[:, 0], ends[:, 1])
-
-
-def links_of(graph: Csr) -> list[Link]:
-    return list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
-
-
-@st.composite
-def nodes_and_links(draw: st.DrawFn) -> tuple[int, list[Link]]:
-    nodes = draw(st.integers(0, 12))
-    if nodes == 0:
-        return 0, []
-    page = st.integers(0, nodes - 1)
-    return nodes, draw(st.lists(st.tuples(page, page), max_size=40))
-
+from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
 
 # a triangle with a tail, given in disorder
 LINKS = [(2, 0), (0, 2), (0, 1), (1, 2), (2, 3)]

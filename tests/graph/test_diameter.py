@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from minicrawl.graph import distances
 from minicrawl.graph.distances import Extent, exact, exact_work, sampled
-from tests.graph.test_csr import Link, graph_of, nodes_and_links
+from tests.graph.graphs import Link, graph_of, nodes_and_links
 from tests.real_graphs import graph_in
 
 # 0 -> 1 -> 2 -> 3, a way round 0 -> 2, and 4 which nobody links to

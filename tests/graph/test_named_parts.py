@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graph.parts import with_nodes
 from minicrawl.graph.text.edgelist import Ids
-from tests.graph.test_csr import Link, graph_of, links_of
+from tests.graph.graphs import Link, graph_of, links_of
 
 NODES = 6
 a_node = st.integers(0, NODES - 1)

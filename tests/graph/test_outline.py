@@ -3,7 +3,7 @@
 import numpy as np
 
 from minicrawl.graph.outline import Outline, outline
-from tests.graph.test_csr import graph_of
+from tests.graph.graphs import graph_of
 
 # two circles, 0 1 2 and 3 4; a link from the first to the second; 5 that links to itself; 6 alone
 LINKS = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 3), (5, 5)]

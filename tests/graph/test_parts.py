@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.parts import with_links, with_pages
-from tests.graph.test_csr import Link, graph_of, links_of, nodes_and_links
+from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
 
 LINKS = [(0, 1), (0, 2), (1, 2), (2, 0), (2, 3)]
 

@@ -99,7 +99,7 @@ class SiteIndex:
     def differ(self, hosts: Hosts, others: Hosts) -> NDArray[np.bool_]:
         """For each pair, whether its hosts are strangers.
 
-        An address and a name always are: they are told apart without a look at their sites.
+        An address and a name always are: no look at their sites is needed.
         """
         self.grow()
         is_address = np.frombuffer(self._is_address, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""A graph written as text: which format it has is told by the first two lines that say something.
+"""A graph written as text. Its first two lines that hold anything tell the format.
 
 Nodes that a list calls by ids are numbered in the order of these; others in the order in which
 they are met. What no list may be is empty.

@@ -5,7 +5,7 @@ that cannot answer forbids everything. Parsing takes time proportional to the le
 compares paths and rules. Escapes are decoded as by the RFC, unlike in Google's matcher: `/%61` is
 `/a`.
 
-/robots.txt itself follows the rules like any path: whoever checks it has it already.
+/robots.txt itself follows the rules like any path: a caller that checks it has it already.
 """
 
 import math

@@ -11,7 +11,7 @@ from minicrawl.cli.common.options import CONFIG_VARIABLE, CommandWithSettings, s
 from minicrawl.config import Budget, Focus, Order, Politeness, Scope, Settings
 from minicrawl.config.table import TABLE
 from tests import readme
-from tests.cli.test_main import HEAVY, packages_imported_by
+from tests.cli.imports import HEAVY, packages_imported_by
 
 Act = Callable[..., Settings]
 Captured = pytest.CaptureFixture[str]

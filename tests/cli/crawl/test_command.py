@@ -27,7 +27,7 @@ from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.store.writer import Store
-from tests.cli.test_main import HEAVY, packages_imported_by
+from tests.cli.imports import HEAVY, packages_imported_by
 from tests.processes import PATIENCE_S, killed_on_failure
 
 Captured = pytest.CaptureFixture[str]

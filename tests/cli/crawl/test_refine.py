@@ -11,7 +11,7 @@ from minicrawl.cli import main
 from minicrawl.errors import Interrupted
 from minicrawl.opic.ledger import Ledger
 from tests.cli.damages import DAMAGES, whole_store
-from tests.crawl.test_refinement import a_store, frontier_of
+from tests.crawl.refined_stores import a_store, frontier_of
 
 Captured = pytest.CaptureFixture[str]
 

@@ -15,9 +15,7 @@ from minicrawl.report.links.backlinks import backlinks
 from minicrawl.report.reasons import explain
 from minicrawl.report.snapshot import snapshot
 from tests.crawl.fakes import Answer, Run, crawl, html
-from tests.crawl.settle.test_settler import Desk, recorder
-
-__all__ = ["recorder"]  # a fixture
+from tests.crawl.settle.desk import Desk
 
 SEED, VICTIM = "http://seed.example", "http://victim.example"
 EVIL, OTHER = "http://evil.example", "http://other.example"

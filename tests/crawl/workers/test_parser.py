@@ -22,6 +22,7 @@ from minicrawl.web.html.page import ParseOptions
 from minicrawl.web.robots import rules
 from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.fakes import html, text
+from tests.crawl.workers.large_bodies import A_BLINK_S, PAGE_OF_5_MB
 
 NOTHING = BytesIO()
 LONGEST_S = 30.0
@@ -118,10 +119,8 @@ def test_a_sitemap_that_is_packed_is_larger_than_it_looks() -> None:
 
 # ---------------------------------------------------------------- what the loop is spared
 
-PAGE_OF_5_MB = b"".join(b"<a href=/%d?%b>" % (n, b"x" * 480) for n in range(10_000))
 SITEMAP_OF_5_MB = b"<urlset>" + b"<url><loc>http://a.example/%d</loc></url>" * 120_000
 RULES_OF_500_KIB = b"User-agent: *\n" + b"".join(b"allow:/%x\n" % n for n in range(45_000))
-A_BLINK_S = 0.25
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL
 from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.children import children, nothing_left_behind
 from tests.crawl.fakes import FakeWeb, failed, html, states_of, text
-from tests.crawl.workers.test_parser import A_BLINK_S, PAGE_OF_5_MB
+from tests.crawl.workers.large_bodies import A_BLINK_S, PAGE_OF_5_MB
 from tests.fetch.wire import answer, wire
 
 A, B, C = "http://a.example/", "http://b.example/", "https://c.example/"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
 from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule, RankedGraph, grown
-from tests.graph.test_csr import Link, graph_of
+from tests.graph.graphs import Link, graph_of
 
 DENSE = CoreRule(kind=CoreKind.DENSITY)
 MAXIMAL = CoreRule(kind=CoreKind.MAXIMAL)

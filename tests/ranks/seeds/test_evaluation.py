@@ -14,7 +14,7 @@ from minicrawl.ranks.seeds.evaluation import (
     compared,
     mean_distance,
 )
-from tests.graph.test_csr import Link, graph_of, nodes_and_links
+from tests.graph.graphs import Link, graph_of, nodes_and_links
 
 
 def core(hub: int, authority: int) -> Core:

@@ -8,7 +8,7 @@ from minicrawl.graph.named import NamedGraph
 from minicrawl.graph.text.edgelist import Ids
 from minicrawl.graphfiles.reading import Texts
 from minicrawl.ranks.seeds.succession import Heir, most_similar, still_there
-from tests.graph.test_csr import graph_of
+from tests.graph.graphs import graph_of
 
 A, B, C = "http://a.org/", "http://a.org/b", "http://a.org/c"
 FAR, X, Y, Z = "http://far.org/", "http://x.org/", "http://y.org/", "http://z.org/"

@@ -8,7 +8,7 @@ import pytest
 from minicrawl.store.derived import backlinks, ranks
 from minicrawl.store.derived.files import reading_beside
 from minicrawl.store.reader import reading
-from tests.graph.test_csr import Link, graph_of
+from tests.graph.graphs import Link, graph_of
 from tests.stores import filled_store
 
 INLINKS = [(0, 3), (0, 4), (2, 0), (4, 1), (4, 2), (4, 3)]

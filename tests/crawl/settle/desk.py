@@ -1,0 +1,90 @@
+"""A settler with all it needs, for tests."""
+
+import zlib
+
+from minicrawl.config import Scope, Settings
+from minicrawl.crawl.schedule.depth import DepthTracker
+from minicrawl.crawl.schedule.orders import ByCash
+from minicrawl.crawl.settle.outcome import Outcome, WasRead
+from minicrawl.crawl.settle.posting import StepPoster
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.settle.settler import Settler
+from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.traps.detector import TrapDetector
+from minicrawl.model import FailureKind, ParsedPage, Response, State
+from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.ledger import Plan
+from tests.crawl.fakes import NOON
+
+A, B = "http://a.example", "http://b.example"
+
+
+LONGEST_CHAIN = 3
+
+
+class Desk:
+    """A settler and all that it settles; pages are called by their paths on host A."""
+
+    def __init__(self, recorder: Recorder, scope: Scope | None = None) -> None:
+        self.recorder, self.frontier = recorder, recorder.frontier
+        order = ByCash(self.frontier.ledger)
+        self.queue = ByHost(order.keys, self.frontier.ledger.flags, self.frontier.urls.host_of)
+        self.seen: list[Plan] = []
+        depths = (
+            None
+            if scope is None or scope.max_depth is None
+            else DepthTracker(self.frontier, scope.max_depth)
+        )
+        poster = StepPoster(recorder, self.queue, order, depths, self.seen.extend)
+        gate = ScopeGate(scope or Scope(), [f"{A}/"])
+        traps = TrapDetector(Settings().traps, recorder, gate)
+        settings = Settings.of(max_redirects=LONGEST_CHAIN)
+        self.settler = Settler(settings, recorder, poster, gate, traps)
+        self.said = ""
+        self.hops: dict[int, int] = {}
+
+    def page(self, name: str) -> int:
+        """Its number; it becomes known if it was not."""
+        url = name if name.startswith("http") else A + name
+        found = self.frontier.urls.find(url)
+        return self.settler.poster.introduce([url], 0).pages[0] if found is None else found
+
+    def settle(self, name: str, outcome: Outcome, today: float = NOON) -> State | None:
+        page = self.page(name)
+        hops = self.hops.pop(page, 0)
+        end = self.settler.settle(page, self.recorder.pages.url_of(page), outcome, today, hops)
+        assert self.frontier.ledger.missing() == 0
+        if end is None:
+            return None
+        assert self.frontier.state[page] == end.state
+        self.said = end.reason
+        if end.redirected_to is not None:
+            self.hops[end.redirected_to] = hops + 1
+        return end.state
+
+    def read(
+        self,
+        name: str,
+        *links: str,
+        words: str = "",
+        canonical: str = "",
+        cut: FailureKind | None = None,
+        content: int | None = None,
+        is_thin: bool = False,
+    ) -> State | None:
+        """`words` make its content, unless it is given."""
+        answer = Response(status=200, headers={"etag": "e"}, body=b"", cut=cut)
+        reading = ParsedPage(
+            title=name,
+            links=tuple(link if link.startswith("http") else A + link for link in links),
+            canonical=A + canonical if canonical else None,
+            content=zlib.crc32((words or name).encode()) if content is None else content,
+            is_thin=is_thin,
+        )
+        return self.settle(name, WasRead(answer, reading))
+
+    def links(self, name: str) -> list[int]:
+        return list(self.frontier.spendings.of(self.page(name)).links)
+
+    def states(self) -> str:
+        return " ".join(State(state).label for state in self.frontier.state)
