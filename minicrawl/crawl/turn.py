@@ -21,6 +21,7 @@ from minicrawl.crawl.hosts.request_slots import RequestSlot
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.traps.detector import Aside
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
+from minicrawl.model import PageId
 
 # ---------------------------------------------------------------- the turn
 
@@ -30,7 +31,7 @@ class Turn:
     """All that is known of a page while it is under way."""
 
     lease: Lease
-    page: int
+    page: PageId
     host: int
     looked_up: PagesByUrl
     """The pages that its links lead to, as far as they are known."""
@@ -64,15 +65,15 @@ class SuspendedTurns:
         """The page is asked for again later."""
         self._tries[turn.page] = turn.tries, turn.spelling
 
-    def redirected(self, page: int, hops: int) -> None:
+    def redirected(self, page: PageId, hops: int) -> None:
         """A chain of so many redirects leads to the page."""
         self._hops[page] = max(hops, self._hops.get(page, 0))
 
-    def hops_to(self, page: int) -> int:
+    def hops_to(self, page: PageId) -> int:
         """The redirects of the longest chain that leads to the page."""
         return self._hops.get(page, 0)
 
-    def end(self, page: int) -> None:
+    def end(self, page: PageId) -> None:
         """Its turn is over: forget it."""
         self._tries.pop(page, None)
         self._hops.pop(page, None)

@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.windows.window import Past
 from minicrawl.store.records import PaidRow
@@ -43,7 +44,7 @@ class Changes:
         pages = len(self._linked) + len(self._unlinked) + len(self._paid)
         return pages + len(self.turned)
 
-    def turn(self, page: int, past: Past) -> None:
+    def turn(self, page: PageId, past: Past) -> None:
         """The page had a turn; this is its past now."""
         self.turned[page] = past
 
@@ -118,7 +119,7 @@ class LastSpendings:
         self._young: dict[int, int] = {}
         self._old: dict[int, int] = {}
 
-    def __getitem__(self, page: int) -> int:
+    def __getitem__(self, page: PageId) -> int:
         step = self._young.get(page)
         if step is None:
             step = self._old.get(page)
@@ -126,10 +127,10 @@ class LastSpendings:
             step = self._saved_step(page) if page < self.rows else 0
         return step
 
-    def __setitem__(self, page: int, step: int) -> None:
+    def __setitem__(self, page: PageId, step: int) -> None:
         self._young[page] = step
 
-    def of(self, page: int) -> Spending:
+    def of(self, page: PageId) -> Spending:
         """How the page was last spent."""
         step = self[page]
         return self._spending_at(step) if step else Spending(())

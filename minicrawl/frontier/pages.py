@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from minicrawl.frontier.changes import Changes, LastSpendings
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.urls import UrlTable, no_urls
-from minicrawl.model import STANDS_FOR_ANOTHER, State
+from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger, Plan
@@ -106,7 +106,7 @@ class Frontier:
         self.spendings[page] = seq if links and keeps else 0
         self._change_state(page, state)
 
-    def _reopen(self, page: int) -> None:
+    def _reopen(self, page: PageId) -> None:
         """The page waits again, and stands for no other page any more."""
         if self.state[page] in STANDS_FOR_ANOTHER:
             if self.terms.links:
@@ -115,12 +115,12 @@ class Frontier:
         self._change_state(page, State.UNREAD)
         self._note_turn(page)
 
-    def _change_state(self, page: int, state: int) -> None:
+    def _change_state(self, page: PageId, state: int) -> None:
         self.counts[self.state[page]] -= 1
         self.counts[state] += 1
         self.state[page] = state
 
-    def _note_turn(self, page: int) -> None:
+    def _note_turn(self, page: PageId) -> None:
         self._changes.turn(page, self.window.past(page))
 
     # ------------------------------------------------------------ all pages

@@ -30,6 +30,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from minicrawl.model import PageId
 from minicrawl.slots import Slots
 
 RECENT = 1 << 11
@@ -110,7 +111,7 @@ class UrlIndex:
         self._recent.put(urls.items())
         self._use(urls)
 
-    def url_of(self, page: int) -> str | None:
+    def url_of(self, page: PageId) -> str | None:
         """The URL of a page, if it is recent."""
         return self._recent.url_of(page)
 
@@ -173,7 +174,7 @@ class RecentUrls:
                 return page
         return None
 
-    def url_of(self, page: int) -> str | None:
+    def url_of(self, page: PageId) -> str | None:
         """The URL of the page, if it is still in the ring."""
         ring, begin = self._ring, self._place(page)
         if not ring.startswith(b"\xff", begin):
@@ -201,7 +202,7 @@ class RecentUrls:
             begin = end
         self._next = begin
 
-    def _place(self, page: int) -> int:
+    def _place(self, page: PageId) -> int:
         """Where the page's line begins, if it has one."""
         slot = page % PLACES
         return self._places[slot] if slot < len(self._places) else 0
@@ -212,6 +213,6 @@ class RecentUrls:
         self._places.frombytes(bytes(4 * (room - len(self._places))))
 
 
-def _line(path: str, page: int) -> bytes:
+def _line(path: str, page: PageId) -> bytes:
     """The separators are in no text: these bytes are not UTF-8."""
     return b"\xff%b\xfe%d\xfe" % (path.encode(), page)

@@ -17,6 +17,7 @@ from operator import add
 import numpy as np
 
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl, UrlIndex, UrlsOf
+from minicrawl.model import PageId
 from minicrawl.store import columns, tables
 from minicrawl.store.records import HostRow, UrlRow
 from minicrawl.web.urls import split
@@ -67,7 +68,7 @@ class UrlTable:
         """The page of a canonical URL, if it is known."""
         return self._index.find((url,)).get(url)
 
-    def url_of(self, page: int) -> str | None:
+    def url_of(self, page: PageId) -> str | None:
         """The URL of a page, if it is one of the recent ones."""
         return self._index.url_of(page)
 
@@ -126,5 +127,5 @@ class UrlTable:
             meeting.hosts.append(HostRow(host, origin))
         return host
 
-    def _origin_of(self, page: int) -> str:
+    def _origin_of(self, page: PageId) -> str:
         return self.origins[self.host_of[page]]

@@ -25,6 +25,8 @@ from heapq import heapify, heappop, heappush, nsmallest
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
+
 PAGE = 0xFFFFFFFF
 """The bits of an entry in which its page can be read."""
 
@@ -52,7 +54,7 @@ class EligiblePages:
         self.large = large
         self.leased: set[int] = set()
 
-    def is_eligible(self, page: int) -> bool:
+    def is_eligible(self, page: PageId) -> bool:
         """Whether the page may be taken."""
         return self.flags[page] == self.pool and page not in self.leased
 
@@ -89,7 +91,7 @@ class HostQueue:
         """How many candidates it has, the stale ones too."""
         return len(self._candidates or ())
 
-    def offer(self, page: int) -> int | None:
+    def offer(self, page: PageId) -> int | None:
         """The page is new, or its key has grown: its entry, if the host now has that in front."""
         entry = page - (self._eligible.keys[page] << 32)
         if entry > self._floor or not self._eligible.is_eligible(page):
@@ -275,7 +277,7 @@ class ByHost:
             self._show(queue)
         return None
 
-    def release(self, page: int) -> None:
+    def release(self, page: PageId) -> None:
         """The lease of the page has ended. Its host stays as it is."""
         self._eligible.leased.discard(page)
         self.offer((page,))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
+from minicrawl.model import PageId
 from minicrawl.opic import steps
 from minicrawl.opic.ledger import Ledger, Plan
 
@@ -44,7 +45,7 @@ class Step(NamedTuple):
     """The links of `spending` are the targets of a visit or forward, else the pages concerned."""
 
     kind: StepKind
-    page: int = 0
+    page: PageId = 0
     born: int = 0
     spending: Spending = Spending(())
     amount: int = 0
@@ -91,19 +92,19 @@ class Books:
                 terms = None if step.amount < 0 else step.amount
                 self.ledger.virtual_page.discovery = terms
 
-    def stands_for(self, page: int) -> int:
+    def stands_for(self, page: PageId) -> int:
         """The page that this one stands for in the end; most pages stand for themselves."""
         while page in self.forwards:
             page = self.forwards[page]
         return page
 
-    def leads_to(self, page: int, target: int) -> bool:
+    def leads_to(self, page: PageId, target: int) -> bool:
         """Whether the page is the target or stands for it, be it on the way to another page."""
         while page != target and page in self.forwards:
             page = self.forwards[page]
         return page == target
 
-    def without_detours(self, page: int, spending: Spending) -> Spending:
+    def without_detours(self, page: PageId, spending: Spending) -> Spending:
         """Each link goes to the page that its target stands for. Links to one page become one."""
         if self.forwards.keys().isdisjoint(spending.links):
             return spending
@@ -135,15 +136,15 @@ class Books:
         self.ledger.post(plan)
         return plan
 
-    def _forward(self, page: int, target: int) -> Plan:
+    def _forward(self, page: PageId, target: int) -> Plan:
         return self._post(steps.forward(self.ledger, page, self._let_stand(page, target)))
 
-    def _hand_over(self, page: int, target: int) -> Plan:
+    def _hand_over(self, page: PageId, target: int) -> Plan:
         plan = steps.forward(self.ledger, page, self._let_stand(page, target))
         self.ledger.hand_over(plan)
         return plan
 
-    def _let_stand(self, page: int, target: int) -> int:
+    def _let_stand(self, page: PageId, target: int) -> int:
         """The page stands for the target from now on. The result is what that stands for."""
         self.forwards.pop(page, None)
         end = self.stands_for(target)
@@ -152,14 +153,14 @@ class Books:
         self.forwards[page] = target
         return end
 
-    def _replay(self, page: int) -> Plan:
+    def _replay(self, page: PageId) -> Plan:
         if not self.ledger.is_read(page):
             raise ValueError(f"page {page} was never read: only a read page has links to replay")
         if page in self.forwards:
             return self._post(steps.forward(self.ledger, page, self.stands_for(page)))
         return self._spend(page, self._spending_of(page))
 
-    def _spend(self, page: int, spending: Spending) -> Plan:
+    def _spend(self, page: PageId, spending: Spending) -> Plan:
         links, weights, focus, idle = self.without_detours(page, spending)
         if not weights and not focus:
             return self._post(steps.visit(self.ledger, page, links))

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
 from minicrawl.opic.money import PARTS, UNIT, SmallEdge, fixed_edge, in_parts
 from minicrawl.opic.windows.window import TICK_BITS, Window
 
@@ -41,7 +42,7 @@ _FLOAT_ERROR = 2.0**-40
 class Plan(NamedTuple):
     """How a page spends its cash: `share` to each of `links`, `extras`, the rest to `virtual`."""
 
-    page: int
+    page: PageId
     cash: int
     links: Sequence[int]
     share: int
@@ -176,17 +177,17 @@ class Ledger:
         self.minted += units * UNIT
         self.virtual_page.pay(rest, len(self.key), self.unread)
 
-    def reopen(self, page: int) -> None:
+    def reopen(self, page: PageId) -> None:
         """The page waits for another turn, with the cash that it holds."""
         self.key[page] += self.virtual_page.dividend
         self.flags[page] = UNREAD
         self.unread += 1
 
-    def is_read(self, page: int) -> bool:
+    def is_read(self, page: PageId) -> bool:
         """Whether the page has had a turn and does not wait for another one."""
         return self.flags[page] == READ
 
-    def cash(self, page: int) -> int:
+    def cash(self, page: PageId) -> int:
         """What the page would hand on now."""
         if self.flags[page]:
             return self.key[page] + self.virtual_page.dividend

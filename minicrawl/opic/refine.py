@@ -43,6 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.row_products import WeightedRows, row_products
+from minicrawl.model import PageId
 from minicrawl.opic import estimate, steps
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.ledger import Ledger
@@ -107,11 +108,11 @@ class FlowBuilder:
         self._shares = array("d")
         self._parts: array[float] | None = None
 
-    def forward(self, page: int, target: int) -> None:
+    def forward(self, page: PageId, target: int) -> None:
         """The page stands for the target, which stands for itself. No link may lead to the page."""
         self._add(page, (target,), 1.0)
 
-    def spend(self, page: int, spending: Spending) -> None:
+    def spend(self, page: PageId, spending: Spending) -> None:
         """The page was read."""
         links, weights, focus, idle = spending
         if not links:
@@ -125,7 +126,7 @@ class FlowBuilder:
             self._edge = min(self._edge, plan.virtual / self._cash)
             self._add(page, links, plan.share / self._cash)
 
-    def _add_unequal(self, page: int, credits: Sequence[tuple[int, int]]) -> None:
+    def _add_unequal(self, page: PageId, credits: Sequence[tuple[int, int]]) -> None:
         handed_on = sum(atoms for _, atoms in credits) / self._cash
         if not handed_on:
             return
@@ -136,7 +137,7 @@ class FlowBuilder:
         self._parts.extend(atoms / self._cash for _, atoms in credits)
         self._add(page, [link for link, _ in credits], share)
 
-    def _add(self, page: int, links: Sequence[int], share: float) -> None:
+    def _add(self, page: PageId, links: Sequence[int], share: float) -> None:
         self._givers.append(page)
         self._targets.extend(links)
         self._starts.append(len(self._targets))

@@ -21,6 +21,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from minicrawl.model import PageId
+
 _PAGE = 0xFFFFFFFF
 _POOL = 1
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
@@ -31,7 +33,7 @@ FEWEST = 4096
 """Candidates in a small web; in a large one they are one page in 2,048."""
 
 
-def _entry(page: int, key: int) -> int:
+def _entry(page: PageId, key: int) -> int:
     return page - (key << 32)
 
 
@@ -83,12 +85,12 @@ class Richest:
                 return page
         return None
 
-    def release(self, page: int) -> None:
+    def release(self, page: PageId) -> None:
         """The lease has ended."""
         self._leased.discard(page)
         self.offer((page,))
 
-    def _is_eligible(self, page: int) -> bool:
+    def _is_eligible(self, page: PageId) -> bool:
         return self._flags[page] & _POOL == self._pool and page not in self._leased
 
     def _tidy(self) -> None:

@@ -6,11 +6,12 @@ nothing is lost at a dead end. `Ledger.post` carries a plan out.
 
 from collections.abc import Sequence
 
+from minicrawl.model import PageId
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS
 
 
-def visit(ledger: Ledger, page: int, links: Sequence[int]) -> Plan:
+def visit(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
     """The page was read: its links share its cash equally, but for its small edge."""
     cash = ledger.cash(page)
     if not links:
@@ -21,7 +22,7 @@ def visit(ledger: Ledger, page: int, links: Sequence[int]) -> Plan:
 
 def weighted_visit(
     ledger: Ledger,
-    page: int,
+    page: PageId,
     links: Sequence[int],
     weights: Sequence[int],
     focus: Sequence[int] = (),
@@ -55,12 +56,12 @@ def _gifts(parts: Sequence[int], focus: Sequence[int], purse: int) -> list[int]:
     return [wish * purse // total for wish in wanted] if total else wanted
 
 
-def dead_end(ledger: Ledger, page: int) -> Plan:
+def dead_end(ledger: Ledger, page: PageId) -> Plan:
     """A page that failed, or may never be fetched: its cash goes to the virtual page."""
     return visit(ledger, page, ())
 
 
-def forward(ledger: Ledger, page: int, target: int) -> Plan:
+def forward(ledger: Ledger, page: PageId, target: int) -> Plan:
     """A redirect or a rel=canonical: all the cash goes to the one target.
 
     A page that points at itself is a dead end: cash that comes back for ever would keep it the
@@ -72,7 +73,7 @@ def forward(ledger: Ledger, page: int, target: int) -> Plan:
     return Plan(page, cash, (target,), cash, (), 0)
 
 
-def replay(ledger: Ledger, page: int, links: Sequence[int]) -> Plan:
+def replay(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
     """A page already read spends its cash again along its stored links, without a fetch."""
     if not ledger.is_read(page):
         raise ValueError(f"page {page} was never read: only a read page has links to replay")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import State
+from minicrawl.model import PageId, State
 from minicrawl.report.ranks import Pages, hosts_named, iso
 from minicrawl.report.snapshot import LABELS, Snapshot
 from minicrawl.store import questions, tables
@@ -204,7 +204,7 @@ def _one_by_one(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[Failed
             yield _failed_page(snapshot, page, url, rows.get(page))
 
 
-def _failed_page(snapshot: Snapshot, page: int, url: str, row: FetchRow | None) -> FailedPage:
+def _failed_page(snapshot: Snapshot, page: PageId, url: str, row: FetchRow | None) -> FailedPage:
     kind = LABELS[int(snapshot.states[page])]
     if row is None:
         return FailedPage(url, kind, None, _trouble(snapshot, int(snapshot.host_of[page])), None)

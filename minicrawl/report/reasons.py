@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import FailureKind, State
+from minicrawl.model import FailureKind, PageId, State
 from minicrawl.progress import Progress
 from minicrawl.report.finding import page_of
 from minicrawl.report.kept import kept, scores
@@ -131,12 +131,12 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
     )
 
 
-def _rank_scores(snapshot: Snapshot, page: int) -> list[RankScore]:
+def _rank_scores(snapshot: Snapshot, page: PageId) -> list[RankScore]:
     names = [one.row.name for one in kept(snapshot.path, snapshot.connection)]
     return [_rank_score(snapshot, name, page) for name in names]
 
 
-def _rank_score(snapshot: Snapshot, name: str, page: int) -> RankScore:
+def _rank_score(snapshot: Snapshot, name: str, page: PageId) -> RankScore:
     values = scores(snapshot, name)
     if isnan(values[page]):
         return RankScore(name, None, None)
@@ -147,7 +147,7 @@ def _fetch(row: FetchRow) -> Fetch:
     return Fetch(iso(row.at), row.outcome, row.status, row.detail)
 
 
-def _last_fetches(snapshot: Snapshot, page: int) -> list[FetchRow]:
+def _last_fetches(snapshot: Snapshot, page: PageId) -> list[FetchRow]:
     return tables.last_fetches(snapshot.connection, page, _FETCHES_SHOWN)
 
 
@@ -155,7 +155,7 @@ def _last_fetches(snapshot: Snapshot, page: int) -> list[FetchRow]:
 
 
 def _reasons(
-    snapshot: Snapshot, page: int, state: State, position: QueuePosition | None
+    snapshot: Snapshot, page: PageId, state: State, position: QueuePosition | None
 ) -> list[str]:
     if position is not None and snapshot.frontier.terms.imported:
         return ["it has no links in the imported graph"]
@@ -171,20 +171,20 @@ def _reasons(
     return reasons
 
 
-def _ended(snapshot: Snapshot, page: int, state: State) -> list[str]:
+def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
     end = snapshot.frontier.books.stands_for(page)
     if end != page:
         return [f"{_ENDED[state]} {snapshot.url(end)}, which gets its links"]
     return [_ENDED[state]]
 
 
-def _why_not_requested(snapshot: Snapshot, page: int) -> list[str]:
+def _why_not_requested(snapshot: Snapshot, page: PageId) -> list[str]:
     """The reason why the crawl set the page aside, if that was its last decision."""
     last = tables.last_fetches(snapshot.connection, page, 1)
     return [row.detail for row in last if row.outcome == NOT_ASKED]
 
 
-def _reasons_to_wait(snapshot: Snapshot, page: int, position: QueuePosition) -> list[str]:
+def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) -> list[str]:
     ahead, ahead_on_host = position.of_all - 1, position.of_host - 1
     reasons = [
         f"it waits for {counted(ahead, 'page')} with more cash, {ahead_on_host:,} on its host"
@@ -204,12 +204,12 @@ def _reasons_to_wait(snapshot: Snapshot, page: int, position: QueuePosition) -> 
     return reasons
 
 
-def _host(snapshot: Snapshot, page: int) -> HostRow:
+def _host(snapshot: Snapshot, page: PageId) -> HostRow:
     number = int(snapshot.host_of[page])
     return tables.host(snapshot.connection, number) or HostRow(number, "")
 
 
-def _cash_sources(snapshot: Snapshot, page: int, tell: Progress) -> list[CashSource]:
+def _cash_sources(snapshot: Snapshot, page: PageId, tell: Progress) -> list[CashSource]:
     """The pages that gave most, by their last spendings."""
     amounts: dict[int, float] = {}
     for givers, ends, parts in flows(snapshot, tell):

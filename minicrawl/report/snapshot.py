@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
-from minicrawl.model import READ_STATES, State
+from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.ledger import READ
 from minicrawl.opic.money import UNIT
 from minicrawl.store import columns, questions, tables
@@ -100,7 +100,7 @@ class Snapshot:
         """The cash that these pages passed on within the window, in units."""
         return self.frontier.window.histories(pages)
 
-    def url(self, page: int) -> str:
+    def url(self, page: PageId) -> str:
         """The URL of a page."""
         return tables.url_of(self.connection, page)
 

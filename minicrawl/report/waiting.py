@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.model import State
+from minicrawl.model import PageId, State
 from minicrawl.opic.money import UNIT
 from minicrawl.report.ranks import places_of_largest, rank_of
 from minicrawl.report.snapshot import Snapshot, host_name
@@ -66,7 +66,7 @@ def _given(snapshot: Snapshot, pages: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.maximum(snapshot.keys[pages] / UNIT - 1, 0)
 
 
-def queue_position(snapshot: Snapshot, page: int) -> QueuePosition:
+def queue_position(snapshot: Snapshot, page: PageId) -> QueuePosition:
     """The place of this unread page."""
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
     on_host = unread[snapshot.host_of[unread] == snapshot.host_of[page]]
@@ -78,5 +78,5 @@ def queue_position(snapshot: Snapshot, page: int) -> QueuePosition:
     )
 
 
-def _rank(snapshot: Snapshot, pages: NDArray[np.int64], page: int) -> int:
+def _rank(snapshot: Snapshot, pages: NDArray[np.int64], page: PageId) -> int:
     return rank_of(snapshot.keys[pages], int(np.searchsorted(pages, page)))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
 from minicrawl.opic.journal import StepKind
 from minicrawl.store.records import NOT_ASKED, DocumentRow, FetchRow
 from minicrawl.store.tables import Connection
@@ -34,7 +35,7 @@ class SpendingRow(NamedTuple):
 
     seq: int
     kind: int
-    page: int
+    page: PageId
     blob: bytes
 
 

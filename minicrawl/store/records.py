@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from minicrawl.model import PageId
 from minicrawl.opic.journal import Step
 from minicrawl.opic.ledger import Totals
 
@@ -33,7 +34,7 @@ NOT_ASKED = "not-asked"
 class FetchRow(NamedTuple):
     """One request and its outcome. With the outcome `NOT_ASKED`, the reason for no request."""
 
-    page: int
+    page: PageId
     at: float
     outcome: str
     status: int | None
@@ -45,7 +46,7 @@ class FetchRow(NamedTuple):
 class DocumentRow(NamedTuple):
     """What is known about a page that was read."""
 
-    page: int
+    page: PageId
     title: str
     status: int
     etag: str | None

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 
+from minicrawl.model import PageId
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.ledger import Totals
 from minicrawl.store.blobs import unpack
@@ -124,7 +125,7 @@ def spendings_of(connection: Connection, pages: Sequence[int]) -> list[Spending]
     return found
 
 
-def spent_by(connection: Connection, page: int) -> int:
+def spent_by(connection: Connection, page: PageId) -> int:
     """The step of the last spending of a page, as of the last checkpoint; 0 if there is none."""
     row = connection.execute("SELECT spent FROM frontier WHERE id = ?", (page,)).fetchone()
     return 0 if row is None else int(row[0])
@@ -168,7 +169,7 @@ def paths(connection: Connection, pages: Sequence[int]) -> list[tuple[int, int, 
     return list(map(tuple, json.loads(found)))
 
 
-def url_of(connection: Connection, page: int) -> str:
+def url_of(connection: Connection, page: PageId) -> str:
     """The URL of a page by its id."""
     row = connection.execute(
         "SELECT origin || path FROM urls JOIN hosts ON hosts.id = host WHERE urls.id = ?", (page,)
@@ -188,7 +189,7 @@ def urls_of(connection: Connection, pages: Sequence[int]) -> Iterator[str]:
         yield from (url for (url,) in cursor)
 
 
-def original(connection: Connection, page: int) -> str | None:
+def original(connection: Connection, page: PageId) -> str | None:
     """The original URL of a page, if it differs from the URL of the page."""
     row = connection.execute("SELECT url FROM originals WHERE page = ?", (page,)).fetchone()
     return None if row is None else str(row[0])
@@ -211,7 +212,7 @@ def host(connection: Connection, number: int) -> HostRow | None:
     return None if row is None else HostRow._make(row)
 
 
-def document(connection: Connection, page: int) -> DocumentRow | None:
+def document(connection: Connection, page: PageId) -> DocumentRow | None:
     """The document of a page, if it was read."""
     row = connection.execute("SELECT * FROM documents WHERE page = ?", (page,)).fetchone()
     return None if row is None else DocumentRow._make(row)
@@ -222,7 +223,7 @@ def all_documents(connection: Connection) -> Iterator[DocumentRow]:
     return map(DocumentRow._make, connection.execute("SELECT * FROM documents ORDER BY page"))
 
 
-def last_fetches(connection: Connection, page: int, count: int) -> list[FetchRow]:
+def last_fetches(connection: Connection, page: PageId, count: int) -> list[FetchRow]:
     """The last requests for a page, the newest first."""
     cursor = connection.execute(
         "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches "

@@ -16,7 +16,7 @@ from minicrawl.crawl.events import Settled
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.traps.detector import Aside
 from minicrawl.crawl.turn import Turn
-from minicrawl.model import State
+from minicrawl.model import PageId, State
 from minicrawl.store.records import NOT_ASKED, FetchRow
 
 
@@ -58,7 +58,7 @@ class AsidePages:
         if self._is_continuous:
             self._hosts[turn.host].pause_while_down()
 
-    def _close(self, page: int, url: str, aside: Aside) -> None:
+    def _close(self, page: PageId, url: str, aside: Aside) -> None:
         state, detail, original = aside
         if original is None:
             self._settler.close(page, state)

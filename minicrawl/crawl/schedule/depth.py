@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from minicrawl.frontier.pages import Frontier
-from minicrawl.model import STANDS_FOR_ANOTHER, State
+from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
 
 
 class DepthTracker:
@@ -29,15 +29,15 @@ class DepthTracker:
         """Pages that are parked."""
         return len(self._parked)
 
-    def is_too_deep(self, page: int) -> bool:
+    def is_too_deep(self, page: PageId) -> bool:
         """Whether the page may be read only when a shorter way to it is found."""
         return self._frontier.urls.depth[page] > self._limit
 
-    def park(self, page: int) -> None:
+    def park(self, page: PageId) -> None:
         """The page waits for a shorter way."""
         self._parked.add(page)
 
-    def shorten(self, page: int, links: Sequence[int]) -> list[int]:
+    def shorten(self, page: PageId, links: Sequence[int]) -> list[int]:
         """The page links to these pages. Returns the parked pages that need not wait any longer."""
         released = []
         ways = deque([(page, links)])

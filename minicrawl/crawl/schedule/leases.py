@@ -14,7 +14,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.crawl.schedule.refresh import RefreshScheduler
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.model import State
+from minicrawl.model import PageId, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.ports import Clock
 
@@ -22,7 +22,7 @@ from minicrawl.ports import Clock
 class Lease(NamedTuple):
     """A page whose turn it is."""
 
-    page: int
+    page: PageId
     host: int
     url: str
     again: bool  # it was read before
@@ -101,7 +101,7 @@ class LeaseScheduler:
         self.queue.pause(host_of[page])
         return self._lease(page, again=True)
 
-    def _lease(self, page: int, *, again: bool) -> Lease:
+    def _lease(self, page: PageId, *, again: bool) -> Lease:
         return Lease(
             page, self._frontier.urls.host_of[page], self._recorder.pages.url_of(page), again
         )

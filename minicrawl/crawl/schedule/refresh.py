@@ -19,6 +19,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
 from minicrawl.store.records import DocumentRow
 
 Floats = NDArray[np.float64]
@@ -51,7 +52,7 @@ class WatchedPages:
         self._waits = bytearray()
         self.waiting = 0
 
-    def __contains__(self, page: int) -> bool:
+    def __contains__(self, page: PageId) -> bool:
         return page in self._places
 
     def add(self, document: DocumentRow, *, waits: bool) -> None:
@@ -70,13 +71,13 @@ class WatchedPages:
         self._last_at[place] = document.last_at
         self._changes[place] = document.changes
 
-    def set_waits(self, page: int, waits: int) -> None:
+    def set_waits(self, page: PageId, waits: int) -> None:
         """Whether the page waits to be read again."""
         place = self._places[page]
         self.waiting += waits - self._waits[place]
         self._waits[place] = waits
 
-    def forget(self, page: int) -> None:
+    def forget(self, page: PageId) -> None:
         """The page may not be asked for again."""
         del self._places[page]
 
@@ -147,17 +148,17 @@ class RefreshScheduler:
                 return page
         return None
 
-    def release(self, page: int) -> None:
+    def release(self, page: PageId) -> None:
         """The turn of the page has ended."""
         if self._endless:
             self._watched.set_waits(page, 1)
             self._may_find_more = True
 
-    def forget(self, page: int) -> None:
+    def forget(self, page: PageId) -> None:
         """The page may not be asked for again."""
         self._watched.forget(page)
 
-    def give_back(self, page: int) -> None:
+    def give_back(self, page: PageId) -> None:
         """The lease ended before the page was asked for: it waits again."""
         self._watched.set_waits(page, 1)
         self._chosen.insert(0, page)
@@ -170,7 +171,7 @@ class RefreshScheduler:
         """The first ones, but not many of one host."""
         taken = Counter[int]()
 
-        def take_few(page: int) -> bool:
+        def take_few(page: PageId) -> bool:
             host = self._host_of[page]
             taken[host] += 1
             return taken[host] <= MOST_OF_A_HOST

@@ -16,7 +16,7 @@ from collections.abc import Set
 import numpy as np
 
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.model import ParsedPage, Response, State
+from minicrawl.model import PageId, ParsedPage, Response, State
 from minicrawl.slots import Slots
 from minicrawl.store.columns import Numbers
 from minicrawl.store.records import DocumentRow
@@ -53,7 +53,7 @@ class ContentIndex:
         """Build the hash map now, so that the first look-up is not slow."""
         self._slots.insert_pending()
 
-    def describe(self, page: int, response: Response, parsed: ParsedPage, today: float) -> None:
+    def describe(self, page: PageId, response: Response, parsed: ParsedPage, today: float) -> None:
         """The page was read: keep what it is now, and drop the content that it had before."""
         # Of a page that is read for the first time the store knows nothing: spare the question.
         is_first = self._frontier.state[page] == State.UNREAD and page not in self._reopened
@@ -62,7 +62,7 @@ class ContentIndex:
         if before is not None and before.content != parsed.content:
             self._drop(page, before.content)
 
-    def find_or_add(self, page: int, parsed: ParsedPage) -> int | None:
+    def find_or_add(self, page: PageId, parsed: ParsedPage) -> int | None:
         """The original with the content of the page; without one, the page is it from now on."""
         content = parsed.content
         code = content & _MASK
@@ -77,28 +77,28 @@ class ContentIndex:
             self._slots.put(code, page)
         return None if first is None or self._frontier.books.leads_to(first, page) else first
 
-    def replace(self, first: int, page: int, content: int) -> None:
+    def replace(self, first: int, page: PageId, content: int) -> None:
         """The page is the original with this content from now on, and no longer the first one."""
         for other in (first, page):
             self._drop(other, content)
         self._slots.put(content & _MASK, page)
 
-    def _drop(self, page: int, content: int) -> None:
+    def _drop(self, page: PageId, content: int) -> None:
         """Whether it was added as a thin page or not."""
         for code in (content & _MASK, self._code_on_host(content, page)):
             self._slots.drop(code, page)
 
-    def _code_on_host(self, content: int, page: int) -> int:
+    def _code_on_host(self, content: int, page: PageId) -> int:
         return (content ^ self._frontier.urls.host_of[page] * _SPREAD) & _MASK
 
-    def _has_still(self, page: int, content: int) -> bool:
+    def _has_still(self, page: PageId, content: int) -> bool:
         document = self._recorder.pages.document(page)
         was_read = State(self._frontier.state[page]).was_read
         return was_read and document is not None and document.content == content
 
 
 def _document(
-    page: int, response: Response, parsed: ParsedPage, today: float, before: DocumentRow | None
+    page: PageId, response: Response, parsed: ParsedPage, today: float, before: DocumentRow | None
 ) -> DocumentRow:
     # A page that broke off has no validators, or a server might say that the rest is unchanged.
     validators = {} if response.broke_off else response.headers

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from minicrawl.crawl.traps.external_cash import MARGIN, ExternalCash
 from minicrawl.frontier.pages import Frontier
-from minicrawl.model import State
+from minicrawl.model import PageId, State
 from minicrawl.opic.journal import StepKind
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
@@ -54,12 +54,12 @@ class Duplicates:
         for page in self._copies_among(frontier.books.forwards):
             self._watch(page, frontier.books.forwards[page])
 
-    def are_strangers(self, page: int, other: int) -> bool:
+    def are_strangers(self, page: PageId, other: int) -> bool:
         """Whether the pages are of different sites."""
         host_of = self._frontier.urls.host_of
         return self._external_cash.are_strangers(host_of[page], host_of[other])
 
-    def _is_copy(self, page: int, target: int) -> bool:
+    def _is_copy(self, page: PageId, target: int) -> bool:
         return self._frontier.state[page] in _COPY_STATES and self.are_strangers(page, target)
 
     def _copies_among(self, pages: Iterable[int]) -> Iterator[int]:
@@ -68,7 +68,7 @@ class Duplicates:
 
     # ------------------------------------------------------------ a page had its turn
 
-    def is_better(self, page: int, first: int) -> bool:
+    def is_better(self, page: PageId, first: int) -> bool:
         """Whether the page is the original, and not the first one that was read."""
         if not self.are_strangers(page, first):
             return False
@@ -76,27 +76,27 @@ class Duplicates:
         mine, other = zip(given.tolist(), to_hosts.tolist(), strict=True)
         return (page in self._seeds, *mine) > (first in self._seeds, *other)
 
-    def is_compared(self, page: int) -> bool:
+    def is_compared(self, page: PageId) -> bool:
         """Whether the page was read before, and waits only to be compared once more."""
         return page in self._waiting
 
-    def note_copy(self, page: int, target: int) -> None:
+    def note_copy(self, page: PageId, target: int) -> None:
         """The page stands for the target from now on, for whatever reason."""
         self.forget_copy(page)
         if self._is_copy(page, target):
             self._watch(page, target)
 
-    def forget_copy(self, page: int) -> None:
+    def forget_copy(self, page: PageId) -> None:
         """The page had its turn, and is no copy of anything for now."""
         self._waiting.discard(page)
         self._original_of.pop(page, None)
 
-    def swap(self, page: int, first: int) -> None:
+    def swap(self, page: PageId, first: int) -> None:
         """The page is the original, and the first one that was read is the copy."""
         if decisions := self._decisions.pop(page, 0):
             self._decisions[first] = decisions
 
-    def _watch(self, page: int, target: int) -> None:
+    def _watch(self, page: PageId, target: int) -> None:
         if self._frontier.state[page] == State.TWIN:
             host_of = self._frontier.urls.host_of
             if len(self._folded_onto) < MOST_COPIES:
@@ -141,7 +141,7 @@ class Duplicates:
         found: NDArray[np.bool_] = (given > MARGIN * held) | by_hosts
         return found | np.isin(copies, list(self._seeds))
 
-    def _may_be_compared(self, page: int) -> bool:
+    def _may_be_compared(self, page: PageId) -> bool:
         end = self._frontier.books.stands_for(page)
         is_settled = end in self._seeds or self._decisions.get(page, 0) >= MOST_DECISIONS
         return self._frontier.state[page] == State.ALIAS and not is_settled

@@ -27,7 +27,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.shares import CashShares
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
-from minicrawl.model import Originals, ParsedPage, State
+from minicrawl.model import Originals, PageId, ParsedPage, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store.columns import Numbers
 
@@ -62,7 +62,7 @@ class Settler:
         self._traps.copies.gifts.load(self._recorder.pages.spendings())
 
     def settle(
-        self, page: int, url: str, outcome: Outcome, today: float, hops: int = 0
+        self, page: PageId, url: str, outcome: Outcome, today: float, hops: int = 0
     ) -> TurnEnd | None:
         """What the page is from now on; None if it waits again."""
         match outcome:
@@ -78,20 +78,20 @@ class Settler:
                 return None
         assert_never(outcome)
 
-    def close(self, page: int, state: State) -> State:
+    def close(self, page: PageId, state: State) -> State:
         """The page hands all it has to the virtual page."""
         self.poster.reopened.discard(page)
         self._traps.copies.forget_copy(page)
         self.poster.post(Step(StepKind.DEAD_END, page), state)
         return state
 
-    def fold(self, page: int, target: str) -> State:
+    def fold(self, page: PageId, target: str) -> State:
         """The page stands for another one, by a rule and without a request."""
         return self._forward(page, State.TWIN, *self._meet_target(page, target, ()))
 
     # ------------------------------------------------------------ a page that was read
 
-    def _read(self, page: int, url: str, read: WasRead, today: float) -> State:
+    def _read(self, page: PageId, url: str, read: WasRead, today: float) -> State:
         parsed = read.parsed
         self.contents.describe(page, read.response, parsed, today)
         first = self.contents.find_or_add(page, parsed)
@@ -106,7 +106,7 @@ class Settler:
         _, new = self._meet_links(page, read, is_barren)
         return self._forward(page, State.ALIAS, first, new)
 
-    def _settle_original(self, page: int, url: str, read: WasRead, is_barren: bool) -> State:
+    def _settle_original(self, page: PageId, url: str, read: WasRead, is_barren: bool) -> State:
         """No other page has the content, but the page itself may say that it is another one."""
         canonical = read.parsed.canonical
         if canonical and self._gate.refusal(canonical, 0, 0) is None:
@@ -114,7 +114,7 @@ class Settler:
         return self._visit(page, url, read.parsed, *self._meet_links(page, read, is_barren))
 
     def _follow_canonical(
-        self, page: int, url: str, canonical: str, read: WasRead, is_barren: bool
+        self, page: PageId, url: str, canonical: str, read: WasRead, is_barren: bool
     ) -> State:
         """In a circle of canonical forms, each of which is read, the last one is itself."""
         other, other_new = self._meet_target(page, canonical, read.parsed.originals)
@@ -124,14 +124,16 @@ class Settler:
         return self._forward(page, State.CANONICAL, other, other_new + new)
 
     def _visit(
-        self, page: int, url: str, parsed: ParsedPage, links: Sequence[int], new: Sequence[int]
+        self, page: PageId, url: str, parsed: ParsedPage, links: Sequence[int], new: Sequence[int]
     ) -> State:
         spending = self._shares.spending(url, links, parsed.links, parsed.words)
         self._end_turn(Step(StepKind.VISIT, page, len(new), spending), State.FETCHED, new)
         self._traps.copies.forget_copy(page)
         return State.FETCHED
 
-    def _meet_links(self, page: int, read: WasRead, is_barren: bool) -> tuple[list[int], list[int]]:
+    def _meet_links(
+        self, page: PageId, read: WasRead, is_barren: bool
+    ) -> tuple[list[int], list[int]]:
         """The pages that the page links to, and those of them that are new."""
         parsed, depth = read.parsed, self._frontier.urls.depth[page] + 1
         links = list(parsed.links)
@@ -140,7 +142,7 @@ class Settler:
         self._traps.found(page, meeting.pages, [*read.introduced, *new], is_barren=is_barren)
         return meeting.pages, new
 
-    def _replace(self, first: int, page: int, content: int) -> None:
+    def _replace(self, first: int, page: PageId, content: int) -> None:
         """The page is the original from now on: the first one hands over what it got for it."""
         self.contents.replace(first, page, content)
         self._traps.copies.swap(page, first)
@@ -149,14 +151,14 @@ class Settler:
             self._note_mirror(first, page)
             self._forward(first, State.ALIAS, page, (), is_handed_over=True)
 
-    def _note_mirror(self, page: int, first: int) -> None:
+    def _note_mirror(self, page: PageId, first: int) -> None:
         """Once a page, however often it is read."""
         host_of = self._frontier.urls.host_of
         host, of_host = host_of[page], host_of[first]
         if host != of_host and self._frontier.state[page] != State.ALIAS:
             self._recorder.record_mirror(host, of_host)
 
-    def _confirm(self, page: int, today: float) -> State:
+    def _confirm(self, page: PageId, today: float) -> State:
         """The page has not changed, and spends once more."""
         document = self._recorder.pages.document(page)
         assert document is not None  # or the request could not have been conditional
@@ -166,7 +168,7 @@ class Settler:
 
     # ------------------------------------------------------------ a page that is another one
 
-    def _redirect(self, page: int, url: str, redirects: Redirects, hops: int) -> TurnEnd:
+    def _redirect(self, page: PageId, url: str, redirects: Redirects, hops: int) -> TurnEnd:
         """A chain that is too long ends here, and its next target does not become known."""
         if hops > self._max_redirects:
             reason = f"more than {self._max_redirects} redirects in a row (--max-redirects)"
@@ -182,13 +184,15 @@ class Settler:
         state = self._forward(page, State.MOVED, other, new)
         return TurnEnd(state, redirected_to=other if is_unread else None)
 
-    def _meet_target(self, page: int, target: str, originals: Originals) -> tuple[int, list[int]]:
+    def _meet_target(
+        self, page: PageId, target: str, originals: Originals
+    ) -> tuple[int, list[int]]:
         meeting = self._recorder.meet([target], self._frontier.urls.depth[page], originals)
         return meeting.pages[0], [row.id for row in meeting.urls]
 
     def _forward(
         self,
-        page: int,
+        page: PageId,
         state: State,
         other: int,
         new: Sequence[int],

@@ -23,7 +23,7 @@ import numpy as np
 from minicrawl.crawl.settle.committer import Counters, UncommittedRows
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.url_index import UrlsOf
-from minicrawl.model import State
+from minicrawl.model import PageId, State
 from minicrawl.opic.journal import Spending
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.columns import Numbers
@@ -90,7 +90,7 @@ class StoredPages:
         self._reader, self._rows = reader, rows
         self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
 
-    def url_of(self, page: int) -> str:
+    def url_of(self, page: PageId) -> str:
         """The URL of a page."""
         if recent := self.frontier.urls.url_of(page):
             return recent
@@ -113,7 +113,7 @@ class StoredPages:
     def _url(self, row: UrlRow) -> str:
         return self.frontier.urls.origins[row.host] + row.path
 
-    def document(self, page: int) -> DocumentRow | None:
+    def document(self, page: PageId) -> DocumentRow | None:
         """What a page was when it was last read."""
         found = self._rows.documents.get(page)
         return found or tables.document(self._reader, page)

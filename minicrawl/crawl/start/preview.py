@@ -19,7 +19,7 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.scope_gate import ScopeGate
-from minicrawl.model import Originals, State
+from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
@@ -121,7 +121,7 @@ class DryRun:
             self._hosts.wake(self._clock.now())
             await asyncio.sleep(_LOOKS_EVERY_S)
 
-    def _gate_refuses(self, page: int) -> State | None:
+    def _gate_refuses(self, page: PageId) -> State | None:
         pages = self._hosts[self._frontier.urls.host_of[page]].pages
         return self._gate.refusal(
             self._recorder.pages.url_of(page), self._frontier.urls.depth[page], pages
@@ -136,7 +136,7 @@ class DryRun:
             state.trouble_at(self._clock.now()),
         )
 
-    def _first_page(self, page: int) -> FirstPage:
+    def _first_page(self, page: PageId) -> FirstPage:
         url, host = self._recorder.pages.url_of(page), self._frontier.urls.host_of[page]
         state = self._hosts[host]
         refusal = self._gate_refuses(page) or state.trouble_at(self._clock.now())

@@ -23,7 +23,7 @@ from minicrawl.config.writing import as_kept, as_text, plain
 from minicrawl.crawl.hosts.host_state import remaining_s
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.scope_gate import ScopeGate
-from minicrawl.model import READ_STATES, State
+from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.records import Batch
@@ -167,6 +167,6 @@ def _in_scope_now(recorder: Recorder, gate: ScopeGate) -> Iterator[int]:
                 yield page
 
 
-def _has_expired(recorder: Recorder, page: int, today: float) -> bool:
+def _has_expired(recorder: Recorder, page: PageId, today: float) -> bool:
     known = recorder.hosts.robots(recorder.frontier.urls.host_of[page])
     return known is None or not remaining_s(known[1], today, ANSWER_VALID_S)

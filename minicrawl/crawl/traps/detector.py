@@ -25,7 +25,7 @@ from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.traps.equivalence import UrlEquivalence
 from minicrawl.crawl.traps.novelty import NoveltyTracker
 from minicrawl.crawl.traps.quotas import Quotas
-from minicrawl.model import ParsedPage, State
+from minicrawl.model import PageId, ParsedPage, State
 from minicrawl.opic.ledger import Plan
 from minicrawl.web.traps import most_repeats, segments
 from minicrawl.web.urls import LONGEST, split
@@ -87,7 +87,7 @@ class TrapDetector:
 
     # ------------------------------------------------------------ before a request
 
-    def aside(self, page: int, host: int, url: str) -> Aside | None:
+    def aside(self, page: PageId, host: int, url: str) -> Aside | None:
         """How the page's turn ends if it is not asked for."""
         if page in self.seeds or self.copies.is_compared(page):
             return None
@@ -100,7 +100,7 @@ class TrapDetector:
         why = self._quotas.refusal(host)
         return None if why is None else Aside(State.ALLOWANCE, why)
 
-    def _may_stand_for(self, page: int, target: str) -> bool:
+    def _may_stand_for(self, page: PageId, target: str) -> bool:
         """Whether the target was read or waits, and is on a host that matters no less."""
         if self._gate.refusal(target, 0, 0) is not None:
             return False
@@ -129,12 +129,12 @@ class TrapDetector:
 
     # ------------------------------------------------------------ what came of it
 
-    def vouch(self, page: int) -> None:
+    def vouch(self, page: PageId) -> None:
         """A seed redirects to this page: the user means it as well."""
         self.seeds.add(page)
         self._quotas.vouch([self._frontier.urls.host_of[page]])
 
-    def read(self, page: int, url: str, parsed: ParsedPage, first: int | None) -> bool:
+    def read(self, page: PageId, url: str, parsed: ParsedPage, first: int | None) -> bool:
         """Learn from a page; whether it says nothing new. `first` is one with the same content.
 
         A page that is read again says what it said before: nothing is learned from it. A copy on
@@ -155,7 +155,7 @@ class TrapDetector:
             self._equivalence.saw_original(url)
         return novelty.is_barren
 
-    def redirected(self, page: int, url: str, hops: int, new: Sequence[int]) -> None:
+    def redirected(self, page: PageId, url: str, hops: int, new: Sequence[int]) -> None:
         """Learn from a redirect to a new page, the last of so many redirects in a row."""
         if hops > SHORT_CHAIN:
             self._novelty.led_on(page, self._frontier.urls.host_of[page], url)
@@ -163,14 +163,14 @@ class TrapDetector:
             self._novelty.found((), new, is_barren=True)
 
     def found(
-        self, page: int, pages: Sequence[int], new: Sequence[int], *, is_barren: bool
+        self, page: PageId, pages: Sequence[int], new: Sequence[int], *, is_barren: bool
     ) -> None:
         """Learn from the links of a page; the new ones are charged to its host the first time."""
         self._novelty.found(pages, new, is_barren=is_barren)
         if new and self._frontier.state[page] == State.UNREAD:
             self._quotas.spend_on_new(self._frontier.urls.host_of[page], new)
 
-    def paid(self, page: int, plans: Sequence[Plan], links: Sequence[int]) -> None:
+    def paid(self, page: PageId, plans: Sequence[Plan], links: Sequence[int]) -> None:
         """The page handed on its cash along these links for the first time."""
         host = self._frontier.urls.host_of[page]
         self._quotas.external_cash.add(host, plans)

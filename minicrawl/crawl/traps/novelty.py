@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.model import ParsedPage
+from minicrawl.model import PageId, ParsedPage
 from minicrawl.web.traps import shape, title_bit, title_hash
 from minicrawl.web.urls import split
 
@@ -69,7 +69,7 @@ class NoveltyTracker:
         self._young: set[int] = set()
         self._old: set[int] = set()
 
-    def refusal(self, page: int, host: int, url: str) -> str | None:
+    def refusal(self, page: PageId, host: int, url: str) -> str | None:
         """Why this page need not be asked for, if so."""
         watched = self._hosts.get(host)
         if not watched or not (patience := watched.patience):
@@ -89,7 +89,7 @@ class NoveltyTracker:
         return watched.titles if watched else 0
 
     def read(
-        self, page: int, host: int, url: str, parsed: ParsedPage, first: int | None
+        self, page: PageId, host: int, url: str, parsed: ParsedPage, first: int | None
     ) -> Novelty:
         """Learn from a page, and judge it; `first` is one with the same body."""
         if self._limit is None:
@@ -112,7 +112,7 @@ class NoveltyTracker:
         is_new = copy_of is None and not is_incomparable
         return Novelty(copy_of, is_new, is_barren or is_incomparable)
 
-    def led_on(self, page: int, host: int, url: str) -> None:
+    def led_on(self, page: PageId, host: int, url: str) -> None:
         """The page is one of too many redirects in a row."""
         if self._limit is not None:
             self._count(page, host, url, is_copy=True, is_barren=True)
@@ -127,10 +127,10 @@ class NoveltyTracker:
             self._young.difference_update(pages)
             self._old.difference_update(pages)
 
-    def _is_suspect(self, page: int) -> bool:
+    def _is_suspect(self, page: PageId) -> bool:
         return page in self._young or page in self._old
 
-    def _count(self, page: int, host: int, url: str, *, is_copy: bool, is_barren: bool) -> None:
+    def _count(self, page: PageId, host: int, url: str, *, is_copy: bool, is_barren: bool) -> None:
         """Count the page in its group; nothing is kept of hosts without barren pages."""
         watched = self._hosts.get(host)
         if is_barren or (watched and watched.patience):
@@ -172,7 +172,7 @@ class Seen:
         self._codes = np.zeros(1 << bits, dtype=np.int64).data
         self._pages = np.zeros(1 << bits, dtype=np.uint32).data
 
-    def first(self, host: int, kind: str, code: int, page: int) -> int | None:
+    def first(self, host: int, kind: str, code: int, page: PageId) -> int | None:
         """The page of the host that had this code before; if none had, this one is entered.
 
         The code 0 stands for nothing, which is never repeated.

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
 from minicrawl.opic import estimate
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows.window import (
@@ -36,7 +37,7 @@ class Interpolation:
     def grow(self, count: int, now: int) -> None:
         self._readings.grow(count, now)
 
-    def record(self, page: int, cash: int, now: int, turn: int) -> None:
+    def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
         width = max(1, int(self.width * turn))
         history, read_at = self._readings.of(page)
         away = now - read_at
@@ -50,7 +51,7 @@ class Interpolation:
     def measures_per_page(self) -> float:
         return 1.0
 
-    def past(self, page: int) -> Past:
+    def past(self, page: PageId) -> Past:
         return *self._readings.of(page), None
 
     def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
@@ -97,13 +98,13 @@ class Readings:
             self._first.append(first)
             self._born.append(now)
 
-    def of(self, page: int) -> tuple[int, int]:
+    def of(self, page: PageId) -> tuple[int, int]:
         row = self._rows.get(page)
         if row is None:
             return 0, self._born[bisect_right(self._first, page) - 1]
         return self._history[row], self._read[row]
 
-    def put(self, page: int, history: int, now: int) -> None:
+    def put(self, page: PageId, history: int, now: int) -> None:
         row = self._rows.get(page)
         if row is None:
             self._rows.add(page)

@@ -12,6 +12,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows.window import TICKS_IN_A_UNIT, Births, Floats, Numbers, Past, Pasts
 
@@ -36,7 +37,7 @@ class MeasuredWindow(ABC):
     def grow(self, count: int, now: int) -> None:
         self._born.extend(repeat(now, count))
 
-    def record(self, page: int, cash: int, now: int, turn: int) -> None:
+    def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
         measures = self._measures.setdefault(page, [])
         measures.append((now, cash))
         superfluous = len(measures) - self._counting(measures, now, turn) - 1
@@ -59,7 +60,7 @@ class MeasuredWindow(ABC):
         flowed = sum(cash for _, cash in measures[first:])
         return flowed / UNIT / max(measures[-1][0] - since, 1)
 
-    def past(self, page: int) -> Past:
+    def past(self, page: PageId) -> Past:
         measures = self._measures.get(page)
         return 0, self._born[page], array("q", chain(*measures)).tobytes() if measures else None
 

@@ -9,6 +9,7 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
 from minicrawl.opic import estimate
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows.window import (
@@ -36,7 +37,7 @@ class Static:
     def grow(self, count: int, now: int) -> None:
         self._history.extend(repeat(0, count))
 
-    def record(self, page: int, cash: int, now: int, turn: int) -> None:
+    def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
         self._history[page] += cash
 
     def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
@@ -46,7 +47,7 @@ class Static:
     def measures_per_page(self) -> float:
         return 1.0
 
-    def past(self, page: int) -> Past:
+    def past(self, page: PageId) -> Past:
         return self._history[page], 0, None
 
     def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:

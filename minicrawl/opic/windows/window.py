@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
 from minicrawl.opic.money import UNIT
 
 TICK_BITS = 16
@@ -46,7 +47,7 @@ class Window(Protocol):
     def grow(self, count: int, now: int) -> None:
         """So many pages are born."""
 
-    def record(self, page: int, cash: int, now: int, turn: int) -> None:
+    def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
         """The page hands on its cash; `now` counts it already."""
 
     def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
@@ -55,7 +56,7 @@ class Window(Protocol):
     def measures_per_page(self) -> float:
         """How many numbers of its past a page keeps, on average."""
 
-    def past(self, page: int) -> Past:
+    def past(self, page: PageId) -> Past:
         """What must be saved of a page."""
 
     def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:

@@ -1,6 +1,9 @@
 """The links to a page, and the links from a page.
 
 Laws: a link to a page that stands for another one counts for that page, as in the ranks. A link
+
+from minicrawl.model import PageId
+from minicrawl.model import PageId
 from a page to itself does not count. The answer is always current: links that are newer than the
 index are read from the log, and pages that had another turn since are left out of the index. If
 much is newer, the index is built again. If the index cannot be written, the answer comes without
@@ -79,7 +82,7 @@ def links(snapshot: Snapshot, text: str, count: int = 0) -> Linked:
     return _linked(snapshot, page, np.array(sorted(ends - {page}), dtype=np.int64), count)
 
 
-def _linked(snapshot: Snapshot, page: int, others: Numbers, count: int) -> Linked:
+def _linked(snapshot: Snapshot, page: PageId, others: Numbers, count: int) -> Linked:
     best = others[places_of_largest(snapshot.importance[others], count)]
     columns = (
         urls(snapshot, best),
