@@ -1,9 +1,6 @@
 """The links to a page, and the links from a page.
 
 Laws: a link to a page that stands for another one counts for that page, as in the ranks. A link
-
-from minicrawl.model import PageId
-from minicrawl.model import PageId
 from a page to itself does not count. The answer is always current: links that are newer than the
 index are read from the log, and pages that had another turn since are left out of the index. If
 much is newer, the index is built again. If the index cannot be written, the answer comes without
@@ -23,6 +20,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import StoreError
 from minicrawl.graph.csr import Csr
+from minicrawl.model import PageId
 from minicrawl.progress import Progress
 from minicrawl.report.finding import page_of
 from minicrawl.report.links.flows import links_as_written
