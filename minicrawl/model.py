@@ -73,7 +73,7 @@ class Refusal(StrEnum):
     ADDRESS = "address"  # its host is at an address that is not public
     TYPE = "type"  # not HTML
     TRAP = "trap"  # there is no end of pages like it
-    ALLOWANCE = "allowance"  # its host or site has had as many pages as it has earned
+    ALLOWANCE = "allowance"  # over its quota: its host or site has no page left
 
 
 class Response(NamedTuple):

@@ -299,3 +299,16 @@ def test_a_question_that_changes_something_is_found(name: str, body: str) -> Non
 def test_a_question_that_only_looks_is_none_of_them(name: str, body: str) -> None:
     source = f"class Planted:\n    def {name}(self, host):\n        {body}\n"
     assert list(changes_in_questions(source)) == []
+
+
+# ---------------------------------------------------------------- package docstrings
+
+LISTED = re.compile(r"^ {0,4}([a-z][a-z0-9_]+)(/?) {2,}\S", re.MULTILINE)
+
+
+@pytest.mark.parametrize("package", sorted((ROOT / "minicrawl").rglob("__init__.py")), ids=str)
+def test_what_a_package_lists_is_there(package: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(package.read_text(encoding="utf-8"))) or ""
+    for name, is_folder in LISTED.findall(docstring):
+        there = package.parent / name
+        assert there.is_dir() if is_folder else there.with_suffix(".py").exists() or there.is_dir()

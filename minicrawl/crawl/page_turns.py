@@ -55,7 +55,7 @@ class PageTurns:
         self._cash = context.recorder.frontier.ledger.cash
         self._hosts, self._leases, self._traps = parts.hosts, parts.leases, parts.traps
         self._requests = PageRequests(context, parts)
-        self._ends = TurnEnds(context, parts, introducer)
+        self._ends = TurnFinisher(context, parts, introducer)
         self._long_parses = LongParses(context, parts)
         self.under_way = 0
 
@@ -185,7 +185,7 @@ class LongParses:
 # ---------------------------------------------------------------- settle
 
 
-class TurnEnds:
+class TurnFinisher:
     """Ends turns with what came, or suspends them."""
 
     def __init__(

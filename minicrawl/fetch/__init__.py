@@ -2,10 +2,9 @@
 
 fetcher           a request with its deadline, from start to end
 where             which addresses a request may connect to
-transport         the seam to what sends requests; connection is the usual one
+transport         the seam to what sends requests, and what can go wrong there
 connection        HTTP/1.1 over connections of our own
 httpx_transport   sends requests through any transport of httpx
 body              reads and decodes the body of a response, within limits
 outcomes          what a response amounts to
-failures          what can go wrong, each with the name of its kind
 """

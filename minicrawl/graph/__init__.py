@@ -6,9 +6,8 @@ adjacency     the adjacency matrix of a graph times a vector, block by block
 links         from links in any order, or row by row, to a graph
 named         a graph and what its nodes are called
 parts         some of the links, or some of the nodes
-components    which nodes are connected
 distances     how many links lie between nodes, and how far apart they are
-outline       a graph in a few numbers
+outline       a graph in a few numbers; which nodes are connected
 synthetic     graphs whose laws are known: power law, Poisson, a growing web with hosts
 text          link graphs as text, a module for each format
 """

@@ -7,7 +7,6 @@ journal     every step that moves cash, and the fold that makes the ledger of th
 windows     how much of the past a page's history remembers
 estimate    from history and cash to importance
 schedule    the richest page first, exactly, in bounded memory
-by_host     the same among the hosts that may be asked now
-host_queue  the pages of one host
+by_host     the same among the hosts that may be asked now; the queue of each host
 refine      what the histories come to if replays go on without end
 """

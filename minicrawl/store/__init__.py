@@ -5,11 +5,10 @@ records    rows as plain values
 blobs      a spending in a few bytes for each link
 writer     the one connection that writes: batches, checkpoints
 bulk       many rows in few statements
-reader     connections that read, while a crawl may be writing
+reader     where a store is; connections that read, while a crawl may be writing
 tables     queries by writers and readers: rows as values
 columns    numbers of all pages, in blocks; and checks of all columns
 questions  queries of the reports
-place      where a store is, behind symbolic links
 trouble    errors of SQLite as messages of one line
 derived/   what is derived from a store, in a file beside it: ranks, an index of links
 """

@@ -7,7 +7,6 @@ contents     which page has said first what a page says
 duplicates   which of two pages of different sites with one content is the original
 posting      has a step kept, and tells the schedule what it changed
 recorder     applies what happens to the frontier at once, and has it committed
-stored       what is known of pages and hosts, in the store or on its way there
+stored       what is known of pages and hosts, in the store or on its way there; URL look-ups
 committer    commits rows in batches, and writes checkpoints
-url_lookup   asks the store for URLs while the crawl goes on
 """

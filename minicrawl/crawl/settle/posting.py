@@ -39,7 +39,7 @@ class StepPoster:
 
     def post(self, step: Step, state: State = State.UNREAD, new: Sequence[int] = ()) -> list[Plan]:
         """Apply and keep the step, by which the `new` pages are born; answers with its plans."""
-        plans = self._recorder.settle(step, state)
+        plans = self._recorder.apply_step(step, state)
         queue = self._queue
         if new:
             self._order.grow(range(new[0], new[-1] + 1))

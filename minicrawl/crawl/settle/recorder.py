@@ -89,7 +89,7 @@ class Recorder:
 
     # ------------------------------------------------------------ what happened
 
-    def settle(self, step: Step, state: State = State.UNREAD) -> list[Plan]:
+    def apply_step(self, step: Step, state: State = State.UNREAD) -> list[Plan]:
         """Apply a step, and have it written."""
         row = StepRow(self.frontier.last_seq + 1, state, step)
         if step.kind is StepKind.ENDOWED:

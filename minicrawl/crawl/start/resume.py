@@ -79,7 +79,9 @@ def reopen(recorder: Recorder, gate: ScopeGate, settings: Settings, today: float
     passed = set(_passed(recorder, today)) - wanted
     pages = sorted(wanted | passed)
     for start in range(0, len(pages), _AT_ONCE):
-        recorder.settle(Step(StepKind.REOPEN, spending=Spending(pages[start : start + _AT_ONCE])))
+        recorder.apply_step(
+            Step(StepKind.REOPEN, spending=Spending(pages[start : start + _AT_ONCE]))
+        )
     recorder.counters[tables.WISHES] = after
     return list(_lines(before, after, len(wanted), len(passed)))
 

@@ -33,7 +33,7 @@ async def plant(
         if not before:
             recorder.counters.add(_FIRST, len(new))
         units = -(-endowment * len(new) // int(recorder.counters.number(_FIRST)))
-        recorder.settle(Step(StepKind.ENDOWED, spending=Spending(new), amount=units))
+        recorder.apply_step(Step(StepKind.ENDOWED, spending=Spending(new), amount=units))
         await recorder.committer.commit()
     for page in before | named:
         recorder.frontier.urls.depth[page] = 0
@@ -55,7 +55,7 @@ async def _introduce(recorder: Recorder, seeds: Iterator[ResolvedUrl], tell: Lis
         meeting = recorder.meet(list(block), 0, originals)
         pages.update(meeting.pages)
         if meeting.urls:
-            recorder.settle(Step(StepKind.BORN, born=len(meeting.urls)))
+            recorder.apply_step(Step(StepKind.BORN, born=len(meeting.urls)))
         await recorder.committer.commit()
         if len(block) == _AT_ONCE:
             tell(Noted(text=f"{len(pages):,} seeds so far"))

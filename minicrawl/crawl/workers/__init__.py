@@ -1,7 +1,6 @@
 """The processes that fetch and parse pages.
 
-pool             chooses the process that fetches and parses a page
-worker_process   worker processes as the crawl sees them, and how much work each is given
+pool             the worker processes, and which of them fetches and parses a page
 supervisor       starts a child process, carries calls to it, watches it and ends it
 channel          carries pickled values between two processes
 worker           the worker's own side of the channel

@@ -14,12 +14,12 @@ A, B = "http://a.example", "http://b.example"
 
 def bear(recorder: Recorder, *urls: str) -> list[int]:
     meeting = recorder.meet(list(urls), 0)
-    recorder.settle(Step(StepKind.BORN, born=len(meeting.urls)))
+    recorder.apply_step(Step(StepKind.BORN, born=len(meeting.urls)))
     return meeting.pages
 
 
 def visit(recorder: Recorder, page: int, *links: int) -> None:
-    recorder.settle(Step(StepKind.VISIT, page, spending=Spending(links)), State.FETCHED)
+    recorder.apply_step(Step(StepKind.VISIT, page, spending=Spending(links)), State.FETCHED)
 
 
 def document(page: int, title: str) -> DocumentRow:

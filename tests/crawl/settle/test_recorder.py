@@ -29,7 +29,7 @@ def test_the_original_of_a_page_is_kept_when_the_page_becomes_known(
     bear(recorder, f"{A}/")
     originals = ((f"{A}/", f"{A}/?gclid=1"), (f"{A}/1", f"{A}/1?gclid=2"))
     recorder.meet([f"{A}/", f"{A}/1", f"{A}/2"], 0, originals)
-    recorder.settle(Step(StepKind.BORN, born=2))
+    recorder.apply_step(Step(StepKind.BORN, born=2))
     in_time(recorder.committer.commit())
     with reading(path) as connection:
         found = [tables.original(connection, page) for page in range(3)]

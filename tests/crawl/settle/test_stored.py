@@ -58,7 +58,7 @@ def test_seeds_are_the_pages_that_were_endowed(recorder: Recorder) -> None:
     assert recorder.seeds.ids() == set()
     bear(recorder, *(f"{A}/{number}" for number in range(5)))
     for pages in ((0, 2), (3,)):
-        recorder.settle(Step(StepKind.ENDOWED, spending=Spending(pages), amount=5))
+        recorder.apply_step(Step(StepKind.ENDOWED, spending=Spending(pages), amount=5))
     assert recorder.seeds.ids() == {0, 2, 3}
     in_time(recorder.committer.commit())
     assert recorder.seeds.ids() == {0, 2, 3}
