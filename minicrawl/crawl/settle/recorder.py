@@ -102,7 +102,7 @@ class Recorder:
         """When fetches are shared with pages read before, so are the virtual page's gifts."""
         share = in_parts(discovery) if 0 < discovery < 1 else -1
         if share != self.frontier.ledger.totals.discovery:
-            self.settle(Step(StepKind.TERMS, amount=share))
+            self.apply_step(Step(StepKind.TERMS, amount=share))
 
     def record(self, fetch: FetchRow) -> None:
         """A request and its response."""
