@@ -32,7 +32,7 @@ from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.ports import WebAccess
 from minicrawl.store import tables
-from minicrawl.store.derived.files import SUFFIX
+from minicrawl.store.derived import SUFFIX
 from minicrawl.store.reader import connect, reading, real_path
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors

@@ -26,7 +26,7 @@ from minicrawl.config.table import KEPT, TABLE
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS
 from minicrawl.export.rows import LINK_COLUMNS, ExportRow
-from minicrawl.store.derived.files import SUFFIX
+from minicrawl.store.derived import SUFFIX
 from minicrawl.store.reader import LOCK
 from tests.readme import command_tree
 

@@ -9,5 +9,5 @@ tables     queries by writers and readers: rows as values
 columns    numbers of all pages, in blocks; and checks of all columns
 questions  queries of the reports
 trouble    errors of SQLite as messages of one line
-derived/   what is derived from a store, in a file beside it: ranks, an index of links
+derived    what is derived from a store, in a file beside it: ranks, an index of links
 """
