@@ -10,8 +10,7 @@ from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions
-from minicrawl.web.locations import Location, host_of, location
-from minicrawl.web.urls import canonical_seed, split
+from minicrawl.web.urls import Location, canonical_seed, host_of, location, split
 
 _NEAREST_SHOWN = 3
 

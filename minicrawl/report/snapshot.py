@@ -21,7 +21,7 @@ from minicrawl.store import columns, questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage
-from minicrawl.web import locations
+from minicrawl.web.urls import host_of
 
 _FEW = 1000
 """Pages. For more than these, the whole column is read."""
@@ -108,7 +108,7 @@ class Snapshot:
 @lru_cache(1 << 16)
 def host_name(origin: str) -> str:
     """The host name of an origin; for a node that is not a URL, its own name."""
-    return locations.host_of(origin)
+    return host_of(origin)
 
 
 @contextmanager
