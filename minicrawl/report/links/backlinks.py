@@ -22,11 +22,10 @@ from minicrawl.errors import StoreError
 from minicrawl.graph.csr import Csr
 from minicrawl.model import PageId
 from minicrawl.progress import Progress
-from minicrawl.report.finding import page_of
 from minicrawl.report.links.flows import links_as_written
 from minicrawl.report.links.graphs import refuse_without_links, urls
 from minicrawl.report.ranks import places_of_largest
-from minicrawl.report.snapshot import LABELS, Snapshot, last_spent
+from minicrawl.report.snapshot import LABELS, Snapshot, last_spent, page_of
 from minicrawl.store.derived import backlinks_of, backlinks_step, keep_backlinks, reading_beside
 
 _FEW_STEPS = 20_000
