@@ -40,7 +40,7 @@ from minicrawl.store.writer import SAFE, Store
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
 
 if TYPE_CHECKING:
-    from minicrawl.export.rows import ExportRow
+    from minicrawl.export.cells import ExportRow
 
 NO_SEED = "there is no seed to start from: give a file of URLs, one a line"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.export.rows import Block
+from minicrawl.export.cells import Block
 from minicrawl.report.links import graphs
 from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import PageSelection
