@@ -53,12 +53,12 @@ COMMANDS = {
     ),
     "agree": ("minicrawl.cli.rank.agree:agree", "Show how well a rank agrees with human grades."),
     "status": ("minicrawl.cli.reports.status:status", "Show the progress of a crawl."),
-    "check": ("minicrawl.cli.reports.check:check", "Check that a store is intact."),
+    "check": ("minicrawl.cli.reports.status:check", "Check that a store is intact."),
     "explain": ("minicrawl.cli.reports.explain:explain", "Explain the rank and state of a page."),
-    "backlinks": ("minicrawl.cli.reports.links:backlinks", "Show the pages that link to a page."),
-    "links": ("minicrawl.cli.reports.links:links", "Show the pages that a page links to."),
-    "errors": ("minicrawl.cli.reports.errors:errors", "Show what failed, and why."),
-    "frontier": ("minicrawl.cli.reports.frontier:frontier", "Show the pages that are read next."),
+    "backlinks": ("minicrawl.cli.reports.explain:backlinks", "Show the pages that link to a page."),
+    "links": ("minicrawl.cli.reports.explain:links", "Show the pages that a page links to."),
+    "errors": ("minicrawl.cli.reports.status:errors", "Show what failed, and why."),
+    "frontier": ("minicrawl.cli.reports.status:frontier", "Show the pages that are read next."),
 }
 
 
