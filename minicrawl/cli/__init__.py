@@ -8,6 +8,9 @@ Only a bug in minicrawl shows a traceback.
     2    a bad value of an option or a setting
     3    nothing could be fetched, or too much failed
     130  interrupted by Ctrl-C or SIGTERM, after a clean end
+
+A group lists, completes and suggests its commands by their names and a line of help each. Only the
+command that the user calls is imported, so `--help` imports nothing but click.
 """
 
 import atexit
@@ -18,10 +21,10 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 
 import click
 
-from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
 from minicrawl.errors import MinicrawlError
 from minicrawl.export.cells import visible
 from minicrawl.version import __version__
@@ -60,6 +63,32 @@ COMMANDS = {
     "errors": ("minicrawl.cli.reports.status:errors", "Show what failed, and why."),
     "frontier": ("minicrawl.cli.reports.status:frontier", "Show the pages that are read next."),
 }
+
+
+class DeferredCommand(click.Command):
+    """A placeholder for a command: its name, a line of help, and where to import it from."""
+
+    def __init__(self, name: str, *, target: str, summary: str) -> None:
+        super().__init__(name, help=summary, short_help=summary)
+        self.target = target
+
+    def load(self) -> click.Command:
+        """Import the command from `target`, which is written as module:attribute."""
+        module, _, attribute = self.target.partition(":")
+        command = getattr(import_module(module), attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{self.target} is not a click command but {type(command).__name__}")
+        return command
+
+
+class LazyGroup(click.Group):
+    """A group with deferred commands: resolving a name imports the command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, DeferredCommand) else command, rest
 
 
 @click.group(

@@ -10,8 +10,7 @@ import click
 import pytest
 
 from minicrawl import __version__
-from minicrawl.cli import COMMANDS, main, root
-from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
+from minicrawl.cli import COMMANDS, DeferredCommand, LazyGroup, main, root
 from minicrawl.errors import MinicrawlError, UsageError
 from tests.cli.imports import HEAVY, last_line_of, packages_imported_by
 from tests.processes import killed_on_failure
