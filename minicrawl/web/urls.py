@@ -106,11 +106,6 @@ def resolve(href: str, base: str | None = None, *, strip_marks: bool = True) -> 
     return ResolvedUrl(found, _original(url, found)) if url and found else None
 
 
-def canonical_links(hrefs: Iterable[str], base: str) -> list[str]:
-    """The canonical URLs of all links of a page, each once, in order."""
-    return list(resolve_links(hrefs, base))
-
-
 def resolve_links(
     hrefs: Iterable[str], base: str, *, strip_marks: bool = True
 ) -> dict[str, str | None]:
