@@ -108,8 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     # numpy would start a thread on each core to multiply matrices, which minicrawl never does.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # The process ends anyway, so do not search what is left for cycles.
-    atexit.register(gc.freeze)
+    atexit.register(_spare_the_last_search_for_cycles)
     try:
         with _sigterm_as_ctrl_c():
             return _run(sys.argv[1:] if arguments is None else arguments)
@@ -124,6 +123,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("interrupted", INTERRUPTED)
     except OSError as error:
         return _handle_os_error(error)
+
+
+def _spare_the_last_search_for_cycles() -> None:
+    """The process ends anyway, so do not search what is left for cycles.
+
+    DuckDB is the exception: at the end it complains of each object of its own that was not found.
+    """
+    if "duckdb" not in sys.modules:
+        gc.freeze()
 
 
 @contextmanager

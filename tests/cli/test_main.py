@@ -91,6 +91,18 @@ class TestLaziness:
         frozen, searched = map(int, counts.split())
         assert frozen > 100 * searched
 
+    def test_a_command_that_used_duckdb_ends_in_silence(self, tmp_path: Path) -> None:
+        filled_store(tmp_path / "crawl.db")
+        done = subprocess.run(
+            [sys.executable, "-m", "minicrawl", "export", "pages.parquet", "--store", "crawl.db"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert (tmp_path / "pages.parquet").is_file()
+        assert "leak" not in done.stderr
+
     def test_the_package_itself_imports_nothing(self, tmp_path: Path) -> None:
         loaded = packages_imported_by("import minicrawl", folder=tmp_path)
         assert loaded.isdisjoint(HEAVY | {"click"})
