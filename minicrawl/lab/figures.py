@@ -31,6 +31,8 @@ POLICIES = tuple(
 _PERCENTS = tuple(percent / 100 for percent in range(1, 51))
 _MARKED = 10
 """The points of a longer line are not marked."""
+_MARKERS = "ox+s"
+"""They do not hide each other where points of two lines meet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,10 +228,8 @@ def _write_csv(file: BinaryIO, figure: Figure) -> None:
 
 
 def _draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
-    for line in figure.lines:
-        marker = "." if figure.points or len(line.x) <= _MARKED else None
-        style = "none" if figure.points else "-"
-        axes.plot(line.x, line.y, marker=marker, linestyle=style, label=line.label)
+    for number, line in enumerate(figure.lines):
+        axes.plot(line.x, line.y, label=line.label, **_style(figure, number))
     axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
     axes.set_xscale("log" if figure.log_x else "linear")
     axes.set_yscale("log" if figure.log_y else "linear")
@@ -237,5 +237,13 @@ def _draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
         if is_log:
             axis.set_major_formatter(plot.LogFormatter())
             axis.set_minor_formatter(plot.LogFormatter())
+    if not figure.log_x and all(isinstance(x, int) for line in figure.lines for x in line.x):
+        axes.xaxis.set_major_locator(plot.MaxNLocator(integer=True))
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
+
+
+def _style(figure: Figure, number: int) -> dict[str, Any]:
+    if figure.points:
+        return {"marker": _MARKERS[number % len(_MARKERS)], "fillstyle": "none", "linestyle": ""}
+    return {"marker": "." if len(figure.lines[number].x) <= _MARKED else None}

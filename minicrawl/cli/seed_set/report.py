@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.analysis.seedset import SeedSet, Sown, Trial
 from minicrawl.cli import PROGRAM
@@ -31,6 +32,8 @@ from minicrawl.wording import counted
 CORE_HEADINGS = ("core", "hubs×authorities", "density", "seed")
 DEPTH_HEADINGS = ("depth", "pages", "mean PageRank", "random pages", "mean PageRank")
 _EXAMPLES = 5
+
+Degrees = NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +217,9 @@ def _trial_document(trial: Trial) -> dict[str, object]:
 
 def _figures(report: Report) -> Iterator[Figure]:
     found = report.found
-    yield _degrees_figure(found)
+    graph, pruned = found.named.graph, found.between_hosts
+    yield _degrees_figure("in", "links to a page", graph.in_degrees(), pruned.in_degrees())
+    yield _degrees_figure("out", "links from a page", graph.out_degrees(), pruned.out_degrees())
     yield _cores_figure(
         "core-sizes",
         "Hubs and authorities of each core",
@@ -233,18 +238,14 @@ def _figures(report: Report) -> Iterator[Figure]:
         yield _depth_figure("Pages", trial.depths, lambda read: read.pages or None)
 
 
-def _degrees_figure(found: SeedSet) -> Figure:
-    graph, pruned = found.named.graph, found.between_hosts
-    degrees = {
-        "links to a page": graph.in_degrees(),
-        "links from a page": graph.out_degrees(),
-        "links to a page, between hosts": pruned.in_degrees(),
-        "links from a page, between hosts": pruned.out_degrees(),
-    }
+def _degrees_figure(
+    direction: str, links: str, everywhere: Degrees, between_hosts: Degrees
+) -> Figure:
+    degrees = {"all links": everywhere, "links between hosts": between_hosts}
     return Figure(
-        name="degrees",
-        title="Degrees of the pages",
-        x_label="degree",
+        name=f"{direction}-degrees",
+        title=f"Pages by the {links}",
+        x_label=links,
         y_label="pages",
         lines=[
             PlotLine(label=label, x=counts.degrees.tolist(), y=counts.pages.tolist())

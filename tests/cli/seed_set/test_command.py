@@ -250,7 +250,14 @@ class TestEvaluation:
 class TestFigures:
     def test_each_is_a_picture_with_its_numbers(self, folder: Path, capsys: Captured) -> None:
         _, err = printed(capsys, "--evaluate", "--figures", "figures")
-        names = ["core-sizes", "degrees", "depth-mean-pagerank", "depth-pages", "links-left"]
+        names = [
+            "core-sizes",
+            "depth-mean-pagerank",
+            "depth-pages",
+            "in-degrees",
+            "links-left",
+            "out-degrees",
+        ]
         found = sorted((folder / "figures").iterdir())
         assert [path.name for path in found] == [
             f"{name}.{suffix}" for name in names for suffix in ("csv", "png")
@@ -269,19 +276,14 @@ class TestFigures:
         printed(capsys, "--figures", "figures")
         ends = [line.split() for line in (folder / "web.tsv").read_text().splitlines()]
         between = [ends for ends in ends if not ends[1].startswith(ends[0])]
-        expected = [
-            [label, str(degree), str(pages)]
-            for label, links, end in (
-                ("links to a page", ends, 1),
-                ("links from a page", ends, 0),
-                ("links to a page, between hosts", between, 1),
-                ("links from a page, between hosts", between, 0),
-            )
-            for degree, pages in sorted(
-                Counter(Counter(link[end] for link in links).values()).items()
-            )
-        ]
-        assert numbers(folder, "degrees") == [["line", "degree", "pages"], *expected]
+        for end, direction in enumerate(("out", "in")):
+            assert numbers(folder, f"{direction}-degrees")[1:] == [
+                [label, str(degree), str(pages)]
+                for label, links in (("all links", ends), ("links between hosts", between))
+                for degree, pages in sorted(
+                    Counter(Counter(link[end] for link in links).values()).items()
+                )
+            ]
 
     def test_each_core_has_its_hubs_and_authorities_and_the_links_that_earlier_ones_left(
         self, folder: Path, capsys: Captured
