@@ -32,7 +32,7 @@ from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.ports import WebAccess
 from minicrawl.store import tables
-from minicrawl.store.derived.files import SUFFIX
+from minicrawl.store.derived import SUFFIX
 from minicrawl.store.reader import connect, reading, real_path
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
@@ -40,7 +40,7 @@ from minicrawl.store.writer import SAFE, Store
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
 
 if TYPE_CHECKING:
-    from minicrawl.export.rows import ExportRow
+    from minicrawl.export.cells import ExportRow
 
 NO_SEED = "there is no seed to start from: give a file of URLs, one a line"
 

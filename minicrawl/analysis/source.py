@@ -16,9 +16,8 @@ from minicrawl.graph.links import LinkArrays, LinkBuilder, RowBuilder
 from minicrawl.graph.named import NamedGraph, Names, NodeHosts
 from minicrawl.graphfiles.reading import read
 from minicrawl.progress import Progress, unreported
-from minicrawl.report.finding import location_of
 from minicrawl.report.links.flows import flows, links
-from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.snapshot import Snapshot, location_of, snapshot
 from minicrawl.store import questions
 from minicrawl.store.trouble import reporting_damage
 
