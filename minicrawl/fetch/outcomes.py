@@ -50,10 +50,13 @@ _FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
 async def read_response(
     request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
 ) -> FetchResult:
-    """What came of a request whose response is this stream; the caller closes the stream."""
-    if stream.status // 100 == _SUCCESS:
-        return await _page(request, stream, limits, max_codings)
-    return _other_result(request, stream.status, stream.headers)
+    """What came of a request whose response is this stream, which is closed."""
+    try:
+        if stream.status // 100 == _SUCCESS:
+            return await _page(request, stream, limits, max_codings)
+        return _other_result(request, stream.status, stream.headers)
+    finally:
+        await stream.aclose()
 
 
 def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> FetchResult:

@@ -15,7 +15,7 @@ from minicrawl.config.crawl_settings import STRATEGIES, WINDOWS
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
-from minicrawl.crawl.workers.parser import PageParser
+from minicrawl.crawl.workers.visitor import PageParser
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
     Failed,
@@ -729,7 +729,7 @@ def test_sitemaps_make_pages_known(path: Path) -> None:
 def test_a_long_sitemap_does_not_hold_up_the_others(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("minicrawl.crawl.introducer.LINKS_AT_ONCE", 2)
+    monkeypatch.setattr("minicrawl.crawl.settle.posting.LINKS_AT_ONCE", 2)
     listed = "".join(f"<url><loc>/{n}</loc></url>" for n in range(5))
     web = FakeWeb(
         {
@@ -757,7 +757,7 @@ def test_a_page_of_very_many_links_leads_to_them_as_one_of_few_does(
     answers: dict[str, Answer] = {f"{A}/": many, f"{A}/3": html("/8", "/1")}
     states = []
     for at_once in (1000, 3):
-        monkeypatch.setattr("minicrawl.crawl.introducer.LINKS_AT_ONCE", at_once)
+        monkeypatch.setattr("minicrawl.crawl.settle.posting.LINKS_AT_ONCE", at_once)
         path = tmp_path / f"{at_once}.db"
         run = crawl(FakeWeb(answers), path, f"{A}/")
         states.append(run.states)

@@ -23,7 +23,7 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.hosts.sitemap_queue import Introduce, SitemapQueue
 from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Response, State
 from minicrawl.ports import Clock, WebAccess
 from minicrawl.store.records import HostRow

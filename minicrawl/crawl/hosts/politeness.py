@@ -24,7 +24,7 @@ from minicrawl.crawl.hosts.address_pacing import (
 )
 from minicrawl.crawl.hosts.fairness import FREE_UNASKED_S, CostDelays
 from minicrawl.crawl.hosts.host_state import HostState, NameState
-from minicrawl.fetch.where.resolve_rules import parse_rule
+from minicrawl.fetch.where.targets import parse_rule
 from minicrawl.web import urls
 
 
