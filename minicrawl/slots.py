@@ -118,7 +118,7 @@ class DenseRows:
     def get(self, page: int) -> int | None:
         """The row of the page, if it has one."""
         # Multiplied by an odd number the last 32 bits stay different: no other page looks like it.
-        found = self._slots.matches(page * _SPREAD & _CODE)
+        (found,) = self._slots.matches_of((page * _SPREAD & _CODE,))
         return found[0] if found else None
 
     def add(self, page: int) -> int:

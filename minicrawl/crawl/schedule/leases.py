@@ -51,7 +51,8 @@ class LeaseScheduler:
     def resume(self, host: int) -> None:
         """The host may be asked again."""
         self.queue.resume(host)
-        self.refresh.look_again()
+        if self._share_again:
+            self.refresh.look_again()
 
     def next(self) -> Lease | None:
         """Lease a page of the pool whose share is due, or else one of the other pool."""
