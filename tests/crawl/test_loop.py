@@ -908,6 +908,23 @@ def test_new_and_known_pages_share_the_fetches(path: Path) -> None:
     assert again == pytest.approx(10, abs=1)
 
 
+def test_polite_hosts_that_are_free_at_the_same_time_are_asked_for_known_pages_as_the_user_wants(
+    path: Path,
+) -> None:
+    """Measured from the log of the servers: a request for a page that was asked for before."""
+    origins = [f"http://h{n}.example" for n in range(12)]
+    links = {
+        f"{origin}/{n or ''}": [f"{origin}/{2 * n + 1}", f"{origin}/{2 * n + 2}"]
+        for origin in origins
+        for n in range(60)
+    }
+    web = FakeWeb(web_of(links), takes_s=0.3)
+    seeds = [f"{origin}/" for origin in origins]
+    crawl(web, path, *seeds, pages=500, refresh=0.8, delay=1, continuous=True)
+    again = len(web.asked) - len(set(web.asked))
+    assert again / len(web.asked) == pytest.approx(0.8, abs=0.03)
+
+
 def test_a_continuous_crawl_goes_on_and_reads_again(path: Path) -> None:
     web = FakeWeb(versions())
     run = crawl(web, path, f"{A}/", continuous=True, for_=100, delay=1)
