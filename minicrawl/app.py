@@ -315,6 +315,7 @@ def recorder_of(store: Store, connection: tables.Connection) -> Recorder:
 def _terms(settings: Settings) -> StoreTerms:
     order, storing = settings.order, settings.storing
     return StoreTerms(
+        small_edge=order.small_edge,
         window=order.window,
         width=order.width,
         links=storing.links,

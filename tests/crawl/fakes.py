@@ -345,6 +345,7 @@ async def crawling(
     chosen = Settings.of(**{"delay": 0, "address_delay": 0, **settings})
     order, storing = chosen.order, chosen.storing
     terms = StoreTerms(
+        small_edge=order.small_edge,
         window=order.window,
         width=order.width,
         links=storing.links,

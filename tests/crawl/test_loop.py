@@ -31,6 +31,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.opic.journal import StepKind
+from minicrawl.opic.money import UNIT
 from minicrawl.ports import Timed
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
@@ -673,6 +674,15 @@ def test_gifts_of_the_virtual_page_are_shared_as_the_fetches_are(
     crawl(star(A, 3), path, f"{A}/", discovery=0.5, refresh=0.5)
     crawl(star(A, 3), path, discovery=discovery, refresh=1 - discovery)
     assert frontier_of(path).ledger.totals.discovery == share
+
+
+def test_links_do_not_get_the_small_edge_and_the_store_keeps_how_large_it_is(path: Path) -> None:
+    crawl({f"{A}/": html("/1", "/2")}, path, f"{A}/", pages=1, small_edge=0.5, endowment=7)
+    frontier = frontier_of(path)
+    assert frontier.terms.small_edge == 0.5
+    assert [key / UNIT for key in frontier.ledger.key[1:]] == [1 + 8 * 0.5 / 2] * 2
+    with pytest.raises(UsageError, match=r"was started with small_edge 0\.5, not 0\.15"):
+        crawl({}, path, f"{A}/")
 
 
 def test_a_redirect_out_of_scope_is_not_followed(path: Path) -> None:
