@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from minicrawl.crawl.workers.parser import (
+from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
+from minicrawl.crawl.workers.visitor import (
     SMALL,
     PageParser,
     to_disk,
 )
-from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.model import Failed, FailureKind, ParsedPage, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web.html.page import ParseOptions
@@ -96,7 +96,7 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
     def mistaken(*_: object, **__: object) -> object:
         raise ValueError("never thought of")
 
-    monkeypatch.setattr("minicrawl.crawl.workers.parser.parse_page", mistaken)
+    monkeypatch.setattr("minicrawl.crawl.workers.visitor.parse_page", mistaken)
 
     async def work(reader: PageParser) -> None:
         failed, _ = await reader.parse_later(html("/1"), URL)()
@@ -161,5 +161,5 @@ def test_a_body_is_put_aside_on_disk_and_in_memory_if_that_is_full(
     def full() -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr("minicrawl.crawl.workers.parser.TemporaryFile", full)
+    monkeypatch.setattr("minicrawl.crawl.workers.visitor.TemporaryFile", full)
     assert to_disk(b"abc").read() == b"abc"
