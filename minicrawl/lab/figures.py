@@ -74,7 +74,7 @@ def draw_all(
     The estimates are watched on `graph`, the orders of reading on `crawled`.
     """
     pyplot()
-    _prepare(out)
+    prepare(out)
     written = []
     for figure in _figures(graph, crawled, settings, progress):
         numbers, picture = out / f"{figure.name}.csv", out / f"{figure.name}.png"
@@ -110,7 +110,8 @@ def pyplot() -> ModuleType:
     return found
 
 
-def _prepare(out: Path) -> None:
+def prepare(out: Path) -> None:
+    """Make the folder for figures, or say why they cannot be written there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -23,7 +23,7 @@ def test_a_table_of_what_was_chosen(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(run(capsys, "sc1", "--algorithm", "s2", "--trials", "2", "--json"))
+    (found,) = json.loads(run(capsys, "sc1", "--algorithm", "s2", "--trials", "2", "--json"))
     assert found["graph"]["components"] == 1
     (report,) = found["algorithms"]
     assert report["algorithm"] == "s2"
@@ -45,6 +45,24 @@ def test_graphs_are_converted_both_ways(tmp_path: Path, capsys: pytest.CaptureFi
     assert unpack(packed.read_bytes()).graph == SUITE["sc2"]()
 
 
+def test_figures_have_their_numbers_beside_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [part for name in ("a2", "s1-8", "johnson") for part in ("--algorithm", name)]
+    run(capsys, "sc1", "sc3", *names, "--out", str(tmp_path / "drawn"))
+    drawn = sorted(path.name for path in (tmp_path / "drawn").iterdir())
+    kinds = ("blocks", "components", "distances", "memory")
+    assert drawn == [f"graphs-{kind}.{end}" for kind in kinds for end in ("csv", "png")]
+    rows = (tmp_path / "drawn" / "graphs-distances.csv").read_text().splitlines()
+    assert rows[0] == "graph,algorithm,seconds"
+    assert [row.rsplit(",", 1)[0] for row in rows[1:]] == [
+        "sc1,a2",
+        "sc3,a2",
+        "sc1,johnson",
+        "sc3,johnson",
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -52,6 +70,7 @@ def test_graphs_are_converted_both_ways(tmp_path: Path, capsys: pytest.CaptureFi
         (["sc1", "--algorithm", "a5"], "is not one of"),
         (["sc1", "--threshold", "-1"], "--threshold"),
         (["sc1", "--timeout", "0"], "--timeout"),
+        (["sc1", "sc2", "--convert", "x.g"], "name one"),
     ],
 )
 def test_mistakes_are_one_line(

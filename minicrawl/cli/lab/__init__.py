@@ -19,7 +19,7 @@ COMMANDS = {
         "Show which order of reading finds the important pages first.",
     ),
     "graphs": (
-        "minicrawl.cli.lab.graphs:graphs",
+        "minicrawl.cli.lab.graphs:compare_graphs",
         "Compare algorithms for graphs that grow edge by edge.",
     ),
     "figures": (

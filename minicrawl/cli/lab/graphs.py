@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from minicrawl.cli.common.options import Number
-from minicrawl.cli.common.tables import show_json, show_table
+from minicrawl.cli.common.tables import show_json, show_lines, show_table
 from minicrawl.cli.lab.options import json_option
 from minicrawl.errors import GraphFileError
 from minicrawl.export.drafts import replacing
@@ -21,6 +21,7 @@ from minicrawl.graph.dynamic.matrices import FAR, MOST_PAGES
 from minicrawl.graph.dynamic.saved import MAGIC, SavedGraph, as_dimacs, pack, solved, unpack
 from minicrawl.graph.dynamic.suite import SUITE, EdgeSequence
 from minicrawl.lab import graph_bench as lab
+from minicrawl.lab.graph_figures import draw_reports
 
 _MB = 1 << 20
 
@@ -76,8 +77,8 @@ def _sequence(path: Path) -> EdgeSequence:
     return graph
 
 
-@click.command()
-@click.argument("saved", metavar="GRAPH", type=GraphType())
+@click.command("graphs")
+@click.argument("graphs", metavar="GRAPH...", type=GraphType(), nargs=-1, required=True)
 @click.option(
     "--algorithm",
     "chosen",
@@ -118,9 +119,15 @@ def _sequence(path: Path) -> EdgeSequence:
     help="Write the graph into FILE and run nothing: with its answers if the name ends in .g, "
     "else as DIMACS text.",
 )
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Draw times, memory and widths of blocks as PNG in DIR, with CSV beside each.",
+)
 @json_option
-def graphs(
-    saved: SavedGraph,
+def compare_graphs(
+    graphs: Sequence[SavedGraph],
     chosen: Sequence[DynamicAlgorithm],
     kind: str | None,
     threshold: int,
@@ -129,16 +136,17 @@ def graphs(
     validate: bool,
     print_matrices: bool,
     into: Path | None,
+    out: Path | None,
     as_json: bool,
 ) -> None:
     """Compare algorithms for distances and strong components of a graph that grows.
 
-    GRAPH is a file, or one of a300, a900, a1500, c100, c200, c400, c800, roads-georgia,
+    Each GRAPH is a file, or one of a300, a900, a1500, c100, c200, c400, c800, roads-georgia,
     roads-idaho, sc1, sc2, sc3, random-1000. Its edges are inserted one after the other, and the
     answer is known after each of them.
     """
     if into is not None:
-        _convert(saved, into)
+        _convert(graphs, into)
         return
     algorithms = list(chosen) or [
         found for found in ALGORITHMS.values() if kind in (None, found.kind.value)
@@ -150,22 +158,32 @@ def graphs(
         validate=validate,
         want_answer=print_matrices,
     )
-    reports = list(lab.compare(saved, algorithms, rules))
+    reports = {saved.graph.name: list(lab.compare(saved, algorithms, rules)) for saved in graphs}
     if as_json:
-        show_json({"graph": _facts(saved), "algorithms": [one.as_json() for one in reports]})
+        show_json([_as_json(saved, reports[saved.graph.name]) for saved in graphs])
     else:
-        _show(saved, reports, rules)
-    if any(report.wrong for report in reports):
+        for saved in graphs:
+            _show(saved, reports[saved.graph.name], rules)
+    if out is not None:
+        show_lines([str(path) for path in draw_reports(out, reports, timeout)])
+    if any(report.wrong for found in reports.values() for report in found):
         raise click.exceptions.Exit(1)
 
 
-def _convert(saved: SavedGraph, into: Path) -> None:
+def _convert(graphs: Sequence[SavedGraph], into: Path) -> None:
+    if len(graphs) > 1:
+        raise click.UsageError("--convert writes one graph: name one")
+    saved = graphs[0]
     with replacing(into) as file:
         if into.suffix == ".g":
             file.write(pack(saved))
         else:
             file.writelines(f"{line}\n".encode() for line in as_dimacs(saved.graph))
     click.echo(into)
+
+
+def _as_json(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport]) -> dict[str, object]:
+    return {"graph": _facts(saved), "algorithms": [report.as_json() for report in reports]}
 
 
 def _facts(saved: SavedGraph) -> dict[str, object]:
