@@ -54,10 +54,11 @@ def ranking(command: Command) -> Command:
     ) -> None:
         name = rank_name(name)
         graph = guards.guarded(source.graph)
+        chosen = {option: value for option, value in options.items() if value is not None}
         with source.progress(name) as tell:
             found = _by_name(name, command(named=graph, tell=tell, **options))
         try:
-            keep(source, found, graph.graph.edges, options | guards.asked_for())
+            keep(source, found, graph.graph.edges, chosen | guards.asked_for())
         finally:
             show_ranks(graph, found, n, as_json)
 
