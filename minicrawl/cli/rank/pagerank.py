@@ -7,6 +7,7 @@ Law: an option that PageRank in blocks does not support is refused, never ignore
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,8 @@ def _run_in_blocks(
         finally:
             names = found.names.of(found.best.nodes.tolist())
             best = list(zip(names, found.best.scores.tolist(), strict=True))
-            show_all([Shown(name, found.edges, found.scores, best)], as_json)
+            disk = {"blocks": found.blocks} | asdict(found.traffic)
+            show_all([Shown(name, found.edges, found.scores, best, disk)], as_json)
 
     run(store=store, graph=graph, **options)
 
