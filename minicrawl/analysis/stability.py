@@ -36,7 +36,7 @@ class Loss(NamedTuple):
     times: int
 
 
-class Asked(NamedTuple):
+class BestNodes(NamedTuple):
     """How many of the best nodes are compared, and of how many the places are told."""
 
     ks: Sequence[int]
@@ -83,7 +83,7 @@ def stability(
     named: NamedGraph,
     rank: Rank,
     loss: Loss,
-    asked: Asked,
+    best: BestNodes,
     dice: Generator,
     progress: ProgressFactory,
 ) -> Stability:
@@ -94,12 +94,12 @@ def stability(
     with progress("stability") as tell:
         tells = _parts(tell, loss.times + 1)
         whole = rank(named, next(tells)).values
-        best = np.argsort(-whole, kind="stable")[: asked.places].tolist()
+        first = np.argsort(-whole, kind="stable")[: best.places].tolist()
         for tell_part in tells:
             stays = _all_but(gone, nodes, dice)
             part = rank(with_nodes(named, stays), tell_part).values
-            runs.append(compare(part, whole[stays], asked.ks))
-            places.append(_places_in(stays, part, best))
+            runs.append(compare(part, whole[stays], best.ks))
+            places.append(_places_in(stays, part, first))
             tell_part(1.0)
     return Stability(
         nodes=nodes,
@@ -107,9 +107,9 @@ def stability(
         stay=nodes - gone,
         kendall=_spread([run.kendall for run in runs]),
         spearman=_spread([run.spearman for run in runs]),
-        overlap={k: _spread([run.overlap[k] for run in runs]) for k in asked.ks},
-        best=tuple(_placed(named.names.of(best), places)),
-        remarks=tuple(_remarks(runs, nodes - gone, asked.ks)),
+        overlap={k: _spread([run.overlap[k] for run in runs]) for k in best.ks},
+        best=tuple(_placed(named.names.of(first), places)),
+        remarks=tuple(_remarks(runs, nodes - gone, best.ks)),
     )
 
 

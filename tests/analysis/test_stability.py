@@ -11,7 +11,7 @@ import pytest
 from minicrawl.analysis.ranks import RANKS
 from minicrawl.analysis.source import Source, opened
 from minicrawl.analysis.stability import (
-    Asked,
+    BestNodes,
     Loss,
     Placed,
     Spread,
@@ -35,7 +35,7 @@ def of_source(source: Source, name: str, loss: Loss) -> Stability:
         source.graph,
         computed_anew(name),
         loss,
-        Asked([1], 3),
+        BestNodes([1], 3),
         np.random.default_rng(1),
         source.progress,
     )

@@ -4,7 +4,7 @@ import click
 import numpy as np
 
 from minicrawl.analysis.source import Source
-from minicrawl.cli.rank.base_sets import BaseSetChoice, base_set_options
+from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.rank.running import ranking
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress

@@ -10,8 +10,8 @@ import numpy as np
 
 from minicrawl.analysis.root_set import worded
 from minicrawl.analysis.source import Source
+from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
-from minicrawl.cli.rank.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.rank.running import ranking
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress

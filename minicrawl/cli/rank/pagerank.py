@@ -17,9 +17,9 @@ from click.core import ParameterSource
 from minicrawl.analysis.ranks import keep
 from minicrawl.analysis.root_set import joined, likeness_to
 from minicrawl.analysis.source import Source
+from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import source_options
-from minicrawl.cli.rank.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.rank.running import Shown, rank_name, ranking, show_all
 from minicrawl.cli.rank.walk_options import NAMES_FILE, lines_of, nodes_of, pagerank_options
 from minicrawl.config.quantities import size

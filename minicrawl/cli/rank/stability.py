@@ -7,6 +7,7 @@ import numpy as np
 
 from minicrawl.analysis import stability as analysis
 from minicrawl.analysis.source import Source
+from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import json_option, source_options
 from minicrawl.cli.common.tables import (
@@ -18,7 +19,6 @@ from minicrawl.cli.common.tables import (
     show_table,
     sizes_option,
 )
-from minicrawl.cli.rank.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.rank.hits import HitsVariant, random_option, subspace_option
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
@@ -96,9 +96,9 @@ def stability(
     """
     rank = _rank(name, restart, dimensions)
     named = source.graph if base is None else base.grown(source, source.graph).named
-    loss, asked = analysis.Loss(drop, times), analysis.Asked(ks, places)
+    loss, best = analysis.Loss(drop, times), analysis.BestNodes(ks, places)
     rng = np.random.default_rng(seed)
-    found = analysis.stability(named, rank, loss, asked, rng, source.progress)
+    found = analysis.stability(named, rank, loss, best, rng, source.progress)
     if as_json:
         show_json({"rank": name, "drop": drop, "times": times, "seed": seed} | _document(found))
         return
@@ -108,9 +108,7 @@ def stability(
     )
     show_table("On the remaining pages", HEADINGS, _lines(found), caption)
     show_lines(found.remarks)
-    if found.best:
-        headings = ("place", *(f"run {number}" for number in range(1, times + 1)), "node")
-        show_list(headings, map(_place_line, found.best), texts=1)
+    _show_places(found.best, times)
 
 
 def _rank(name: str, restart: float | None, dimensions: int | None) -> analysis.Rank:
@@ -142,6 +140,12 @@ def _document(found: analysis.Stability) -> dict[str, object]:
         ],
         "remarks": found.remarks,
     }
+
+
+def _show_places(best: Sequence[analysis.Placed], runs: int) -> None:
+    if best:
+        headings = ("place", *(f"run {number}" for number in range(1, runs + 1)), "node")
+        show_list(headings, map(_place_line, best), texts=1)
 
 
 def _place_line(placed: analysis.Placed) -> tuple[str, ...]:
