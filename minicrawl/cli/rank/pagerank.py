@@ -7,6 +7,7 @@ Law: an option that PageRank in blocks does not support is refused, never ignore
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,10 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.analysis.ranks import keep
+from minicrawl.analysis.root_set import joined, likeness_to
 from minicrawl.analysis.source import Source
+from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
+from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import source_options
 from minicrawl.cli.rank.running import Shown, rank_name, ranking, show_all
 from minicrawl.cli.rank.walk_options import NAMES_FILE, lines_of, nodes_of, pagerank_options
@@ -121,7 +125,8 @@ def _run_in_blocks(
         finally:
             names = found.names.of(found.best.nodes.tolist())
             best = list(zip(names, found.best.scores.tolist(), strict=True))
-            show_all([Shown(name, found.edges, found.scores, best)], as_json)
+            disk = {"blocks": found.blocks} | asdict(found.traffic)
+            show_all([Shown(name, found.edges, found.scores, best, disk)], as_json)
 
     run(store=store, graph=graph, **options)
 
@@ -159,24 +164,82 @@ def _snapshot(source: Source) -> Snapshot:
 @click.option(
     "--mix", metavar="A=PART,...", help="Combine the ranks of --topics into one, by these parts."
 )
+@click.option(
+    "--remove-dangling",
+    "rounds_removed",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Leave out pages without links, then those that have none without them, and so on N "
+    "times or until none is left. They come back at the end with what links bring them.",
+)
+@click.option(
+    "--similarity",
+    metavar="SHARE",
+    type=Number(0, 1),
+    help="With --query: mix PageRank with this share of the similarity between the words and the "
+    "page's title and URL.  [default: none]",
+)
 @or_in_blocks
 @ranking
+@base_set_options
 @pagerank_options
+@click.pass_obj
 def pagerank(
+    source: Source,
+    /,
     named: NamedGraph,
     tell: Progress,
+    base: BaseSetChoice | None,
+    similarity: float | None,
+    **options: Any,
+) -> Scores | dict[str, Scores]:
+    """Rank by PageRank: how often a random walk that sometimes jumps visits a node.
+
+    With --root or --query, the walk stays in the base set.
+    """
+    if similarity and (base is None or base.query is None):
+        raise UsageError("--similarity needs --query: it is that of a page to the words")
+    if base is None:
+        return _ranked(named, tell, **options)
+    grown = base.grown(source, named)
+    found = _ranked(grown.named, tell, **options)
+    if similarity and base.query is not None:
+        likeness = likeness_to(source, base.query, grown.nodes)
+        found = _of_each(found, lambda scores: joined(scores, likeness, similarity))
+    return _of_each(found, lambda scores: grown.over_all(scores, named.graph.nodes))
+
+
+def _of_each(
+    found: Scores | dict[str, Scores], change: Callable[[Scores], Scores]
+) -> Scores | dict[str, Scores]:
+    if isinstance(found, Scores):
+        return change(found)
+    return {name: change(scores) for name, scores in found.items()}
+
+
+def _ranked(
+    named: NamedGraph,
+    tell: Progress,
+    *,
     terms: ranks.PageRankOptions,
     topic: Path | None,
     by_topic: Path | None,
     mix: str | None,
+    rounds_removed: int | None,
 ) -> Scores | dict[str, Scores]:
-    """Rank by PageRank: how often a random walk that sometimes jumps visits a node."""
+    """PageRank, or one for each topic."""
+    if rounds_removed and (topic or by_topic):
+        raise UsageError("--remove-dangling does not work with --topic and --topics")
     if topic and by_topic:
         raise UsageError("--topic and --topics exclude each other")
     if by_topic:
         return _by_topic(named, tell, terms, by_topic, mix)
     if mix is not None:
         raise UsageError("--mix needs --topics")
+    if rounds_removed:
+        return variants.without_dangling(
+            named.graph, named.weights, rounds=rounds_removed, options=terms, tell=tell
+        )
     jumps = None
     if topic:
         jumps = variants.teleport(named.graph.nodes, nodes_of(named, lines_of(topic), str(topic)))
