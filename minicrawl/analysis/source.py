@@ -14,6 +14,7 @@ import numpy as np
 from minicrawl.errors import UsageError
 from minicrawl.graph.links import LinkArrays, LinkBuilder, RowBuilder
 from minicrawl.graph.named import NamedGraph, Names, NodeHosts
+from minicrawl.graph.parts import with_nodes
 from minicrawl.graphfiles.reading import read
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.finding import location_of
@@ -51,6 +52,13 @@ class Source:
     def names(self) -> Names:
         """What its nodes are called; for that the links of a store are not loaded."""
         return self.graph.names if self.snapshot is None else Urls(self.snapshot)
+
+
+def crawled(source: Source) -> NamedGraph:
+    """The pages that were read, and the links between them."""
+    if source.snapshot is None:
+        raise UsageError("a graph file does not say which pages were crawled: use a store")
+    return with_nodes(source.graph, source.snapshot.was_read)
 
 
 def unseen(_label: str) -> AbstractContextManager[Progress]:

@@ -218,8 +218,15 @@ class TestGuards:
         assert scores(found)["http://a.org/2"] == 0
 
     def test_a_site_counts_only_so_often(self, urls: Path, capsys: Captured) -> None:
-        found = ranked(capsys, "degree", "--intra-cap", "1", "--graph", urls)
+        found = ranked(capsys, "degree", "--domain-cap", "1", "--graph", urls)
         assert scores(found)["http://b.org/"] == pytest.approx(1 / 4)
+
+    def test_a_page_counts_links_of_its_own_site_only_so_often(
+        self, urls: Path, capsys: Captured
+    ) -> None:
+        found = ranked(capsys, "degree", "--intra-cap", "0", "--graph", urls)
+        assert found["edges"] == 5
+        assert scores(found)["http://b.org/"] == pytest.approx(3 / 5)
 
     def test_transverse_links_can_count_more(self, urls: Path, capsys: Captured) -> None:
         found = ranked(
@@ -228,7 +235,7 @@ class TestGuards:
         assert scores(found)["http://a.org/2"] == pytest.approx(5 / 15)
 
     def test_what_was_asked_for_is_kept_with_the_rank(self, store: Path, capsys: Captured) -> None:
-        ranked(capsys, "degree", "--intra-cap", "7", "--store", store)
+        ranked(capsys, "degree", "--domain-cap", "7", "--store", store)
         with reading(store) as connection, reading_beside(store, connection) as derived:
             (row,) = ranks.kept(derived)
         assert json.loads(row.options) == {"direction": "in", "most_of_site": 7}

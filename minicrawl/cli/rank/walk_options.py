@@ -118,15 +118,28 @@ def guard_options(command: Command) -> Command:
     """Add the guards against collusion, and pass them to the command as `guards`."""
 
     @functools.wraps(command)
-    def with_guards(intra_cap: int | None, weight: Sequence[tuple[str, float]], **rest: Any) -> Any:
-        return command(guards=Guards(most_of_site=intra_cap, **dict(weight)), **rest)
+    def with_guards(
+        intra_cap: int | None,
+        domain_cap: int | None,
+        weight: Sequence[tuple[str, float]],
+        **rest: Any,
+    ) -> Any:
+        guards = Guards(most_internal=intra_cap, most_of_site=domain_cap, **dict(weight))
+        return command(guards=guards, **rest)
 
-    cap_option = click.option(
+    intra_cap_option = click.option(
         "--intra-cap",
         metavar="K",
         type=click.IntRange(min=0),
-        help="Count at most K links to a page from one registrable domain: those of the pages that "
-        "were found first.  [default: none]",
+        help="Count at most K links to a page from its own registrable domain: those of the pages "
+        "that were found first.  [default: all]",
+    )
+    domain_cap_option = click.option(
+        "--domain-cap",
+        metavar="K",
+        type=click.IntRange(min=0),
+        help="Count at most K links to a page from any one registrable domain, its own or another: "
+        "those of the pages that were found first.  [default: all]",
     )
     weight_option = click.option(
         "--weight",
@@ -136,7 +149,7 @@ def guard_options(command: Command) -> Command:
         help="Weight of links internal to a registrable domain, or transverse between two. "
         "internal=0 drops the internal ones. Repeatable.  [default: 1]",
     )
-    return cap_option(weight_option(with_guards))
+    return intra_cap_option(domain_cap_option(weight_option(with_guards)))
 
 
 class _LinkWeight(click.ParamType[tuple[str, float]]):
