@@ -206,3 +206,32 @@ class TestEveryRank:
         assert main(["rank", "twin", "--fail", "--store", str(store)]) == 130
         assert capsys.readouterr() == ("", "minicrawl: interrupted\n")
         assert kept(store) == before
+
+
+class TestEigenvector:
+    @pytest.mark.parametrize(
+        ("options", "wanted"),
+        [
+            (["--matrix=either"], [0.2881, 0.2373, 0.2373, 0.1635, 0.0738]),
+            (["--matrix=links"], [0.2, 0.2, 0.2, 0.2, 0.2]),
+            (["--matrix=walk"], [0.2599, 0.1637, 0.2063, 0.1637, 0.2063]),
+        ],
+    )
+    def test_each_matrix_has_its_own(
+        self, options: list[str], wanted: list[float], tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = tmp_path / "five.txt"
+        path.write_text("1 2\n2 3\n3 1\n1 4\n4 5\n")
+        found = document(capsys, "eigenvector", *options, "--graph", path)
+        shown = {score["node"]: score["score"] for score in found["scores"]}
+        assert [shown[str(node)] for node in range(1, 6)] == pytest.approx(wanted, abs=2e-4)
+        assert (found["error_bound"] is None) == (options != ["--matrix=either"])
+
+    def test_the_virtual_page_makes_a_walk_opics_own_importance(
+        self, graph: Path, capsys: Captured
+    ) -> None:
+        own = document(
+            capsys, "pagerank", "--dangling=virtual", "--one-more-link", "--graph", graph
+        )
+        found = document(capsys, "eigenvector", "--matrix=walk", "--virtual-page", "--graph", graph)
+        assert found["scores"] == own["scores"]
