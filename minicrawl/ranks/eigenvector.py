@@ -59,18 +59,28 @@ class LinkMatrix(StrEnum):
     EITHER = "either"
 
 
+class EigenvectorOptions(NamedTuple):
+    """Of which matrix, and how well it must be known."""
+
+    matrix: LinkMatrix = LinkMatrix.LINKS
+    virtual_page: bool = False
+    tolerance: float = TOLERANCE
+    most_steps: int = MOST_STEPS
+
+
+USUAL = EigenvectorOptions()
+
+
 def eigenvector(
     graph: Csr,
     weights: Weights | None = None,
     *,
-    matrix: LinkMatrix = LinkMatrix.LINKS,
-    virtual_page: bool = False,
-    tolerance: float = TOLERANCE,
-    most_steps: int = MOST_STEPS,
+    options: EigenvectorOptions = USUAL,
     tell: Progress = unreported,
 ) -> Scores:
     """The fixpoint of this matrix, begun with all pages alike."""
-    if matrix is LinkMatrix.WALK and virtual_page:
+    matrix, with_page, tolerance, most_steps = options
+    if matrix is LinkMatrix.WALK and with_page:
         terms = PageRankOptions(
             damping=None,
             dangling=Dangling.VIRTUAL,
@@ -78,12 +88,12 @@ def eigenvector(
             most_iterations=most_steps,
         )
         return pagerank(graph, weights, options=terms, tell=tell)
-    stop = _Stop(tolerance * _FINER if virtual_page else tolerance, most_steps, tell)
-    product, start = _product(graph, weights, matrix, virtual_page=virtual_page)
+    product, start = _product(graph, weights, options)
     if not start.any():
         return all_alike(graph.nodes).authorities
+    stop = _Stop(tolerance * _FINER if with_page else tolerance, most_steps, tell)
     found = (_by_lanczos if matrix is LinkMatrix.EITHER else _by_power)(product, start, stop)
-    return _without_virtual_page(found, tolerance) if virtual_page else found
+    return _without_virtual_page(found, tolerance) if with_page else found
 
 
 Product = Callable[[Vector], Vector]
@@ -96,16 +106,16 @@ class _Stop(NamedTuple):
 
 
 def _product(
-    graph: Csr, weights: Weights | None, matrix: LinkMatrix, *, virtual_page: bool
+    graph: Csr, weights: Weights | None, options: EigenvectorOptions
 ) -> tuple[Product, Vector]:
     """What Lᵀ does to a vector, and the vector to begin with."""
-    if matrix is LinkMatrix.EITHER:
+    if options.matrix is LinkMatrix.EITHER:
         graph, weights = _either_way(graph, weights)
-    if virtual_page:
+    if options.virtual_page:
         graph, weights = _with_virtual_page(graph, weights)
     start = has_circle_before(graph).astype(np.float64)
     links = Adjacency(graph, weights)
-    if matrix is not LinkMatrix.WALK:
+    if options.matrix is not LinkMatrix.WALK:
         return links.pushed, start
     strengths = links.pulled(np.ones(graph.nodes))
     shares_of = np.divide(1.0, strengths, out=np.zeros(graph.nodes), where=strengths > 0)

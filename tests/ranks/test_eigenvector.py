@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
-from minicrawl.ranks.eigenvector import LinkMatrix, eigenvector, has_circle_before
+from minicrawl.ranks.eigenvector import (
+    EigenvectorOptions,
+    LinkMatrix,
+    eigenvector,
+    has_circle_before,
+)
 from tests.ranks.graphs import (
     Matrix,
     Pairs,
@@ -24,6 +29,10 @@ from tests.ranks.graphs import (
 
 # A triangle 0, 1, 2 with a tail 0 - 3 - 4, each link one way or the other.
 TRIANGLE_AND_TAIL: Pairs = [(0, 1), (1, 2), (2, 0), (0, 3), (3, 4)]
+
+
+EITHER = EigenvectorOptions(LinkMatrix.EITHER)
+WITH_PAGE = EigenvectorOptions(virtual_page=True)
 
 
 def matrix_of(graph: Csr, kind: LinkMatrix, *, virtual_page: bool) -> Matrix:
@@ -45,7 +54,7 @@ def of_largest_eigenvalue(links: Matrix) -> Matrix:
 
 
 def test_a_link_either_way_gives_the_five_nodes_of_the_example() -> None:
-    found = eigenvector(graph_of(5, TRIANGLE_AND_TAIL), matrix=LinkMatrix.EITHER)
+    found = eigenvector(graph_of(5, TRIANGLE_AND_TAIL), options=EITHER)
     assert found.values == pytest.approx([0.288, 0.237, 0.237, 0.164, 0.074], abs=6e-4)
     exact = [0.28814134, 0.23728622, 0.23728622, 0.16346462, 0.0738216]
     assert found.values == pytest.approx(exact, abs=1e-8)
@@ -56,20 +65,18 @@ def test_a_link_either_way_gives_the_five_nodes_of_the_example() -> None:
 
 def test_a_link_both_ways_counts_once() -> None:
     twice: Pairs = [*TRIANGLE_AND_TAIL, *((target, source) for source, target in TRIANGLE_AND_TAIL)]
-    one = eigenvector(graph_of(5, TRIANGLE_AND_TAIL), matrix=LinkMatrix.EITHER)
-    assert eigenvector(graph_of(5, twice), matrix=LinkMatrix.EITHER).values == pytest.approx(
-        one.values
-    )
+    one = eigenvector(graph_of(5, TRIANGLE_AND_TAIL), options=EITHER)
+    assert eigenvector(graph_of(5, twice), options=EITHER).values == pytest.approx(one.values)
 
 
 def test_a_circle_gives_its_pages_alike_and_what_hangs_on_it_a_share() -> None:
     # λ = 1: each of the circle and each of the tail has what its one link brings.
-    found = eigenvector(graph_of(5, TRIANGLE_AND_TAIL), matrix=LinkMatrix.LINKS)
+    found = eigenvector(graph_of(5, TRIANGLE_AND_TAIL), options=EigenvectorOptions())
     assert found.values == pytest.approx(np.full(5, 1 / 5), abs=1e-6)
     # 0 has two links, so a walk gives 1 and 3 half of it: λ³ = 1/2.
     value = 0.5 ** (1 / 3)
     wanted = np.array([1, 0.5 / value, 0.5 / value**2, 0.5 / value, 0.5 / value**2])
-    walk = eigenvector(graph_of(5, TRIANGLE_AND_TAIL), matrix=LinkMatrix.WALK)
+    walk = eigenvector(graph_of(5, TRIANGLE_AND_TAIL), options=EigenvectorOptions(LinkMatrix.WALK))
     assert walk.values == pytest.approx(wanted / wanted.sum(), abs=1e-6)
 
 
@@ -83,7 +90,7 @@ def test_it_is_the_eigenvector_of_the_largest_eigenvalue(
     if virtual_page:
         wanted = wanted[:-1] / wanted[:-1].sum()
     told: list[float] = []
-    found = eigenvector(graph, matrix=kind, virtual_page=virtual_page, tell=told.append)
+    found = eigenvector(graph, options=EigenvectorOptions(kind, virtual_page), tell=told.append)
     assert np.abs(found.values - wanted).sum() <= 1e-7
     assert found.converged
     assert told[-1] == 1
@@ -93,7 +100,7 @@ def test_it_is_the_eigenvector_of_the_largest_eigenvalue(
 
 def test_a_walk_by_way_of_the_virtual_page_is_the_papers_fixpoint() -> None:
     graph = random_graph(40, 100)
-    found = eigenvector(graph, matrix=LinkMatrix.WALK, virtual_page=True)
+    found = eigenvector(graph, options=EigenvectorOptions(LinkMatrix.WALK, True))
     assert found.values == pytest.approx(fixpoint(through_virtual_page(graph, None)), abs=1e-8)
 
 
@@ -118,7 +125,7 @@ def test_weights_stand_in_place_of_ones(
     elif not pairs:
         return
     found = eigenvector(
-        graph, weights, matrix=LinkMatrix.EITHER, virtual_page=virtual_page, tolerance=1e-10
+        graph, weights, options=EigenvectorOptions(LinkMatrix.EITHER, virtual_page, 1e-10)
     )
     # Of several parts with one value any mixture is one: only what the value says is compared.
     x = found.values
@@ -132,13 +139,13 @@ def test_weights_of_links_count_along_the_virtual_page_too() -> None:
     graph, weights = graph_of(3, [(0, 1), (1, 2)]), np.array([5, 2], dtype=np.float32)
     links = np.array([[0, 5, 0, 1], [0, 0, 2, 1], [0, 0, 0, 1], [1, 1, 1, 0]], dtype=np.float64)
     wanted = of_largest_eigenvalue(links)[:-1]
-    found = eigenvector(graph, weights, virtual_page=True)
+    found = eigenvector(graph, weights, options=WITH_PAGE)
     assert found.values == pytest.approx(wanted / wanted.sum(), abs=1e-7)
 
 
 @pytest.mark.parametrize("kind", list(LinkMatrix))
 def test_few_steps_are_not_said_to_have_converged(kind: LinkMatrix) -> None:
-    found = eigenvector(random_graph(50, 150), matrix=kind, most_steps=2)
+    found = eigenvector(random_graph(50, 150), options=EigenvectorOptions(kind, most_steps=2))
     assert (found.iterations, found.converged) == (2, False)
     assert found.values.sum() == pytest.approx(1)
 
@@ -148,13 +155,13 @@ def test_where_no_eigenvalue_is_above_0_all_are_alike_but_by_the_virtual_page(
     pairs: Pairs,
 ) -> None:
     assert eigenvector(graph_of(3, pairs)).values == pytest.approx(np.full(3, 1 / 3))
-    by_page = eigenvector(graph_of(3, pairs), virtual_page=True).values
+    by_page = eigenvector(graph_of(3, pairs), options=WITH_PAGE).values
     assert (by_page[2] > by_page[0]) == bool(pairs)
 
 
 def test_a_graph_without_nodes_has_no_scores() -> None:
     assert eigenvector(graph_of(0, [])).values.size == 0
-    assert eigenvector(graph_of(0, []), virtual_page=True).values.size == 0
+    assert eigenvector(graph_of(0, []), options=WITH_PAGE).values.size == 0
 
 
 @given(some_links)

@@ -8,7 +8,7 @@ from minicrawl.cli.rank.walk_options import tolerance_option
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks import centrality as ranks
-from minicrawl.ranks.eigenvector import MOST_STEPS, LinkMatrix
+from minicrawl.ranks.eigenvector import MOST_STEPS, EigenvectorOptions, LinkMatrix
 from minicrawl.ranks.eigenvector import eigenvector as find_eigenvector
 from minicrawl.ranks.scores import Scores
 
@@ -67,15 +67,8 @@ def eigenvector(
 
     These are the three matrices of OPIC's paper. walk with --virtual-page is its own importance.
     """
-    return find_eigenvector(
-        named.graph,
-        named.weights,
-        matrix=LinkMatrix(matrix),
-        virtual_page=virtual_page,
-        tolerance=tolerance,
-        most_steps=most_rounds,
-        tell=tell,
-    )
+    terms = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)
+    return find_eigenvector(named.graph, named.weights, options=terms, tell=tell)
 
 
 _SEED = 1
