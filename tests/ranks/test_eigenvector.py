@@ -50,7 +50,8 @@ def of_largest_eigenvalue(links: Matrix) -> Matrix:
     """The left eigenvector, as shares."""
     values, vectors = np.linalg.eig(links.T)
     found: Matrix = np.abs(np.real(vectors[:, np.real(values).argmax()]))
-    return found / found.sum()
+    found /= found.sum()
+    return found
 
 
 def test_a_link_either_way_gives_the_five_nodes_of_the_example() -> None:

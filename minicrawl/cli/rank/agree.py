@@ -23,6 +23,7 @@ from minicrawl.ranks.compare import GRADES
 
 _GRADES = range(1, GRADES + 1)
 HEADINGS = ("human", *(f"rank {grade}" for grade in _GRADES))
+JUDGES_HEADINGS = ("judge", "pages", "same grade", "at most one apart", "Spearman")
 
 
 @click.command()
@@ -35,23 +36,36 @@ HEADINGS = ("human", *(f"rank {grade}" for grade in _GRADES))
     show_default=True,
     help="The grade of the most important pages.",
 )
+@click.option(
+    "--sites",
+    is_flag=True,
+    help="LABELS grades sites, which are registrable domains, by their names or a URL. The score "
+    "of a site is the sum of its pages' scores.",
+)
 @json_option
 @source_options
-def agree(source: Source, name: str, labels: IO[str], best: str, as_json: bool) -> None:
+def agree(
+    source: Source, name: str, labels: IO[str], best: str, sites: bool, as_json: bool
+) -> None:
     """Show how well the rank NAME agrees with human grades of pages, from 1 to 4.
 
-    LABELS is a CSV file with a line `url,grade` for each page; - is stdin. The pages are split into
-    grades by their scores, so that each grade has as many pages as in LABELS. Among equal scores,
-    the page that was found first counts as better. For comparison: librarians agreed with the ranks
-    of the paper in 60 to 80 % of the cases.
+    LABELS is a CSV file with a line `url,grade` for each page, or `url,grade,grade,...` with a
+    column for each judge, which the first line may name; - is stdin. The grade of a page is the
+    mean of its judges, rounded. The pages are split into grades by their scores, so that each grade
+    has as many pages as in LABELS. Among equal scores, the page that was found first counts as
+    better. For comparison: in the paper, each librarian agreed with the mean of all librarians in
+    60 to 80 % of the cases, and the importance of the pages did in 65 %.
     """
-    found = judged(source, name, lists.read(labels, labels.name), labels.name, best=int(best))
+    found = judged(source, name, lists.read(labels, labels.name), best=int(best), sites=sites)
     _warn("not in the graph", found.unknown)
     _warn(f"no score by {name}: found after it was made", found.unscored)
     if as_json:
         show_json(_document(found))
         return
     show_facts(_facts(found))
+    if found.judges:
+        caption = "one row for each judge, beside the mean of all"
+        show_table("Judges", JUDGES_HEADINGS, _judges_lines(found), caption)
     show_table("Pages by grade", HEADINGS, _lines(found), "one row for each human grade")
     show_lines(found.agreement.remarks)
 
@@ -72,6 +86,7 @@ def _document(found: Judged) -> dict[str, object]:
         "by_chance": agreement.by_chance,
         "spearman": agreement.spearman,
         "table": agreement.table,
+        "judges": {name: judge._asdict() for name, judge in found.judges.items()},
         "unknown": found.unknown,
         "unscored": found.unscored,
         "remarks": agreement.remarks,
@@ -90,3 +105,9 @@ def _facts(found: Judged) -> Iterator[tuple[str, str]]:
 def _lines(found: Judged) -> Iterator[tuple[str, ...]]:
     for grade, row in zip(_GRADES, found.agreement.table, strict=True):
         yield str(grade), *(f"{pages:,}" for pages in row)
+
+
+def _judges_lines(found: Judged) -> Iterator[tuple[str, ...]]:
+    for name, judge in found.judges.items():
+        shares = share(judge.equal), share(judge.within_one), correlation(judge.spearman)
+        yield visible(name), f"{judge.judged:,}", *shares
