@@ -6,7 +6,8 @@ blocks     PageRank within a limit of memory
 comparing  two ranks side by side
 agreement  a rank beside what people think of pages
 stability  a rank before and after pages are taken away
-root_set   the root set of a question, and links by their words
+root_set   the root set of a question
+words      what the words of a question say of links
 seedset    seeds from the communities of a graph
 importing  a graph file as a store
 """

@@ -118,7 +118,8 @@ ORDER_ROWS = (
         "focus_words",
         "focus-words",
         kinds.focuses(kinds.WORDS),
-        "Like --focus, for links with these words in or near them. Repeatable.",
+        "Like --focus, once for each of these words in a link or in the 50 characters around it. "
+        "Repeatable.",
         is_table=True,
     ),
     Setting(

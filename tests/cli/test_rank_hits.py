@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import networkx
+import numpy as np
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.config import Settings
+from minicrawl.crawl.settle.shares import CashShares
 from minicrawl.opic.money import PARTS
 from minicrawl.store.derived import ranks
 from minicrawl.store.derived.files import beside, reading_beside
 from minicrawl.store.reader import reading
+from minicrawl.web.html.markup import scan
 from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
@@ -185,26 +189,54 @@ class TestBaseSet:
 
 
 class TestWords:
-    def test_a_link_counts_by_what_its_words_were_worth(
+    def test_two_matching_words_make_a_link_weigh_three_to_one(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        page = scan(
+            f"<p>All harbours <a href={B}>here</a>{'.' * 60} and {'.' * 60}"
+            f"<a href={C}>The museum</a> by the harbour",
+            with_words=True,
+        )
+        order = Settings.of(focus_words="harbour museum").order
+        links = list(page.links)
+        spent = CashShares(order).spending(A, [1, 2], links, list(page.links.values()))
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, links, focus=spent.focus)
+            crawl.read(B, [C])
+            crawl.seeds([DEEP])
+            crawl.read(DEEP, [B])
+        # By hand: A weighs B by 1 + 1 and C by 1 + 2, B weighs C by 1 and DEEP weighs B by 1.
+        weights = np.array([[0, 2, 3, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
+        _, _, right = np.linalg.svd(weights)
+        wanted = np.abs(right[0]) / np.abs(right[0]).sum()
+        found = scores(ranked(capsys, "hits", "--words", "--store", crawl.path))
+        assert [found[url] for url in (A, B, C, DEEP)] == pytest.approx(wanted, abs=1e-8)
+
+    def test_the_small_edge_of_the_crawl_does_not_cap_them(
         self, tmp_path: Path, capsys: Captured
     ) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
-            crawl.read(A, [B, C], weights=[PARTS, 3 * PARTS])
-        found = ranked(capsys, "hits", "--words", "--store", crawl.path)
-        assert scores(found)[C] == pytest.approx(0.75)
-        assert scores(found)[B] == pytest.approx(0.25)
+            crawl.read(A, [B, C], weights=[9 * PARTS, PARTS], focus=[0, 2 * PARTS])
+        found = scores(ranked(capsys, "hits", "--words", "--store", crawl.path))
+        assert found[C] == pytest.approx(0.75)
+        assert found[B] == pytest.approx(0.25)
 
     def test_words_and_guards_count_together(self, tmp_path: Path, capsys: Captured) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
-            crawl.read(A, [DEEP, B, C], weights=[PARTS, PARTS, 4 * PARTS])
+            crawl.read(A, [DEEP, B, C], focus=[0, 0, 3 * PARTS])
         options = ("--words", "--weight", "internal=2", "--weight", "transverse=0.5")
         found = scores(ranked(capsys, "hits", *options, "--store", crawl.path))
         assert found[DEEP] == pytest.approx(found[C])
         assert found[DEEP] == pytest.approx(4 * found[B])
+        dropped = ("--words", "--weight", "transverse=0")
+        assert "no link has a word in focus" in refusal(
+            capsys, "hits", *dropped, "--store", crawl.path
+        )
 
-    def test_links_that_got_alike_are_refused(self, store: Path, capsys: Captured) -> None:
+    def test_links_without_such_words_are_refused(self, store: Path, capsys: Captured) -> None:
         assert "--focus-words" in refusal(capsys, "hits", "--words", "--store", store)
 
     def test_a_graph_file_has_no_words(self, urls: Path, capsys: Captured) -> None:

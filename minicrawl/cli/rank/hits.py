@@ -8,8 +8,9 @@ from typing import Any
 import click
 import numpy as np
 
-from minicrawl.analysis.root_set import having, listed, worded
+from minicrawl.analysis.root_set import having, listed
 from minicrawl.analysis.source import Source
+from minicrawl.analysis.words import worded
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.rank.running import ranking
 from minicrawl.export.cells import visible
@@ -107,8 +108,8 @@ class HitsVariant:
 @click.option(
     "--words",
     is_flag=True,
-    help="Weight each link by the cash that the crawl gave it for words in or near it (crawl "
-    "--focus-words) and for its other rules. The words themselves are not stored.",
+    help="Weight each link 1 + n, n being how many of the words that the crawl looked for "
+    "(crawl --focus-words) are in it and in the 50 characters around it.",
 )
 @ranking
 @click.pass_obj

@@ -5,7 +5,8 @@ Pure: settings, the page and its links in, a `Spending` out. Links come out in a
 internal   a link inside its site: it weighs less, so that a site cannot promote itself
 dynamic    a page whose URL has a query: its links weigh less, and the rest stays with the virtual
            page
-focus      a link that the user looks for gets its part once more, `strength` times
+focus      a link that the user looks for gets its part once more, `strength` times; by words, so
+           often for each word in it or around it that is looked for
 """
 
 import re
@@ -18,8 +19,8 @@ from minicrawl.opic.money import PARTS
 from minicrawl.web.sites import site
 from minicrawl.web.urls import host
 
-Judge = Callable[[str, str], bool]
-"""Whether the user looks for a link, by its URL and its words."""
+Judge = Callable[[str, str], int]
+"""How often the user looks for a link, by its URL and its words."""
 
 _TYPES = MimeTypes()
 """Python's own table, because those of machines differ."""
@@ -68,7 +69,7 @@ class CashShares:
         if not self._judges:
             return ()
         strengths = [
-            round(PARTS * sum(strength for judge, strength in self._judges if judge(*target)))
+            round(PARTS * sum(strength * judge(*target) for judge, strength in self._judges))
             for target in targets
         ]
         return strengths if any(strengths) else ()
@@ -91,5 +92,8 @@ def _by_type(rule: Focus) -> Judge:
 
 
 def _by_words(rule: Focus) -> Judge:
+    """The words in and around the link that are, or have in them, a word of the rule."""
     wanted = rule.pattern.lower().split()
-    return lambda _, words: all(word in words.lower() for word in wanted)
+    return lambda _, words: sum(
+        any(word in said for word in wanted) for said in words.lower().split()
+    )

@@ -11,6 +11,7 @@ said       the attributes of a tag, as written
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 from minicrawl.web.headers import (
@@ -262,8 +263,10 @@ def meta_refresh(content: str) -> MetaRefresh | None:
 
 # ---------------------------------------------------------------- words of a link
 
-_WORDS_AROUND = 10
-_MARKUP_AROUND = 600  # characters in which these words are
+CHARS_AROUND = 50
+"""Characters of text on each side of a link that are around it; a word that is cut is left out."""
+
+_MARKUP_AROUND = 600  # characters in which these are
 _ANCHOR_READ = 2000  # characters after which an unclosed anchor ends
 _ANCHOR_ENDS = re.compile(rf"</?a{STOP}", re.IGNORECASE | re.ASCII)
 _NOT_TEXT = re.compile(
@@ -278,9 +281,20 @@ def words_around(text: str, start: int, end: int) -> str:
     limit = end + _ANCHOR_READ
     closing = _ANCHOR_ENDS.search(text, end, limit)
     close = closing.start() if closing else min(limit, len(text))
-    before = _plain_words(text[max(start - _MARKUP_AROUND, 0) : start])[-_WORDS_AROUND:]
-    after = _plain_words(text[close : close + _MARKUP_AROUND])[:_WORDS_AROUND]
+    before = _last(_plain_words(text[max(start - _MARKUP_AROUND, 0) : start]))
+    after = _first(_plain_words(text[close : close + _MARKUP_AROUND]))
     return " ".join([*before, *_plain_words(text[end:close]), *after])
+
+
+def _first(words: list[str]) -> list[str]:
+    """As many of the words as there is room for around a link."""
+    ends = accumulate(len(word) + 1 for word in words)
+    return words[: sum(end <= CHARS_AROUND + 1 for end in ends)]
+
+
+def _last(words: list[str]) -> list[str]:
+    """The same from the end."""
+    return _first(words[::-1])[::-1]
 
 
 def _plain_words(markup: str) -> list[str]:

@@ -115,11 +115,14 @@ def test_a_type_in_focus_is_what_the_name_promises(url: str, media_type: str) ->
     assert not spending(PAGE, url, focus_type=(Focus(pattern="image/png"),)).focus
 
 
-def test_words_in_focus_are_looked_for_in_and_around_the_link() -> None:
+def test_a_link_gets_more_for_each_word_in_and_around_it_that_is_looked_for() -> None:
     rule = (Focus(pattern="Web Archive"),)
-    words = ["the archive of the WEB", "a web", ""]
+    words = ["the archives of the WEB, a web", "a web", ""]
     found = spending(PAGE, OUTSIDE, INSIDE, PAGE, words=words, focus_words=rule)
-    assert found.focus == [PARTS, 0, 0]
+    assert found.focus == [3 * PARTS, PARTS, 0]
+    strong = (Focus(pattern="web", strength=0.5), Focus(pattern="archive", strength=2))
+    found = spending(PAGE, OUTSIDE, INSIDE, PAGE, words=words, focus_words=strong)
+    assert found.focus == [3 * PARTS, PARTS // 2, 0]
 
 
 def test_focus_is_paid_out_of_what_a_dynamic_page_keeps() -> None:
