@@ -7,7 +7,7 @@ comparing  two ranks side by side
 agreement  a rank beside what people think of pages
 stability  a rank before and after pages are taken away
 root_set   the root set of a question
-words      what the words of a question say of links
+facts      what a store knows besides its links: words, titles, when pages changed
 seedset    seeds from the communities of a graph
 importing  a graph file as a store
 """

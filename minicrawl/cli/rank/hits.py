@@ -8,9 +8,9 @@ from typing import Any
 import click
 import numpy as np
 
+from minicrawl.analysis.facts import worded
 from minicrawl.analysis.root_set import having, listed
 from minicrawl.analysis.source import Source
-from minicrawl.analysis.words import worded
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.rank.running import ranking
 from minicrawl.export.cells import visible

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from minicrawl.analysis.facts import days_unchanged, texts_of
 from minicrawl.analysis.ranks import keep
 from minicrawl.analysis.source import Source
+from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import source_options
 from minicrawl.cli.rank.running import Shown, rank_name, ranking, show_all
 from minicrawl.cli.rank.walk_options import NAMES_FILE, lines_of, nodes_of, pagerank_options
 from minicrawl.config.quantities import size
 from minicrawl.errors import UsageError
+from minicrawl.export.cells import visible
 from minicrawl.graph.csr import MOST_NODES
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
@@ -159,28 +162,55 @@ def _snapshot(source: Source) -> Snapshot:
 @click.option(
     "--mix", metavar="A=PART,...", help="Combine the ranks of --topics into one, by these parts."
 )
+@click.option(
+    "--mix-by",
+    "query",
+    metavar="WORDS",
+    help="The same, by how likely these words are in the titles and URLs of each topic's nodes.",
+)
+@click.option(
+    "--recent",
+    "half_life_days",
+    metavar="DAYS",
+    type=Number(min=0, min_open=True),
+    help="Jump to pages that changed recently: half as often for each so many days that a page has "
+    "been as it is.",
+)
 @or_in_blocks
 @ranking
 @pagerank_options
+@click.pass_obj
 def pagerank(
+    source: Source,
     named: NamedGraph,
     tell: Progress,
     terms: ranks.PageRankOptions,
     topic: Path | None,
     by_topic: Path | None,
     mix: str | None,
+    query: str | None,
+    half_life_days: float | None,
 ) -> Scores | dict[str, Scores]:
     """Rank by PageRank: how often a random walk that sometimes jumps visits a node."""
-    if topic and by_topic:
-        raise UsageError("--topic and --topics exclude each other")
+    _refuse_conflicts({"--topic": topic, "--topics": by_topic, "--recent": half_life_days})
+    _refuse_conflicts({"--mix": mix, "--mix-by": query})
     if by_topic:
-        return _by_topic(named, tell, terms, by_topic, mix)
-    if mix is not None:
-        raise UsageError("--mix needs --topics")
+        return _by_topic(source, named, tell, terms, by_topic, mix, query)
+    if mix is not None or query is not None:
+        raise UsageError(f"{'--mix' if query is None else '--mix-by'} needs --topics")
     jumps = None
     if topic:
         jumps = variants.teleport(named.graph.nodes, nodes_of(named, lines_of(topic), str(topic)))
+    elif half_life_days:
+        jumps = variants.favouring_recent(days_unchanged(source), half_life_days)
     return ranks.pagerank(named.graph, named.weights, options=terms, teleport=jumps, tell=tell)
+
+
+def _refuse_conflicts(options: Mapping[str, object]) -> None:
+    """Options of which one may be given."""
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} exclude each other")
 
 
 @click.command("inverse-pagerank")
@@ -195,13 +225,23 @@ def inverse_pagerank(named: NamedGraph, tell: Progress, terms: ranks.PageRankOpt
 
 
 def _by_topic(
-    named: NamedGraph, tell: Progress, terms: ranks.PageRankOptions, file: Path, mix: str | None
+    source: Source,
+    named: NamedGraph,
+    tell: Progress,
+    terms: ranks.PageRankOptions,
+    file: Path,
+    mix: str | None,
+    query: str | None,
 ) -> Scores | dict[str, Scores]:
     parts = None if mix is None else _parts(mix)
     nodes = {
         topic: nodes_of(named, names, f"topic {topic!a} of {file}")
         for topic, names in _names_by_topic(lines_of(file), str(file)).items()
     }
+    if query is not None:
+        parts = variants.parts_by_words(texts_of(source, nodes), query)
+        shown = ", ".join(f"{topic} {part:.1%}" for topic, part in parts.items())
+        click.echo(f"mix by {visible(query)!a}: {visible(shown)}", err=True)
     found = variants.topic_ranks(named.graph, nodes, named.weights, options=terms, tell=tell)
     return found if parts is None else variants.mixture(found, parts)
 
