@@ -138,6 +138,14 @@ ORDER_ROWS = (
         "weight of a link on a page whose URL has a query",
         facet="dynamic",
     ),
+    Setting(
+        ORDER,
+        "weight_emphasis",
+        "weight-emphasis",
+        kinds.WEIGHT,
+        "weight of a link in bold or in a heading",
+        facet="emphasis",
+    ),
 )
 
 SCOPE_ROWS = (

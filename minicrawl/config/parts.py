@@ -42,6 +42,7 @@ class Order:
     focus_words: tuple[Focus, ...] = ()
     weight_internal: float = 1.0
     weight_dynamic: float = 1.0
+    weight_emphasis: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

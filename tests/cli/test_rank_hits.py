@@ -14,6 +14,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.config import Settings
 from minicrawl.crawl.settle.shares import CashShares
+from minicrawl.model import ParsedPage
 from minicrawl.opic.money import PARTS
 from minicrawl.store.derived import ranks
 from minicrawl.store.derived.files import beside, reading_beside
@@ -199,7 +200,8 @@ class TestWords:
         )
         order = Settings.of(focus_words="harbour museum").order
         links = list(page.links)
-        spent = CashShares(order).spending(A, [1, 2], links, list(page.links.values()))
+        parsed = ParsedPage(links=tuple(links), words=tuple(page.links.values()))
+        spent = CashShares(order).spending(A, [1, 2], parsed)
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
             crawl.read(A, links, focus=spent.focus)

@@ -126,7 +126,7 @@ class Settler:
     def _visit(
         self, page: PageId, url: str, parsed: ParsedPage, links: Sequence[int], new: Sequence[int]
     ) -> State:
-        spending = self._shares.spending(url, links, parsed.links, parsed.words)
+        spending = self._shares.spending(url, links, parsed)
         self._end_turn(Step(StepKind.VISIT, page, len(new), spending), State.FETCHED, new)
         self._traps.copies.forget_copy(page)
         return State.FETCHED

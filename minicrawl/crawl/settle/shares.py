@@ -3,6 +3,7 @@
 Pure: settings, the page and its links in, a `Spending` out. Links come out in ascending order.
 
 internal   a link inside its site: it weighs less, so that a site cannot promote itself
+emphasis   a link in bold or in a heading: its page says that it matters, so it may weigh more
 dynamic    a page whose URL has a query: its links weigh less, and the rest stays with the virtual
            page
 focus      a link that the user looks for gets its part once more, `strength` times; by words, so
@@ -10,10 +11,11 @@ focus      a link that the user looks for gets its part once more, `strength` ti
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from mimetypes import MimeTypes
 
 from minicrawl.config import Focus, Order
+from minicrawl.model import ParsedPage
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.money import PARTS
 from minicrawl.web.sites import site
@@ -32,27 +34,40 @@ class CashShares:
     def __init__(self, order: Order) -> None:
         self._internal = round(order.weight_internal * PARTS)
         self._dynamic = order.weight_dynamic
+        self._emphasis = order.weight_emphasis
         self._judges = _judges(order)
-        self._are_equal = order.weight_internal == self._dynamic == 1 and not self._judges
+        are_all_1 = order.weight_internal == self._dynamic == self._emphasis == 1
+        self._are_equal = are_all_1 and not self._judges
 
-    def spending(
-        self, url: str, pages: Sequence[int], links: Sequence[str], words: Sequence[str] = ()
-    ) -> Spending:
+    def spending(self, url: str, pages: Sequence[int], parsed: ParsedPage) -> Spending:
         """Where the cash of the page at `url` goes; `pages` are those of its links."""
         ordered = sorted(set(pages))
         if self._are_equal or not ordered:
             return Spending(ordered)
-        link_of = dict(zip(pages, zip(links, words or [""] * len(links), strict=True), strict=True))
+        links, words = parsed.links, parsed.words or [""] * len(parsed.links)
+        link_of = dict(zip(pages, zip(links, words, strict=True), strict=True))
         targets = [link_of[page] for page in ordered]
-        weights = self._weights(url, [link for link, _ in targets])
+        weights = self._weights(url, [link for link, _ in targets], {*parsed.emphasised})
         return Spending(ordered, weights, self._focus(targets), self._idle(url, weights))
 
-    def _weights(self, url: str, targets: Sequence[str]) -> Sequence[int]:
-        if self._internal != PARTS:
-            own = site(host(url))
-            weights = [self._internal if site(host(to)) == own else PARTS for to in targets]
-            return weights if any(weights) else [PARTS] * len(weights)
-        return [PARTS] * len(targets) if self._is_dynamic(url) else ()
+    def _weights(
+        self, url: str, targets: Sequence[str], emphasised: Collection[str]
+    ) -> Sequence[int]:
+        if self._internal == PARTS and (self._emphasis == 1 or not emphasised):
+            return [PARTS] * len(targets) if self._is_dynamic(url) else ()
+        weights = self._by_site(url, targets)
+        if emphasised:
+            weights = [
+                round(weight * self._emphasis) if to in emphasised else weight
+                for to, weight in zip(targets, weights, strict=True)
+            ]
+        return weights if any(weights) else [PARTS] * len(weights)
+
+    def _by_site(self, url: str, targets: Sequence[str]) -> list[int]:
+        if self._internal == PARTS:
+            return [PARTS] * len(targets)
+        own = site(host(url))
+        return [self._internal if site(host(to)) == own else PARTS for to in targets]
 
     def _is_dynamic(self, url: str) -> bool:
         return self._dynamic < 1 and "?" in url
