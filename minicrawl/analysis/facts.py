@@ -3,7 +3,8 @@
 words   A link weighs 1 + n, n being how many words of the question are in it and in the 50
         characters on either side (Chakrabarti et al., 1998). The words of a link are not kept in a
         store. What is kept is how often the crawl looked for it: n is the number of words of
-        --focus-words, times the strength of their rule, with what --focus and --focus-type add.
+        --focus-words or the similarity to those of --focus-similar, times the strength of the rule,
+        with what --focus and --focus-type add.
 titles  What is known of a page's own words are those of its title and of its URL.
 change  A page changed last when its Last-Modified says. Without one it is as old as the first time
         that it was read, or if it was another one since then, as the last time.

@@ -124,6 +124,15 @@ ORDER_ROWS = (
     ),
     Setting(
         ORDER,
+        "focus_similar",
+        "focus-similar",
+        kinds.focuses(kinds.WORDS),
+        "Like --focus, times how similar the words in and around the link are to these: from 0, "
+        "none in common, to 1, the same. Repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
         "weight_internal",
         "weight-internal",
         kinds.WEIGHT,

@@ -109,7 +109,8 @@ class HitsVariant:
     "--words",
     is_flag=True,
     help="Weight each link 1 + n, n being how many of the words that the crawl looked for "
-    "(crawl --focus-words) are in it and in the 50 characters around it.",
+    "(crawl --focus-words) are in it and in the 50 characters around it, or how similar it is to "
+    "them (crawl --focus-similar).",
 )
 @ranking
 @click.pass_obj

@@ -7,11 +7,14 @@ emphasis   a link in bold or in a heading: its page says that it matters, so it 
 dynamic    a page whose URL has a query: its links weigh less, and the rest stays with the virtual
            page
 focus      a link that the user looks for gets its part once more, `strength` times; by words, so
-           often for each word in it or around it that is looked for
+           often for each word in it or around it that is looked for, or times the similarity of
+           these words to those: the cosine of the angle between the two counts of words
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from math import sqrt
 from mimetypes import MimeTypes
 
 from minicrawl.config import Focus, Order
@@ -21,11 +24,13 @@ from minicrawl.opic.money import PARTS
 from minicrawl.web.sites import site
 from minicrawl.web.urls import host
 
-Judge = Callable[[str, str], int]
+Judge = Callable[[str, str], float]
 """How often the user looks for a link, by its URL and its words."""
 
 _TYPES = MimeTypes()
 """Python's own table, because those of machines differ."""
+
+_WORD = re.compile(r"\w+")
 
 
 class CashShares:
@@ -91,7 +96,12 @@ class CashShares:
 
 
 def _judges(order: Order) -> list[tuple[Judge, float]]:
-    kinds = ((order.focus, _by_url), (order.focus_type, _by_type), (order.focus_words, _by_words))
+    kinds = (
+        (order.focus, _by_url),
+        (order.focus_type, _by_type),
+        (order.focus_words, _by_words),
+        (order.focus_similar, _by_similarity),
+    )
     return [(make(rule), rule.strength) for rules, make in kinds for rule in rules]
 
 
@@ -112,3 +122,21 @@ def _by_words(rule: Focus) -> Judge:
     return lambda _, words: sum(
         any(word in said for word in wanted) for said in words.lower().split()
     )
+
+
+def _by_similarity(rule: Focus) -> Judge:
+    wanted = _counted(rule.pattern)
+    return lambda _, words: _cosine(wanted, _counted(words))
+
+
+def _counted(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text.lower()))
+
+
+def _cosine(one: Counter[str], other: Counter[str]) -> float:
+    common = sum(count * other[word] for word, count in one.items())
+    return common / (_length(one) * _length(other)) if common else 0.0
+
+
+def _length(counts: Counter[str]) -> float:
+    return sqrt(sum(count * count for count in counts.values()))

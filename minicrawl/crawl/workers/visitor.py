@@ -39,7 +39,7 @@ class WorkerConfig:
             parse_options=ParseOptions(
                 agent=settings.politeness.agent,
                 max_links=settings.limits.max_links,
-                with_words=bool(settings.order.focus_words),
+                with_words=bool(settings.order.focus_words or settings.order.focus_similar),
                 with_emphasis=settings.order.weight_emphasis != 1,
                 strip_marks=settings.storing.strip_marks,
             ),

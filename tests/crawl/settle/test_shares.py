@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from minicrawl.config import Focus, Order
@@ -151,6 +152,16 @@ def test_a_link_gets_more_for_each_word_in_and_around_it_that_is_looked_for() ->
     strong = (Focus(pattern="web", strength=0.5), Focus(pattern="archive", strength=2))
     found = spending(PAGE, OUTSIDE, INSIDE, PAGE, words=words, focus_words=strong)
     assert found.focus == [3 * PARTS, PARTS // 2, 0]
+
+
+def test_a_link_gets_more_by_how_similar_its_words_are_to_those_looked_for() -> None:
+    rule = (Focus(pattern="sea harbour", strength=2),)
+    words = ["The Sea, the sea: a harbour", "harbour sea", "inland"]
+    found = spending(PAGE, OUTSIDE, INSIDE, PAGE, words=words, focus_similar=rule)
+    # (1, 1) beside (2, 1) and two times the, once a: 3 / (√2 √10).
+    one = np.array([1, 1, 0, 0]) / np.sqrt(2)
+    other = np.array([2, 1, 2, 1]) / np.linalg.norm([2, 1, 2, 1])
+    assert found.focus == [round(2 * PARTS * float(one @ other)), 2 * PARTS, 0]
 
 
 def test_focus_is_paid_out_of_what_a_dynamic_page_keeps() -> None:
