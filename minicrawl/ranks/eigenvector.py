@@ -110,7 +110,7 @@ def _product(
 ) -> tuple[Product, Vector]:
     """What Lᵀ does to a vector, and the vector to begin with."""
     if options.matrix is LinkMatrix.EITHER:
-        graph, weights = _either_way(graph, weights)
+        graph, weights = either_way(graph, weights)
     if options.virtual_page:
         graph, weights = _with_virtual_page(graph, weights)
     start = has_circle_before(graph).astype(np.float64)
@@ -125,7 +125,7 @@ def _product(
 # ---------------------------------------------------------------- matrices
 
 
-def _either_way(graph: Csr, weights: Weights | None) -> BuiltGraph:
+def either_way(graph: Csr, weights: Weights | None) -> BuiltGraph:
     """Each link in both directions; of two weights between two nodes the larger one counts."""
     sources = np.concatenate((graph.sources(), graph.targets)).astype(np.int64)
     targets = np.concatenate((graph.targets, graph.sources())).astype(np.int64)
