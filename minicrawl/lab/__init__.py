@@ -4,7 +4,6 @@ webs         the graph an experiment runs on: synthetic, or from a file
 strategies   orders of reading: greedy by cash, and what it is measured against
 exploration  what a crawler has discovered of a web
 convergence  how fast the estimates approach the true importance (figures 2 and 3)
-matrices     the same for link matrices that are not those of a walk
 windows      how the windows follow a web that changes (figures 4, 5 and 6)
 order        the importance gathered against the pages fetched, for every order of reading
 measure      how far an estimate is from the truth

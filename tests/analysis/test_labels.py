@@ -5,7 +5,7 @@ from io import BytesIO, TextIOWrapper
 import numpy as np
 import pytest
 
-from minicrawl.analysis.agreement import Label, read
+from minicrawl.analysis.comparing import Label, read
 from minicrawl.errors import UsageError
 
 

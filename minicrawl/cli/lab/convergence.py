@@ -20,7 +20,6 @@ from minicrawl.cli.lab.options import (
 )
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import convergence as lab
-from minicrawl.lab import matrices
 from minicrawl.lab.strategies import OF_A_KNOWN_WEB
 from minicrawl.lab.webs import Model
 from minicrawl.ranks.eigenvector import LinkMatrix
@@ -58,7 +57,7 @@ def convergence(
     graph = choice.web().graph
     run = lab.convergence
     if matrix != LinkMatrix.WALK:
-        run = partial(matrices.convergence, matrix=LinkMatrix(matrix))
+        run = partial(lab.matrix_convergence, matrix=LinkMatrix(matrix))
     with progress("convergence") as tell:
         series = run(
             graph,

@@ -39,14 +39,7 @@ def parse_page(
     """Parse the page at a canonical `url`. The names of `headers` are in lower case."""
     essence, charset = parse_content_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
-    markup = scan(
-        text,
-        agent=options.agent,
-        max_links=options.max_links,
-        with_words=options.with_words,
-        with_emphasis=options.with_emphasis,
-        xhtml=essence == "application/xhtml+xml",
-    )
+    markup = _scanned(text, options, xhtml=essence == "application/xhtml+xml")
     header_robots = parse_robots_tag(headers.get("x-robots-tag", ""), options.agent)
     robots = markup.robots.combined_with(header_robots)
     resolver = _UrlResolver(markup, url, options)
@@ -69,6 +62,17 @@ def parse_page(
         text=hashes.text,
         gist=hashes.gist,
         is_thin=is_thin(text, markup.title),
+    )
+
+
+def _scanned(text: str, options: ParseOptions, *, xhtml: bool) -> Markup:
+    return scan(
+        text,
+        agent=options.agent,
+        max_links=options.max_links,
+        with_words=options.with_words,
+        with_emphasis=options.with_emphasis,
+        xhtml=xhtml,
     )
 
 

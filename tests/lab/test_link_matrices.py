@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.convergence import OFF_LINE
-from minicrawl.lab.matrices import ORDERS, MatrixCash, convergence
+from minicrawl.lab.convergence import MATRIX_ORDERS as ORDERS
+from minicrawl.lab.convergence import OFF_LINE, MatrixCash, matrix_convergence
 from minicrawl.lab.strategies import OF_A_KNOWN_WEB
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.ranks.eigenvector import LinkMatrix
@@ -62,7 +62,7 @@ def test_there_are_the_orders_of_a_known_web() -> None:
 def test_all_estimates_come_to_the_eigenvector_and_greedy_first(matrix: LinkMatrix) -> None:
     graph = synthetic_web(Model.POWER_LAW, 2000, 1).graph
     told: list[float] = []
-    found = convergence(
+    found = matrix_convergence(
         graph, matrix, strategies=list(ORDERS), laps=10, seed=1, progress=told.append
     )
     series = {(one.strategy, one.estimator): one.errors for one in found}
@@ -78,7 +78,7 @@ def test_the_truth_is_what_numpy_says() -> None:
     graph = random_graph(40, 160)
     links = dense(graph)
     values, vectors = np.linalg.eigh(with_virtual_page(np.maximum(links, links.T)))
-    found = convergence(
+    found = matrix_convergence(
         graph,
         LinkMatrix.EITHER,
         strategies=["cycle"],
