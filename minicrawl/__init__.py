@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled, Warned
     from minicrawl.crawl.progress import Progress
     from minicrawl.errors import MinicrawlError
-    from minicrawl.export.rows import ExportRow
+    from minicrawl.export.cells import ExportRow
     from minicrawl.model import State
 
 _HOMES = {
@@ -39,7 +39,7 @@ _HOMES = {
     "Settled": "minicrawl.crawl.events",
     "Progress": "minicrawl.crawl.progress",
     "MinicrawlError": "minicrawl.errors",
-    "ExportRow": "minicrawl.export.rows",
+    "ExportRow": "minicrawl.export.cells",
     "Warned": "minicrawl.crawl.events",
     "State": "minicrawl.model",
 }

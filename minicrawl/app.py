@@ -21,8 +21,7 @@ from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.resume import keep, resumed
-from minicrawl.crawl.start.scope_gate import ScopeGate
-from minicrawl.crawl.start.seeds import gate_for, plant
+from minicrawl.crawl.start.seeds import ScopeGate, gate_for, plant
 from minicrawl.crawl.workers.pool import open_web_access, worker_count
 from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.errors import UsageError
@@ -32,7 +31,7 @@ from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.ports import WebAccess
 from minicrawl.store import tables
-from minicrawl.store.derived.files import SUFFIX
+from minicrawl.store.derived import SUFFIX
 from minicrawl.store.reader import connect, reading, real_path
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
@@ -40,7 +39,7 @@ from minicrawl.store.writer import SAFE, Store
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
 
 if TYPE_CHECKING:
-    from minicrawl.export.rows import ExportRow
+    from minicrawl.export.cells import ExportRow
 
 NO_SEED = "there is no seed to start from: give a file of URLs, one a line"
 
@@ -48,11 +47,8 @@ NO_SEED = "there is no seed to start from: give a file of URLs, one a line"
 class SystemClock:
     """The machine's own clocks."""
 
-    def now(self) -> float:
-        return time.monotonic()
-
-    def today(self) -> float:
-        return time.time()
+    now = staticmethod(time.monotonic)
+    today = staticmethod(time.time)
 
 
 class _StoppedAmongSeedsError(Exception):
@@ -319,6 +315,7 @@ def recorder_of(store: Store, connection: tables.Connection) -> Recorder:
 def _terms(settings: Settings) -> StoreTerms:
     order, storing = settings.order, settings.storing
     return StoreTerms(
+        small_edge=order.small_edge,
         window=order.window,
         width=order.width,
         links=storing.links,

@@ -118,7 +118,7 @@ class DenseRows:
     def get(self, page: int) -> int | None:
         """The row of the page, if it has one."""
         # Multiplied by an odd number the last 32 bits stay different: no other page looks like it.
-        found = self._slots.matches(page * _SPREAD & _CODE)
+        (found,) = self._slots.matches_of((page * _SPREAD & _CODE,))
         return found[0] if found else None
 
     def add(self, page: int) -> int:
@@ -144,6 +144,8 @@ class _Shard:
     """A small map: linear probing, entries in order. Entries in `late` have no slot yet.
 
     An entry is the code and, in its last 32 bits, the number and one; a slot that is free holds 0.
+    Its home is the slot `code * room >> 32`: it is there, or as soon behind as those before it let.
+    The search for it stands in each method, as there is one for each link of a page.
     """
 
     __slots__ = ("late", "most", "room", "slots", "used")
@@ -157,7 +159,9 @@ class _Shard:
 
     def put(self, code: int, number: int) -> None:
         slots, entry = self.slots, code << _HALF | number + 1
-        slot = self._place(entry)
+        slot = code * self.room >> _HALF
+        while 0 < slots[slot] < entry:
+            slot += 1
         free = slots.index(0, slot)
         slots[slot + 1 : free + 1] = slots[slot:free]
         slots[slot] = entry
@@ -168,26 +172,18 @@ class _Shard:
 
     def drop(self, code: int, number: int) -> None:
         slots, entry = self.slots, code << _HALF | number + 1
-        slot = self._place(entry)
+        slot = code * self.room >> _HALF
+        while 0 < slots[slot] < entry:
+            slot += 1
         if slots[slot] != entry:
             return
         end = slot + 1
-        while slots[end] and self._home(slots[end]) < end:
+        while slots[end] and (slots[end] >> _HALF) * self.room >> _HALF < end:
             end += 1
         # Entries behind it that are not at home move up, or no search would find them any more.
         slots[slot : end - 1] = slots[slot + 1 : end]
         slots[end - 1] = 0
         self.used -= 1
-
-    def _home(self, entry: int) -> int:
-        return (entry >> _HALF) * self.room >> _HALF
-
-    def _place(self, entry: int) -> int:
-        """Where it is, or would be."""
-        slots, slot = self.slots, self._home(entry)
-        while 0 < slots[slot] < entry:
-            slot += 1
-        return slot
 
     def wait(self, entries: NDArray[np.uint64]) -> None:
         self.late.frombytes(entries.tobytes())

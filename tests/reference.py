@@ -23,10 +23,10 @@ from minicrawl import cli
 from minicrawl.cli.common.options import OWN_OPTIONS, SettingOption
 from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.table import KEPT, TABLE
+from minicrawl.export.cells import LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS
-from minicrawl.export.rows import LINK_COLUMNS, ExportRow
-from minicrawl.store.derived.files import SUFFIX
+from minicrawl.store.derived import SUFFIX
 from minicrawl.store.reader import LOCK
 from tests.readme import command_tree
 

@@ -42,7 +42,7 @@ from minicrawl.store.records import (
     UrlRow,
 )
 from minicrawl.store.writer import Store
-from minicrawl.web.locations import Location, location
+from minicrawl.web.urls import Location, location
 
 TERMS = StoreTerms(strip_marks=False, imported=True)
 

@@ -21,8 +21,7 @@ from minicrawl.ranks.walks.trust import chosen_seeds, trust
 from minicrawl.ranks.walks.variants import inverse_pagerank
 from minicrawl.report.kept import OPIC
 from minicrawl.store import tables
-from minicrawl.store.derived import ranks
-from minicrawl.store.derived.ranks import RankRow
+from minicrawl.store.derived import RankRow, keep_ranks
 
 TRUSTED = 20
 """So many seeds are chosen for trust where none are named."""
@@ -96,4 +95,4 @@ def keep(
         )
         for name, scores in found.items()
     )
-    ranks.keep(seen.path, seen.connection, rows)
+    keep_ranks(seen.path, seen.connection, rows)

@@ -18,7 +18,7 @@ from minicrawl.graph.distances import Extent, exact, exact_work, sampled
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graph.outline import MOST_WORK
 from minicrawl.progress import Progress
-from minicrawl.ranks.seeds.cores import Core, CoreRule, extracted
+from minicrawl.ranks.seeds.cores import Core, CoreRule, between_hosts, extracted
 from minicrawl.ranks.seeds.evaluation import Depth, between_cores, compared
 from minicrawl.ranks.seeds.succession import Heir, most_similar, still_there
 from minicrawl.ranks.walks.pagerank import pagerank
@@ -33,9 +33,11 @@ class Take(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SeedSet:
-    """Seeds and the cores that they were taken from, one from each."""
+    """Seeds and the cores that they were taken from, one from each; there is one at least."""
 
     named: NamedGraph
+    between_hosts: Csr
+    """Its links that lead from one host to another; these alone count for the cores."""
     cores: Sequence[Core]
     seeds: Sequence[int]
 
@@ -61,14 +63,14 @@ class Trial:
 def seed_set(source: Source, count: int, rule: CoreRule, take: Take) -> SeedSet:
     """So many seeds, or as many as there are communities."""
     named = source.graph
-    hosts = named.names.hosts().of_node
+    pruned = between_hosts(named.graph, named.names.hosts().of_node)
     with source.progress("cores") as tell:
-        cores = extracted(named.graph, hosts, count, rule, tell=tell)
+        cores = extracted(pruned, count, rule, tell=tell)
     if not cores:
         raise UsageError(_poverty(named.graph))
     hubs = take is Take.HUB
     seeds = [core.best_hub if hubs else core.best_authority for core in cores]
-    return SeedSet(named=named, cores=cores, seeds=seeds)
+    return SeedSet(named=named, between_hosts=pruned, cores=cores, seeds=seeds)
 
 
 def sown(found: SeedSet) -> Sown:

@@ -18,9 +18,8 @@ from minicrawl.graph.parts import with_nodes
 from minicrawl.graphfiles.reading import read
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress, unreported
-from minicrawl.report.finding import location_of
 from minicrawl.report.links.flows import CashFlows, FlowLinks, flows, links
-from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.snapshot import Snapshot, location_of, snapshot
 from minicrawl.store import questions
 from minicrawl.store.trouble import reporting_damage
 

@@ -8,6 +8,9 @@ Only a bug in minicrawl shows a traceback.
     2    a bad value of an option or a setting
     3    nothing could be fetched, or too much failed
     130  interrupted by Ctrl-C or SIGTERM, after a clean end
+
+A group lists, completes and suggests its commands by their names and a line of help each. Only the
+command that the user calls is imported, so `--help` imports nothing but click.
 """
 
 import atexit
@@ -18,10 +21,10 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 
 import click
 
-from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
 from minicrawl.errors import MinicrawlError
 from minicrawl.export.cells import visible
 from minicrawl.version import __version__
@@ -53,13 +56,39 @@ COMMANDS = {
     ),
     "agree": ("minicrawl.cli.rank.compare:agree", "Show how well a rank agrees with human grades."),
     "status": ("minicrawl.cli.reports.status:status", "Show the progress of a crawl."),
-    "check": ("minicrawl.cli.reports.check:check", "Check that a store is intact."),
+    "check": ("minicrawl.cli.reports.status:check", "Check that a store is intact."),
     "explain": ("minicrawl.cli.reports.explain:explain", "Explain the rank and state of a page."),
-    "backlinks": ("minicrawl.cli.reports.links:backlinks", "Show the pages that link to a page."),
-    "links": ("minicrawl.cli.reports.links:links", "Show the pages that a page links to."),
-    "errors": ("minicrawl.cli.reports.errors:errors", "Show what failed, and why."),
-    "frontier": ("minicrawl.cli.reports.frontier:frontier", "Show the pages that are read next."),
+    "backlinks": ("minicrawl.cli.reports.explain:backlinks", "Show the pages that link to a page."),
+    "links": ("minicrawl.cli.reports.explain:links", "Show the pages that a page links to."),
+    "errors": ("minicrawl.cli.reports.status:errors", "Show what failed, and why."),
+    "frontier": ("minicrawl.cli.reports.status:frontier", "Show the pages that are read next."),
 }
+
+
+class DeferredCommand(click.Command):
+    """A placeholder for a command: its name, a line of help, and where to import it from."""
+
+    def __init__(self, name: str, *, target: str, summary: str) -> None:
+        super().__init__(name, help=summary, short_help=summary)
+        self.target = target
+
+    def load(self) -> click.Command:
+        """Import the command from `target`, which is written as module:attribute."""
+        module, _, attribute = self.target.partition(":")
+        command = getattr(import_module(module), attribute)
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{self.target} is not a click command but {type(command).__name__}")
+        return command
+
+
+class LazyGroup(click.Group):
+    """A group with deferred commands: resolving a name imports the command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, DeferredCommand) else command, rest
 
 
 @click.group(
@@ -79,8 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     # numpy would start a thread on each core to multiply matrices, which minicrawl never does.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # The process ends anyway, so do not search what is left for cycles.
-    atexit.register(gc.freeze)
+    atexit.register(_spare_the_last_search_for_cycles)
     try:
         with _sigterm_as_ctrl_c():
             return _run(sys.argv[1:] if arguments is None else arguments)
@@ -95,6 +123,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain("interrupted", INTERRUPTED)
     except OSError as error:
         return _handle_os_error(error)
+
+
+def _spare_the_last_search_for_cycles() -> None:
+    """The process ends anyway, so do not search what is left for cycles.
+
+    DuckDB is the exception: at the end it complains of each object of its own that was not found.
+    """
+    if "duckdb" not in sys.modules:
+        gc.freeze()
 
 
 @contextmanager

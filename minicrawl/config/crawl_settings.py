@@ -84,6 +84,14 @@ ORDER_ROWS = (
     ),
     Setting(
         ORDER,
+        "small_edge",
+        "small-edge",
+        kinds.SMALL_EDGE,
+        "Share of a page's cash that goes to all pages alike, from 0.01 to 0.99; its links get the "
+        "rest.",
+    ),
+    Setting(
+        ORDER,
         "endowment",
         "endowment",
         kinds.whole(0, MOST_ENDOWMENT),

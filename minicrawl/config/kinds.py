@@ -16,6 +16,7 @@ NONE = "none"  # None as text
 MOST = 2**31 - 1  # of pages, and of all that is counted in pages: the limit of the ledger
 MOST_BYTES = 2**63 - 1
 MOST_SECONDS = 1e9
+LEAST_EDGE = 0.01  # with none cash may go round for ever, with all of it links say nothing
 
 Reader = Callable[[object], object]
 
@@ -277,6 +278,9 @@ def _focus(kind: ValueKind, pattern: object, strength: object) -> Focus:
 # ---------------------------------------------------------------- kinds without parameters
 
 SHARE = number("a number from 0 to 1", lambda share: 0 <= share <= 1, "SHARE")
+SMALL_EDGE = number(
+    "a number from 0.01 to 0.99", lambda share: LEAST_EDGE <= share <= 1 - LEAST_EDGE, "SHARE"
+)
 POSITIVE = number("a number above 0", lambda found: found > 0)
 WEIGHT = number("a number of at least 0", lambda weight: weight >= 0, "WEIGHT")
 WAIT = time("of at least 0", lambda seconds: seconds >= 0)

@@ -7,7 +7,6 @@ loop         when turns begin, and when the crawl ends
 turn         the turn of a page, and the decision what to do with it
 page_turns   the turns of pages: ask -> parse -> settle
 host_turns   the turns of hosts: their address, robots.txt and sitemaps, before the first page
-introducer   many URLs become known block by block
 parts        the parts that all of these share
 schedule/    which page is next?
 hosts/       when may this host be asked, and how?

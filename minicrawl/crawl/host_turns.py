@@ -12,8 +12,8 @@ from collections.abc import Coroutine
 from minicrawl.crawl.hosts.address_pacing import Rank
 from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.hosts.request_slots import RequestSlot
-from minicrawl.crawl.introducer import PageIntroducer
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.settle.posting import PageIntroducer
 
 
 class HostTurns:

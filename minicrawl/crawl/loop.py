@@ -17,15 +17,15 @@ from time import perf_counter
 from minicrawl.config import Budget, Settings
 from minicrawl.crawl.events import Ended, Event, Listener, Reason
 from minicrawl.crawl.host_turns import HostTurns
-from minicrawl.crawl.introducer import PageIntroducer
 from minicrawl.crawl.page_turns import PageTurns
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.aside import AsidePages
 from minicrawl.crawl.schedule.dispatch import LONGEST_LOOK_S, Dispatcher
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
+from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.resume import LAST_AT
-from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.ports import Clock, WebAccess
 
 GRACE_S = 5.0
@@ -178,7 +178,7 @@ class TurnTasks:
 
     def __init__(self, context: CrawlContext, parts: CrawlParts, aside: AsidePages) -> None:
         self._context, self._parts = context, parts
-        introducer = PageIntroducer(context.recorder, parts.settler)
+        introducer = PageIntroducer(context.recorder, parts.settler.poster)
         self._pages = PageTurns(context, parts, introducer)
         self._hosts = HostTurns(context, parts, introducer)
         self._dispatcher = Dispatcher(context, parts, self._pages, self._hosts, aside)

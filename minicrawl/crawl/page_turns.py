@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from time import perf_counter
 
 from minicrawl.crawl.events import Asked, Delayed, Settled
 from minicrawl.crawl.hosts.fairness import FairLock
-from minicrawl.crawl.introducer import PageIntroducer, are_many
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.settle.outcome import (
     Retry,
@@ -24,6 +23,7 @@ from minicrawl.crawl.settle.outcome import (
     decide_outcome,
     describe_outcome,
 )
+from minicrawl.crawl.settle.posting import PageIntroducer, are_many
 from minicrawl.crawl.turn import Turn
 from minicrawl.model import (
     Failed,
@@ -70,38 +70,38 @@ class PageTurns:
         return self._run(turn)
 
     async def _run(self, turn: Turn) -> None:
-        is_page = False
+        fetched: FetchResult | None = None
         self._tell(Asked(url=turn.lease.url, cash=self._cash(turn.page) / UNIT))
         try:
             visit = await self._requests.ask(turn)
-            turn.cost_s += _cost_s(visit.fetched)
-            if visit.is_large:
-                async with self._long_parses.one_at_a_time(turn):
-                    is_page = await self._parse_and_settle(turn, visit)
-            else:
-                is_page = await self._parse_and_settle(turn, visit)
+            async with AsyncExitStack() as alone:
+                if visit.is_large:
+                    await alone.enter_async_context(self._long_parses.one_at_a_time(turn))
+                fetched, parsed = await _parsed(turn, visit)
+                if parsed is not None:
+                    if are_many(parsed.links) and not visit.is_large:
+                        await alone.enter_async_context(self._long_parses.one_at_a_time(turn))
+                    await self._ends.look_up(turn, parsed)
+                self._ends.settle(turn, fetched, parsed)
         finally:
             self._hosts.charge(turn.host, turn.cost_s, self._clock.now())
-            if not is_page:
+            if not isinstance(fetched, Response):
                 self._hosts[turn.host].pages -= not turn.lease.again
             self.under_way -= 1
 
-    async def _parse_and_settle(self, turn: Turn, visit: Visit) -> bool:
-        """Whether it was a page."""
-        fetched, parsed = visit.fetched, None
-        if visit.read is not None:
-            result, cost_s = await visit.read()
-            turn.cost_s += cost_s
-            if isinstance(result, Failed):
-                fetched = result
-            elif isinstance(result, ParsedPage):
-                parsed = result
-        if parsed is not None and are_many(parsed.links) and not visit.is_large:
-            async with self._long_parses.one_at_a_time(turn):
-                await self._ends.settle(turn, fetched, parsed)
-        else:
-            await self._ends.settle(turn, fetched, parsed)
-        return isinstance(fetched, Response)
+
+async def _parsed(turn: Turn, visit: Visit) -> tuple[FetchResult, ParsedPage | None]:
+    """What came, and what it says if it is a page; what that costs is charged to the turn."""
+    fetched = visit.fetched
+    if isinstance(fetched, Response | Refused | Failed):
+        turn.cost_s += fetched.cost_s
+    if visit.read is None:
+        return fetched, None
+    result, cost_s = await visit.read()
+    turn.cost_s += cost_s
+    if isinstance(result, Failed):
+        return result, None
+    return fetched, result if isinstance(result, ParsedPage) else None
 
 
 # ---------------------------------------------------------------- ask
@@ -198,15 +198,7 @@ class TurnFinisher:
         self._suspended, self._replays = parts.suspended, parts.replays
         self._introducer = introducer
 
-    async def settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
-        """The end of the turn, unless the page is asked for again."""
-        if parsed is not None:
-            await self._look_up(turn, parsed)
-        began = perf_counter()
-        self._settle(turn, fetched, parsed)
-        turn.cost_s += perf_counter() - began
-
-    async def _look_up(self, turn: Turn, parsed: ParsedPage) -> None:
+    async def look_up(self, turn: Turn, parsed: ParsedPage) -> None:
         """The pages that it links to; of very many some become known before the turn ends."""
         links = parsed.links
         if not are_many(links) or parsed.refresh is not None:
@@ -217,7 +209,9 @@ class TurnFinisher:
         turn.looked_up, turn.introduced, cost_s = introduced
         turn.cost_s += cost_s
 
-    def _settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
+    def settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
+        """The end of the turn, unless the page is asked for again."""
+        began = perf_counter()
         page, url = turn.page, turn.lease.url
         turn.tries += _is_a_try(fetched)
         turn.hops = self._suspended.hops_to(page)
@@ -237,6 +231,7 @@ class TurnFinisher:
             self._suspend(turn, outcome.spelled if isinstance(outcome, Retry) else None, row)
         else:
             self._end(turn, end, row)
+        turn.cost_s += perf_counter() - began
 
     def _suspend(self, turn: Turn, spelling: str | None, row: FetchRow) -> None:
         turn.spelling = spelling or turn.spelling
@@ -266,11 +261,6 @@ class TurnFinisher:
         self._recorder.counters.add("wire_bytes", wire_bytes)
         self._recorder.counters.add("fetched", isinstance(fetched, Response | Unchanged))
         return row
-
-
-def _cost_s(fetched: FetchResult) -> float:
-    """What it cost to decode the body."""
-    return fetched.cost_s if isinstance(fetched, Response | Refused | Failed) else 0.0
 
 
 def _is_a_try(fetched: FetchResult) -> bool:

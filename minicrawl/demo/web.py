@@ -14,10 +14,9 @@ members are linked, but must not be requested where robots.txt forbids them.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from email.utils import formatdate
 from functools import cache
-from itertools import chain
 from random import Random
 from typing import Final
 
@@ -160,15 +159,6 @@ class DemoWeb:
         path, _, query = target.partition("?")
         return _unless_known(self._answer(host, path, query, visits), headers)
 
-    def link_graph(self) -> dict[str, list[str]]:
-        """The pages that a polite crawl can read at their own URLs, and the links among them.
-
-        They are as their first visitor finds them, each link once, without nofollow ones. What is
-        an annex, a curiosity, a copy or a redirect is no part of it.
-        """
-        sheets = dict(chain(self._site_sheets(), self._hub_sheets()))
-        return {url: list(_targets(url, sheet, sheets)) for url, sheet in sheets.items()}
-
     def _answer(self, host: str, path: str, query: str, visits: int) -> DemoResponse:
         if site := self._site_of_host.get(host):
             return self._answer_of_site(site, path, query, visits)
@@ -194,27 +184,6 @@ class DemoWeb:
         version = self._author.version(site, place, visits)
         sheet = self._author.sheet(site, place, version, head)
         return page(sheet, {"Last-Modified": _modified(version)})
-
-    def _site_sheets(self) -> Iterator[tuple[str, Sheet]]:
-        for site in self._sites:
-            if site.quirk is not Quirk.SHUT:
-                for place in range(site.size):
-                    yield f"http://{site.host}{site.path(place)}", self._author.sheet(site, place)
-
-    def _hub_sheets(self) -> Iterator[tuple[str, Sheet]]:
-        for host, hub in self._hubs.items():
-            for path in hub.paths:
-                yield f"http://{host}{path}", hub.sheet(path, 0)
-
-
-def _targets(url: str, sheet: Sheet, known: Mapping[str, Sheet]) -> Iterator[str]:
-    origin = "/".join(url.split("/")[:3])
-    links = (
-        origin + anchor.href if anchor.href.startswith("/") else anchor.href
-        for anchor in sheet.anchors()
-        if not anchor.nofollow
-    )
-    return (link for link in dict.fromkeys(links) if link in known and link != url)
 
 
 def _failure(place: int) -> DemoResponse:

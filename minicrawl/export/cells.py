@@ -1,4 +1,7 @@
-"""Text of strangers as cells that do nothing: not in a spreadsheet, not on a terminal.
+"""Rows of exported files, and text of strangers as cells that do nothing, on terminals too.
+
+A page is one row, with the same columns in every format. Rows come in blocks, column by column:
+what is done to a column at once costs a fraction of what it costs row by row.
 
 Laws: a cell never begins like a formula, wherever a spreadsheet sees its beginning; it has no
 control character, line break or mark that turns the direction of text, but their names, such as
@@ -7,7 +10,8 @@ control character, line break or mark that turns the direction of text, but thei
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 # What Excel, LibreOffice and Google take for the beginning of a formula, in full width and in small
 # forms too. What they skip before it, or take away when they read a file, does not hide it.
@@ -54,3 +58,39 @@ def harmless(text: str) -> str:
         return text
     cell = visible(_NEXT_BEGINS_SO.sub(";'", text))
     return f"'{cell}" if _BEGINS_SO.match(text) or text[0] in "\t\r" else cell
+
+
+# ---------------------------------------------------------------- rows
+
+
+class ExportRow(NamedTuple):
+    """A page. The order of the fields is the order of the columns; files depend on it."""
+
+    rank: int  # among all pages known, 1 is the most important
+    url: str
+    host: str
+    importance: float  # its share; those of all pages known sum to 1
+    cash: float  # units
+    history: float  # units, as the window counts them
+    inlinks: int
+    state: str  # the label of a State
+    status: int | None  # of the last answer that was read
+    depth: int
+    title: str
+    first_fetched: str | None  # ISO 8601, UTC
+    last_fetched: str | None
+
+
+COLUMNS = ExportRow._fields
+
+LINK_COLUMNS = ("source", "target", "weight")
+"""Of a file of links, by the URLs or the hosts at their ends; the weight is a whole number."""
+
+Block = dict[str, Sequence[Any]]
+"""The columns of some rows by their names, all of the same length: COLUMNS in their order, then the
+scores of ranks that were asked for, numbers or None."""
+
+
+def rows_of(block: Block) -> Iterator[ExportRow]:
+    """A block row by row, without the scores."""
+    return map(ExportRow._make, zip(*map(block.__getitem__, COLUMNS), strict=True))

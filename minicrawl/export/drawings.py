@@ -10,8 +10,7 @@ from itertools import count
 from typing import Any, BinaryIO, NamedTuple
 from xml.sax.saxutils import escape
 
-from minicrawl.export.cells import visible
-from minicrawl.export.rows import Block
+from minicrawl.export.cells import Block, visible
 
 
 class Drawing(NamedTuple):

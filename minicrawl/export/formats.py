@@ -17,10 +17,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import all_harmless
+from minicrawl.export.cells import COLUMNS, LINK_COLUMNS, Block, all_harmless
 from minicrawl.export.drafts import scratch
 from minicrawl.export.drawings import DRAWINGS
-from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
 
 _MEMORY = "256MB"
 _TYPES = {

@@ -26,9 +26,8 @@ from minicrawl.fetch.transport import (
     TransportRequest,
     failure,
 )
-from minicrawl.fetch.where.resolve_rules import ConnectTarget, ResolveRules, parse_rule
 from minicrawl.fetch.where.resolver import HostAndPort, Lookup, Resolver, SystemLookup
-from minicrawl.fetch.where.targets import Target, target
+from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, Target, parse_rule, target
 from minicrawl.model import Failed, FailureKind, FetchResult, Refusal, Refused, Request, Want
 from minicrawl.version import __version__
 
@@ -101,21 +100,17 @@ class HttpFetcher:
         """Send one request, once."""
         began = perf_counter()
         deadline = asyncio.get_running_loop().time() + self._timeout_s
-        fetched = await self._fetch_by(deadline, request)
-        return fetched._replace(elapsed_s=perf_counter() - began)
-
-    async def _fetch_by(self, deadline: float, request: Request) -> FetchResult:
+        fetched: FetchResult
         try:
             stream = await self._send_by(deadline, request)
             if isinstance(stream, Refused | Failed):
-                return stream
-            try:
+                fetched = stream
+            else:
                 limits = BodyLimits(self._decode_budget, deadline)
-                return await read_response(request, stream, limits, self._max_codings)
-            finally:
-                await stream.aclose()
+                fetched = await read_response(request, stream, limits, self._max_codings)
         except EXPECTED as error:
-            return failure(error)
+            fetched = failure(error)
+        return fetched._replace(elapsed_s=perf_counter() - began)
 
     async def _send_by(
         self, deadline: float, request: Request

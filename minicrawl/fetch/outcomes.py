@@ -7,6 +7,7 @@ a page that nobody asked for is never taken for the whole page.
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Literal, NamedTuple
 
 from minicrawl.fetch.body.body import Body, BodyLimits, Judge, read_body
 from minicrawl.fetch.body.decoding import UnknownCoding, codings
@@ -50,10 +51,46 @@ _FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
 async def read_response(
     request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
 ) -> FetchResult:
-    """What came of a request whose response is this stream; the caller closes the stream."""
-    if stream.status // 100 == _SUCCESS:
-        return await _page(request, stream, limits, max_codings)
-    return _other_result(request, stream.status, stream.headers)
+    """What came of a request whose response is this stream, which is closed."""
+    try:
+        wanted = _wanted(request, stream, max_codings)
+        if not isinstance(wanted, WantedBody):
+            return wanted
+        try:
+            names, judge = wanted
+            body = await read_body(stream.body, names, request.max_bytes, judge, limits)
+        except UnknownCoding as error:
+            body = Failed(kind=FailureKind.ENCODING, detail=str(error))
+        return _result(stream, body)
+    finally:
+        await stream.aclose()
+
+
+class WantedBody(NamedTuple):
+    """A body is to be read: what it is packed in, and what judges it."""
+
+    codings: list[str]
+    judge: Judge | Literal[True]
+
+
+def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> WantedBody | FetchResult:
+    """What the head says alone, or which body is wanted."""
+    status, headers = stream.status, stream.headers
+    if status // 100 != _SUCCESS:
+        return _other_result(request, status, headers)
+    if status in _EMPTY:
+        return Response(status=status, headers=headers, body=b"")
+    if status == HTTPStatus.PARTIAL_CONTENT and (first := _first_byte(headers)):
+        detail = f"a part from byte {first} on, though the whole was asked for"
+        return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
+    judge = _judge(request.want, headers.get("content-type"))
+    if judge is False:
+        return _result(stream, Refused(reason=Refusal.TYPE))
+    names = codings(headers.get("content-encoding", "")) + transfer_codings(headers)
+    if len(names) > max_codings:
+        detail = f"{len(names)} codings, one over another (--max-codings)"
+        return Failed(kind=FailureKind.ENCODING, detail=detail, status=status)
+    return WantedBody(names, judge)
 
 
 def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> FetchResult:
@@ -77,26 +114,13 @@ def _redirect(status: int, target: str) -> Moved | Failed:
     return Failed(kind=FailureKind.BAD_REDIRECT, detail=detail, status=status)
 
 
-async def _page(
-    request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
-) -> FetchResult:
+def _result(stream: ResponseStream, body: Body | Failed | Refused) -> FetchResult:
     status, headers = stream.status, stream.headers
-    if status in _EMPTY:
-        return Response(status=status, headers=headers, body=b"")
-    if status == HTTPStatus.PARTIAL_CONTENT and (first := _first_byte(headers)):
-        detail = f"a part from byte {first} on, though the whole was asked for"
-        return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
-    match await _wanted_body(request, stream, limits, max_codings):
-        case Refused() as refused:
-            essence, _ = parse_content_type(headers.get("content-type"))
-            return refused._replace(detail=essence or "no type", status=status)
-        case Failed() as failed:
-            return failed._replace(status=status)
-        case body:
-            return _response(status, headers, body)
-
-
-def _response(status: int, headers: Mapping[str, str], body: Body) -> Response:
+    if isinstance(body, Refused):
+        essence, _ = parse_content_type(headers.get("content-type"))
+        return body._replace(detail=essence or "no type", status=status)
+    if isinstance(body, Failed):
+        return body._replace(status=status)
     cut, cut_detail = body.cut, body.cut_detail
     if status == HTTPStatus.PARTIAL_CONTENT and cut in (None, FailureKind.TOO_LARGE):
         cut, cut_detail = FailureKind.PROTOCOL, "a part, though the whole was asked for"
@@ -115,22 +139,6 @@ def _first_byte(headers: Mapping[str, str]) -> int:
     """Where a partial response begins."""
     found = _RANGE.match(headers.get("content-range", ""))
     return int(found[1]) if found else 0
-
-
-async def _wanted_body(
-    request: Request, stream: ResponseStream, limits: BodyLimits, max_codings: int
-) -> Body | Failed | Refused:
-    judge = _judge(request.want, stream.headers.get("content-type"))
-    if judge is False:
-        return Refused(reason=Refusal.TYPE)
-    names = codings(stream.headers.get("content-encoding", "")) + transfer_codings(stream.headers)
-    if len(names) > max_codings:
-        detail = f"{len(names)} codings, one over another (--max-codings)"
-        return Failed(kind=FailureKind.ENCODING, detail=detail)
-    try:
-        return await read_body(stream.body, names, request.max_bytes, judge, limits)
-    except UnknownCoding as error:
-        return Failed(kind=FailureKind.ENCODING, detail=str(error))
 
 
 def _judge(want: Want, content_type: str | None) -> Judge | bool:

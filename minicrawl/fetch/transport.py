@@ -16,8 +16,7 @@ from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from minicrawl.fetch.where.resolve_rules import ConnectTarget
-from minicrawl.fetch.where.targets import Target
+from minicrawl.fetch.where.targets import ConnectTarget, Target
 from minicrawl.model import Failed, FailureKind
 
 _SHOWN = 200  # characters of a message

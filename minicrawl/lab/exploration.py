@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.money import SMALL_EDGE, fixed_edge
 
 Floats = NDArray[np.float64]
 
@@ -19,10 +20,17 @@ class Exploration:
     discovery; `_ids` is the way back, -1 for a page that is unknown.
     """
 
-    def __init__(self, web: SyntheticWeb, links: list[list[int]], truth: Floats) -> None:
+    def __init__(
+        self,
+        web: SyntheticWeb,
+        links: list[list[int]],
+        truth: Floats,
+        small_edge: float = SMALL_EDGE,
+    ) -> None:
         self.web = web
         self.truth = truth
-        self.ledger = Ledger()
+        self.small_edge = small_edge
+        self.ledger = Ledger(small_edge=fixed_edge(small_edge))
         self.pages = array("q")
         self._ids = array("q", [-1]) * web.graph.nodes
         self._links = links

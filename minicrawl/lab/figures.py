@@ -31,6 +31,8 @@ POLICIES = tuple(
 _PERCENTS = tuple(percent / 100 for percent in range(1, 51))
 _MARKED = 10
 """The points of a longer line are not marked."""
+_MARKERS = "ox+s"
+"""They do not hide each other where points of two lines meet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,8 @@ class Figure:
     lines: Sequence[PlotLine]
     log_x: bool = False
     log_y: bool = False
+    points: bool = False
+    """Points alone, without lines between them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,29 +77,26 @@ def draw_all(
 
     The estimates are watched on `graph`, the orders of reading on `crawled`.
     """
-    pyplot()
-    _prepare(out)
-    written = []
-    for figure in _figures(graph, crawled, settings, progress):
-        numbers, picture = out / f"{figure.name}.csv", out / f"{figure.name}.png"
-        with replacing(numbers) as file:
-            _write_csv(file, figure)
-        draw(picture, [figure])
-        written += [numbers, picture]
-    return written
+    prepare(out)
+    return [
+        path
+        for figure in _figures(graph, crawled, settings, progress)
+        for path in write(out, figure)
+    ]
 
 
-def draw(picture: Path, figures: Sequence[Figure]) -> None:
-    """The figures side by side in one PNG."""
+def write(out: Path, figure: Figure) -> tuple[Path, Path]:
+    """Write the numbers of a figure and its picture into a folder; the two files."""
+    numbers, picture = out / f"{figure.name}.csv", out / f"{figure.name}.png"
+    with replacing(numbers) as file:
+        _write_csv(file, figure)
     plot = pyplot()
-    canvas, axes = plot.subplots(
-        1, len(figures), figsize=(8 * len(figures), 5.5), layout="constrained", squeeze=False
-    )
-    for place, figure in zip(axes.flat, figures, strict=True):
-        _draw(plot, place, figure)
+    canvas, axes = plot.subplots(figsize=(8, 5.5), layout="constrained")
+    _draw(plot, axes, figure)
     with replacing(picture) as file:
         canvas.savefig(file, format="png", dpi=120)
     plot.close(canvas)
+    return numbers, picture
 
 
 def pyplot() -> ModuleType:
@@ -110,7 +111,9 @@ def pyplot() -> ModuleType:
     return found
 
 
-def _prepare(out: Path) -> None:
+def prepare(out: Path) -> None:
+    """Make the folder. Refuses what cannot be drawn before anything is computed."""
+    pyplot()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -225,8 +228,8 @@ def _write_csv(file: BinaryIO, figure: Figure) -> None:
 
 
 def _draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
-    for line in figure.lines:
-        axes.plot(line.x, line.y, marker="." if len(line.x) <= _MARKED else None, label=line.label)
+    for number, line in enumerate(figure.lines):
+        axes.plot(line.x, line.y, label=line.label, **_style(figure, number))
     axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
     axes.set_xscale("log" if figure.log_x else "linear")
     axes.set_yscale("log" if figure.log_y else "linear")
@@ -234,5 +237,13 @@ def _draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
         if is_log:
             axis.set_major_formatter(plot.LogFormatter())
             axis.set_minor_formatter(plot.LogFormatter())
+    if not figure.log_x and all(isinstance(x, int) for line in figure.lines for x in line.x):
+        axes.xaxis.set_major_locator(plot.MaxNLocator(integer=True))
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
+
+
+def _style(figure: Figure, number: int) -> dict[str, Any]:
+    if figure.points:
+        return {"marker": _MARKERS[number % len(_MARKERS)], "fillstyle": "none", "linestyle": ""}
+    return {"marker": "." if len(figure.lines[number].x) <= _MARKED else None}

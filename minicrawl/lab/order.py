@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.exploration import Exploration
-from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB, SMALL_EDGE, Strategy
+from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB, Strategy
+from minicrawl.opic.money import SMALL_EDGE
 from minicrawl.opic.steps import visit
 from minicrawl.progress import Progress
 
@@ -42,7 +43,8 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Crawls:
-    """`draws` crawls, each from seeds drawn anew that share `endowment` units.
+    """`draws` crawls, each from seeds drawn anew that share `endowment` units; `small_edge` is the
+    share of a page's cash that goes to all pages alike.
 
     The person who chose the seeds vouches for them. On real webs the endowment is the largest gain.
     In a made-up web nobody has chosen, and it costs some of the first importance.
@@ -52,20 +54,21 @@ class Crawls:
     seed: int
     endowment: int
     fractions: Sequence[float] = FRACTIONS
+    small_edge: float = SMALL_EDGE
 
 
 def order(
     web: SyntheticWeb, *, orders: Sequence[str], crawls: Crawls, progress: Progress
 ) -> list[Curve]:
     """The curve of every order, the mean over the crawls."""
-    truth = true_importance(web.graph, SMALL_EDGE)
+    truth = true_importance(web.graph, crawls.small_edge)
     links = web.graph.adjacency()
     budget = int(max(crawls.fractions) * web.graph.nodes)
     curves = []
     for done, name in enumerate(orders):
         masses = []
         for draw in range(crawls.draws):
-            crawl = Exploration(web, links, truth)
+            crawl = Exploration(web, links, truth, crawls.small_edge)
             crawl.start(draw_seeds(web, crawls.seed, draw), crawls.endowment)
             fetched = _fetch(crawl, OF_AN_UNKNOWN_WEB[name](crawl, crawls.seed + draw), budget)
             masses.append(_mass(truth, fetched, crawls.fractions))

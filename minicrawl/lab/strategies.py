@@ -24,11 +24,9 @@ from minicrawl.opic.steps import replay
 from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
 from minicrawl.ranks.walks.walk import Dangling
 
-SMALL_EDGE = 0.15
 REPLAYS = 5
 """How many pages spend again after each fetch in the order `opic-replay`."""
 
-_AS_OPIC = PageRankOptions(damping=1 - SMALL_EDGE, dangling=Dangling.VIRTUAL, tolerance=1e-6)
 _ALL_ATOMS = 1 << 62
 
 Floats = NDArray[np.float64]
@@ -233,6 +231,9 @@ class RecomputedPageRank:
 
     def __init__(self, crawl: Exploration) -> None:
         self._flags = crawl.ledger.flags
+        self._options = PageRankOptions(
+            damping=1 - crawl.small_edge, dangling=Dangling.VIRTUAL, tolerance=1e-6
+        )
         self._every = max(1, crawl.web.graph.nodes // 100)
         self._sources, self._targets = array("q"), array("q")
         self._best: list[int] = []
@@ -266,7 +267,7 @@ class RecomputedPageRank:
     def _recompute(self) -> None:
         known = len(self._flags)
         graph = Csr.from_edges(known, np.array(self._sources), np.array(self._targets))
-        found = pagerank(graph, options=_AS_OPIC, start=self._warm(known))
+        found = pagerank(graph, options=self._options, start=self._warm(known))
         self._rank = found.values.astype(np.float64)
         unread = np.flatnonzero(np.frombuffer(self._flags, dtype=np.uint8) & READ == UNREAD)
         unread = unread[~np.isin(unread, list(self._leased))]

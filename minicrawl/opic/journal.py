@@ -69,15 +69,20 @@ class Books:
         match step.kind:
             case StepKind.VISIT | StepKind.DEAD_END:
                 self.forwards.pop(step.page, None)
-                return [self._spend(step.page, step.spending)]
+                plan = self._spend(step.page, step.spending)
             case StepKind.FORWARD:
-                forward = self._hand_over if step.amount else self._forward
-                return [forward(step.page, step.spending.links[0])]
+                target = self._let_stand(step.page, step.spending.links[0])
+                plan = steps.forward(self.ledger, step.page, target)
+                if step.amount:
+                    self.ledger.hand_over(plan)
+                    return [plan]
             case StepKind.REPLAY:
                 return [self._replay(page) for page in step.spending.links]
             case _:
                 self._arrange(step)
-        return []
+                return []
+        self.ledger.post(plan)
+        return [plan]
 
     def _arrange(self, step: Step) -> None:
         """Steps that move no cash from one page to others."""
@@ -132,18 +137,6 @@ class Books:
             ends.append(end)
         return ends
 
-    def _post(self, plan: Plan) -> Plan:
-        self.ledger.post(plan)
-        return plan
-
-    def _forward(self, page: PageId, target: int) -> Plan:
-        return self._post(steps.forward(self.ledger, page, self._let_stand(page, target)))
-
-    def _hand_over(self, page: PageId, target: int) -> Plan:
-        plan = steps.forward(self.ledger, page, self._let_stand(page, target))
-        self.ledger.hand_over(plan)
-        return plan
-
     def _let_stand(self, page: PageId, target: int) -> int:
         """The page stands for the target from now on. The result is what that stands for."""
         self.forwards.pop(page, None)
@@ -157,12 +150,15 @@ class Books:
         if not self.ledger.is_read(page):
             raise ValueError(f"page {page} was never read: only a read page has links to replay")
         if page in self.forwards:
-            return self._post(steps.forward(self.ledger, page, self.stands_for(page)))
-        return self._spend(page, self._spending_of(page))
+            plan = steps.forward(self.ledger, page, self.stands_for(page))
+        else:
+            plan = self._spend(page, self._spending_of(page))
+        self.ledger.post(plan)
+        return plan
 
     def _spend(self, page: PageId, spending: Spending) -> Plan:
         links, weights, focus, idle = self.without_detours(page, spending)
         if not weights and not focus:
-            return self._post(steps.visit(self.ledger, page, links))
+            return steps.visit(self.ledger, page, links)
         weights = weights or [1] * len(links)
-        return self._post(steps.weighted_visit(self.ledger, page, links, weights, focus, idle))
+        return steps.weighted_visit(self.ledger, page, links, weights, focus, idle)

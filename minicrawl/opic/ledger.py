@@ -242,10 +242,22 @@ class Ledger:
         for window in self.windows:
             window.restate(importance, cash, self.now, self.turn)
 
+    def cash_of(self, pages: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """The cash of these pages, in units."""
+        atoms = np.frombuffer(self.key, dtype=np.int64)[pages].astype(np.float64)
+        read = np.frombuffer(self.flags, dtype=np.uint8)[pages] == READ
+        return self._with_dividends(atoms, read)
+
     def cash_of_all(self, first: int = 0, end: int | None = None) -> NDArray[np.float64]:
         """The cash of every page, or of a range of them, in units."""
         atoms = np.frombuffer(self.key, dtype=np.int64)[first:end].astype(np.float64)
         read = np.frombuffer(self.flags, dtype=np.uint8)[first:end] == READ
+        return self._with_dividends(atoms, read)
+
+    def _with_dividends(
+        self, atoms: NDArray[np.float64], read: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """What pages hold, of their keys: in units."""
         atoms[read] += self.virtual_page.dividend
         if self.unread:
             atoms[~read] += self.virtual_page.pot / self.unread

@@ -12,6 +12,9 @@ from collections.abc import Callable
 UNIT = 1 << 32
 PARTS = 1 << 16
 
+SMALL_EDGE = 0.15
+"""Its share unless the user sets another one: PageRank's damping of 0.85."""
+
 SmallEdge = Callable[[int, int], int]
 """(cash, number of links) -> pot."""
 
@@ -23,7 +26,7 @@ def in_parts(share: float) -> int:
     return round(share * PARTS)
 
 
-def fixed_edge(share: float = 0.15) -> SmallEdge:
+def fixed_edge(share: float = SMALL_EDGE) -> SmallEdge:
     """The small edge takes this share of the cash of every page."""
     parts = in_parts(share)
     return lambda cash, _links: cash - (cash * parts >> 16)

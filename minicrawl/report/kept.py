@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import ranks
-from minicrawl.store.derived.files import reading_beside
-from minicrawl.store.derived.ranks import RankRow
+from minicrawl.store.derived import RankRow, kept_ranks, rank_scores, reading_beside
 
 OPIC = "opic"
 """The name of the importance that the crawl itself computes."""
@@ -36,7 +34,7 @@ def kept(store: Path, connection: tables.Connection) -> list[KeptRank]:
     """All ranks beside the store, by name."""
     known, last = questions.pages_known(connection), tables.last_step(connection)
     with reading_beside(store, connection) as derived:
-        return [KeptRank(row, known - row.nodes, row.step == last) for row in ranks.kept(derived)]
+        return [KeptRank(row, known - row.nodes, row.step == last) for row in kept_ranks(derived)]
 
 
 def scores(snapshot: Snapshot, name: str) -> Floats:
@@ -56,6 +54,6 @@ def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
     if name == OPIC:
         return snapshot.importance
     with reading_beside(snapshot.path, snapshot.connection) as derived:
-        if derived is None or name not in {row.name for row in ranks.kept(derived)}:
+        if derived is None or name not in {row.name for row in kept_ranks(derived)}:
             return None
-        return ranks.scores(derived, name, len(snapshot))
+        return rank_scores(derived, name, len(snapshot))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.export.rows import Block, ExportRow, rows_of
+from minicrawl.export.cells import Block, ExportRow, rows_of
 from minicrawl.model import READ_STATES, State
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.kept import OPIC, Floats, scores

@@ -9,11 +9,10 @@ import numpy as np
 
 from minicrawl.model import FailureKind, PageId, State
 from minicrawl.progress import Progress
-from minicrawl.report.finding import page_of
 from minicrawl.report.kept import kept, scores
 from minicrawl.report.links.flows import flows
 from minicrawl.report.ranks import iso, rank_of
-from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.report.waiting import QueuePosition, queue_position
 from minicrawl.store import questions, tables
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow

@@ -1,17 +1,21 @@
 """A snapshot of a store, the basis of all reports.
 
 It loads only the columns of the pages, about 35 bytes a page. A report queries the connection for
-everything else.
+everything else. The message about a page that is not in it suggests the most similar known pages.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial
+from heapq import nlargest
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.errors import UsageError
+from minicrawl.export.cells import visible
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
@@ -21,8 +25,9 @@ from minicrawl.store import columns, questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage
-from minicrawl.web import locations
+from minicrawl.web.urls import Location, canonical_seed, host_of, location, split
 
+_NEAREST_SHOWN = 3
 _FEW = 1000
 """Pages. For more than these, the whole column is read."""
 
@@ -108,7 +113,7 @@ class Snapshot:
 @lru_cache(1 << 16)
 def host_name(origin: str) -> str:
     """The host name of an origin; for a node that is not a URL, its own name."""
-    return locations.host_of(origin)
+    return host_of(origin)
 
 
 @contextmanager
@@ -145,3 +150,45 @@ def last_spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.
     """The step of each page's last spending; 0 if it passed nothing to links."""
     saved = columns.whole(columns.frontier(connection, "spent"), "spent")
     return frontier.spendings.of_all(len(frontier), saved)
+
+
+# ---------------------------------------------------------------- the page that a user means
+
+
+def page_of(snapshot: Snapshot, text: str) -> int:
+    """The page with this URL, whose scheme may be missing, or the node with this name."""
+    wanted = location_of(snapshot, text)
+    if wanted is None:
+        raise UsageError(f"{text!r} is not a URL such as https://example.org/path")
+    page = questions.find(snapshot.connection, *wanted)
+    if page is None:
+        raise UsageError(f"{''.join(wanted)} is not in the store; {_nearest(snapshot, wanted)}")
+    return page
+
+
+def location_of(snapshot: Snapshot, text: str) -> Location | None:
+    """The location of the URL or name in the store, known or not; None if it can have none."""
+    terms = snapshot.frontier.terms
+    if terms.imported:
+        return location(visible(text))
+    url = canonical_seed(text, strip_marks=terms.strip_marks)
+    return None if url is None else split(url)
+
+
+def _nearest(snapshot: Snapshot, wanted: Location) -> str:
+    """The pages on the same host with the longest common prefix."""
+    origin, path = wanted
+    known = [
+        (_common_prefix(path, other), snapshot.origins[number] + other)
+        for number, name in enumerate(snapshot.hosts)
+        if name == host_of(origin)
+        for other in questions.paths_of(snapshot.connection, number)
+    ]
+    if not known:
+        return f"it has no page of {host_of(origin)}"
+    return "similar pages: " + ", ".join(near for _, near in nlargest(_NEAREST_SHOWN, known))
+
+
+def _common_prefix(one: str, other: str) -> int:
+    """The length of the longest common prefix."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

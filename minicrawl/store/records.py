@@ -9,6 +9,7 @@ from typing import NamedTuple
 from minicrawl.model import PageId
 from minicrawl.opic.journal import Step
 from minicrawl.opic.ledger import Totals
+from minicrawl.opic.money import SMALL_EDGE
 
 
 class UrlRow(NamedTuple):
@@ -149,7 +150,7 @@ class StoreTerms:
     ledger, or one page would become two.
     """
 
-    small_edge: float = 0.15
+    small_edge: float = SMALL_EDGE
     window: str = "interpolation"
     width: float = 8.0
     links: bool = True

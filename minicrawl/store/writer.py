@@ -12,13 +12,14 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import StepKind
-from minicrawl.store import bulk, tables
+from minicrawl.store import tables
 from minicrawl.store.blobs import pack
 from minicrawl.store.reader import LOCK, real_path
 from minicrawl.store.records import Batch, Checkpoint, RefinementRow, StepRow, StoreTerms
@@ -30,6 +31,8 @@ Write = Callable[[str, Iterable[Sequence[Any]]], None]
 SAFE = "everything committed before is safe"
 
 _CACHE_KIB = 16_384
+_SIZES = (1024, 256, 64, 16, 4, 1)
+"""Rows in a statement. There are few sizes, so that each statement is prepared once."""
 
 _TURNED = """
 INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
@@ -182,7 +185,7 @@ class Store:
         with translating_sqlite_errors(self.path, SAFE):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                yield partial(bulk.write, self._connection)
+                yield partial(write_rows, self._connection)
                 self._connection.execute("COMMIT")
             except BaseException:
                 self._roll_back()
@@ -239,3 +242,28 @@ def _lock(path: Path) -> int:
         os.close(lock)
         raise StoreError(f"{path} is in use by another crawl: wait for it, or stop it") from error
     return lock
+
+
+def write_rows(connection: sqlite3.Connection, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+    """Run SQL with `VALUES (...)` for all rows, with the effect of one run for each row.
+
+    Any number of rows takes only a handful of statements. After each statement a writing thread
+    has to wait for the GIL, for milliseconds if other threads are busy: with one statement a row
+    it would write only a few hundred rows a second.
+    """
+    source = iter(rows)
+    while block := list(islice(source, _SIZES[0])):
+        done = 0
+        for size in _SIZES:
+            while len(block) - done >= size:
+                values = chain.from_iterable(block[done : done + size])
+                connection.execute(_for_rows(sql, size), tuple(values))
+                done += size
+
+
+@lru_cache
+def _for_rows(sql: str, rows: int) -> str:
+    """The SQL with this many tuples after VALUES."""
+    before, values, rest = sql.partition("VALUES ")
+    one, end, after = rest.partition(")")
+    return f"{before}{values}{', '.join([one + end] * rows)}{after}"

@@ -10,6 +10,7 @@ they stay.
 original   the URL with the marks that its canonical form lacks
 origin     scheme, host, and the port if it is not the default: "https://example.com:8443"
 host       the name or address alone: "example.com", "[2001:db8::1]"
+location   origin and path of any node of a graph, as a store keeps them
 plain      a reference that the standard does not change, such as "/docs/a.html?page=2"
 """
 
@@ -103,11 +104,6 @@ def resolve(href: str, base: str | None = None, *, strip_marks: bool = True) -> 
     url = _absolute(href, base or _NO_BASE)
     found = url and _canonical_form(url, strip_marks)
     return ResolvedUrl(found, _original(url, found)) if url and found else None
-
-
-def canonical_links(hrefs: Iterable[str], base: str) -> list[str]:
-    """The canonical URLs of all links of a page, each once, in order."""
-    return list(resolve_links(hrefs, base))
 
 
 def resolve_links(
@@ -258,3 +254,24 @@ def resolve_seed(text: str, *, strip_marks: bool = True) -> ResolvedUrl | None:
             return None
         text = ("http://" if address[1] else "https://") + text
     return resolve(text, strip_marks=strip_marks)
+
+
+# ---------------------------------------------------------------- nodes that need not be URLs
+
+Location = tuple[str, str]
+"""Origin and path, which together are the canonical URL or the name of a node."""
+
+
+def location(name: str) -> Location:
+    """The location of the node with this name. For a URL it is the one that a crawl would give it.
+
+    Any other name, such as a host, a title or a number, is an origin of its own with an empty path.
+    The origin of a URL is never a name, because it would be a URL itself.
+    """
+    url = canonical(name, strip_marks=False)
+    return (name, "") if url is None else split(url)
+
+
+def host_of(origin: str) -> str:
+    """The host of an origin. A name that is not a URL is its own host."""
+    return host(f"{origin}/") if origin.startswith(_SCHEMES) else origin

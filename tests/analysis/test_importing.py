@@ -14,10 +14,9 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph, NodeHosts
 from minicrawl.model import State
 from minicrawl.report.audit import audit
-from minicrawl.report.finding import page_of
 from minicrawl.report.ranks import PageSelection, rows
 from minicrawl.report.reasons import explain
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.snapshot import page_of, snapshot
 from minicrawl.report.status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading

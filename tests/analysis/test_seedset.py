@@ -1,6 +1,7 @@
 """Seeds of a graph by their names, in a newer graph, and tried in either."""
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -70,9 +71,7 @@ def test_importance_is_that_of_the_graph_that_is_crawled(web: Path, tmp_path: Pa
 
 def test_two_seeds_of_one_name_are_one_in_the_newer_graph(web: Path) -> None:
     found = seeds_of(web)
-    twice = SeedSet(
-        named=found.named, cores=[*found.cores, *found.cores], seeds=[*found.seeds, *found.seeds]
-    )
+    twice = replace(found, cores=[*found.cores, *found.cores], seeds=[*found.seeds, *found.seeds])
     crawled = sown_anew(twice, found.named, similar=True)
     assert list(crawled.seeds) == list(found.seeds)
     assert len(crawled.heirs) == 2

@@ -30,7 +30,7 @@ def measure(graph: Csr, hosts: Hosts, count: int, rounds: int) -> Iterator[str]:
     for _ in range(rounds):
         for kind in CoreKind:
             began, began_cpu = time.perf_counter(), time.process_time()
-            cores = extracted(graph, hosts, count, CoreRule(kind=kind))
+            cores = extracted(between_hosts(graph, hosts), count, CoreRule(kind=kind))
             clock[kind].append(time.perf_counter() - began)
             processor[kind].append(time.process_time() - began_cpu)
             pages[kind] = sum(core.size for core in cores)

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from minicrawl.cli import main, root
-from minicrawl.cli.common.lazy import DeferredCommand
+from minicrawl.cli import DeferredCommand, main, root
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.report.snapshot import Snapshot

@@ -16,7 +16,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.cli.crawl.logs import FORMS
 from minicrawl.crawl.events import Noted
-from minicrawl.export.rows import ExportRow
+from minicrawl.export.cells import ExportRow
 from minicrawl.model import Failed, FailureKind, Refusal, Refused, State
 from minicrawl.report.ranks import PageSelection, rows
 from minicrawl.report.snapshot import snapshot

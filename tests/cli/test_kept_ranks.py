@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.export.rows import COLUMNS
+from minicrawl.export.cells import COLUMNS
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 

@@ -74,6 +74,18 @@ def test_order_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         assert one["mass"] == sorted(one["mass"])
 
 
+def test_with_a_smaller_small_edge_a_page_hands_more_to_its_links(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The truth that is gathered, and what PageRank computes, follow it as well as the order."""
+    orders = ["order", *SMALL, "--draws", "2", "--strategy", "opic", "--strategy", "pagerank"]
+    usual = document(capsys, *orders)
+    assert document(capsys, *orders, "--small-edge", "0.15") == usual
+    other = document(capsys, *orders, "--small-edge", "0.5")
+    pairs = zip(usual["series"], other["series"], strict=True)
+    assert all(one["mass"][2] > two["mass"][2] for one, two in pairs)
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

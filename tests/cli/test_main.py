@@ -10,8 +10,7 @@ import click
 import pytest
 
 from minicrawl import __version__
-from minicrawl.cli import COMMANDS, main, root
-from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
+from minicrawl.cli import COMMANDS, DeferredCommand, LazyGroup, main, root
 from minicrawl.errors import MinicrawlError, UsageError
 from tests.cli.imports import HEAVY, last_line_of, packages_imported_by
 from tests.processes import killed_on_failure
@@ -91,6 +90,18 @@ class TestLaziness:
         )
         frozen, searched = map(int, counts.split())
         assert frozen > 100 * searched
+
+    def test_a_command_that_used_duckdb_ends_in_silence(self, tmp_path: Path) -> None:
+        filled_store(tmp_path / "crawl.db")
+        done = subprocess.run(
+            [sys.executable, "-m", "minicrawl", "export", "pages.parquet", "--store", "crawl.db"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert (tmp_path / "pages.parquet").is_file()
+        assert "leak" not in done.stderr
 
     def test_the_package_itself_imports_nothing(self, tmp_path: Path) -> None:
         loaded = packages_imported_by("import minicrawl", folder=tmp_path)

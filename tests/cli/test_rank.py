@@ -17,9 +17,12 @@ from minicrawl.graph.named import NamedGraph
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
-from minicrawl.store.derived import ranks
-from minicrawl.store.derived.files import beside, reading_beside
-from minicrawl.store.derived.ranks import RankRow
+from minicrawl.store.derived import (
+    RankRow,
+    beside,
+    kept_ranks,
+    reading_beside,
+)
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
@@ -57,7 +60,7 @@ def refusal(capsys: Captured, *arguments: str | Path) -> str:
 
 def kept(store: Path) -> list[RankRow]:
     with reading(store) as connection, reading_beside(store, connection) as derived:
-        return ranks.kept(derived)
+        return kept_ranks(derived)
 
 
 class TestDegree:

@@ -16,8 +16,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl.settle.shares import CashShares
 from minicrawl.model import ParsedPage
 from minicrawl.opic.money import PARTS
-from minicrawl.store.derived import ranks
-from minicrawl.store.derived.files import beside, reading_beside
+from minicrawl.store.derived import beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.web.html.markup import scan
 from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
@@ -116,7 +115,7 @@ class TestHits:
     def test_both_ranks_of_a_store_are_kept(self, store: Path, capsys: Captured) -> None:
         ranked(capsys, "hits", "--store", store)
         with reading(store) as connection, reading_beside(store, connection) as derived:
-            kept = [row.name for row in ranks.kept(derived)]
+            kept = [row.name for row in kept_ranks(derived)]
         assert kept == ["hits-authorities", "hits-hubs"]
 
 
@@ -271,7 +270,7 @@ class TestGuards:
     def test_what_was_asked_for_is_kept_with_the_rank(self, store: Path, capsys: Captured) -> None:
         ranked(capsys, "degree", "--domain-cap", "7", "--store", store)
         with reading(store) as connection, reading_beside(store, connection) as derived:
-            (row,) = ranks.kept(derived)
+            (row,) = kept_ranks(derived)
         assert json.loads(row.options) == {"direction": "in", "most_of_site": 7}
 
     @pytest.mark.parametrize("weight", ["internal", "internal=x", "other=1", "=1", ""])
@@ -309,7 +308,7 @@ class TestCommunities:
             *("1+", "2+", "3+", "3-"),
         ]
         with reading(store) as connection, reading_beside(store, connection) as derived:
-            kept = {row.name: json.loads(row.options) for row in ranks.kept(derived)}
+            kept = {row.name: json.loads(row.options) for row in kept_ranks(derived)}
         assert set(kept) == {
             f"camps-{each}-{role}"
             for each in ("1", "2", "3", "3-minus")
@@ -419,7 +418,7 @@ class TestSites:
         options = ("--as=domains", "--count=pages", "--damping=0.5", "--weight=transverse=2")
         ranked(capsys, "sites", *options, "--store", store)
         with reading(store) as connection, reading_beside(store, connection) as derived:
-            (row,) = ranks.kept(derived)
+            (row,) = kept_ranks(derived)
         asked = json.loads(row.options)
         assert row.name == "domains"
         assert (asked["count"], asked["damping"], asked["transverse"]) == ("pages", 0.5, 2)

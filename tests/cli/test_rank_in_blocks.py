@@ -7,8 +7,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.derived.files import reading_beside
-from minicrawl.store.derived.ranks import kept
+from minicrawl.store.derived import kept_ranks, reading_beside
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]
@@ -57,7 +56,7 @@ def test_a_store_is_ranked_in_blocks_and_the_rank_is_kept(capsys: Captured, tmp_
     whole = pageranks(capsys, "--store", str(path), "--as", "whole")
     assert pageranks(capsys, "--store", str(path), "--blocks", "2") == pytest.approx(whole)
     with snapshot(path) as seen, reading_beside(path, seen.connection) as beside:
-        rows = {row.name: row for row in kept(beside)}
+        rows = {row.name: row for row in kept_ranks(beside)}
     assert rows["pagerank"].edges == rows["whole"].edges == 3
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.export.rows import COLUMNS
+from minicrawl.export.cells import COLUMNS
 from minicrawl.model import State
 from minicrawl.report.status import Status
 from tests.stores import DEEP, GONE, A, B, HandCrawl, filled_store

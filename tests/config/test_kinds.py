@@ -77,6 +77,8 @@ def test_text_and_values_become_the_value_and_stay_it(
         (kinds.whole(0), "-1", "must be a whole number of at least 0"),
         (kinds.SHARE, "1.1", "must be a number from 0 to 1"),
         (kinds.SHARE, math.nan, "must be a number from 0 to 1"),
+        (kinds.SMALL_EDGE, "0", "must be a number from 0.01 to 0.99"),
+        (kinds.SMALL_EDGE, "1", "must be a number from 0.01 to 0.99"),
         (kinds.POSITIVE, "0", "must be a number above 0"),
         (kinds.WEIGHT, "inf", "must be a number of at least 0"),
         (kinds.WAIT, "-1", "must be a time of at least 0, such as 90, 30s, 5m, 2h or 1h30m"),

@@ -71,6 +71,7 @@ def test_an_origin_cannot_break_out_of_its_comment() -> None:
             "continuous": st.booleans(),
             "refresh": st.floats(0, 1),
             "width": st.floats(min_value=1e-9, allow_infinity=False),
+            "small_edge": st.floats(0.01, 0.99),
             "focus_words": strengths(),
             "weight_internal": st.floats(0, 1e300),
             "store": words(),
@@ -115,6 +116,7 @@ def test_a_store_keeps_what_was_given_of_what_defines_the_crawl() -> None:
             "contact": st.none() | st.just("me@example.org"),
             "host_pages": st.none() | st.integers(1, 100),
             "width": st.floats(min_value=1e-9, allow_infinity=False),
+            "small_edge": st.floats(0.01, 0.99),
         },
     )
 )

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from minicrawl.crawl.workers.parser_process import ParserProcess
+
 
 def children(of: int | None = None) -> list[int]:
     """The processes that it started and that were not waited for, be they dead."""
@@ -32,3 +34,8 @@ def open_files() -> list[str]:
     """What stands behind each descriptor."""
     links = Path("/proc/self/fd").iterdir()
     return sorted(str(link.readlink()) for link in links if link.is_symlink())
+
+
+def has_child(parser: ParserProcess) -> bool:
+    """Whether a process of its own parses for it."""
+    return parser._child is not None

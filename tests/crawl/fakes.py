@@ -20,8 +20,7 @@ from minicrawl.crawl.events import Asked, Event, Reason, Settled
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.seeds import gate_for, plant
-from minicrawl.crawl.workers.parser import PageParser
-from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
+from minicrawl.crawl.workers.visitor import PageParser, Visitor, WorkerConfig
 from minicrawl.frontier.loading import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import (
@@ -346,6 +345,7 @@ async def crawling(
     chosen = Settings.of(**{"delay": 0, "address_delay": 0, **settings})
     order, storing = chosen.order, chosen.storing
     terms = StoreTerms(
+        small_edge=order.small_edge,
         window=order.window,
         width=order.width,
         links=storing.links,

@@ -15,7 +15,7 @@ from minicrawl.config.crawl_settings import STRATEGIES, WINDOWS
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
-from minicrawl.crawl.workers.parser import PageParser
+from minicrawl.crawl.workers.visitor import PageParser
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
     Failed,
@@ -31,6 +31,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.opic.journal import StepKind
+from minicrawl.opic.money import UNIT
 from minicrawl.ports import Timed
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
@@ -675,6 +676,15 @@ def test_gifts_of_the_virtual_page_are_shared_as_the_fetches_are(
     assert frontier_of(path).ledger.totals.discovery == share
 
 
+def test_links_do_not_get_the_small_edge_and_the_store_keeps_how_large_it_is(path: Path) -> None:
+    crawl({f"{A}/": html("/1", "/2")}, path, f"{A}/", pages=1, small_edge=0.5, endowment=7)
+    frontier = frontier_of(path)
+    assert frontier.terms.small_edge == 0.5
+    assert [key / UNIT for key in frontier.ledger.key[1:]] == [1 + 8 * 0.5 / 2] * 2
+    with pytest.raises(UsageError, match=r"was started with small_edge 0\.5, not 0\.15"):
+        crawl({}, path, f"{A}/")
+
+
 def test_a_redirect_out_of_scope_is_not_followed(path: Path) -> None:
     answers: dict[str, Answer] = {f"{A}/": html("/old"), f"{A}/old": moved(f"{B}/")}
     web = FakeWeb(answers | star(B, 1))
@@ -729,7 +739,7 @@ def test_sitemaps_make_pages_known(path: Path) -> None:
 def test_a_long_sitemap_does_not_hold_up_the_others(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("minicrawl.crawl.introducer.LINKS_AT_ONCE", 2)
+    monkeypatch.setattr("minicrawl.crawl.settle.posting.LINKS_AT_ONCE", 2)
     listed = "".join(f"<url><loc>/{n}</loc></url>" for n in range(5))
     web = FakeWeb(
         {
@@ -757,7 +767,7 @@ def test_a_page_of_very_many_links_leads_to_them_as_one_of_few_does(
     answers: dict[str, Answer] = {f"{A}/": many, f"{A}/3": html("/8", "/1")}
     states = []
     for at_once in (1000, 3):
-        monkeypatch.setattr("minicrawl.crawl.introducer.LINKS_AT_ONCE", at_once)
+        monkeypatch.setattr("minicrawl.crawl.settle.posting.LINKS_AT_ONCE", at_once)
         path = tmp_path / f"{at_once}.db"
         run = crawl(FakeWeb(answers), path, f"{A}/")
         states.append(run.states)
@@ -906,6 +916,23 @@ def test_new_and_known_pages_share_the_fetches(path: Path) -> None:
     again = sum(url in known for url in web.asked)
     assert len(web.asked) == 40
     assert again == pytest.approx(10, abs=1)
+
+
+def test_polite_hosts_that_are_free_at_the_same_time_are_asked_for_known_pages_as_the_user_wants(
+    path: Path,
+) -> None:
+    """Measured from the log of the servers: a request for a page that was asked for before."""
+    origins = [f"http://h{n}.example" for n in range(12)]
+    links = {
+        f"{origin}/{n or ''}": [f"{origin}/{2 * n + 1}", f"{origin}/{2 * n + 2}"]
+        for origin in origins
+        for n in range(60)
+    }
+    web = FakeWeb(web_of(links), takes_s=0.3)
+    seeds = [f"{origin}/" for origin in origins]
+    crawl(web, path, *seeds, pages=500, refresh=0.8, delay=1, continuous=True)
+    again = len(web.asked) - len(set(web.asked))
+    assert again / len(web.asked) == pytest.approx(0.8, abs=0.03)
 
 
 def test_a_continuous_crawl_goes_on_and_reads_again(path: Path) -> None:

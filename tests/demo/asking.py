@@ -1,11 +1,13 @@
 """Asking the demo web without a network."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from minicrawl.demo.sheet import DemoResponse
+from minicrawl.demo.sheet import DemoResponse, Sheet
+from minicrawl.demo.sites import Quirk
 from minicrawl.demo.web import DemoWeb
 
 WEB: Final = DemoWeb(500)
@@ -30,3 +32,36 @@ def links(url: str, answer: DemoResponse) -> list[str]:
 
 def nofollow_links(answer: DemoResponse) -> list[str]:
     return [href for href, nofollow in _LINK.findall(answer.body.decode()) if nofollow]
+
+
+def link_graph(web: DemoWeb) -> dict[str, list[str]]:
+    """The pages that a polite crawl can read at their own URLs, and the links among them.
+
+    They are as their first visitor finds them, each link once, without nofollow ones. What is
+    an annex, a curiosity, a copy or a redirect is no part of it.
+    """
+    sheets = dict(chain(_site_sheets(web), _hub_sheets(web)))
+    return {url: list(_targets(url, sheet, sheets)) for url, sheet in sheets.items()}
+
+
+def _site_sheets(web: DemoWeb) -> Iterator[tuple[str, Sheet]]:
+    for site in web._sites:
+        if site.quirk is not Quirk.SHUT:
+            for place in range(site.size):
+                yield f"http://{site.host}{site.path(place)}", web._author.sheet(site, place)
+
+
+def _hub_sheets(web: DemoWeb) -> Iterator[tuple[str, Sheet]]:
+    for host, hub in web._hubs.items():
+        for path in hub.paths:
+            yield f"http://{host}{path}", hub.sheet(path, 0)
+
+
+def _targets(url: str, sheet: Sheet, known: Mapping[str, Sheet]) -> Iterator[str]:
+    origin = "/".join(url.split("/")[:3])
+    links = (
+        origin + anchor.href if anchor.href.startswith("/") else anchor.href
+        for anchor in sheet.anchors()
+        if not anchor.nofollow
+    )
+    return (link for link in dict.fromkeys(links) if link in known and link != url)

@@ -5,7 +5,7 @@ import pytest
 
 from minicrawl.demo.pages import DIRECTORY, SHORT, SPAM
 from minicrawl.demo.special_hosts import CALENDAR, LETTERS
-from tests.demo.asking import WEB, ask, links
+from tests.demo.asking import WEB, ask, link_graph, links
 
 PAGES = 500
 
@@ -90,6 +90,6 @@ def test_spam_is_linked_by_nofollow_links_only() -> None:
     assert ask(f"{SPAM}best-offers").status == 200
     assert not any(
         target.startswith(SPAM)
-        for url in WEB.link_graph()
+        for url in link_graph(WEB)
         for target in links(url, ask(url, visits=1))
     )

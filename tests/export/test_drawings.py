@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.export.cells import visible
+from minicrawl.export.cells import Block, visible
 from minicrawl.export.drawings import (
     Drawing,
     Writer,
@@ -17,7 +17,6 @@ from minicrawl.export.drawings import (
     write_gexf,
     write_graphml,
 )
-from minicrawl.export.rows import Block
 
 Node = tuple[str, float | None, int, str]
 Link = tuple[int, int, int]

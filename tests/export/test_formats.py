@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import harmless
+from minicrawl.export.cells import COLUMNS, Block, ExportRow, harmless, rows_of
 from minicrawl.export.drafts import replacing
 from minicrawl.export.formats import (
     FORMATS,
@@ -23,7 +23,6 @@ from minicrawl.export.formats import (
     write_parquet,
     write_tsv,
 )
-from minicrawl.export.rows import COLUMNS, Block, ExportRow, rows_of
 
 FIRST = ExportRow(
     rank=1,

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.image import imread
 
 from minicrawl.errors import UsageError
-from minicrawl.lab import figures as drawing
-from minicrawl.lab.figures import ExperimentSize, Figure, PlotLine, draw_all
+from minicrawl.lab.figures import ExperimentSize, Figure, PlotLine, draw_all, write
 from minicrawl.lab.webs import Model, synthetic_web
 
 TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,))
@@ -48,15 +47,15 @@ def test_a_half_written_figure_never_replaces_a_good_one(
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_several_figures_stand_side_by_side_in_one_picture(tmp_path: Path) -> None:
+def test_points_have_no_line_between_them(tmp_path: Path) -> None:
     line = PlotLine(label="a line", x=[1, 2], y=[3, 4])
-    figure = Figure(name="one", title="One", x_label="x", y_label="y", lines=[line])
-    for picture, figures in (("one.png", [figure]), ("two.png", [figure, figure])):
-        drawing.draw(tmp_path / picture, figures)
-    (height, width, _), (same, twice, _) = (
-        imread(tmp_path / picture).shape for picture in ("one.png", "two.png")
-    )
-    assert (same, twice) == (height, 2 * width)
+    inked = []
+    for name, points in (("line", False), ("points", True)):
+        figure = Figure(name=name, title="T", x_label="x", y_label="y", lines=[line], points=points)
+        numbers, picture = write(tmp_path, figure)
+        assert numbers.read_text() == "line,x,y\na line,1,3\na line,2,4\n"
+        inked.append((imread(picture)[..., :3].min(axis=2) < 0.5).sum())
+    assert inked[1] < inked[0]
 
 
 def test_without_matplotlib_the_user_is_told_what_to_install(

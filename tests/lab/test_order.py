@@ -17,8 +17,9 @@ from minicrawl.lab.order import (
     draw_seeds,
     order,
 )
-from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB, SMALL_EDGE
+from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB
 from minicrawl.lab.webs import Model, synthetic_web, web_from_file, without_hosts
+from minicrawl.opic.money import SMALL_EDGE
 from tests.unmeasured import unmeasured
 
 Masses = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]

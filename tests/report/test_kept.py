@@ -9,8 +9,7 @@ import pytest
 from minicrawl.errors import UsageError
 from minicrawl.report.kept import kept, kept_scores, scores
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.derived import ranks
-from minicrawl.store.derived.ranks import RankRow
+from minicrawl.store.derived import RankRow, keep_ranks
 from minicrawl.store.reader import reading
 from tests.stores import A, B, C, HandCrawl
 
@@ -23,7 +22,7 @@ def store(tmp_path: Path) -> Path:
         crawl.read(A, [C])
     row = RankRow("pagerank", "{}", 1.8e9, crawl.frontier.last_seq, 3, 1, 52, 1e-9, True)
     with reading(crawl.path) as connection:
-        ranks.keep(crawl.path, connection, [(row, np.array([0.25, 0.25, 0.5]))])
+        keep_ranks(crawl.path, connection, [(row, np.array([0.25, 0.25, 0.5]))])
     return crawl.path
 
 

@@ -3,11 +3,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.frontier.checkpoint import restate
@@ -15,7 +18,7 @@ from minicrawl.opic.journal import Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, HostRow, RefinementRow, StepRow, StoreTerms, UrlRow
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import Store, write_rows
 from tests.stores import HandCrawl, filled_store
 
 ONE_PAGE = Batch(
@@ -250,3 +253,46 @@ def test_a_full_disk_is_one_line_and_nothing_is_lost(tmp_path: Path) -> None:
         store.commit(Batch(urls=[UrlRow(1, 0, "/1", 0)]))
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM urls").fetchone() == (2,)
+
+
+# ---------------------------------------------------------------- many rows in few statements
+
+INSERT = "INSERT INTO numbers VALUES (?, ?, 7)"
+UPSERT = f"{INSERT} ON CONFLICT (id) DO UPDATE SET value = value + excluded.value"
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    with closing(a_table()) as connection:
+        yield connection
+
+
+def a_table() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("CREATE TABLE numbers (id INTEGER PRIMARY KEY, value, seven)")
+    return connection
+
+
+def numbers(connection: sqlite3.Connection) -> list[tuple[int, int, int]]:
+    return connection.execute("SELECT * FROM numbers ORDER BY id").fetchall()
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 1024, 3003])
+def test_all_rows_are_written(connection: sqlite3.Connection, count: int) -> None:
+    write_rows(connection, INSERT, ((number, -number) for number in range(count)))
+    assert numbers(connection) == [(number, -number, 7) for number in range(count)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=90))
+def test_rows_that_meet_are_written_one_after_the_other(rows: list[tuple[int, int]]) -> None:
+    with closing(a_table()) as once, closing(a_table()) as singly:
+        write_rows(once, UPSERT, rows)
+        singly.executemany(UPSERT, rows)
+        assert numbers(once) == numbers(singly)
+
+
+def test_statements_are_few(connection: sqlite3.Connection) -> None:
+    statements: list[str] = []
+    connection.set_trace_callback(statements.append)
+    write_rows(connection, INSERT, [(number, 0) for number in range(4000)])
+    assert len(statements) < 20

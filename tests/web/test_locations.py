@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.web.locations import host_of, location
-from minicrawl.web.urls import canonical
+from minicrawl.web.urls import canonical, host_of, location
 
 
 @pytest.mark.parametrize(

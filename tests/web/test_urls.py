@@ -1,6 +1,6 @@
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from minicrawl.web.urls import (
     LONGEST,
     ResolvedUrl,
     canonical,
-    canonical_links,
     canonical_seed,
     host,
     origin,
@@ -26,6 +25,11 @@ from minicrawl.web.urls import (
 Vector = Callable[[str], Path]
 
 BASE = "https://example.com/docs/a.html?page=2"
+
+
+def canonical_links(hrefs: Iterable[str], base: str) -> list[str]:
+    """The canonical URLs of all links of a page, without the originals."""
+    return list(resolve_links(hrefs, base))
 
 
 # ---------------------------------------------------------------- by hand

@@ -2,7 +2,7 @@
 
 import click
 
-from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
+from minicrawl.cli import DeferredCommand, LazyGroup
 
 # The name of each command -> where it is, and its line in `minicrawl graph --help`.
 COMMANDS = {

@@ -2,7 +2,7 @@
 
 import click
 
-from minicrawl.cli.common.lazy import DeferredCommand, LazyGroup
+from minicrawl.cli import DeferredCommand, LazyGroup
 
 # name -> where the command is and the line that `minicrawl lab --help` shows for it.
 COMMANDS = {

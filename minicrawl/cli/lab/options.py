@@ -13,12 +13,14 @@ import click
 
 from minicrawl.cli.common.stores import graph_option
 from minicrawl.cli.common.tables import show_json
+from minicrawl.config.kinds import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab import webs
 from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.webs import Model
 from minicrawl.lab.windows import RATES
+from minicrawl.opic.money import SMALL_EDGE
 
 _TWO_DIGITS = 9.95
 
@@ -168,5 +170,13 @@ endowment_option = click.option(
     type=click.IntRange(min=0, max=1 << 30),
     help="Cash that the seeds of a crawl share.  "
     f"[default: {ENDOWMENT:,}; {SYNTHETIC_ENDOWMENT} in a synthetic web]",
+)
+small_edge_option = click.option(
+    "--small-edge",
+    metavar="SHARE",
+    type=click.FloatRange(LEAST_EDGE, 1 - LEAST_EDGE),
+    default=SMALL_EDGE,
+    show_default=True,
+    help="Share of a page's cash that goes to all pages alike; its links get the rest.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Numbers for programs.")

@@ -15,6 +15,7 @@ from minicrawl.cli.lab.options import (
     json_option,
     on_a_web,
     show,
+    small_edge_option,
 )
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import order as lab
@@ -40,12 +41,14 @@ from minicrawl.lab.webs import Model
     f"[default: {DRAWS}; {QUICK_DRAWS} with --quick]",
 )
 @endowment_option
+@small_edge_option
 @json_option
 def order(
     choice: WebChoice,
     orders: Sequence[str],
     draws: int | None,
     endowment: int | None,
+    small_edge: float,
     as_json: bool,
 ) -> None:
     """Show which order of reading finds the important pages first.
@@ -62,6 +65,7 @@ def order(
                 draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
                 seed=choice.seed,
                 endowment=choice.endowment(endowment),
+                small_edge=small_edge,
             ),
             progress=tell,
         )

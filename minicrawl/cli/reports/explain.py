@@ -1,4 +1,4 @@
-"""`minicrawl explain`: the rank and state of a page, with reasons."""
+"""What is known of one page: `minicrawl explain`, `backlinks` and `links`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,13 +6,18 @@ from pathlib import Path
 import click
 
 from minicrawl.cli.common.progress import progress
-from minicrawl.cli.common.stores import json_option, percent, store_option, units
+from minicrawl.cli.common.stores import count_option, json_option, percent, store_option, units
 from minicrawl.cli.common.tables import show_facts, show_json, show_list
 from minicrawl.report import reasons
+from minicrawl.report.links.backlinks import Linked, LinkedPage
+from minicrawl.report.links.backlinks import backlinks as find_backlinks
+from minicrawl.report.links.backlinks import links as find_links
 from minicrawl.report.snapshot import snapshot
 
 SOURCE_HEADINGS = ("cash given", "share", "by")
 FETCH_HEADINGS = ("fetched at", "status", "outcome", "detail")
+LINK_HEADINGS = ("importance", "state", "url")
+_SHOWN = 100
 
 
 @click.command()
@@ -69,3 +74,44 @@ def _source_line(source: reasons.CashSource) -> tuple[str, str, str]:
 
 def _fetch_line(fetch: reasons.Fetch) -> tuple[str, str, str, str]:
     return fetch.at, str(fetch.status or "-"), fetch.outcome, fetch.detail
+
+
+@click.command()
+@click.argument("url")
+@count_option(_SHOWN)
+@json_option
+@store_option
+def backlinks(url: str, store: Path, n: int, as_json: bool) -> None:
+    """Show the pages that link to the page at URL, the most important first.
+
+    Links to redirects and duplicates of the page count as well. The first call builds an index of
+    all links beside the store.
+    """
+    with snapshot(store) as seen, progress("index of links") as tell:
+        _show_links(find_backlinks(seen, url, n, tell), as_json)
+
+
+@click.command()
+@click.argument("url")
+@count_option(_SHOWN)
+@json_option
+@store_option
+def links(url: str, store: Path, n: int, as_json: bool) -> None:
+    """Show the pages that the page at URL links to, the most important first."""
+    with snapshot(store) as seen:
+        _show_links(find_links(seen, url, n), as_json)
+
+
+def _show_links(found: Linked, as_json: bool) -> None:
+    if as_json:
+        show_json(found.as_json())
+        return
+    facts = [("url", found.url), ("stands for", found.stands_for), ("pages", f"{found.count:,}")]
+    show_facts((name, value) for name, value in facts if value)
+    if found.pages:
+        click.echo()
+        show_list(LINK_HEADINGS, map(_link_line, found.pages), texts=1)
+
+
+def _link_line(page: LinkedPage) -> tuple[str, str, str]:
+    return percent(page.importance), page.state, page.url

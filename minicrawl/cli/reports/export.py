@@ -21,10 +21,10 @@ from minicrawl.cli.common.stores import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json
+from minicrawl.export.cells import COLUMNS, LINK_COLUMNS, Block
 from minicrawl.export.drafts import replacing
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import FORMATS, WRITERS, format_of
-from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
 from minicrawl.progress import Progress
 from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import PageSelection, blocks, score_column

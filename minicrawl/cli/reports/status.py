@@ -1,15 +1,36 @@
-"""`minicrawl status`: the progress of a crawl."""
+"""The state of a crawl: `minicrawl status`, `errors`, `frontier` and `check`."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import click
 
-from minicrawl.cli.common.stores import json_option, percent, store_option
-from minicrawl.cli.common.tables import show_facts, show_json
+from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.stores import count_option, json_option, percent, store_option, units
+from minicrawl.cli.common.tables import show_facts, show_json, show_list
+from minicrawl.export.cells import visible
+from minicrawl.model import State
 from minicrawl.report import status as report
+from minicrawl.report.audit import audit
+from minicrawl.report.errors import (
+    KINDS,
+    ErrorKind,
+    ErrorQuery,
+    ErrorReport,
+    FailedPage,
+    FailingHost,
+)
+from minicrawl.report.errors import errors as find_errors
+from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import mirrors
+from minicrawl.report.waiting import WaitingPage, waiting
 from minicrawl.wording import counted
+
+KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
+HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
+PAGE_HEADINGS = ("requested at", "status", "kind", "url", "detail")
+WAITING_HEADINGS = ("rank", "given", "cash", "depth", "in-links", "url")
+NO_FAILURES = "no failures"
 
 _UNKNOWN = "-"
 _KIB = 1024
@@ -86,3 +107,108 @@ def _size(count: float | None) -> str:
             return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
         count /= _KIB
     return f"{count:,.1f} TiB"
+
+
+@click.command()
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice([state.label for state in KINDS]),
+    metavar="NAME",
+    multiple=True,
+    help="Only this kind, such as timeout or robots. Repeatable.",
+)
+@click.option("--host", metavar="NAME", help="Only pages of this host.")
+@count_option(20)
+@json_option
+@store_option
+def errors(store: Path, kinds: tuple[str, ...], host: str | None, n: int, as_json: bool) -> None:
+    """Show the pages that failed: by kind, by host, and the latest ones with the reason.
+
+    Refused pages, such as those that robots.txt forbids, are only counted; --kind shows their hosts
+    and pages. The share is that of all requests for pages. --n applies to hosts and to pages.
+    """
+    wanted = frozenset(State.labelled(kind) for kind in kinds)
+    with snapshot(store) as seen:
+        found = find_errors(seen, ErrorQuery(kinds=wanted, host=host, count=n))
+    if as_json:
+        show_json(found.as_json())
+    elif found.kinds:
+        _show_errors(found)
+    else:
+        click.echo(NO_FAILURES)
+
+
+def _show_errors(found: ErrorReport) -> None:
+    show_list(KIND_HEADINGS, map(_kind_line, found.kinds), texts=2)
+    if found.pages:
+        click.echo()
+        show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
+        click.echo()
+        show_list(PAGE_HEADINGS, map(_page_line, found.pages), texts=2)
+
+
+def _kind_line(kind: ErrorKind) -> tuple[str, ...]:
+    return (
+        f"{kind.pages:,}",
+        f"{kind.requests:,}",
+        f"{kind.share:.1%}",
+        kind.kind,
+        kind.means,
+        kind.helps,
+    )
+
+
+def _host_line(host: FailingHost) -> tuple[str, ...]:
+    return f"{host.pages:,}", host.kind, host.host, host.detail
+
+
+def _page_line(page: FailedPage) -> tuple[str, ...]:
+    return page.at or "never", str(page.status or "-"), page.kind, page.url, page.detail
+
+
+@click.command()
+@count_option(20)
+@json_option
+@store_option
+def frontier(store: Path, n: int, as_json: bool) -> None:
+    """Show the pages that would be read next if no host made the crawl wait.
+
+    They are ordered by `given`, the units of cash from links and endowments. `cash` also has the
+    unit that every page starts with, and its share of the cash of the virtual page.
+    """
+    with snapshot(store) as seen:
+        if as_json:
+            show_json([page._asdict() for page in waiting(seen, n)])
+        else:
+            show_list(WAITING_HEADINGS, map(_waiting_line, waiting(seen, n)), texts=1)
+
+
+def _waiting_line(page: WaitingPage) -> tuple[str, ...]:
+    return (
+        f"{page.rank:,}",
+        units(page.given),
+        units(page.cash),
+        str(page.depth),
+        f"{page.inlinks:,}",
+        page.url,
+    )
+
+
+@click.command()
+@json_option
+@store_option
+@click.pass_context
+def check(context: click.Context, store: Path, as_json: bool) -> None:
+    """Check that a store is intact: the file, the links, every atom of cash.
+
+    Prints a line for each problem, and exits with 1 if there is one.
+    """
+    with progress("check") as tell:
+        found = audit(store, tell)
+    if as_json:
+        show_json(found.as_json())
+    else:
+        for line in found.lines():
+            click.echo(visible(line))
+    context.exit(0 if found.is_intact else 1)

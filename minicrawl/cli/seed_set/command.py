@@ -22,7 +22,7 @@ from minicrawl.cli.common.tables import show_json
 from minicrawl.cli.seed_set.report import Report, document, draw, show
 from minicrawl.graph.named import NamedGraph
 from minicrawl.graphfiles.reading import read
-from minicrawl.lab.figures import pyplot
+from minicrawl.lab.figures import prepare
 from minicrawl.ranks.seeds.cores import CoreKind, CoreRule
 
 Command = Callable[..., Any]
@@ -37,7 +37,6 @@ class TrialOptions:
 
     draws: int
     seed: int
-    figure: Path | None
 
 
 count_option = click.option(
@@ -117,21 +116,13 @@ similar_option = click.option(
 )
 
 
-def _drawable(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a figure that cannot be drawn before anything is computed."""
-    if path is not None:
-        pyplot()
-        if not path.absolute().parent.is_dir():
-            raise click.BadParameter(f"no such folder: {path.absolute().parent}")
-    return path
-
-
-figure_option = click.option(
-    "--figure",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=_drawable,
-    help="Write a figure of the crawls of --evaluate to this PNG file.",
+figures_option = click.option(
+    "--figures",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Draw figures as PNG into this folder, with the numbers as CSV beside each: the degrees "
+    "of the pages, the cores, the links that are left, and the crawls of --evaluate. Needs "
+    "matplotlib.",
 )
 
 
@@ -162,17 +153,13 @@ def trial_options(command: Command) -> Command:
     """Pass `trial` to the command; None without --evaluate."""
 
     @functools.wraps(command)
-    def with_trial(
-        evaluate: bool, draws: int | None, seed: int | None, figure: Path | None, **rest: Any
-    ) -> None:
-        if not evaluate and (draws, seed, figure) != (None, None, None):
-            raise click.UsageError("--draws, --seed and --figure need --evaluate")
-        trial = TrialOptions(
-            draws=draws or DRAWS, seed=SEED if seed is None else seed, figure=figure
-        )
+    def with_trial(evaluate: bool, draws: int | None, seed: int | None, **rest: Any) -> None:
+        if not evaluate and (draws, seed) != (None, None):
+            raise click.UsageError("--draws and --seed need --evaluate")
+        trial = TrialOptions(draws=draws or DRAWS, seed=SEED if seed is None else seed)
         command(trial=trial if evaluate else None, **rest)
 
-    return evaluate_option(draws_option(seed_option(figure_option(with_trial))))
+    return evaluate_option(draws_option(seed_option(with_trial)))
 
 
 def newer_options(command: Command) -> Command:
@@ -193,6 +180,7 @@ def newer_options(command: Command) -> Command:
 @take_option
 @trial_options
 @newer_options
+@figures_option
 @json_option
 @source_options
 def seed_set(
@@ -203,6 +191,7 @@ def seed_set(
     trial: TrialOptions | None,
     new: Path | None,
     similar: bool,
+    figures: Path | None,
     as_json: bool,
 ) -> None:
     """Find seeds for a crawl, one in each of the strongest communities.
@@ -211,14 +200,16 @@ def seed_set(
     hubs and authorities grows from the best authority, the core gives one seed, and its pages are
     removed.
     """
+    if figures:
+        prepare(figures)
     newer = _read_newer(new) if new else None
     found = seedset.seed_set(source, count, rule, seedset.Take(take))
     sown = seedset.sown_anew(found, newer, similar=similar) if newer else seedset.sown(found)
     result = _evaluate(found, sown, trial) if trial else None
     report = Report(asked=count, rule=rule, found=found, sown=sown, trial=result)
     show_json(document(report)) if as_json else show(report)
-    if result and trial and trial.figure:
-        draw(trial.figure, result)
+    if figures:
+        draw(figures, report)
 
 
 def _read_newer(file: Path) -> NamedGraph:

@@ -1,4 +1,4 @@
-"""The output of `minicrawl seed-set`: seeds, their cores, vanished seeds, and the evaluation.
+"""The output of `minicrawl seed-set`: seeds, their cores, vanished seeds, evaluation and figures.
 
 Law: stdout has only the seeds, or one JSON document. Tables and remarks go to stderr.
 """
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.analysis.seedset import SeedSet, Sown, Trial
 from minicrawl.cli import PROGRAM
@@ -16,16 +17,23 @@ from minicrawl.cli.common.tables import show_list, show_table
 from minicrawl.export.cells import visible
 from minicrawl.graph.distances import UNREACHED
 from minicrawl.graph.named import NamedGraph
-from minicrawl.lab.figures import Figure, PlotLine
-from minicrawl.lab.figures import draw as draw_figures
+from minicrawl.lab.figures import Figure, PlotLine, write
 from minicrawl.ranks.seeds.cores import Core, CoreKind, CoreRule
-from minicrawl.ranks.seeds.evaluation import Depth, DepthCoverage, mean_distance
+from minicrawl.ranks.seeds.evaluation import (
+    CoreDistances,
+    Depth,
+    DepthCoverage,
+    distribution,
+    in_short,
+)
 from minicrawl.ranks.seeds.succession import Heir
 from minicrawl.wording import counted
 
 CORE_HEADINGS = ("core", "hubs×authorities", "density", "seed")
 DEPTH_HEADINGS = ("depth", "pages", "mean PageRank", "random pages", "mean PageRank")
 _EXAMPLES = 5
+
+Degrees = NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +68,7 @@ def document(report: Report) -> dict[str, object]:
     return {
         "nodes": found.named.graph.nodes,
         "edges": found.named.graph.edges,
+        "links_between_hosts": found.cores[0].links_left,
         "asked": report.asked,
         "core": report.rule.kind.value,
         "seeds": sown.named.names.of(sown.seeds),
@@ -69,15 +78,11 @@ def document(report: Report) -> dict[str, object]:
     }
 
 
-def draw(picture: Path, trial: Trial) -> None:
-    """Draw what the crawls read at each depth, as a PNG."""
-    draw_figures(
-        picture,
-        [
-            _figure("Mean PageRank", trial.depths, lambda read: read.importance),
-            _figure("Pages", trial.depths, lambda read: read.pages or None),
-        ],
-    )
+def draw(out: Path, report: Report) -> None:
+    """Write all figures into this folder, each with its numbers."""
+    for figure in _figures(report):
+        for path in write(out, figure):
+            click.echo(visible(str(path)), err=True)
 
 
 # ---------------------------------------------------------------- cores
@@ -95,6 +100,7 @@ def _core_document(core: Core, seed: str, named: NamedGraph) -> dict[str, object
         "authorities": len(core.authorities),
         "links": core.links,
         "density": core.density,
+        "links_left": core.links_left,
         "first_hubs": named.names.of(core.hubs[:_EXAMPLES]),
         "first_authorities": named.names.of(core.authorities[:_EXAMPLES]),
     }
@@ -105,6 +111,8 @@ def _core_document(core: Core, seed: str, named: NamedGraph) -> dict[str, object
 
 def _remarks(report: Report) -> Iterator[str]:
     cores, rule = report.found.cores, report.rule
+    left, links = cores[0].links_left, report.found.named.graph.edges
+    yield f"{left:,} of {counted(links, 'link')} lead from one host to another ({left / links:.1%})"
     if len(cores) < report.asked:
         seeds = counted(report.asked, "seed")
         yield f"found {len(cores):,} of {seeds}: no links are left for another core"
@@ -162,11 +170,17 @@ def _caption(trial: Trial) -> str:
     connected = int(np.count_nonzero(trial.between_cores > 0))
     pairs = len(trial.between_cores) * (len(trial.between_cores) - 1)
     return (
-        f"between cores: {_links(mean_distance(trial.between_cores))}, "
+        f"between cores: {_distances(in_short(trial.between_cores))}, "
         f"{connected:,} of {counted(pairs, 'pair')} connected; "
         f"between pages: {_links(trial.extent.mean_distance)}"
         f"{'' if trial.extent.is_exact else ', measured from some pages'}"
     )
+
+
+def _distances(found: CoreDistances | None) -> str:
+    if found is None:
+        return _links(None)
+    return f"{_links(found.mean)}, {found.smallest:,} at least and {found.largest:,} at most"
 
 
 def _links(mean: float | None) -> str:
@@ -174,12 +188,15 @@ def _links(mean: float | None) -> str:
 
 
 def _trial_document(trial: Trial) -> dict[str, object]:
+    found = in_short(trial.between_cores)
     return {
         "core_distances": [
             [None if links == UNREACHED else links for links in row]
             for row in trial.between_cores.tolist()
         ],
-        "mean_core_distance": mean_distance(trial.between_cores),
+        "smallest_core_distance": found and found.smallest,
+        "mean_core_distance": found and found.mean,
+        "largest_core_distance": found and found.largest,
         "mean_distance": trial.extent.mean_distance,
         "mean_distance_is_exact": trial.extent.is_exact,
         "depths": [
@@ -195,11 +212,69 @@ def _trial_document(trial: Trial) -> dict[str, object]:
     }
 
 
-def _figure(
+# ---------------------------------------------------------------- figures
+
+
+def _figures(report: Report) -> Iterator[Figure]:
+    found = report.found
+    graph, pruned = found.named.graph, found.between_hosts
+    yield _degrees_figure("in", "links to a page", graph.in_degrees(), pruned.in_degrees())
+    yield _degrees_figure("out", "links from a page", graph.out_degrees(), pruned.out_degrees())
+    yield _cores_figure(
+        "core-sizes",
+        "Hubs and authorities of each core",
+        "pages",
+        hubs=[len(core.hubs) for core in found.cores],
+        authorities=[len(core.authorities) for core in found.cores],
+    )
+    yield _cores_figure(
+        "links-left",
+        "Links between hosts that earlier cores left",
+        "links",
+        links=[core.links_left for core in found.cores],
+    )
+    if (trial := report.trial) is not None:
+        yield _depth_figure("Mean PageRank", trial.depths, lambda read: read.importance)
+        yield _depth_figure("Pages", trial.depths, lambda read: read.pages or None)
+
+
+def _degrees_figure(
+    direction: str, links: str, everywhere: Degrees, between_hosts: Degrees
+) -> Figure:
+    degrees = {"all links": everywhere, "links between hosts": between_hosts}
+    return Figure(
+        name=f"{direction}-degrees",
+        title=f"Pages by the {links}",
+        x_label=links,
+        y_label="pages",
+        lines=[
+            PlotLine(label=label, x=counts.degrees.tolist(), y=counts.pages.tolist())
+            for label, counts in zip(degrees, map(distribution, degrees.values()), strict=True)
+        ],
+        log_x=True,
+        log_y=True,
+        points=True,
+    )
+
+
+def _cores_figure(name: str, title: str, y_label: str, **values: Sequence[int]) -> Figure:
+    return Figure(
+        name=name,
+        title=title,
+        x_label="core",
+        y_label=y_label,
+        lines=[
+            PlotLine(label=label, x=range(1, len(numbers) + 1), y=numbers)
+            for label, numbers in values.items()
+        ],
+    )
+
+
+def _depth_figure(
     name: str, depths: Sequence[Depth], value: Callable[[DepthCoverage], float | None]
 ) -> Figure:
     return Figure(
-        name=name.lower().replace(" ", "-"),
+        name=f"depth-{name.lower().replace(' ', '-')}",
         title=f"{name} at each depth of a breadth-first crawl",
         x_label="links from the nearest seed",
         y_label=name,

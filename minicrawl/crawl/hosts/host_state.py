@@ -13,10 +13,11 @@ silent  a host whose last request got no answer, or that has not been asked yet
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import inf
 
 from minicrawl.config import Politeness
 from minicrawl.model import Failed, FailureKind, FetchResult, Response, State
-from minicrawl.web.robots.rules import Rules
+from minicrawl.web.robots.rules import ANSWER_VALID_S, Rules
 
 FIRST_PAUSE_S = 1.0
 _MOST_DOUBLINGS = 16
@@ -89,6 +90,13 @@ class HostState:
     def keep_rules(self, rules: Rules, until: float) -> None:
         """Its robots.txt says this, and the answer holds until then."""
         self.rules, self.rules_until, self.rules_evicted = rules, until, False
+
+    def has_current_rules(self, today: float) -> bool:
+        """Whether its rules are in memory and still hold."""
+        until = self.rules_until
+        return self.rules is not None and (
+            until == inf or remaining_s(until, today, ANSWER_VALID_S) > 0
+        )
 
     def evict_rules(self) -> None:
         """They are loaded from the store when they are needed again."""

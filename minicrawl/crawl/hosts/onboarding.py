@@ -23,7 +23,7 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.hosts.sitemap_queue import Introduce, SitemapQueue
 from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Response, State
 from minicrawl.ports import Clock, WebAccess
 from minicrawl.store.records import HostRow
@@ -137,7 +137,7 @@ class HostOnboarding:
         state = self._hosts[host]
         return (
             state.address is not None
-            and self._robots.are_current(state)
+            and state.has_current_rules(self._clock.today())
             and host not in self._sitemaps
         )
 
@@ -146,6 +146,9 @@ class HostOnboarding:
 
         It costs little if there is nothing to load.
         """
+        state = self._hosts[host]
+        if state.recalled and not state.rules_evicted:
+            return
         rules = self._robots.recall(host)
         if rules is not None:
             self._queue_sitemaps(host, rules)
@@ -192,7 +195,7 @@ class HostOnboarding:
     def known_rules(self, host: int) -> Rules | None:
         """The rules of the host, if they are in memory and hold."""
         state = self._hosts[host]
-        return state.rules if self._robots.are_current(state) else None
+        return state.rules if state.has_current_rules(self._clock.today()) else None
 
     def judge(self, url: str, answer: FetchResult) -> None:
         """Count a failure against the host of a URL."""
@@ -213,7 +216,7 @@ class HostOnboarding:
                     self._queue_sitemaps(host, rules)
             else:
                 self.recall(host)
-                if not self._robots.are_current(state):
+                if not state.has_current_rules(self._clock.today()):
                     await self._ask_for_rules(host, tell)
 
     async def _ask_for_rules(self, host: int, tell: Listener) -> None:

@@ -24,12 +24,14 @@ from minicrawl.crawl.hosts.address_pacing import (
 )
 from minicrawl.crawl.hosts.fairness import FREE_UNASKED_S, CostDelays
 from minicrawl.crawl.hosts.host_state import HostState, NameState
-from minicrawl.fetch.where.resolve_rules import parse_rule
+from minicrawl.fetch.where.targets import parse_rule
 from minicrawl.web import urls
 
 
-class HostTable:
-    """The state of all hosts; `resume` is called with a host that may be asked again."""
+class HostTable(dict[int, HostState]):
+    """The state of all hosts, each made when it is first asked for; `resume` is called with a host
+    that may be asked again.
+    """
 
     def __init__(
         self,
@@ -38,10 +40,10 @@ class HostTable:
         name_of: Callable[[int], str] = str,
         address_delay_s: AddressDelay | None = None,
     ) -> None:
+        super().__init__()
         self.politeness = politeness
         self._resume = resume
         self._name_of = name_of
-        self._hosts: dict[int, HostState] = {}
         self._names: dict[str, NameState] = {}
         delay_s = address_delay_s or address_delay(politeness)
         self.addresses = AddressPacing(politeness.per_address, delay_s)
@@ -49,13 +51,11 @@ class HostTable:
         self._wakes: list[tuple[float, int]] = []  # a heap: when the delay of a host is over
         self._side_requests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
 
-    def __getitem__(self, host: int) -> HostState:
-        state = self._hosts.get(host)
-        if state is None:
-            name = self._name_of(host)
-            shared = self._names.setdefault(name, NameState(name))
-            shared.hosts.append(host)
-            state = self._hosts[host] = HostState(shared)
+    def __missing__(self, host: int) -> HostState:
+        name = self._name_of(host)
+        shared = self._names.setdefault(name, NameState(name))
+        shared.hosts.append(host)
+        state = self[host] = HostState(shared)
         return state
 
     # ------------------------------------------------------------ may it be asked?

@@ -8,15 +8,13 @@ an earlier run knew may have been asked by it a moment ago: its delay runs from 
 
 from __future__ import annotations
 
-from math import inf
-
 from minicrawl.config import Settings
-from minicrawl.crawl.hosts.host_state import HostState, remaining_s
+from minicrawl.crawl.hosts.host_state import remaining_s
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.ports import WebAccess
 from minicrawl.web.headers import LONGEST_WAIT_S
-from minicrawl.web.robots.rules import ANSWER_VALID_S, Rules
+from minicrawl.web.robots.rules import Rules
 
 MOST_PATTERNS = 40_000
 """Of all rules that are in memory: about 12 MB."""
@@ -46,13 +44,6 @@ class RobotsCache:
         self._began = self._clock.now()
         self._patterns: dict[int, int] = {}  # of hosts that have many of them
         self._patterns_in_all = 0
-
-    def are_current(self, state: HostState) -> bool:
-        """Whether the rules of a host are in memory and still hold."""
-        until = state.rules_until
-        return state.rules is not None and (
-            until == inf or remaining_s(until, self._clock.today(), ANSWER_VALID_S) > 0
-        )
 
     def recall(self, host: int) -> Rules | None:
         """Load what is stored of the host, if it is not in memory.

@@ -6,5 +6,4 @@ aside     pages that are not asked for: closed, parked, reopened
 orders    the keys by which pages wait: cash, age or chance
 depth     how far a page is from the seeds, if there is a limit
 refresh   which page that was read is read again
-replay    pages that were read spend their cash again, without a request
 """

@@ -51,7 +51,8 @@ class LeaseScheduler:
     def resume(self, host: int) -> None:
         """The host may be asked again."""
         self.queue.resume(host)
-        self.refresh.look_again()
+        if self._share_again:
+            self.refresh.look_again(host)
 
     def next(self) -> Lease | None:
         """Lease a page of the pool whose share is due, or else one of the other pool."""
@@ -90,15 +91,11 @@ class LeaseScheduler:
         return None if page is None else self._lease(page, again=False)
 
     def _next_read(self) -> Lease | None:
-        host_of = self._frontier.urls.host_of
-        page = self.refresh.take(
-            lambda page: self.queue.is_ready(host_of[page]),
-            self._frontier.ledger.cash_of_all,
-            self._clock.today(),
-        )
+        ledger, today = self._frontier.ledger, self._clock.today()
+        page = self.refresh.take(self.queue.is_ready, ledger.cash_of, today)
         if page is None:
             return None
-        self.queue.pause(host_of[page])
+        self.queue.pause(self._frontier.urls.host_of[page])
         return self._lease(page, again=True)
 
     def _lease(self, page: PageId, *, again: bool) -> Lease:

@@ -5,7 +5,7 @@ settler      from an outcome to the step that is kept
 shares       how a page's cash is split among its links
 contents     which page has said first what a page says
 duplicates   which of two pages of different sites with one content is the original
-posting      has a step kept, and tells the schedule what it changed
+posting      has a step kept, and tells the schedule what it changed; introductions and replays
 recorder     applies what happens to the frontier at once, and has it committed
 stored       what is known of pages and hosts, in the store or on its way there; URL look-ups
 committer    commits rows in batches, and writes checkpoints

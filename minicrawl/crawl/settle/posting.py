@@ -1,22 +1,33 @@
 """Steps are posted: the recorder keeps them, and the schedule hears what they changed.
 
 Laws: pages that became known by a step wait from then on; pages that were given cash may have moved
-up in the queue. Pages that were too deep wait again when a shorter way leads to them.
+up in the queue. Pages that were too deep wait again when a shorter way leads to them. Many URLs
+become known block by block, so that no page keeps all others waiting.
+
+replay   a page that was read spends again what it was given since, along stored links. It costs no
+         request and delays none: replays are done while the loop has nothing else to do, and for
+         each fetch at most as many as the user allows
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
+from typing import NamedTuple
 
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import PageOrder
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.frontier.urls import Meeting
 from minicrawl.model import Originals, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.journal import Spending, Step, StepKind
-from minicrawl.opic.ledger import Plan
+from minicrawl.opic.ledger import READ, Plan
+from minicrawl.opic.money import UNIT
+from minicrawl.opic.schedule import Richest
 
 _LEADS_ON = frozenset((StepKind.VISIT, StepKind.FORWARD))
 
@@ -78,3 +89,100 @@ class StepPoster:
     def replay(self, pages: Sequence[int]) -> None:
         """These pages, which were read before, spend what they hold once more."""
         self.post(Step(StepKind.REPLAY, spending=Spending(pages)))
+
+
+# ---------------------------------------------------------------- introductions
+
+
+LINKS_AT_ONCE = 1000
+"""Links of a page, or pages of a sitemap, that become known before other pages have their turn."""
+
+
+class Introduced(NamedTuple):
+    """The pages of the URLs, those of them that are new, and the processor time that this took."""
+
+    pages: PagesByUrl
+    new: Sequence[int]
+    cost_s: float
+
+
+class PageIntroducer:
+    """Makes pages known before their turn, or that of the page that links to them, has ended."""
+
+    def __init__(self, recorder: Recorder, poster: StepPoster) -> None:
+        self._recorder, self._poster = recorder, poster
+
+    async def introduce(self, urls: Sequence[str], depth: int, originals: Originals) -> Introduced:
+        """Each URL is there once."""
+        pages: dict[str, int] = {}
+        new: list[int] = []
+        cost_s = 0.0
+        for start in range(0, len(urls), LINKS_AT_ONCE):
+            block = urls[start : start + LINKS_AT_ONCE]
+            await self._recorder.committer.caught_up()
+            looked_up = await self._recorder.look_up_urls(block)
+            began = perf_counter()
+            meeting = self._poster.introduce(block, depth, originals, looked_up)
+            cost_s += perf_counter() - began
+            pages.update(zip(block, meeting.pages, strict=True))
+            new += [row.id for row in meeting.urls]
+            await asyncio.sleep(0)
+        return Introduced(pages, new, cost_s)
+
+    async def introduce_listed(
+        self, urls: Sequence[str], depth: int, originals: Originals
+    ) -> float:
+        """The pages of a sitemap become known; answers with the processor time that this took."""
+        return (await self.introduce(list(dict.fromkeys(urls)), depth, originals)).cost_s
+
+
+def are_many(urls: Sequence[str]) -> bool:
+    """Whether others have their turn before all of them are known."""
+    return len(urls) > LINKS_AT_ONCE
+
+
+# ---------------------------------------------------------------- replays
+
+
+AT_ONCE = 32
+GROWN = 8 * UNIT
+"""Cash that is worth a replay. Smaller sums gain nothing, as measured on real graphs."""
+
+
+class ReplayScheduler:
+    """Chooses the pages that were given most since they were read."""
+
+    def __init__(self, frontier: Frontier, a_fetch: int) -> None:
+        self._frontier = frontier
+        self._a_fetch = a_fetch
+        self._allowed = 0
+        ledger = frontier.ledger
+        self._richest = Richest(ledger.key, ledger.flags, READ)
+
+    def fetched(self) -> None:
+        """One more page was fetched."""
+        self._allowed += self._a_fetch
+
+    def saw(self, plans: list[Plan]) -> None:
+        """Cash has moved."""
+        if not self._a_fetch:
+            return
+        for plan in plans:
+            self._richest.offer(plan.links)
+            self._richest.offer([page for page, _ in plan.extras])
+            self._richest.release(plan.page)
+
+    def run(self, poster: StepPoster) -> None:
+        """A few replays, if any are allowed and worth it."""
+        pages: list[int] = []
+        while len(pages) < min(AT_ONCE, self._allowed):
+            page = self._richest.take()
+            if page is None:
+                break
+            if self._frontier.ledger.cash(page) < GROWN:
+                self._richest.release(page)
+                break
+            pages.append(page)
+        if pages:
+            self._allowed -= len(pages)
+            poster.replay(sorted(pages))

@@ -9,7 +9,7 @@ hops   how many redirects in a row led to a page
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from minicrawl.config import Settings
 from minicrawl.crawl.settle.contents import ContentIndex
@@ -25,11 +25,23 @@ from minicrawl.crawl.settle.outcome import (
 from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.shares import CashShares
-from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
-from minicrawl.model import Originals, PageId, ParsedPage, State
+from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store.columns import Numbers
+
+_COPIES = (State.ALIAS, State.TWIN)
+
+
+class Ending(NamedTuple):
+    """How a turn ends: by this step, which bears the `new` pages."""
+
+    step: Step
+    end: TurnEnd
+    new: Sequence[int] = ()
+    replaces: int | None = None
+    """The page whose content it has, and which is a copy of it from now on."""
 
 
 class Settler:
@@ -67,69 +79,83 @@ class Settler:
         """What the page is from now on; None if it waits again."""
         match outcome:
             case WasRead():
-                return TurnEnd(self._read(page, url, outcome, today))
+                ending = self._read(page, url, outcome, today)
             case Redirects():
-                return self._redirect(page, url, outcome, hops + 1)
+                ending = self._redirect(page, url, outcome, hops + 1)
             case GivenUp(state=state, reason=reason):
-                return TurnEnd(self.close(page, state), reason)
+                ending = _dead_end(page, state, reason)
             case NotModified():
                 return TurnEnd(self._confirm(page, today))
             case Retry():
                 return None
-        assert_never(outcome)
+            case _:
+                assert_never(outcome)
+        self._post(ending)
+        return ending.end
 
-    def close(self, page: PageId, state: State) -> State:
+    def close(self, page: PageId, state: State) -> None:
         """The page hands all it has to the virtual page."""
-        self.poster.reopened.discard(page)
-        self._traps.copies.forget_copy(page)
-        self.poster.post(Step(StepKind.DEAD_END, page), state)
-        return state
+        self._post(_dead_end(page, state))
 
-    def fold(self, page: PageId, target: str) -> State:
+    def fold(self, page: PageId, target: str) -> None:
         """The page stands for another one, by a rule and without a request."""
-        return self._forward(page, State.TWIN, *self._meet_target(page, target, ()))
+        self._post(_forward(page, State.TWIN, *self._meet_target(page, target, ())))
+
+    def _post(self, ending: Ending) -> None:
+        """Take the step, and let the traps learn from it."""
+        step, state = ending.step, ending.end.state
+        page, links, copies = step.page, step.spending.links, self._traps.copies
+        is_first = self._frontier.state[page] == State.UNREAD
+        self.poster.reopened.discard(page)
+        plans = self.poster.post(step, state, ending.new)
+        if links and is_first and state not in _COPIES:  # a copy recommends nobody
+            self._traps.paid(page, plans, links)
+        if step.kind is StepKind.FORWARD:
+            copies.note_copy(page, links[0])
+        else:
+            copies.forget_copy(page)
+        if ending.replaces is not None:
+            self._hand_over(ending.replaces, page)
 
     # ------------------------------------------------------------ a page that was read
 
-    def _read(self, page: PageId, url: str, read: WasRead, today: float) -> State:
+    def _read(self, page: PageId, url: str, read: WasRead, today: float) -> Ending:
         parsed = read.parsed
         self.contents.describe(page, read.response, parsed, today)
         first = self.contents.find_or_add(page, parsed)
         is_barren = self._traps.read(page, url, parsed, first)
         if first is None:
-            return self._settle_original(page, url, read, is_barren)
+            return self._original(page, url, read, is_barren)
         if self._traps.copies.is_better(page, first):
-            state = self._settle_original(page, url, read, is_barren)
-            self._replace(first, page, parsed.content)
-            return state
+            self.contents.replace(first, page, parsed.content)
+            return self._original(page, url, read, is_barren)._replace(replaces=first)
         self._note_mirror(page, first)
         _, new = self._meet_links(page, read, is_barren)
-        return self._forward(page, State.ALIAS, first, new)
+        return _forward(page, State.ALIAS, first, new)
 
-    def _settle_original(self, page: PageId, url: str, read: WasRead, is_barren: bool) -> State:
+    def _original(self, page: PageId, url: str, read: WasRead, is_barren: bool) -> Ending:
         """No other page has the content, but the page itself may say that it is another one."""
         canonical = read.parsed.canonical
         if canonical and self._gate.refusal(canonical, 0, 0) is None:
             return self._follow_canonical(page, url, canonical, read, is_barren)
-        return self._visit(page, url, read.parsed, *self._meet_links(page, read, is_barren))
+        return self._visit(page, url, read, *self._meet_links(page, read, is_barren))
 
     def _follow_canonical(
         self, page: PageId, url: str, canonical: str, read: WasRead, is_barren: bool
-    ) -> State:
+    ) -> Ending:
         """In a circle of canonical forms, each of which is read, the last one is itself."""
         other, other_new = self._meet_target(page, canonical, read.parsed.originals)
         links, new = self._meet_links(page, read, is_barren)
         if self._frontier.books.leads_to(other, page):
-            return self._visit(page, url, read.parsed, links, new)
-        return self._forward(page, State.CANONICAL, other, other_new + new)
+            return self._visit(page, url, read, links, new)
+        return _forward(page, State.CANONICAL, other, other_new + new)
 
     def _visit(
-        self, page: PageId, url: str, parsed: ParsedPage, links: Sequence[int], new: Sequence[int]
-    ) -> State:
-        spending = self._shares.spending(url, links, parsed)
-        self._end_turn(Step(StepKind.VISIT, page, len(new), spending), State.FETCHED, new)
-        self._traps.copies.forget_copy(page)
-        return State.FETCHED
+        self, page: PageId, url: str, read: WasRead, links: Sequence[int], new: Sequence[int]
+    ) -> Ending:
+        spending = self._shares.spending(url, links, read.parsed)
+        step = Step(StepKind.VISIT, page, len(new), spending)
+        return Ending(step, TurnEnd(State.FETCHED), new)
 
     def _meet_links(
         self, page: PageId, read: WasRead, is_barren: bool
@@ -142,14 +168,13 @@ class Settler:
         self._traps.found(page, meeting.pages, [*read.introduced, *new], is_barren=is_barren)
         return meeting.pages, new
 
-    def _replace(self, first: int, page: PageId, content: int) -> None:
+    def _hand_over(self, first: int, page: PageId) -> None:
         """The page is the original from now on: the first one hands over what it got for it."""
-        self.contents.replace(first, page, content)
         self._traps.copies.swap(page, first)
         is_original = self._frontier.state[first] == State.FETCHED
         if is_original and not self._frontier.books.leads_to(page, first):
             self._note_mirror(first, page)
-            self._forward(first, State.ALIAS, page, (), is_handed_over=True)
+            self._post(_forward(first, State.ALIAS, page, is_handed_over=True))
 
     def _note_mirror(self, page: PageId, first: int) -> None:
         """Once a page, however often it is read."""
@@ -168,21 +193,21 @@ class Settler:
 
     # ------------------------------------------------------------ a page that is another one
 
-    def _redirect(self, page: PageId, url: str, redirects: Redirects, hops: int) -> TurnEnd:
+    def _redirect(self, page: PageId, url: str, redirects: Redirects, hops: int) -> Ending:
         """A chain that is too long ends here, and its next target does not become known."""
         if hops > self._max_redirects:
             reason = f"more than {self._max_redirects} redirects in a row (--max-redirects)"
-            return TurnEnd(self.close(page, State.BAD_REDIRECT), reason)
+            return _dead_end(page, State.BAD_REDIRECT, reason)
         other, new = self._meet_target(page, redirects.target, redirects.originals)
         self._traps.redirected(page, url, hops, new)
         if self._frontier.books.leads_to(other, page):
-            return TurnEnd(self.close(page, State.BAD_REDIRECT), "that leads back here")
+            return _dead_end(page, State.BAD_REDIRECT, "that leads back here")
         if page in self._traps.seeds:
             self._traps.vouch(other)
             self._gate.widen(redirects.target)
         is_unread = bool(new) or self._frontier.state[other] == State.UNREAD
-        state = self._forward(page, State.MOVED, other, new)
-        return TurnEnd(state, redirected_to=other if is_unread else None)
+        end = TurnEnd(State.MOVED, redirected_to=other if is_unread else None)
+        return _forward(page, State.MOVED, other, new)._replace(end=end)
 
     def _meet_target(
         self, page: PageId, target: str, originals: Originals
@@ -190,25 +215,13 @@ class Settler:
         meeting = self._recorder.meet([target], self._frontier.urls.depth[page], originals)
         return meeting.pages[0], [row.id for row in meeting.urls]
 
-    def _forward(
-        self,
-        page: PageId,
-        state: State,
-        other: int,
-        new: Sequence[int],
-        *,
-        is_handed_over: bool = False,
-    ) -> State:
-        step = Step(StepKind.FORWARD, page, len(new), Spending([other]), int(is_handed_over))
-        self._end_turn(step, state, new)
-        self._traps.copies.note_copy(page, other)
-        return state
 
-    def _end_turn(self, step: Step, state: State, new: Sequence[int]) -> None:
-        """The page hands its cash on to links."""
-        page = step.page
-        is_first = self._frontier.state[page] == State.UNREAD
-        self.poster.reopened.discard(page)
-        plans = self.poster.post(step, state, new)
-        if is_first and state not in (State.ALIAS, State.TWIN):  # a copy recommends nobody
-            self._traps.paid(page, plans, step.spending.links)
+def _dead_end(page: PageId, state: State, reason: str = "") -> Ending:
+    return Ending(Step(StepKind.DEAD_END, page), TurnEnd(state, reason))
+
+
+def _forward(
+    page: PageId, state: State, other: int, new: Sequence[int] = (), *, is_handed_over: bool = False
+) -> Ending:
+    step = Step(StepKind.FORWARD, page, len(new), Spending([other]), int(is_handed_over))
+    return Ending(step, TurnEnd(state), new)

@@ -1,7 +1,6 @@
 """How does a crawl begin, or resume?
 
-seeds        seeds become known and share the endowment
-scope_gate   scope, filters and limits that forbid a page for good
-resume       the settings that a store keeps, and pages that wait again
-preview      the first pages of a crawl, for --dry-run
+seeds     seeds become known and share the endowment; the scope and limits that forbid a page
+resume    the settings that a store keeps, and pages that wait again
+preview   the first pages of a crawl, for --dry-run
 """

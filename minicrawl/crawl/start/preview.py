@@ -18,7 +18,7 @@ from minicrawl.crawl.hosts.politeness import hosts_of
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT

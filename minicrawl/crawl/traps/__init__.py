@@ -3,8 +3,7 @@
 detector        asks the others before a page is fetched, and tells them what came of it
 novelty         hosts that repeat themselves under ever new URLs
 quotas          how many pages a host, a site and a network may have
-quota_accounts  how many pages each of them has used and earned
-external_cash   what pages, hosts, sites and networks are given by others
+external_cash   what pages, hosts, sites and networks are given by others, and so have earned
 site_index      which site a host is of, and which network it is at
 equivalence     URLs that lead to the same page, as content has proven
 """

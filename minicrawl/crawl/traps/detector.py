@@ -21,7 +21,7 @@ import numpy as np
 from minicrawl.config import Traps as TrapLimits
 from minicrawl.crawl.settle.duplicates import Duplicates
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.crawl.traps.equivalence import UrlEquivalence
 from minicrawl.crawl.traps.novelty import NoveltyTracker
 from minicrawl.crawl.traps.quotas import Quotas

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.config import Traps
-from minicrawl.crawl.traps.external_cash import ExternalCash
-from minicrawl.crawl.traps.quota_accounts import Accounts, QuotaAccounts
+from minicrawl.crawl.traps.external_cash import Accounts, ExternalCash, QuotaAccounts
 from minicrawl.crawl.traps.site_index import UNKNOWN
 
 A_HOST = 10

@@ -5,7 +5,5 @@ supervisor       starts a child process, carries calls to it, watches it and end
 channel          carries pickled values between two processes
 worker           the worker's own side of the channel
 visitor          fetches one URL and hands its body to a parser
-parser           parses pages; large ones in a child process
 parser_process   the child process that is killed if one page takes too long
-blame            tells which call a worker was busy with when it ended
 """

@@ -57,11 +57,6 @@ class ParserProcess:
         self._done = 0
         self._lock = FairLock()
 
-    @property
-    def is_running(self) -> bool:
-        """Whether there is a child."""
-        return self._child is not None
-
     async def run(self, task: Callable[[bytes], T], body: IO[bytes], host: str) -> Timed[T]:
         """The result of a function, which must be picklable, of the body."""
         async with self._lock.held_for(host):

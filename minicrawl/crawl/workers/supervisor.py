@@ -5,10 +5,13 @@ side, and the child of a parser (`parser_process`), which parses one large page 
 
 Laws: a call to a child that ends fails with ChildLost, which tells whether the child was busy with
 that call. A child that has to answer pings is ended when it has been silent for too long: whatever
-it is busy with, there is no end in sight. After `close` no process and no socket is left.
+it is busy with, there is no end in sight. After `close` no process and no socket is left. Whatever
+ends a child, the number of the call that it was working on can be read.
 
 call    its number, a command and an argument; without a command, the call is cancelled
 reply   the number of the call, its result, and the processor time that the child has used so far
+mark    eight bytes of memory that both processes share: the number of the call that the child is
+        busy with, 0 while it waits
 """
 
 from __future__ import annotations
@@ -17,13 +20,85 @@ import asyncio
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from mmap import mmap
+from tempfile import TemporaryFile
+from types import coroutine
+from typing import Any, TypeVar
 
-from minicrawl.crawl.workers.blame import SharedBlameMark
 from minicrawl.crawl.workers.channel import PickleChannel
+
+T = TypeVar("T")
+
+_BYTES = 8
+_ANONYMOUS = -1
+
+
+class BlameMark:
+    """The mark as one of the two processes sees it."""
+
+    def __init__(self, descriptor: int = _ANONYMOUS) -> None:
+        self._memory = mmap(descriptor, _BYTES)
+
+    @property
+    def call(self) -> int:
+        """The number of the call that the worker is busy with."""
+        return int.from_bytes(self._memory, "little")
+
+    @call.setter
+    def call(self, number: int) -> None:
+        self._memory[:] = number.to_bytes(_BYTES, "little")
+
+    def close(self) -> None:
+        """Unmap the memory."""
+        self._memory.close()
+
+
+class SharedBlameMark(BlameMark):
+    """Makes the mark; a process that inherits the descriptor shares it."""
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile()  # noqa: SIM115  # open as long as processes may inherit it
+        self._file.truncate(_BYTES)
+        super().__init__(self._file.fileno())
+
+    @property
+    def descriptor(self) -> int:
+        """The open file to inherit."""
+        return self._file.fileno()
+
+    def close(self) -> None:
+        """Unmap the memory and close the file."""
+        super().close()
+        self._file.close()
+
+
+async def marked(mark: BlameMark, call: int, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine with the mark set whenever it has the processor."""
+    return await _marked(mark, call, begin())
+
+
+@coroutine
+def _marked(mark: BlameMark, call: int, work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
+    step: Callable[[Any], Any] = work.send
+    value: Any = None
+    while True:
+        mark.call = call
+        try:
+            waits_for = step(value)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            mark.call = 0
+        try:
+            step, value = work.send, (yield waits_for)
+        except BaseException as thrown:
+            step, value = work.throw, thrown
+
 
 START_S = 30.0
 """For a child to send its first reply: all that it imports is read from disk."""

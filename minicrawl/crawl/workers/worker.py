@@ -19,11 +19,9 @@ from time import process_time
 from typing import Any, NamedTuple, assert_never
 
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, look_for_cycles_among_what_comes
-from minicrawl.crawl.workers.blame import BlameMark, marked
 from minicrawl.crawl.workers.channel import PickleChannel, receive_message
-from minicrawl.crawl.workers.parser import SMALL_IN_A_WORKER
-from minicrawl.crawl.workers.supervisor import PING
-from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
+from minicrawl.crawl.workers.supervisor import PING, BlameMark, marked
+from minicrawl.crawl.workers.visitor import SMALL_IN_A_WORKER, Visitor, WorkerConfig, visiting
 from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response
 from minicrawl.ports import Timed
 from minicrawl.web.sitemaps.sitemap import Sitemap

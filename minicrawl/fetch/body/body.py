@@ -206,7 +206,7 @@ class _BodyReader:
         return self._is_wanted is False or self.cut is not None
 
     def feed(self, chunk: bytes) -> Iterator[int]:
-        """Decode a chunk; yields the size of each slice."""
+        """Decode a chunk; yields the size of each slice. Cut the body where no more is of use."""
         room = self.cap - self._wire_bytes
         self._wire_bytes += len(chunk)
         for content in self._decoder.slices(chunk[:room]):
@@ -216,7 +216,10 @@ class _BodyReader:
             if self.length > self.cap:
                 self.cut = FailureKind.TOO_LARGE
             yield len(content)
-        self._cut_if_over()
+        if self._wire_bytes > self.cap or self._decoder.is_full:
+            self.cut = FailureKind.TOO_LARGE
+        elif self._decoder.is_over:
+            self.cut = FailureKind.ENCODING
 
     def cut_here(self) -> None:
         """Stop, even while waiting for a chunk: the memory is freed at once."""
@@ -248,14 +251,6 @@ class _BodyReader:
     def _judge(self) -> None:
         if not isinstance(self._is_wanted, bool):
             self._is_wanted = self._is_wanted(self._joined())
-
-    def _cut_if_over(self) -> None:
-        """Cut the body if nothing that may still come is of use."""
-        decoder = self._decoder
-        if self._wire_bytes > self.cap or decoder.is_full:
-            self.cut = FailureKind.TOO_LARGE
-        elif decoder.is_over:
-            self.cut = FailureKind.ENCODING
 
     def _cut_detail(self) -> str:
         return self._decoder.swelling if self.cut is FailureKind.ENCODING else ""

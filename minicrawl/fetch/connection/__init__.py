@@ -5,5 +5,4 @@ connection       one connection, one request at a time
 http1            requests as bytes, responses from bytes, without I/O
 heads            status line and headers
 tls              the TLS context and its certificate authorities
-asyncio_cycles   frees the memory of a connection as soon as it ends
 """

@@ -26,8 +26,7 @@ from minicrawl.fetch.connection.connection import READ_BUFFER_BYTES, Connection
 from minicrawl.fetch.connection.heads import Head
 from minicrawl.fetch.connection.http1 import request_bytes
 from minicrawl.fetch.transport import EXPECTED, Fault, TransportRequest
-from minicrawl.fetch.where.resolve_rules import ConnectTarget
-from minicrawl.fetch.where.targets import Origin
+from minicrawl.fetch.where.targets import ConnectTarget, Origin
 from minicrawl.model import FailureKind
 
 PoolKey = tuple[Origin, ConnectTarget]

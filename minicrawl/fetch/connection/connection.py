@@ -5,18 +5,53 @@ which bytes come without a request is closed. The error that broke a connection 
 response in memory. The memory of a connection is freed when it ends, not when the garbage
 collector runs.
 
+A transport of asyncio keeps bound methods of itself as attributes, so it refers to itself and would
+stay in memory until then: 256 KB with TLS. To break that cycle takes private parts of asyncio. If
+those are not what they were when this was written, transports are left to the garbage collector,
+and all else works as before.
+
 read buffer   where the event loop puts the bytes that come. They are copied from there at once, so
               all connections share one. If the loop had to allocate one for each read, that would
               cost ten times what the read does.
 """
 
 import asyncio
+from asyncio import BaseTransport, sslproto
 from collections.abc import Callable
 from copy import copy
 
-from minicrawl.fetch.connection.asyncio_cycles import break_cycles, socket_transport
 from minicrawl.fetch.connection.heads import Head
 from minicrawl.fetch.connection.http1 import ResponseParser
+
+
+def _is_familiar() -> bool:
+    """Whether asyncio has the private parts that are used here."""
+    try:
+        of_transport = sslproto._SSLProtocolTransport.__init__.__code__.co_names
+        of_protocol = sslproto.SSLProtocol.connection_made.__code__.co_names
+    except AttributeError:
+        return False
+    return "_ssl_protocol" in of_transport and "_transport" in of_protocol
+
+
+_IS_FAMILIAR = _is_familiar()
+
+
+def socket_transport(transport: BaseTransport) -> BaseTransport:
+    """The transport below one of TLS; without TLS the transport itself."""
+    if not _IS_FAMILIAR:
+        return transport
+    below = getattr(getattr(transport, "_ssl_protocol", None), "_transport", None)
+    return below or transport
+
+
+def break_cycles(transport: BaseTransport) -> None:
+    """Remove the transport's references to itself; its connection has been lost."""
+    attributes = getattr(transport, "__dict__", {}) if _IS_FAMILIAR else {}
+    own = [name for name, it in attributes.items() if getattr(it, "__self__", None) is transport]
+    for name in own:
+        del attributes[name]
+
 
 READ_BUFFER_BYTES = 64 * 1024
 _MOST_WAITING_BYTES = 256 * 1024

@@ -24,8 +24,7 @@ from threading import Semaphore, Thread
 from typing import Any, NamedTuple
 
 from minicrawl.fetch.where.addresses import is_public
-from minicrawl.fetch.where.resolve_rules import ConnectTarget, ResolveRules
-from minicrawl.fetch.where.targets import target
+from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, target
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
 Lookup = Callable[[str], Awaitable[Iterable[str]]]

@@ -89,12 +89,13 @@ class Core:
     """Its pages in the order in which they joined; `links` lead from hubs to authorities.
 
     The best hub is the one of highest h(v), of equals the first that joined. The best authority
-    is the first.
+    is the first. `links_left` are all links of the graph that the core was grown in.
     """
 
     hubs: tuple[int, ...]
     authorities: tuple[int, ...]
     links: int
+    links_left: int
     best_hub: int
 
     @property
@@ -120,6 +121,7 @@ def grown(ranked: RankedGraph, rule: CoreRule) -> Core:
         hubs=tuple(core.hubs.members),
         authorities=tuple(core.authorities.members),
         links=core.links,
+        links_left=ranked.graph.edges,
         best_hub=max(core.hubs.members, key=ranked.hubs.__getitem__),
     )
 
@@ -244,16 +246,15 @@ ROUNDS = 60
 
 def extracted(
     graph: Csr,
-    hosts: NDArray[np.integer],
     count: int,
     rule: CoreRule = CoreRule(),
     *,
     rounds: int = ROUNDS,
     tell: Progress = unreported,
 ) -> list[Core]:
-    """So many cores, or as many as there are; page i is on host `hosts[i]`."""
+    """So many cores, or as many as there are, of a graph without the links inside hosts."""
     cores = []
-    for core in islice(_all_cores(between_hosts(graph, hosts), rule, rounds), count):
+    for core in islice(_all_cores(graph, rule, rounds), count):
         cores.append(core)
         tell(len(cores) / count)
     return cores

@@ -2,7 +2,8 @@
 
 Laws: a crawl goes breadth first along all links, so that a page is read on the depth that is its
 distance from the nearest seed. What several crawls read on a depth is the mean of their pages, and
-the mean importance of what all of them read there together.
+the mean importance of what all of them read there together. Distances between cores are those of
+two different ones between which a path leads, in its direction.
 """
 
 from collections.abc import Sequence
@@ -47,10 +48,35 @@ def between_cores(
     return np.array(rows, dtype=np.int32).reshape(len(pages), len(pages))
 
 
-def mean_distance(distances: NDArray[np.int32]) -> float | None:
-    """The mean over two different cores between which a path leads, in its direction."""
+class CoreDistances(NamedTuple):
+    """The distances between cores in short."""
+
+    smallest: int
+    mean: float
+    largest: int
+
+
+def in_short(distances: NDArray[np.int32]) -> CoreDistances | None:
+    """Of the distances that `between_cores` found; None where no path leads."""
     found = distances[distances > 0]
-    return float(found.mean()) if found.size else None
+    if not found.size:
+        return None
+    return CoreDistances(int(found.min()), float(found.mean()), int(found.max()))
+
+
+class DegreeDistribution(NamedTuple):
+    """How many pages have each degree; degrees that no page has are left out."""
+
+    degrees: NDArray[np.intp]
+    pages: NDArray[np.intp]
+
+
+def distribution(degrees: NDArray[np.integer]) -> DegreeDistribution:
+    """Of all degrees above 0, which logarithms have a place for."""
+    pages = np.bincount(degrees)
+    found = np.flatnonzero(pages)
+    found = found[found > 0]
+    return DegreeDistribution(found, pages[found])
 
 
 def compared(

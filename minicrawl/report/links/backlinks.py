@@ -22,13 +22,11 @@ from minicrawl.errors import StoreError
 from minicrawl.graph.csr import Csr
 from minicrawl.model import PageId
 from minicrawl.progress import Progress
-from minicrawl.report.finding import page_of
 from minicrawl.report.links.flows import links_as_written
 from minicrawl.report.links.graphs import refuse_without_links, urls
 from minicrawl.report.ranks import places_of_largest
-from minicrawl.report.snapshot import LABELS, Snapshot, last_spent
-from minicrawl.store.derived import backlinks as index
-from minicrawl.store.derived.files import reading_beside
+from minicrawl.report.snapshot import LABELS, Snapshot, last_spent, page_of
+from minicrawl.store.derived import backlinks_of, backlinks_step, keep_backlinks, reading_beside
 
 _FEW_STEPS = 20_000
 _MANY_OF = 8
@@ -104,15 +102,15 @@ def _with_duplicates(snapshot: Snapshot, end: int) -> list[int]:
 def _linking_pages(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> Numbers:
     """The pages that link to any of these pages, by the links as they were written."""
     with reading_beside(snapshot.path, snapshot.connection) as derived:
-        step = index.step_of(derived)
+        step = backlinks_step(derived)
         if derived is not None and step is not None and _is_near(snapshot, step):
-            known = index.givers(derived, pages)
+            known = backlinks_of(derived, pages)
             return np.concatenate(
                 (_still_valid(snapshot, known, step), _newer(snapshot, pages, step))
             )
     inlinks = _inlinks(snapshot, tell)
     with suppress(StoreError):
-        index.keep(snapshot.path, snapshot.connection, snapshot.frontier.last_seq, inlinks)
+        keep_backlinks(snapshot.path, snapshot.connection, snapshot.frontier.last_seq, inlinks)
     return np.concatenate([inlinks.targets_of(page) for page in pages]).astype(np.int64)
 
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.export.cells import Block
 from minicrawl.export.drawings import Drawing
-from minicrawl.export.rows import Block
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.kept import scores
 from minicrawl.report.links.flows import FlowLinks, links

@@ -15,7 +15,7 @@ from minicrawl.cli import main
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
-from minicrawl.store.derived.files import beside
+from minicrawl.store.derived import beside
 from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]

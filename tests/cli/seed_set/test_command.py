@@ -1,7 +1,9 @@
 """`minicrawl seed-set`: seeds on stdout, what is told of them on stderr, and what is refused."""
 
 import builtins
+import csv
 import json
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -69,6 +71,7 @@ class TestSeeds:
             "core  hubs×authorities  density  seed",
             "   1             (3×2)    100 %  http://h1.org/",
             "   2             (2×2)    100 %  http://k1.org/",
+            "minicrawl: 11 of 11 links lead from one host to another (100.0%)",
         ]
 
     def test_a_crawl_reads_them_as_its_seeds(self, capsys: Captured) -> None:
@@ -78,6 +81,16 @@ class TestSeeds:
     def test_the_best_authority_is_one_when_it_is_asked_for(self, capsys: Captured) -> None:
         out, _ = printed(capsys, "--count", "2", "--take", "authority")
         assert out == [url("a1"), url("b1")]
+
+    def test_links_inside_hosts_are_left_out_and_counted(
+        self, folder: Path, capsys: Captured
+    ) -> None:
+        inside = f"{url('h1')}\t{url('h1')}inside\n"
+        (folder / "web.tsv").write_text(WEB + inside)
+        found = document(capsys)
+        assert (found["edges"], found["links_between_hosts"]) == (12, 11)
+        # The first core takes its 6 links, and the one from a1 to k1.
+        assert [core["links_left"] for core in found["cores"]] == [11, 4]
 
     def test_if_there_are_fewer_this_is_told(self, capsys: Captured) -> None:
         out, err = printed(capsys)
@@ -126,6 +139,7 @@ class TestCores:
         assert found == {
             "nodes": 9,
             "edges": 11,
+            "links_between_hosts": 11,
             "asked": 1,
             "core": "maximal",
             "seeds": [url("h1")],
@@ -136,6 +150,7 @@ class TestCores:
                     "authorities": 2,
                     "links": 6,
                     "density": 100.0,
+                    "links_left": 11,
                     "first_hubs": [url("h1"), url("h2"), url("h3")],
                     "first_authorities": [url("a1"), url("a2")],
                 }
@@ -194,13 +209,16 @@ class TestEvaluation:
         headings = " ".join(err[first + 1].split())
         assert headings == "depth pages mean PageRank random pages mean PageRank"
         assert [line.split()[:2] for line in err[first + 2 : first + 4]] == [["0", "2"], ["1", "4"]]
-        caption = " ".join(err[first + 4 :])
-        assert "between cores: 1 links on average, 1 of 2 pairs connected" in caption
+        caption = " ".join(" ".join(err[first + 4 :]).split())
+        assert "between cores: 1 links on average, 1 at least and 1 at most" in caption
+        assert "1 of 2 pairs connected" in caption
 
     def test_programs_get_its_numbers(self, capsys: Captured) -> None:
         found = document(capsys, "--count", "2", "--evaluate", "--draws", "3")["evaluation"]
         assert found["core_distances"] == [[0, 1], [None, 0]]
+        assert found["smallest_core_distance"] == 1
         assert found["mean_core_distance"] == 1.0
+        assert found["largest_core_distance"] == 1
         assert found["mean_distance"] == pytest.approx((11 * 1 + 5 * 2 + 6 * 3) / 22)
         assert found["mean_distance_is_exact"]
         assert [(one["depth"], one["pages"]) for one in found["depths"]][:2] == [(0, 2.0), (1, 4.0)]
@@ -228,9 +246,61 @@ class TestEvaluation:
         _, err = printed(capsys, "--evaluate")
         assert "between cores: no path, 0 of 0 pairs" in " ".join(err)
 
-    def test_a_figure_is_drawn(self, folder: Path, capsys: Captured) -> None:
-        printed(capsys, "--evaluate", "--figure", "crawls.png")
-        assert (folder / "crawls.png").read_bytes().startswith(b"\x89PNG")
+
+class TestFigures:
+    def test_each_is_a_picture_with_its_numbers(self, folder: Path, capsys: Captured) -> None:
+        _, err = printed(capsys, "--evaluate", "--figures", "figures")
+        names = [
+            "core-sizes",
+            "depth-mean-pagerank",
+            "depth-pages",
+            "in-degrees",
+            "links-left",
+            "out-degrees",
+        ]
+        found = sorted((folder / "figures").iterdir())
+        assert [path.name for path in found] == [
+            f"{name}.{suffix}" for name in names for suffix in ("csv", "png")
+        ]
+        assert {f"figures/{path.name}" for path in found} < set(err)
+        assert all(path.read_bytes().startswith(b"\x89PNG") for path in found[1::2])
+
+    def test_without_an_evaluation_no_crawls_are_drawn(
+        self, folder: Path, capsys: Captured
+    ) -> None:
+        printed(capsys, "--figures", "figures")
+        assert not list((folder / "figures").glob("depth-*"))
+
+    def test_degrees_are_those_of_the_file(self, folder: Path, capsys: Captured) -> None:
+        (folder / "web.tsv").write_text(WEB + f"{url('h1')}\t{url('h1')}inside\n")
+        printed(capsys, "--figures", "figures")
+        ends = [line.split() for line in (folder / "web.tsv").read_text().splitlines()]
+        between = [ends for ends in ends if not ends[1].startswith(ends[0])]
+        for end, direction in enumerate(("out", "in")):
+            assert numbers(folder, f"{direction}-degrees")[1:] == [
+                [label, str(degree), str(pages)]
+                for label, links in (("all links", ends), ("links between hosts", between))
+                for degree, pages in sorted(
+                    Counter(Counter(link[end] for link in links).values()).items()
+                )
+            ]
+
+    def test_each_core_has_its_hubs_and_authorities_and_the_links_that_earlier_ones_left(
+        self, folder: Path, capsys: Captured
+    ) -> None:
+        printed(capsys, "--figures", "figures")
+        assert numbers(folder, "core-sizes")[1:] == [
+            ["hubs", "1", "3"],
+            ["hubs", "2", "2"],
+            ["authorities", "1", "2"],
+            ["authorities", "2", "2"],
+        ]
+        assert numbers(folder, "links-left")[1:] == [["links", "1", "11"], ["links", "2", "4"]]
+
+
+def numbers(folder: Path, name: str) -> list[list[str]]:
+    with (folder / "figures" / f"{name}.csv").open() as file:
+        return list(csv.reader(file))
 
 
 class TestRefusals:
@@ -242,13 +312,12 @@ class TestRefusals:
             (["--core", "size", "--density", "50"], "--core maximal"),
             (["--draws", "5"], "--evaluate"),
             (["--seed", "5"], "--evaluate"),
-            (["--figure", "x.png"], "--evaluate"),
             (["--similar"], "--new"),
             (["--density", "0"], "--density"),
             (["--density", "nan"], "--density"),
             (["--density", "101"], "--density"),
             (["--count", "0"], "--count"),
-            (["--evaluate", "--figure", "absent/x.png"], "no such folder"),
+            (["--figures", "web.tsv/x"], "cannot make the folder"),
         ],
     )
     def test_options_that_cannot_be_used(
@@ -272,7 +341,7 @@ class TestRefusals:
         (folder / "bad.tsv").write_text("1 2\nx\n")
         assert "bad.tsv, line 2" in refusal(capsys, "--graph", "web.tsv", "--new", "bad.tsv")
 
-    def test_a_figure_without_matplotlib(
+    def test_figures_without_matplotlib(
         self, folder: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         import_anything: Callable[..., Any] = builtins.__import__
@@ -283,6 +352,6 @@ class TestRefusals:
             return import_anything(name, *rest)
 
         monkeypatch.setattr(builtins, "__import__", import_but_matplotlib)
-        found = refusal(capsys, "--graph", "web.tsv", "--evaluate", "--figure", "x.png")
+        found = refusal(capsys, "--graph", "web.tsv", "--figures", "figures")
         assert "minicrawl[lab]" in found
-        assert not (folder / "x.png").exists()
+        assert not (folder / "figures").exists()

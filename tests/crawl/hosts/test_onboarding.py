@@ -13,7 +13,7 @@ from minicrawl.crawl.hosts.host_files import MOST_REDIRECTS
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.hosts.side_requests import SideRequests
-from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
 from minicrawl.model import (
     Failed,

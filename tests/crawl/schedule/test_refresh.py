@@ -1,7 +1,9 @@
+from array import array
+
 import numpy as np
 import pytest
 
-from minicrawl.crawl.schedule.refresh import FEWEST, MOST_OF_A_HOST, RefreshScheduler, chance
+from minicrawl.crawl.schedule.refresh import FEWEST, RefreshScheduler, chance
 from minicrawl.store.records import DocumentRow
 
 DAY_S = 86_400.0
@@ -29,14 +31,21 @@ class Pages:
     """Pages that were read, and what they hold."""
 
     def __init__(self, *documents: DocumentRow, endless: bool = False, hosts: int = 1000) -> None:
-        self.refresh = RefreshScheduler([page % hosts for page in range(1000)], endless=endless)
+        host_of = array("I", [page % hosts for page in range(1000)])
+        self.refresh = RefreshScheduler(host_of, endless=endless)
         for one in documents:
             self.refresh.saw(one)
         self.cash = np.ones(1000)
         self.busy: set[int] = set()
+        """Hosts that may not be asked."""
 
     def take(self) -> int | None:
-        return self.refresh.take(lambda page: page not in self.busy, lambda: self.cash, TODAY)
+        return self.refresh.take(lambda host: host not in self.busy, self.cash.__getitem__, TODAY)
+
+    def free(self, *hosts: int) -> None:
+        for host in hosts:
+            self.busy.remove(host)
+            self.refresh.look_again(host)
 
     def take_all(self) -> list[int]:
         taken = []
@@ -96,7 +105,7 @@ def test_a_page_whose_host_may_not_be_asked_is_passed_over_and_keeps_its_place()
     pages.cash[:3] = (3, 2, 1)
     pages.busy = {0}
     assert pages.take() == 1
-    pages.busy = set()
+    pages.free(0)
     assert pages.take() == 0
     assert pages.take() == 2
     assert pages.take() is None
@@ -112,8 +121,37 @@ def test_of_many_pages_all_have_their_turn_the_best_first() -> None:
 def test_pages_of_one_host_do_not_stand_in_the_way_of_others() -> None:
     pages = Pages(*(document(page, first=1, last=1) for page in range(1000)), hosts=2)
     pages.cash[::2] = 9
-    pages.busy = set(range(0, 1000, 2))
-    assert [pages.take() for _ in range(MOST_OF_A_HOST)] == [1, 3, 5, 7]
+    pages.busy = {0}
+    assert [pages.take() for _ in range(FEWEST)] == [1, 3, 5, 7]
+
+
+def test_of_each_host_that_becomes_free_a_page_is_found_until_it_has_no_more() -> None:
+    """Two hosts are free at the same moment, and nobody chose a page of the second one before."""
+    pages = Pages(*(document(page, first=1, last=1) for page in range(60)), hosts=3)
+    pages.cash[::3] = 9
+    pages.busy = {0, 1, 2}
+    taken = []
+    while (page := pages.take()) is not None or pages.busy:
+        if page is None:
+            pages.free(*pages.busy)
+            continue
+        taken.append(page)
+        pages.busy.add(page % 3)
+        if len(taken) == 60:
+            break
+    assert sorted(taken) == list(range(60))
+    for start in range(0, 60, 3):
+        assert {page % 3 for page in taken[start : start + 3]} == {0, 1, 2}
+
+
+def test_the_pages_of_a_host_come_in_the_order_of_cash_times_chance() -> None:
+    rng = np.random.default_rng(1)
+    pages = Pages(*(document(page, first=1, last=1) for page in range(1000)), hosts=5)
+    pages.cash = rng.random(1000)
+    taken = pages.take_all()
+    for host in range(5):
+        mine = [page for page in taken if page % 5 == host]
+        assert mine == sorted(mine, key=lambda page: -pages.cash[page])
 
 
 def test_a_page_that_is_forgotten_has_no_turn() -> None:

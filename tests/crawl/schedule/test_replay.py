@@ -1,7 +1,6 @@
 from typing import cast
 
-from minicrawl.crawl.schedule.replay import AT_ONCE, GROWN, ReplayScheduler
-from minicrawl.crawl.settle.posting import StepPoster
+from minicrawl.crawl.settle.posting import AT_ONCE, GROWN, ReplayScheduler, StepPoster
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind

@@ -9,7 +9,7 @@ from minicrawl.crawl.settle.outcome import Outcome, WasRead
 from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
-from minicrawl.crawl.start.scope_gate import ScopeGate
+from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.model import FailureKind, ParsedPage, Response, State
 from minicrawl.opic.by_host import ByHost

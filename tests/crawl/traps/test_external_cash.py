@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minicrawl.config import Traps
-from minicrawl.crawl.traps.quota_accounts import PAGES_A_UNIT
+from minicrawl.crawl.traps.external_cash import PAGES_A_UNIT
 from minicrawl.crawl.traps.quotas import A_HOST, Quotas
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from minicrawl.crawl.workers.blame import BlameMark, SharedBlameMark, marked
+from minicrawl.crawl.workers.supervisor import BlameMark, SharedBlameMark, marked
 
 
 class Pause:
@@ -65,7 +65,7 @@ def test_marked_work_is_a_task_like_any_other() -> None:
 
 _ENDS = """
 import os, sys
-from minicrawl.crawl.workers.blame import BlameMark
+from minicrawl.crawl.workers.supervisor import BlameMark
 BlameMark(int(sys.argv[1])).call = 1 << 40
 os._exit(1)
 """

@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
-from minicrawl.crawl.workers.parser import (
+from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
+from minicrawl.crawl.workers.visitor import (
     SMALL,
     PageParser,
     to_disk,
 )
-from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.model import Failed, FailureKind, ParsedPage, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.web.html.page import ParseOptions
 from minicrawl.web.robots import rules
 from minicrawl.web.sitemaps.sitemap import Sitemap
+from tests.crawl.children import has_child
 from tests.crawl.fakes import html, text
 from tests.crawl.workers.large_bodies import A_BLINK_S, PAGE_OF_5_MB
 
@@ -51,7 +52,7 @@ def test_a_small_page_is_read_on_the_spot() -> None:
         assert isinstance(found, ParsedPage)
         assert (found.title, found.noindex) == ("A", True)
         assert found.links == LINKS
-        assert not reader._process.is_running
+        assert not has_child(reader._process)
 
     reading(work, SMALL)
 
@@ -62,14 +63,14 @@ def test_a_large_page_is_read_to_the_same_effect_by_another_process() -> None:
         there, cost_s = await reader.parse_later(page, URL)()
         assert cost_s > 0
         assert there == (await here.parse_later(page, URL)()).value
-        assert reader._process.is_running
+        assert has_child(reader._process)
         for one in (reader, here):
             sitemap = await one.parse_later(text(f"{URL}1"), URL, Want.SITEMAP)()
             assert sitemap.value == Sitemap(pages=("http://a.example/1",))
             said = await one.parse_rules(text(FORBIDDING), URL)
             assert said.value == rules.parse(FORBIDDING.encode(), OPTIONS.agent)
             assert (await one.parse_stored_rules(FORBIDDING, URL)).value == said.value
-        assert not here._process.is_running
+        assert not has_child(here._process)
 
     reading(work, small=0)
 
@@ -95,7 +96,7 @@ def test_a_mistake_of_ours_costs_the_page_and_not_the_crawl(
     def mistaken(*_: object, **__: object) -> object:
         raise ValueError("never thought of")
 
-    monkeypatch.setattr("minicrawl.crawl.workers.parser.parse_page", mistaken)
+    monkeypatch.setattr("minicrawl.crawl.workers.visitor.parse_page", mistaken)
 
     async def work(reader: PageParser) -> None:
         failed, _ = await reader.parse_later(html("/1"), URL)()
@@ -112,7 +113,7 @@ def test_a_sitemap_that_is_packed_is_larger_than_it_looks() -> None:
         assert not reader.is_large(packed, Want.PAGE)
         listed, _ = await reader.parse_later(packed, URL, Want.SITEMAP)()
         assert listed == Sitemap(pages=(f"{URL}1",))
-        assert reader._process.is_running
+        assert has_child(reader._process)
 
     reading(work, SMALL)
 
@@ -160,5 +161,5 @@ def test_a_body_is_put_aside_on_disk_and_in_memory_if_that_is_full(
     def full() -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr("minicrawl.crawl.workers.parser.TemporaryFile", full)
+    monkeypatch.setattr("minicrawl.crawl.workers.visitor.TemporaryFile", full)
     assert to_disk(b"abc").read() == b"abc"

@@ -18,7 +18,7 @@ from minicrawl.crawl.workers.parser_process import (
     ParserProcess,
     serve,
 )
-from tests.crawl.children import children, nothing_left_behind
+from tests.crawl.children import children, has_child, nothing_left_behind
 
 NOTHING = BytesIO()
 LONGEST_S = 30.0
@@ -59,7 +59,7 @@ def test_a_task_that_does_not_end_is_given_up() -> None:
         other = ParserProcess(max_s=0.05)
         with pytest.raises(ParserLost, match=r"it was not read in 0\.05 s \(--max-reading\)"):
             await other.run(_sleep, NOTHING, "a.example")
-        assert not other.is_running
+        assert not has_child(other)
 
     asyncio.run(work())
 
@@ -68,12 +68,12 @@ def test_a_task_that_is_cancelled_leaves_no_process_behind() -> None:
     async def work() -> None:
         other = ParserProcess(LONGEST_S)
         running = asyncio.create_task(other.run(_sleep, NOTHING, "a.example"))
-        while not other.is_running:
+        while not has_child(other):
             await asyncio.sleep(0)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        assert not other.is_running
+        assert not has_child(other)
 
     asyncio.run(work())
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from minicrawl.config import Settings
-from minicrawl.crawl.workers.blame import BlameMark, SharedBlameMark
 from minicrawl.crawl.workers.channel import PickleChannel
-from minicrawl.crawl.workers.parser import SMALL_IN_A_WORKER
-from minicrawl.crawl.workers.visitor import WorkerConfig
+from minicrawl.crawl.workers.supervisor import BlameMark, SharedBlameMark
+from minicrawl.crawl.workers.visitor import SMALL_IN_A_WORKER, WorkerConfig
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand, main, serve
 from minicrawl.model import ParsedPage, Request, Response
 from tests.fetch.wire import Answer, Then, Wire, answer, wire

@@ -7,8 +7,7 @@ from typing import Any
 
 from minicrawl.fetch.connection.client import HttpClient
 from minicrawl.fetch.transport import TransportRequest
-from minicrawl.fetch.where.resolve_rules import ConnectTarget
-from minicrawl.fetch.where.targets import target
+from minicrawl.fetch.where.targets import ConnectTarget, target
 from tests.fetch.wire import Wire
 
 

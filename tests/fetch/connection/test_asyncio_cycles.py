@@ -8,9 +8,8 @@ from asyncio import sslproto
 import pytest
 import trustme
 
-from minicrawl.fetch.connection import asyncio_cycles
-from minicrawl.fetch.connection.asyncio_cycles import socket_transport
-from minicrawl.fetch.connection.connection import Connection
+from minicrawl.fetch.connection import connection
+from minicrawl.fetch.connection.connection import Connection, socket_transport
 from tests.fetch.connection.clients import client, get, request_to, run
 from tests.fetch.wire import answer, wire
 
@@ -62,7 +61,7 @@ def test_nothing_is_left_of_a_connection_without_the_garbage_collector(scheme: s
 def test_where_asyncio_is_unfamiliar_all_works_and_the_garbage_collector_frees_the_memory(
     scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asyncio_cycles, "_IS_FAMILIAR", False)
+    monkeypatch.setattr(connection, "_IS_FAMILIAR", False)
     run(fetch_once(scheme, collects=True))
 
 
@@ -73,11 +72,11 @@ def test_asyncio_is_familiar_only_with_the_private_parts_that_are_used(
         def __init__(self, loop: object, protocol: object) -> None:
             self.loop, self.protocol = loop, protocol
 
-    assert asyncio_cycles._is_familiar()
+    assert connection._is_familiar()
     monkeypatch.setattr(sslproto, "_SSLProtocolTransport", Unlike)
-    assert not asyncio_cycles._is_familiar()
+    assert not connection._is_familiar()
     monkeypatch.delattr(sslproto, "_SSLProtocolTransport")
-    assert not asyncio_cycles._is_familiar()
+    assert not connection._is_familiar()
 
 
 def test_without_tls_the_transport_is_its_own_socket_transport() -> None:

@@ -5,8 +5,7 @@ import pytest
 from minicrawl.fetch.connection.client import HttpClient
 from minicrawl.fetch.connection.connection import Connection
 from minicrawl.fetch.transport import Fault, TransportRequest
-from minicrawl.fetch.where.resolve_rules import ConnectTarget
-from minicrawl.fetch.where.targets import target
+from minicrawl.fetch.where.targets import ConnectTarget, target
 from minicrawl.model import FailureKind
 from tests.fetch.connection.clients import client, get, request_to, run
 from tests.fetch.wire import FAULTS, Answer, Then, answer, deaf, wire

@@ -4,8 +4,7 @@ from typing import Any
 
 from minicrawl.fetch.connection.client import IdleConnections
 from minicrawl.fetch.connection.connection import Connection
-from minicrawl.fetch.where.resolve_rules import ConnectTarget
-from minicrawl.fetch.where.targets import Origin
+from minicrawl.fetch.where.targets import ConnectTarget, Origin
 
 LONG_S = 1000.0
 A = Origin(False, "a.example", 80, "a.example"), ConnectTarget("10.0.0.1", 80)

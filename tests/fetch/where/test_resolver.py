@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.fetch.where.resolve_rules import ConnectTarget, ResolveRules, parse_rule
 from minicrawl.fetch.where.resolver import BLOCKED_PORTS, Resolver, SystemLookup, trusted_among
+from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, parse_rule
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 from minicrawl.web.urls import canonical_seed
 

@@ -1,5 +1,7 @@
 """How far apart cores are, and what crawls from seeds read on which depth."""
 
+from collections import Counter
+
 import networkx
 import numpy as np
 import pytest
@@ -8,17 +10,19 @@ from hypothesis import strategies as st
 
 from minicrawl.ranks.seeds.cores import Core
 from minicrawl.ranks.seeds.evaluation import (
+    CoreDistances,
     Depth,
     DepthCoverage,
     between_cores,
     compared,
-    mean_distance,
+    distribution,
+    in_short,
 )
 from tests.graph.graphs import Link, graph_of, nodes_and_links
 
 
 def core(hub: int, authority: int) -> Core:
-    return Core(hubs=(hub,), authorities=(authority,), links=1, best_hub=hub)
+    return Core(hubs=(hub,), authorities=(authority,), links=1, links_left=1, best_hub=hub)
 
 
 # 0 -> 1 -> 2 -> 3 -> 4 -> 5, and 6 -> 7 apart
@@ -38,14 +42,14 @@ def test_cores_are_as_far_apart_as_their_nearest_pages_along_links() -> None:
     ]
 
 
-def test_the_mean_is_that_of_the_paths_there_are() -> None:
+def test_in_short_they_are_those_of_the_paths_there_are() -> None:
     distances = between_cores(graph_of(8, APART), [core(0, 1), core(2, 3), core(5, 4), core(6, 7)])
-    assert mean_distance(distances) == pytest.approx((1 + 3 + 1) / 3)
+    assert in_short(distances) == CoreDistances(1, (1 + 3 + 1) / 3, 3)
 
 
 @pytest.mark.parametrize("cores", [[], [core(0, 1)], [core(0, 1), core(6, 7)]])
-def test_where_no_path_leads_there_is_no_mean(cores: list[Core]) -> None:
-    assert mean_distance(between_cores(graph_of(8, APART), cores)) is None
+def test_where_no_path_leads_there_is_nothing_to_say(cores: list[Core]) -> None:
+    assert in_short(between_cores(graph_of(8, APART), cores)) is None
 
 
 def test_cores_that_were_looked_at_are_told_as_progress() -> None:
@@ -75,6 +79,15 @@ def test_distances_agree_with_networkx(case: tuple[int, list[Link]], data: st.Da
                 if target in lengths[source]
             ]
             assert found[i, j] == min(paths, default=-1)
+
+
+@given(st.lists(st.integers(0, 9)))
+def test_a_distribution_has_each_degree_above_0_and_how_many_pages_have_it(
+    degrees: list[int],
+) -> None:
+    found = distribution(np.array(degrees, dtype=np.int64))
+    counts = sorted((degree, pages) for degree, pages in Counter(degrees).items() if degree)
+    assert list(zip(found.degrees.tolist(), found.pages.tolist(), strict=True)) == counts
 
 
 # ---------------------------------------------------------------- crawls

@@ -14,9 +14,9 @@ from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
 MAXIMAL = CoreRule(kind=CoreKind.MAXIMAL)
 
 
-def alone(graph: Csr) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+def pruned(graph: Csr) -> Csr:
     """Every page is a host of its own."""
-    return np.arange(graph.nodes, dtype=np.int32)
+    return between_hosts(graph, np.arange(graph.nodes))
 
 
 def community(hubs: range, authorities: range) -> list[Link]:
@@ -37,7 +37,7 @@ def shapes(cores: list[Core]) -> list[tuple[int, int]]:
 
 def test_each_planted_community_is_a_core_the_strongest_first() -> None:
     graph = graph_of(19, PLANTED)
-    cores = extracted(graph, alone(graph), 3, MAXIMAL)
+    cores = extracted(pruned(graph), 3, MAXIMAL)
     assert [(sorted(core.hubs), sorted(core.authorities)) for core in cores] == [
         ([6, 7, 8, 9, 10], [11, 12, 13, 14]),
         ([0, 1, 2], [3, 4, 5]),
@@ -47,37 +47,37 @@ def test_each_planted_community_is_a_core_the_strongest_first() -> None:
 
 def test_stray_links_between_communities_change_nothing() -> None:
     graph = graph_of(19, [*PLANTED, (0, 11), (15, 3), (6, 17)])
-    assert shapes(extracted(graph, alone(graph), 3, MAXIMAL)) == [(5, 4), (3, 3), (2, 2)]
+    assert shapes(extracted(pruned(graph), 3, MAXIMAL)) == [(5, 4), (3, 3), (2, 2)]
 
 
 def test_there_are_as_many_cores_as_are_asked_for_or_as_there_are() -> None:
     graph = graph_of(19, PLANTED)
-    assert [len(extracted(graph, alone(graph), count)) for count in (0, 1, 3, 9)] == [0, 1, 3, 3]
+    assert [len(extracted(pruned(graph), count)) for count in (0, 1, 3, 9)] == [0, 1, 3, 3]
 
 
 @pytest.mark.parametrize("nodes", [0, 1, 3])
 def test_a_graph_without_links_has_no_core(nodes: int) -> None:
     graph = graph_of(nodes, [])
-    assert extracted(graph, alone(graph), 5) == []
+    assert extracted(pruned(graph), 5) == []
 
 
 def test_links_inside_a_host_count_for_nothing() -> None:
     graph = graph_of(4, [(0, 1), (1, 0), (1, 1), (1, 2), (3, 2), (2, 3)])
     hosts = np.array([7, 7, 8, 8])
     assert links_of(between_hosts(graph, hosts)) == [(1, 2)]
-    (core,) = extracted(graph, hosts, 5)
+    (core,) = extracted(between_hosts(graph, hosts), 5)
     assert (core.hubs, core.authorities, core.best_hub, core.links) == ((1,), (2,), 1, 1)
 
 
 def test_a_link_to_oneself_is_inside_a_host() -> None:
     graph = graph_of(2, [(0, 0), (1, 1)])
-    assert extracted(graph, alone(graph), 5) == []
+    assert extracted(pruned(graph), 5) == []
 
 
 def test_a_core_takes_its_pages_and_their_links_away() -> None:
     # 2 and 5 are the best authorities, and of 1 and 3 one link is left.
     graph = graph_of(7, [*community(range(2), range(2, 4)), (0, 5), (4, 2), (4, 5), (4, 6)])
-    first, second = extracted(graph, alone(graph), 2, MAXIMAL)
+    first, second = extracted(pruned(graph), 2, MAXIMAL)
     assert (first.hubs, first.authorities) == ((0, 4), (2, 5))
     assert second.hubs == (1,)
     assert second.authorities == (3,)
@@ -86,7 +86,7 @@ def test_a_core_takes_its_pages_and_their_links_away() -> None:
 def test_progress_grows_to_all() -> None:
     graph = graph_of(19, PLANTED)
     told: list[float] = []
-    extracted(graph, alone(graph), 3, tell=told.append)
+    extracted(pruned(graph), 3, tell=told.append)
     assert told == pytest.approx([1 / 3, 2 / 3, 1])
 
 
@@ -95,17 +95,32 @@ def test_no_page_is_in_two_cores_and_no_link_between_hosts_is_left(
     case: tuple[int, list[Link]], kind: CoreKind
 ) -> None:
     graph = graph_of(*case)
-    cores = extracted(graph, alone(graph), 99, CoreRule(kind=kind))
+    cores = extracted(pruned(graph), 99, CoreRule(kind=kind))
     taken = [{*core.hubs, *core.authorities} for core in cores]
     assert sum(map(len, taken)) == len(set().union(*taken))
     for source, target in case[1]:
         assert source == target or {source, target} & set().union(*taken)
 
 
+@given(nodes_and_links(), st.lists(st.integers(0, 2), min_size=12, max_size=12))
+def test_the_links_left_are_those_between_hosts_and_between_pages_of_no_earlier_core(
+    case: tuple[int, list[Link]], drawn: list[int]
+) -> None:
+    nodes, links = case
+    hosts = [drawn[node % len(drawn)] for node in range(nodes)]
+    taken: set[int] = set()
+    for core in extracted(between_hosts(graph_of(*case), np.array(hosts, dtype=np.int64)), 99):
+        assert core.links_left == sum(
+            hosts[source] != hosts[target] and taken.isdisjoint((source, target))
+            for source, target in set(links)
+        )
+        taken.update(core.hubs, core.authorities)
+
+
 @given(nodes_and_links())
 def test_the_same_graph_gives_the_same_cores(case: tuple[int, list[Link]]) -> None:
     graph = graph_of(*case)
-    assert extracted(graph, alone(graph), 5) == extracted(graph, alone(graph), 5)
+    assert extracted(pruned(graph), 5) == extracted(pruned(graph), 5)
 
 
 # ---------------------------------------------------------------- webs
@@ -120,5 +135,5 @@ def test_communities_planted_into_a_web_are_found_first() -> None:
     )
     graph = Csr.from_edges(2180, links[:, 0], links[:, 1])
     hosts = np.concatenate([web.host, np.arange(180) + web.host.max() + 1])
-    cores = extracted(graph, hosts, 20, MAXIMAL)
+    cores = extracted(between_hosts(graph, hosts), 20, MAXIMAL)
     assert shapes(cores).count((30, 30)) == 3

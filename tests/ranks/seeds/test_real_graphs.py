@@ -20,7 +20,7 @@ def web(request: pytest.FixtureRequest, shared_graph: Callable[[str], Path]) -> 
 
 
 def cores_of(web: NamedGraph, count: int, rule: CoreRule) -> list[Core]:
-    return extracted(web.graph, web.names.hosts().of_node, count, rule)
+    return extracted(between_hosts(web.graph, web.names.hosts().of_node), count, rule)
 
 
 # Found by sets and scipy, without any of this code.

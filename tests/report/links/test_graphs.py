@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.export.rows import Block
+from minicrawl.export.cells import Block
 from minicrawl.report.links import graphs
 from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.derived import ranks
-from minicrawl.store.derived.ranks import RankRow
+from minicrawl.store.derived import RankRow, keep_ranks
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl, filled_store
 
@@ -126,7 +125,7 @@ class TestPages:
             converged=True,
         )
         with snapshot(store) as seen:
-            ranks.keep(store, seen.connection, [(row, np.array([0.5, 0.25, 0.25, 0, 0]))])
+            keep_ranks(store, seen.connection, [(row, np.array([0.5, 0.25, 0.25, 0, 0]))])
             drawing = PageGraph(seen, ALL, ["hubs"]).drawing()
             assert drawing.attributes["rank_hubs"] is float
             scores = {node[0]: node[-1] for node in rows(drawing.nodes)}

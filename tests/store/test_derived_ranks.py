@@ -5,9 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.store.derived import ranks
-from minicrawl.store.derived.files import reading_beside, writing_beside
-from minicrawl.store.derived.ranks import RankRow
+from minicrawl.store.derived import (
+    RankRow,
+    keep_ranks,
+    kept_ranks,
+    rank_scores,
+    reading_beside,
+    writing_beside,
+)
 from minicrawl.store.reader import reading
 from tests.stores import filled_store
 
@@ -21,18 +26,18 @@ def store(tmp_path: Path) -> Path:
 
 def keep(store: Path, row: RankRow, values: np.ndarray) -> None:
     with reading(store) as connection:
-        ranks.keep(store, connection, [(row, values)])
+        keep_ranks(store, connection, [(row, values)])
 
 
 def kept(store: Path) -> list[RankRow]:
     with reading(store) as connection, reading_beside(store, connection) as derived:
-        return ranks.kept(derived)
+        return kept_ranks(derived)
 
 
 def scores(store: Path, name: str, pages: int) -> np.ndarray:
     with reading(store) as connection, reading_beside(store, connection) as derived:
         assert derived is not None
-        return ranks.scores(derived, name, pages)
+        return rank_scores(derived, name, pages)
 
 
 def test_a_rank_is_read_back_as_it_was(store: Path) -> None:
@@ -45,7 +50,7 @@ def test_a_rank_is_read_back_as_it_was(store: Path) -> None:
 def test_more_scores_than_a_block_holds_come_back_in_their_order(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranks, "_SCORES_AT_ONCE", 4)
+    monkeypatch.setattr("minicrawl.store.derived._SCORES_AT_ONCE", 4)
     values = np.arange(10, dtype=np.float32)
     keep(store, ROW, values)
     assert scores(store, "pagerank", 10).tolist() == values.tolist()

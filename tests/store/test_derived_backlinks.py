@@ -5,8 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.store.derived import backlinks, ranks
-from minicrawl.store.derived.files import reading_beside
+from minicrawl.store.derived import (
+    RankRow,
+    backlinks_of,
+    backlinks_step,
+    keep_backlinks,
+    keep_ranks,
+    kept_ranks,
+    reading_beside,
+)
 from minicrawl.store.reader import reading
 from tests.graph.graphs import Link, graph_of
 from tests.stores import filled_store
@@ -22,18 +29,18 @@ def store(tmp_path: Path) -> Path:
 
 def keep(store: Path, step: int, inlinks: list[Link], nodes: int = 6) -> None:
     with reading(store) as connection:
-        backlinks.keep(store, connection, step, graph_of(nodes, inlinks))
+        keep_backlinks(store, connection, step, graph_of(nodes, inlinks))
 
 
 def givers(store: Path, *pages: int) -> list[int]:
     with reading(store) as connection, reading_beside(store, connection) as derived:
         assert derived is not None
-        return list(map(int, backlinks.givers(derived, pages)))
+        return list(map(int, backlinks_of(derived, pages)))
 
 
 def step_of(store: Path) -> int | None:
     with reading(store) as connection, reading_beside(store, connection) as derived:
-        return backlinks.step_of(derived)
+        return backlinks_step(derived)
 
 
 def test_who_links_to_a_page_is_found(store: Path) -> None:
@@ -49,7 +56,7 @@ def test_pages_that_it_does_not_know_have_no_links(store: Path) -> None:
 
 
 def test_it_is_the_same_in_many_blocks(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backlinks, "_PAGES_A_BLOCK", 2)
+    monkeypatch.setattr("minicrawl.store.derived._PAGES_A_BLOCK", 2)
     keep(store, 7, INLINKS)
     assert [givers(store, page) for page in range(6)] == [[3, 4], [], [0], [], [1, 2, 3], []]
     assert givers(store, 0, 2, 4, 6) == [3, 4, 0, 1, 2, 3]
@@ -64,18 +71,18 @@ def test_it_takes_the_place_of_the_former_one(store: Path) -> None:
 
 def test_there_may_be_none(store: Path) -> None:
     assert step_of(store) is None
-    row = ranks.RankRow("r", "{}", 1.8e9, 7, 2, 1, 0, 0.0, converged=True)
+    row = RankRow("r", "{}", 1.8e9, 7, 2, 1, 0, 0.0, converged=True)
     with reading(store) as connection:
-        ranks.keep(store, connection, [(row, np.ones(2))])
+        keep_ranks(store, connection, [(row, np.ones(2))])
     assert step_of(store) is None
 
 
 def test_ranks_and_index_leave_each_other_alone(store: Path) -> None:
     keep(store, 7, INLINKS)
-    row = ranks.RankRow("r", "{}", 1.8e9, 7, 2, 1, 0, 0.0, converged=True)
+    row = RankRow("r", "{}", 1.8e9, 7, 2, 1, 0, 0.0, converged=True)
     with reading(store) as connection:
-        ranks.keep(store, connection, [(row, np.ones(2))])
+        keep_ranks(store, connection, [(row, np.ones(2))])
     assert givers(store, 2) == [0]
     keep(store, 8, INLINKS)
     with reading(store) as connection, reading_beside(store, connection) as derived:
-        assert ranks.kept(derived) == [row]
+        assert kept_ranks(derived) == [row]
