@@ -170,3 +170,10 @@ def test_circles_and_what_is_behind_them_are_what_powers_of_the_matrix_leave(pai
     graph = graph_of(7, pairs)
     reached = np.linalg.matrix_power(dense(graph), 7).sum(axis=0) > 0
     assert has_circle_before(graph).tolist() == reached.tolist()
+
+
+def test_an_error_that_rounding_hides_is_not_said_to_be_reached() -> None:
+    circle = graph_of(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
+    found = eigenvector(circle, options=EITHER._replace(tolerance=1e-20))
+    assert found.values == pytest.approx(np.full(4, 1 / 4))
+    assert (found.converged, found.error_bound < 1e-10) == (False, True)
