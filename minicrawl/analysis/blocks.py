@@ -11,7 +11,7 @@ are the columns of a store.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from minicrawl.graphfiles.blocks import (
     LEAST_FREE,
     MEGA,
     BlockFiles,
+    DiskTraffic,
     MemoryPlan,
     NodeIds,
     free_for,
@@ -65,6 +66,8 @@ class BlockRanks:
     edges: int
     blocks: int
     best: Best
+    traffic: DiskTraffic
+    """Of the iterations; to lay out the blocks comes before."""
 
 
 class Streamed(NamedTuple):
@@ -95,15 +98,18 @@ def pagerank_in_blocks(
         memory = _memory_plan(limits, min(free, _free(limits, _SMALL)), len(graph.names))
         files = BlockFiles(len(graph.names), memory, folder)
         files.fill(graph.links(part(tell, _READ_ONCE, _READ_TWICE)))
+        laid_out = replace(files.traffic)
         found = pagerank(
             files, damping=damping, tolerance=tolerance, tell=part(tell, _READ_TWICE, 1)
         )
+        traffic = files.traffic.since(laid_out)
         return BlockRanks(
             scores=Scores(values=files.scores.whole(), **found._asdict()),
             names=graph.names,
             edges=files.links.edges,
             blocks=files.sizes.blocks,
             best=best(files, shown),
+            traffic=traffic,
         )
 
 

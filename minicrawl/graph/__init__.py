@@ -9,5 +9,6 @@ parts         some of the links, or some of the nodes
 distances     how many links lie between nodes, and how far apart they are
 outline       a graph in a few numbers; which nodes are connected
 synthetic     graphs whose laws are known: power law, Poisson, a growing web with hosts
+dynamic       distances and strong components while edges come
 text          link graphs as text, a module for each format
 """

@@ -21,6 +21,7 @@ run     sorted numbers in a column of their own, as many as memory holds
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import count, pairwise
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -34,11 +35,37 @@ from minicrawl.ranks.walks.blocks import BlockSizes, Piece
 Number = TypeVar("Number", np.int32, np.int64, np.float64)
 
 
-class DiskColumn(Generic[Number]):
-    """Numbers in a file; at first there are `count` of them, all 0."""
+@dataclass(slots=True)
+class DiskTraffic:
+    """What was read from files and written to them: how often, and how many bytes."""
 
-    def __init__(self, path: Path, kind: type[Number], count: int = 0) -> None:
+    reads: int = 0
+    bytes_read: int = 0
+    writes: int = 0
+    bytes_written: int = 0
+
+    def since(self, before: "DiskTraffic") -> "DiskTraffic":
+        """What came after an earlier copy."""
+        return DiskTraffic(
+            self.reads - before.reads,
+            self.bytes_read - before.bytes_read,
+            self.writes - before.writes,
+            self.bytes_written - before.bytes_written,
+        )
+
+
+class DiskColumn(Generic[Number]):
+    """Numbers in a file; at first there are `count` of them, all 0. Counts in `traffic`."""
+
+    def __init__(
+        self,
+        path: Path,
+        kind: type[Number],
+        count: int = 0,
+        traffic: DiskTraffic | None = None,
+    ) -> None:
         self.path = path
+        self._traffic = traffic or DiskTraffic()
         self._kind: np.dtype[Number] = np.dtype(kind)
         with path.open("wb") as file:
             file.truncate(count * self._kind.itemsize)
@@ -50,12 +77,17 @@ class DiskColumn(Generic[Number]):
         """This many numbers, or fewer at the end of the file."""
         with self.path.open("rb", buffering=0) as file:
             file.seek(first * self._kind.itemsize)
-            return np.frombuffer(file.read(count * self._kind.itemsize), dtype=self._kind)
+            found = file.read(count * self._kind.itemsize)
+        self._traffic.reads += 1
+        self._traffic.bytes_read += len(found)
+        return np.frombuffer(found, dtype=self._kind)
 
     def write(self, first: int, numbers: NDArray[Number]) -> None:
         with self.path.open("r+b", buffering=0) as file:
             file.seek(first * self._kind.itemsize)
             file.write(numbers.astype(self._kind, copy=False).tobytes())
+        self._traffic.writes += 1
+        self._traffic.bytes_written += len(numbers) * self._kind.itemsize
 
     def append(self, numbers: NDArray[Number]) -> None:
         self.write(len(self), numbers)
@@ -228,11 +260,11 @@ class LinksByBlock:
     They are written and read in the order of the cells, as places within stretch and block.
     """
 
-    def __init__(self, sizes: BlockSizes, folder: Path) -> None:
+    def __init__(self, sizes: BlockSizes, folder: Path, traffic: DiskTraffic) -> None:
         self.edges = 0
         self._sizes = sizes
         self._stretches = -(-sizes.nodes // sizes.stretch)
-        self._links = DiskColumn(folder / "links", np.int32)
+        self._links = DiskColumn(folder / "links", np.int32, traffic=traffic)
         self._cells, self._ends = array("q"), array("q", [0])
 
     def keys(self, links: LinkArrays) -> Ids:
@@ -267,15 +299,16 @@ class LinksByBlock:
 
 
 class BlockFiles:
-    """The `GraphOnDisk` of `ranks.walks.blocks`, in a folder."""
+    """The `GraphOnDisk` of `ranks.walks.blocks`, in a folder. Its `traffic` is counted."""
 
     def __init__(self, nodes: int, memory: MemoryPlan, folder: Path) -> None:
         self.sizes = BlockSizes(nodes, min(memory.block, nodes), memory.stretch, memory.links)
-        self.links = LinksByBlock(self.sizes, folder)
+        self.traffic = DiskTraffic()
+        self.links = LinksByBlock(self.sizes, folder, self.traffic)
         self._folder, self._sorted_at_once = folder, memory.sorted
         names = ("degrees", "scores", "given", "given-next")
         self.degrees, self.scores, self.given, self.given_next = (
-            DiskColumn(folder / name, np.float64, nodes) for name in names
+            DiskColumn(folder / name, np.float64, nodes, self.traffic) for name in names
         )
 
     def fill(self, links: Iterable[LinkArrays]) -> None:

@@ -21,7 +21,7 @@ from minicrawl.analysis.blocks import (
 from minicrawl.analysis.source import opened
 from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.graph.named import NamedGraph
-from minicrawl.graphfiles.blocks import MEGA
+from minicrawl.graphfiles.blocks import MEGA, DiskTraffic
 from minicrawl.graphfiles.reading import read
 from minicrawl.report.snapshot import snapshot
 from tests.stores import filled_store
@@ -54,6 +54,29 @@ def in_memory(named: NamedGraph, error: float = 1e-12) -> dict[str, float]:
         y = 0.85 * (links @ (x / np.maximum(out, 1)) + x[out == 0].sum() / nodes) + 0.15 / nodes
         change, x = np.abs(y - x).sum(), y
     return dict(zip(named.names.of(range(nodes)), x.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 10])
+def test_each_iteration_reads_links_once_and_given_scores_once_for_each_block(
+    graph_file: Callable[[str], Path], count: int
+) -> None:
+    """Haveliwala's cost: a link is two numbers of 4 bytes, and each column has 8 bytes a node."""
+    dice = np.random.default_rng(count)
+    links = sorted({(a, b) for a, b in dice.integers(0, 10, (25, 2)).tolist()} | {(0, 9), (9, 0)})
+    nodes = sorted({end for link in links for end in link})
+    path = graph_file("".join(f"{a} {b}\n" for a, b in links))
+    found = pagerank_in_blocks(file_in_blocks(path), MemoryLimits(blocks=count))
+    block = -(-len(nodes) // count)
+    linked = len({nodes.index(target) // block for _, target in links})
+    blocks, column = -(-len(nodes) // block), 8 * len(nodes)
+    iterations = found.scores.iterations
+    assert found.blocks == blocks
+    assert found.traffic == DiskTraffic(
+        reads=1 + iterations * (2 * linked + 2 * blocks),
+        bytes_read=column + iterations * (8 * len(links) + column * linked + 2 * column),
+        writes=2 + iterations * 2 * blocks,
+        bytes_written=2 * column + iterations * 2 * column,
+    )
 
 
 @pytest.mark.parametrize("count", [None, 1, 2, 3, 10])

@@ -9,8 +9,16 @@ import numpy as np
 import pytest
 
 from minicrawl.analysis.ranks import RANKS
-from minicrawl.analysis.source import opened
-from minicrawl.analysis.stability import Loss, Spread, Stability, stability
+from minicrawl.analysis.source import Source, opened
+from minicrawl.analysis.stability import (
+    BestNodes,
+    Loss,
+    Placed,
+    Spread,
+    Stability,
+    computed_anew,
+    stability,
+)
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.centrality import degree
@@ -19,7 +27,18 @@ from minicrawl.ranks.scores import Scores
 
 def stability_of(path: Path, name: str, loss: Loss) -> Stability:
     with opened(path, path) as source:
-        return stability(source, name, loss, [1], np.random.default_rng(1))
+        return of_source(source, name, loss)
+
+
+def of_source(source: Source, name: str, loss: Loss) -> Stability:
+    return stability(
+        source.graph,
+        computed_anew(name),
+        loss,
+        BestNodes([1], 3),
+        np.random.default_rng(1),
+        source.progress,
+    )
 
 
 @pytest.fixture
@@ -52,6 +71,33 @@ def test_it_is_the_rank_of_the_links_that_are_left(
     assert found.kendall == Spread(None, None)  # all are alike in the whole
 
 
+def test_the_best_have_a_place_in_every_run_that_they_are_in(
+    ring: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the whole 0 is the best, then 3 and 6; in the parts the largest name is."""
+    stayed: list[list[str]] = []
+
+    def by_name(named: NamedGraph, _tell: Progress) -> Scores:
+        names = named.names.of(range(named.graph.nodes))
+        stayed.append(names)
+        values = [worth(int(name), is_whole=len(names) == 10) for name in names]
+        return Scores(values=np.array(values), iterations=0, error_bound=0.0, converged=True)
+
+    def worth(name: int, *, is_whole: bool) -> float:
+        return -float(name % 3) - name / 100 if is_whole else float(name)
+
+    monkeypatch.setitem(RANKS, "by-name", by_name)
+    found = stability_of(ring, "by-name", Loss(drop=0.3, times=4))
+    runs = [sorted(map(int, names), reverse=True) for names in stayed[1:]]
+    assert found.best == tuple(
+        Placed(
+            str(name), place, tuple(run.index(name) + 1 if name in run else None for run in runs)
+        )
+        for place, name in enumerate([0, 3, 6], start=1)
+    )
+    assert any(None in placed.in_runs for placed in found.best)
+
+
 def pairs(named: NamedGraph) -> Iterator[tuple[int, int]]:
     yield from zip(named.graph.sources().tolist(), named.graph.targets.tolist(), strict=True)
 
@@ -64,7 +110,7 @@ def test_it_is_told_how_far_it_has_come(ring: Path) -> None:
         yield told.append if label == "stability" else lambda _share: None
 
     with opened(ring, ring, progress) as source:
-        stability(source, "degree", Loss(0.5, 3), [1], np.random.default_rng(1))
+        of_source(source, "degree", Loss(0.5, 3))
     assert told[-1] == 1
     assert all(one < other for one, other in pairwise(told))
 

@@ -38,6 +38,23 @@ def test_blocks_come_to_what_memory_comes_to(
     assert blocks == pytest.approx(whole, abs=1e-8)
 
 
+def test_what_was_read_from_disk_and_written_is_told(capsys: Captured, graph: str) -> None:
+    arguments = ["rank", "pagerank", "--graph", graph, "--blocks", "2"]
+    assert main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rounds = found["iterations"]
+    assert found["disk"] == {
+        "blocks": 2,
+        "reads": 1 + 8 * rounds,
+        "bytes_read": 40 + (6 * 8 + 4 * 40) * rounds,
+        "writes": 2 + 4 * rounds,
+        "bytes_written": 80 + 80 * rounds,
+    }
+    assert main(arguments) == 0
+    told = f"in 2 blocks: read 0.0 MB in {1 + 8 * rounds} reads, wrote 0.0 MB in {2 + 4 * rounds}"
+    assert told in capsys.readouterr().out
+
+
 def test_files_of_blocks_go_where_they_are_wanted_and_away(
     capsys: Captured, graph: str, tmp_path: Path
 ) -> None:

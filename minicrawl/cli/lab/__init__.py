@@ -18,6 +18,10 @@ COMMANDS = {
         "minicrawl.cli.lab.order:order",
         "Show which order of reading finds the important pages first.",
     ),
+    "graphs": (
+        "minicrawl.cli.lab.graphs:compare_graphs",
+        "Compare algorithms for graphs that grow edge by edge.",
+    ),
     "figures": (
         "minicrawl.cli.lab.figures:figures",
         "Draw all figures as PNG, with the numbers as CSV beside each.",

@@ -3,6 +3,8 @@
 import click
 import numpy as np
 
+from minicrawl.analysis.source import Source
+from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.rank.running import ranking
 from minicrawl.cli.rank.walk_options import tolerance_option
 from minicrawl.graph.named import NamedGraph
@@ -22,9 +24,24 @@ from minicrawl.ranks.scores import Scores
     help="Count the links to a page, or the links from it.",
 )
 @ranking
-def degree(named: NamedGraph, tell: Progress, direction: str) -> Scores:
-    """Rank by the number of links of a page, as a share of all links."""
-    found = ranks.degree(named.graph, named.weights, direction=ranks.Direction(direction))
+@base_set_options
+@click.pass_obj
+def degree(
+    source: Source, named: NamedGraph, tell: Progress, direction: str, base: BaseSetChoice | None
+) -> Scores:
+    """Rank by the number of links of a page, as a share of all links.
+
+    With --root or --query, only links within the base set count.
+    """
+
+    def counted(graph: NamedGraph) -> Scores:
+        return ranks.degree(graph.graph, graph.weights, direction=ranks.Direction(direction))
+
+    if base is None:
+        found = counted(named)
+    else:
+        grown = base.grown(source, named)
+        found = grown.over_all(counted(grown.named), named.graph.nodes)
     tell(1.0)
     return found
 

@@ -9,21 +9,17 @@ import click
 import numpy as np
 
 from minicrawl.analysis.facts import worded
-from minicrawl.analysis.root_set import having, listed
 from minicrawl.analysis.source import Source
+from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.rank.running import ranking
-from minicrawl.export.cells import visible
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.hits import hits as ranks
-from minicrawl.ranks.hits.base_set import LINKING, ROOTS, base_set
 from minicrawl.ranks.hits.hits import randomised, subspace
 from minicrawl.ranks.scores import Scores
-from minicrawl.wording import counted
 
 _SEED = 1
-_SHOWN_UNKNOWN = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +44,7 @@ class HitsVariant:
         return found
 
 
-@click.command()
-@click.option(
-    "--rounds",
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Stop after N rounds, as in the paper, whether the scores converged or not.",
-)
-@click.option(
+random_option = click.option(
     "--random",
     "restart",
     metavar="E",
@@ -63,13 +52,25 @@ class HitsVariant:
     help="Randomised HITS: a surfer follows links forwards and backwards, and before each step "
     "restarts at a random node with this probability.",
 )
-@click.option(
+
+subspace_option = click.option(
     "--subspace",
     "dimensions",
     metavar="K",
     type=click.IntRange(min=1),
     help="Subspace HITS: use the first K eigenvectors instead of the first one.",
 )
+
+
+@click.command()
+@click.option(
+    "--rounds",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Stop after N rounds, as in the paper, whether the scores converged or not.",
+)
+@random_option
+@subspace_option
 @click.option(
     "--tolerance",
     metavar="ERROR",
@@ -79,33 +80,6 @@ class HitsVariant:
     help="Stop when the error, summed over all scores, is at most this.",
 )
 @click.option(
-    "--root",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="Rank only the base set of the nodes in this file, one name a line; - for stdin.",
-)
-@click.option(
-    "--query",
-    metavar="WORDS",
-    help="Rank only the base set of the most important pages with these words in the title or URL.",
-)
-@click.option(
-    "--roots",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=ROOTS,
-    show_default=True,
-    help="Use at most N pages of --query.",
-)
-@click.option(
-    "--linking",
-    metavar="D",
-    type=click.IntRange(min=0),
-    default=LINKING,
-    show_default=True,
-    help="Add at most D of the pages that link to a root. All pages that it links to are added.",
-)
-@click.option(
     "--words",
     is_flag=True,
     help="Weight each link 1 + n, n being how many of the words that the crawl looked for "
@@ -113,6 +87,7 @@ class HitsVariant:
     "them (crawl --focus-similar).",
 )
 @ranking
+@base_set_options
 @click.pass_obj
 def hits(
     source: Source,
@@ -122,10 +97,7 @@ def hits(
     restart: float | None,
     dimensions: int | None,
     tolerance: float,
-    root: str | None,
-    query: str | None,
-    roots: int,
-    linking: int,
+    base: BaseSetChoice | None,
     words: bool,
 ) -> Mapping[str, Scores]:
     """Rank by HITS: good hubs link to good authorities, and the other way round.
@@ -135,40 +107,16 @@ def hits(
     """
     if sum(choice is not None for choice in (rounds, restart, dimensions)) > 1:
         raise click.UsageError("--rounds, --random and --subspace exclude each other")
-    if root is not None and query is not None:
-        raise click.UsageError("--root and --query exclude each other")
     variant = HitsVariant(
         rounds=rounds, restart=restart, dimensions=dimensions, tolerance=tolerance
     )
     weighted = worded(source, named) if words else named
-    if root is None and query is None:
+    if base is None:
         return _both(variant.compute(weighted, tell))
-    nodes = _listed(named, root) if root else having(source, query or "", roots)
-    base = base_set(weighted, nodes, linking)
-    _show_size(base.named, len(nodes))
-    found = _both(variant.compute(base.named, tell))
-    return {name: base.over_all(scores, named.graph.nodes) for name, scores in found.items()}
+    grown = base.grown(source, weighted)
+    found = _both(variant.compute(grown.named, tell))
+    return {name: grown.over_all(scores, named.graph.nodes) for name, scores in found.items()}
 
 
 def _both(found: ranks.Hits) -> dict[str, Scores]:
     return {"authorities": found.authorities, "hubs": found.hubs}
-
-
-def _listed(named: NamedGraph, root: str) -> list[int]:
-    """The nodes of the list. Warns about names that the graph does not have."""
-    with click.open_file(root, encoding="utf-8-sig", errors="surrogateescape") as lines:
-        found = listed(named, lines)
-    for name in found.unknown[:_SHOWN_UNKNOWN]:
-        click.echo(f"not in the graph: {visible(name)}", err=True)
-    if (more := len(found.unknown) - _SHOWN_UNKNOWN) > 0:
-        click.echo(f"not in the graph: {counted(more, 'more name')}", err=True)
-    return found.nodes
-
-
-def _show_size(base: NamedGraph, roots: int) -> None:
-    graph = base.graph
-    click.echo(
-        f"base set: {counted(graph.nodes, 'node')} and {counted(graph.edges, 'link')}, "
-        f"from {counted(roots, 'root')}",
-        err=True,
-    )

@@ -7,15 +7,20 @@ Law: an option that PageRank in blocks does not support is refused, never ignore
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 from click.core import ParameterSource
+from numpy.typing import NDArray
 
 from minicrawl.analysis.facts import days_unchanged, texts_of
 from minicrawl.analysis.ranks import keep
+from minicrawl.analysis.root_set import joined, likeness_to
 from minicrawl.analysis.source import Source
+from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import source_options
 from minicrawl.cli.rank.running import Shown, rank_name, ranking, show_all
@@ -124,7 +129,8 @@ def _run_in_blocks(
         finally:
             names = found.names.of(found.best.nodes.tolist())
             best = list(zip(names, found.best.scores.tolist(), strict=True))
-            show_all([Shown(name, found.edges, found.scores, best)], as_json)
+            disk = {"blocks": found.blocks} | asdict(found.traffic)
+            show_all([Shown(name, found.edges, found.scores, best, disk)], as_json)
 
     run(store=store, graph=graph, **options)
 
@@ -164,7 +170,7 @@ def _snapshot(source: Source) -> Snapshot:
 )
 @click.option(
     "--mix-by",
-    "query",
+    "mix_words",
     metavar="WORDS",
     help="The same, by how likely these words are in the titles and URLs of each topic's nodes.",
 )
@@ -176,33 +182,91 @@ def _snapshot(source: Source) -> Snapshot:
     help="Jump to pages that changed recently: half as often for each so many days that a page has "
     "been as it is.",
 )
+@click.option(
+    "--remove-dangling",
+    "rounds_removed",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Leave out pages without links, then those that have none without them, and so on N "
+    "times or until none is left. They come back at the end with what links bring them.",
+)
+@click.option(
+    "--similarity",
+    metavar="SHARE",
+    type=Number(0, 1),
+    help="With --query: mix PageRank with this share of the similarity between the words and the "
+    "page's title and URL.  [default: none]",
+)
 @or_in_blocks
 @ranking
+@base_set_options
 @pagerank_options
 @click.pass_obj
 def pagerank(
     source: Source,
+    /,
     named: NamedGraph,
     tell: Progress,
+    base: BaseSetChoice | None,
+    similarity: float | None,
+    **options: Any,
+) -> Scores | dict[str, Scores]:
+    """Rank by PageRank: how often a random walk that sometimes jumps visits a node.
+
+    With --root or --query, the walk stays in the base set.
+    """
+    if similarity and (base is None or base.query is None):
+        raise UsageError("--similarity needs --query: it is that of a page to the words")
+    if base is None:
+        return _ranked(source, named, tell, **options)
+    grown = base.grown(source, named)
+    found = _ranked(source, grown.named, tell, **options)
+    if similarity and base.query is not None:
+        likeness = likeness_to(source, base.query, grown.nodes)
+        found = _of_each(found, lambda scores: joined(scores, likeness, similarity))
+    return _of_each(found, lambda scores: grown.over_all(scores, named.graph.nodes))
+
+
+def _of_each(
+    found: Scores | dict[str, Scores], change: Callable[[Scores], Scores]
+) -> Scores | dict[str, Scores]:
+    if isinstance(found, Scores):
+        return change(found)
+    return {name: change(scores) for name, scores in found.items()}
+
+
+def _ranked(
+    source: Source,
+    named: NamedGraph,
+    tell: Progress,
+    *,
     terms: ranks.PageRankOptions,
     topic: Path | None,
     by_topic: Path | None,
     mix: str | None,
-    query: str | None,
+    mix_words: str | None,
     half_life_days: float | None,
+    rounds_removed: int | None,
 ) -> Scores | dict[str, Scores]:
-    """Rank by PageRank: how often a random walk that sometimes jumps visits a node."""
+    """PageRank, or one for each topic."""
     _refuse_conflicts({"--topic": topic, "--topics": by_topic, "--recent": half_life_days})
-    _refuse_conflicts({"--mix": mix, "--mix-by": query})
+    _refuse_conflicts({"--mix": mix, "--mix-by": mix_words})
+    if rounds_removed and (topic or by_topic or half_life_days):
+        raise UsageError("--remove-dangling does not work with --topic, --topics and --recent")
     if by_topic:
-        return _by_topic(source, named, tell, terms, by_topic, mix, query)
-    if mix is not None or query is not None:
-        raise UsageError(f"{'--mix' if query is None else '--mix-by'} needs --topics")
+        return _by_topic(source, named, tell, terms, by_topic, mix, mix_words)
+    if mix is not None or mix_words is not None:
+        raise UsageError(f"{'--mix' if mix_words is None else '--mix-by'} needs --topics")
+    if rounds_removed:
+        return variants.without_dangling(
+            named.graph, named.weights, rounds=rounds_removed, options=terms, tell=tell
+        )
     jumps = None
     if topic:
         jumps = variants.teleport(named.graph.nodes, nodes_of(named, lines_of(topic), str(topic)))
     elif half_life_days:
-        jumps = variants.favouring_recent(days_unchanged(source), half_life_days)
+        ages = days_unchanged(source)[_places(source, named)]
+        jumps = variants.favouring_recent(ages, half_life_days)
     return ranks.pagerank(named.graph, named.weights, options=terms, teleport=jumps, tell=tell)
 
 
@@ -231,19 +295,29 @@ def _by_topic(
     terms: ranks.PageRankOptions,
     file: Path,
     mix: str | None,
-    query: str | None,
+    mix_words: str | None,
 ) -> Scores | dict[str, Scores]:
     parts = None if mix is None else _parts(mix)
     nodes = {
         topic: nodes_of(named, names, f"topic {topic!a} of {file}")
         for topic, names in _names_by_topic(lines_of(file), str(file)).items()
     }
-    if query is not None:
-        parts = variants.parts_by_words(texts_of(source, nodes), query)
+    if mix_words is not None:
+        places = _places(source, named)
+        of_source = {topic: places[those].tolist() for topic, those in nodes.items()}
+        parts = variants.parts_by_words(texts_of(source, of_source), mix_words)
         shown = ", ".join(f"{topic} {part:.1%}" for topic, part in parts.items())
-        click.echo(f"mix by {visible(query)!a}: {visible(shown)}", err=True)
+        click.echo(f"mix by {visible(mix_words)!a}: {visible(shown)}", err=True)
     found = variants.topic_ranks(named.graph, nodes, named.weights, options=terms, tell=tell)
     return found if parts is None else variants.mixture(found, parts)
+
+
+def _places(source: Source, named: NamedGraph) -> NDArray[np.int64]:
+    """Where the nodes of the graph, which may be a base set, are in the source."""
+    if len(named.names) == len(source.names):
+        return np.arange(len(named.names))
+    found = source.names.find(named.names.of(range(len(named.names))))
+    return np.array(found, dtype=np.int64)
 
 
 def _names_by_topic(lines: Iterable[str], place: str) -> dict[str, list[str]]:

@@ -26,6 +26,7 @@ from minicrawl.wording import counted
 Command = Callable[..., Any]
 
 HEADINGS = ("rank", "score", "node")
+MEGA = 1_000_000
 
 
 as_option = click.option(
@@ -51,6 +52,8 @@ class Shown(NamedTuple):
     edges: int
     scores: Scores
     best: list[tuple[str, float]]
+    disk: Mapping[str, int] | None = None
+    """What was read from disk and written to it, for a rank in blocks."""
 
 
 def ranking(command: Command) -> Command:
@@ -68,11 +71,12 @@ def ranking(command: Command) -> Command:
     ) -> None:
         name = rank_name(name)
         graph = guards.guarded(weighed(source) if crawl_weights else source.graph)
+        chosen = {option: value for option, value in options.items() if value is not None}
+        chosen |= {"crawl_weights": True} if crawl_weights else {}
         with source.progress(name) as tell:
             found = _by_name(name, command(named=graph, tell=tell, **options))
         try:
-            weights = {"crawl_weights": True} if crawl_weights else {}
-            keep(source, found, graph.graph.edges, options | guards.asked_for() | weights)
+            keep(source, found, graph.graph.edges, chosen | guards.asked_for())
         finally:
             show_ranks(graph, found, n, as_json)
 
@@ -123,6 +127,7 @@ def _document(shown: Shown) -> dict[str, object]:
         "iterations": shown.scores.iterations,
         "error_bound": bound if math.isfinite(bound) else None,
         **({} if estimated is None else {"standard_error": estimated}),
+        **({} if shown.disk is None else {"disk": shown.disk}),
         "scores": [{"node": node, "score": score} for node, score in shown.best],
     }
 
@@ -142,6 +147,12 @@ def _caption(shown: Shown) -> Iterator[str]:
         yield f"{counted(scores.iterations, 'iteration')}, {_error(scores)}"
     if not scores.converged:
         yield "not converged"
+    if disk := shown.disk:
+        yield (
+            f"in {counted(disk['blocks'], 'block')}: "
+            f"read {disk['bytes_read'] / MEGA:,.1f} MB in {counted(disk['reads'], 'read')}, "
+            f"wrote {disk['bytes_written'] / MEGA:,.1f} MB in {counted(disk['writes'], 'write')}"
+        )
 
 
 def _error(scores: Scores) -> str:

@@ -1,12 +1,13 @@
 """`minicrawl stability`: how a rank changes when pages are removed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import click
 import numpy as np
 
 from minicrawl.analysis import stability as analysis
 from minicrawl.analysis.source import Source
+from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.stores import json_option, source_options
 from minicrawl.cli.common.tables import (
@@ -14,12 +15,24 @@ from minicrawl.cli.common.tables import (
     share,
     show_json,
     show_lines,
+    show_list,
     show_table,
     sizes_option,
 )
+from minicrawl.cli.rank.hits import HitsVariant, random_option, subspace_option
+from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
+from minicrawl.ranks.hits.hits import TOLERANCE, Hits
+from minicrawl.ranks.scores import Scores
 from minicrawl.wording import counted
 
 HEADINGS = ("", "mean", "minimum")
+GONE = "-"
+
+_SIDES: dict[str, Callable[[Hits], Scores]] = {
+    "hits-authorities": lambda found: found.authorities,
+    "hits-hubs": lambda found: found.hubs,
+}
 
 
 @click.command()
@@ -48,9 +61,20 @@ HEADINGS = ("", "mean", "minimum")
     show_default=True,
     help="Seed of the random choice of pages.",
 )
+@click.option(
+    "--places",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="Show the places of the N best pages in each run.",
+)
+@random_option
+@subspace_option
 @sizes_option("10,100")
 @json_option
 @source_options
+@base_set_options
 def stability(
     source: Source,
     name: str,
@@ -58,15 +82,23 @@ def stability(
     times: int,
     seed: int,
     ks: Sequence[int],
+    places: int,
+    restart: float | None,
+    dimensions: int | None,
+    base: BaseSetChoice | None,
     as_json: bool,
 ) -> None:
     """Show how the rank NAME changes when random pages are removed.
 
     The rank is computed with its default options, on all pages and on the remaining ones. The two
-    are compared on the remaining pages.
+    are compared on the remaining pages. With --root or --query, all pages are those of the base
+    set. --random and --subspace are for hits-authorities and hits-hubs.
     """
-    loss, rng = analysis.Loss(drop, times), np.random.default_rng(seed)
-    found = analysis.stability(source, name, loss, ks, rng)
+    rank = _rank(name, restart, dimensions)
+    named = source.graph if base is None else base.grown(source, source.graph).named
+    loss, best = analysis.Loss(drop, times), analysis.BestNodes(ks, places)
+    rng = np.random.default_rng(seed)
+    found = analysis.stability(named, rank, loss, best, rng, source.progress)
     if as_json:
         show_json({"rank": name, "drop": drop, "times": times, "seed": seed} | _document(found))
         return
@@ -76,6 +108,23 @@ def stability(
     )
     show_table("On the remaining pages", HEADINGS, _lines(found), caption)
     show_lines(found.remarks)
+    _show_places(found.best, times)
+
+
+def _rank(name: str, restart: float | None, dimensions: int | None) -> analysis.Rank:
+    """The rank of this name, or a variant of HITS."""
+    if restart is None and dimensions is None:
+        return analysis.computed_anew(name)
+    if restart is not None and dimensions is not None:
+        raise click.UsageError("--random and --subspace exclude each other")
+    if name not in _SIDES:
+        raise click.UsageError(f"--random and --subspace are for {' and '.join(_SIDES)}")
+    variant = HitsVariant(rounds=None, restart=restart, dimensions=dimensions, tolerance=TOLERANCE)
+
+    def side(named: NamedGraph, tell: Progress) -> Scores:
+        return _SIDES[name](variant.compute(named, tell))
+
+    return side
 
 
 def _document(found: analysis.Stability) -> dict[str, object]:
@@ -86,8 +135,22 @@ def _document(found: analysis.Stability) -> dict[str, object]:
         "kendall_tau": found.kendall._asdict(),
         "spearman": found.spearman._asdict(),
         "overlap": {k: spread._asdict() for k, spread in found.overlap.items()},
+        "best": [
+            {"node": one.name, "place": one.place, "places": one.in_runs} for one in found.best
+        ],
         "remarks": found.remarks,
     }
+
+
+def _show_places(best: Sequence[analysis.Placed], runs: int) -> None:
+    if best:
+        headings = ("place", *(f"run {number}" for number in range(1, runs + 1)), "node")
+        show_list(headings, map(_place_line, best), texts=1)
+
+
+def _place_line(placed: analysis.Placed) -> tuple[str, ...]:
+    places = (GONE if place is None else f"{place:,}" for place in placed.in_runs)
+    return f"{placed.place:,}", *places, placed.name
 
 
 def _lines(found: analysis.Stability) -> Iterator[tuple[str, ...]]:

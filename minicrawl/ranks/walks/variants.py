@@ -1,4 +1,4 @@
-"""PageRank followed backwards, for each topic, and with jumps to what changed recently.
+"""PageRank followed backwards, for each topic, with jumps to what is new, and without what dangles.
 
 Inverse PageRank is PageRank of the links followed backwards: a node ranks high that leads to much.
 
@@ -12,6 +12,19 @@ every count, so that no word rules a topic out:
 Jumps that favour nodes that changed recently lead to a node half as often for each half-life that
 it has been as it is (`favouring_recent`). What is not known counts as the mean of the others.
 
+Pages without links may be left out and put back at the end (Page, Brin et al., 1998). To leave them
+out takes links from others, which may dangle then, so it is done in rounds. PageRank is that of the
+nodes that stay. Those of the last round come back first, and each gets once what is its due:
+
+    y(t) = (1 - d) / m + d * sum of w(s, t) y(s) / w(s)   over all links s -> t
+
+d       damping; what the nodes that stay have sums to 1 before, and all is brought to 1 at the end
+m       how many nodes stay; all nodes if none does
+w(s)    the weight of all links of s, also of those to nodes that were left out
+
+Law: nodes that stay keep their proportions. Links to a node come from nodes of later rounds alone,
+so all that it gets is known when it comes back.
+
 Law: where nodes without links hand on to all nodes alike, PageRank is linear in where jumps lead
 to, so that the mixture of the topics' ranks is the rank of the mixture of their jumps. The error of
 a mixture is no more than the same mixture of their errors.
@@ -20,20 +33,25 @@ a mixture is no more than the same mixture of their errors.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.adjacency import Weights
+from minicrawl.graph.adjacency import Vector, Weights
 from minicrawl.graph.csr import Csr
+from minicrawl.graph.distances import linked_from
+from minicrawl.graph.parts import links_between, with_pages
+from minicrawl.opic.estimate import shares
 from minicrawl.progress import Progress, unreported
-from minicrawl.ranks.scores import Scores
+from minicrawl.ranks.scores import FURTHEST, Scores
 from minicrawl.ranks.walks.pagerank import USUAL, PageRankOptions, pagerank, pageranks
 from minicrawl.ranks.walks.walk import Dangling
 
 _WORD = re.compile(r"[^\W_]+")
+Nodes = NDArray[np.intp]
 
 
 def inverse_pagerank(
@@ -46,6 +64,74 @@ def inverse_pagerank(
     """The PageRank of the reversed graph."""
     turned = None if weights is None else graph.turned(weights)
     return pagerank(graph.reversed(), turned, options=options, tell=tell)
+
+
+def without_dangling(
+    graph: Csr,
+    weights: Weights | None = None,
+    *,
+    rounds: int,
+    options: PageRankOptions = USUAL,
+    tell: Progress = unreported,
+) -> Scores:
+    """PageRank with pages that dangle left out, so many rounds or until none is left."""
+    if options.damping is None:
+        raise UsageError("the one more link goes with a damping of its own: leave one out")
+    backwards = graph.reversed()
+    removed = _removed_in_rounds(graph, backwards, rounds)
+    stays = np.ones(graph.nodes, dtype=np.bool_)
+    for nodes in removed:
+        stays[nodes] = False
+    part = with_pages(graph, stays)
+    kept = None if weights is None else weights[links_between(graph, stays)]
+    # All that was wrong with it is passed on, and counts twice when it is brought to 1.
+    passed_on = 2 / (1 - options.damping)
+    finer = replace(options, tolerance=options.tolerance / passed_on)
+    found = pagerank(part, kept, options=finer, tell=tell)
+    values = np.zeros(graph.nodes)
+    values[stays] = found.values
+    jump = (1 - options.damping) / (part.nodes or max(graph.nodes, 1))
+    given = _Given(graph, backwards, weights)
+    for nodes in reversed(removed):
+        values[nodes] = jump + options.damping * given.to(nodes, values)
+    bound = min(found.error_bound * passed_on, FURTHEST)
+    return replace(
+        found, values=shares(values), error_bound=bound, converged=bound <= options.tolerance
+    )
+
+
+def _removed_in_rounds(graph: Csr, backwards: Csr, rounds: int) -> list[Nodes]:
+    """The nodes that dangle, then those that dangle without them, and so on."""
+    left = graph.out_degrees()
+    removed, dangling = list[Nodes](), np.flatnonzero(left == 0)
+    while len(dangling) and len(removed) < rounds:
+        removed.append(dangling)
+        givers, links = np.unique(linked_from(backwards, dangling), return_counts=True)
+        left[givers] -= links
+        dangling = givers[left[givers] == 0]
+    return removed
+
+
+class _Given:
+    """What nodes hand on to others, each its score by the weights of its links."""
+
+    def __init__(self, graph: Csr, backwards: Csr, weights: Weights | None) -> None:
+        self._backwards = backwards
+        totals = np.bincount(graph.sources(), weights, minlength=graph.nodes)
+        per_weight = np.divide(1.0, totals, out=np.zeros(graph.nodes), where=totals > 0)
+        self._shares = per_weight[backwards.targets]
+        if weights is not None:
+            self._shares *= graph.turned(weights)
+
+    def to(self, nodes: Nodes, values: Vector) -> Vector:
+        """What each of these nodes gets over all its links."""
+        starts = self._backwards.starts[nodes]
+        counts = self._backwards.starts[nodes + 1] - starts
+        links = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        given = values[self._backwards.targets[links]] * self._shares[links]
+        getters = np.repeat(np.arange(len(nodes)), counts)
+        gotten = np.bincount(getters, given, minlength=len(nodes))
+        return gotten.astype(np.float64, copy=False)
 
 
 def topic_ranks(

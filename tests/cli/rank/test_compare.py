@@ -166,7 +166,7 @@ class TestStability:
     def test_a_rank_that_asks_for_no_link_bears_any_loss(self, capsys: Captured) -> None:
         perfect = {"mean": 1.0, "least": 1.0}
         assert as_json(
-            capsys, "stability", "by-number", "--drop", "0.5", "--times", "3", "--k", "1,9"
+            capsys, "stability", "by-number", "--drop=0.5", "--times=3", "--k=1,9", "--places=0"
         ) == {
             "rank": "by-number",
             "drop": 0.5,
@@ -178,6 +178,7 @@ class TestStability:
             "kendall_tau": perfect,
             "spearman": perfect,
             "overlap": {"1": perfect, "9": {"mean": None, "least": None}},
+            "best": [],
             "remarks": ["there is no overlap of more than 3 nodes"],
         }
 
@@ -189,16 +190,20 @@ class TestStability:
         assert found["spearman"] != as_json(capsys, *arguments, "--seed", "6")["spearman"]
 
     def test_people_get_a_table(self, capsys: Captured) -> None:
-        arguments = ("--times", "2", "--k", "2", "--graph", "web.txt")
+        arguments = ("--times", "2", "--k", "2", "--places", "1", "--graph", "web.txt")
         found = printed(capsys, "stability", "by-number", *arguments)
-        assert [line.split() for line in found.splitlines()] == [
+        *table, best = [line.split() for line in found.splitlines()]
+        assert table == [
             ["On", "the", "remaining", "pages"],
             ["mean", "minimum"],
             ["Kendall's", "tau-b", "1.0000", "1.0000"],
             ["Spearman", "1.0000", "1.0000"],
             ["best", "2", "100.00%", "100.00%"],
             ["by-number", "of", "4", "nodes,", "4", "links;", "3", "nodes", "remain,", "2", "runs"],
+            ["place", "run", "1", "run", "2", "node"],
         ]
+        assert (best[0], best[-1]) == ("1", "4")
+        assert set(best[1:-1]) <= {"1", "-"}  # the last one, or taken away
 
     def test_where_there_is_no_order_it_says_so(self, capsys: Captured) -> None:
         found = as_json(capsys, "stability", "alike", "--times", "2", "--k", "1")
@@ -226,12 +231,64 @@ class TestStability:
             (["degree", "--drop", "1"], "--drop"),
             (["degree", "--drop", "nan"], "--drop"),
             (["degree", "--times", "0"], "--times"),
+            (["degree", "--random", "0.2"], "for hits-authorities and hits-hubs"),
+            (["hits-hubs", "--random", "0.2", "--subspace", "2"], "exclude each other"),
+            (["degree", "--query", "nowhere"], "fewer words"),
         ],
     )
     def test_what_cannot_be_is_refused(
         self, capsys: Captured, arguments: list[str], said: str
     ) -> None:
         assert said in refusal(capsys, "stability", *arguments)
+
+    @pytest.mark.parametrize("side", ["authorities", "hubs"])
+    def test_randomised_hits_of_a_base_set_is_held_against_itself(
+        self, side: str, capsys: Captured
+    ) -> None:
+        """The oracle draws the same pages, and multiplies whole matrices."""
+        links = np.random.default_rng(4).random((30, 30)) < 0.2
+        links[0, 25:] = links[25:, 0] = False  # 25 to 29 are not near 0
+        links[0, 1:25] = True
+        links[25:, 1] = True
+        Path("dense.txt").write_text("".join(f"{a} {b}\n" for a, b in np.argwhere(links)))
+        Path("roots.txt").write_text("0\n")
+        near = links[:25, :25]
+        arguments = ("--graph", "dense.txt", "--root", "roots.txt", "--times", "4", "--places", "5")
+        assert main(["stability", f"hits-{side}", "--random", "0.2", *arguments, "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["nodes"], found["edges"]) == (25, int(near.sum()))
+        best = np.argsort(-surfed(near, 0.2, side))[:5].tolist()
+        expected: list[list[int | None]] = [[] for _ in best]
+        draws = np.random.default_rng(1)
+        for _ in range(4):
+            gone = set(draws.choice(25, round(0.3 * 25), replace=False).tolist())
+            stay = [node for node in range(25) if node not in gone]
+            order = np.argsort(-surfed(near[np.ix_(stay, stay)], 0.2, side)).tolist()
+            for places, node in zip(expected, best, strict=True):
+                places.append(order.index(stay.index(node)) + 1 if node in stay else None)
+        assert [one["node"] for one in found["best"]] == list(map(str, best))
+        assert [one["places"] for one in found["best"]] == expected
+
+    def test_subspace_hits_is_held_against_itself(self, capsys: Captured) -> None:
+        arguments = ("stability", "hits-authorities", "--times", "3", "--k", "1")
+        found = as_json(capsys, *arguments, "--subspace", "2")
+        assert found["nodes"] == 6
+        assert len(found["best"]) == 6
+
+
+def surfed(links: np.ndarray, anew: float, side: str) -> np.ndarray:
+    """Where a surfer is after many moves forward and back (Ng, Zheng, Jordan, 2001)."""
+    forward, back = (stochastic(matrix.astype(float)) for matrix in (links, links.T))
+    authorities = hubs = np.full(len(links), 1 / len(links))
+    for _ in range(200):
+        authorities = anew / len(links) + (1 - anew) * hubs @ forward
+        hubs = anew / len(links) + (1 - anew) * authorities @ back
+    return authorities if side == "authorities" else hubs
+
+
+def stochastic(matrix: np.ndarray) -> np.ndarray:
+    sums = matrix.sum(axis=1, keepdims=True)
+    return np.where(sums > 0, matrix / np.maximum(sums, 1), 1 / len(matrix))
 
 
 class TestAgree:

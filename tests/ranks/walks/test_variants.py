@@ -1,5 +1,6 @@
 """The ranks of topics are those of their jumps, and mix as the jumps do."""
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from minicrawl.ranks.walks.variants import (
     parts_by_words,
     teleport,
     topic_ranks,
+    without_dangling,
 )
 from minicrawl.ranks.walks.walk import Dangling
 from tests.ranks.graphs import NODES, Pairs, a_node, graph_of, some_links
@@ -95,3 +97,76 @@ def test_what_changed_recently_ranks_higher() -> None:
     jumps = favouring_recent(np.array([0.0, 0, 30, 30]), 30)
     found = pagerank(graph, teleport=jumps, options=TIGHT)
     assert found.values == pytest.approx([1 / 3, 1 / 3, 1 / 6, 1 / 6])
+
+
+# ---------------------------------------------------------------- pages that dangle, left out
+
+
+def test_a_chain_that_hangs_on_a_circle_comes_back_page_by_page() -> None:
+    # 0 <-> 1, 1 -> 2 -> 3: of 3 and then 2 nothing leads on.
+    found = without_dangling(graph_of(4, [(0, 1), (1, 0), (1, 2), (2, 3)]), rounds=9, options=TIGHT)
+    second = 0.15 / 2 + 0.85 * 0.5 / 2
+    third = 0.15 / 2 + 0.85 * second
+    values = np.array([0.5, 0.5, second, third])
+    assert found.values == pytest.approx(values / values.sum())
+
+
+def test_one_round_leaves_out_only_what_dangles_at_first() -> None:
+    links = [(0, 1), (1, 0), (1, 2), (2, 3)]
+    found = without_dangling(graph_of(4, links), rounds=1, options=TIGHT)
+    rest = pagerank(graph_of(3, links[:3]), options=TIGHT).values
+    values = np.append(rest, 0.15 / 3 + 0.85 * rest[2])
+    assert found.values == pytest.approx(values / values.sum())
+
+
+def test_without_a_page_that_dangles_it_is_pagerank() -> None:
+    graph = graph_of(3, [(0, 1), (1, 2), (2, 0), (0, 2)])
+    found = without_dangling(graph, rounds=9, options=TIGHT)
+    assert found.values == pytest.approx(pagerank(graph, options=TIGHT).values)
+
+
+@pytest.mark.parametrize("nodes", [0, 1])
+def test_of_next_to_nothing_there_is_next_to_nothing_left(nodes: int) -> None:
+    found = without_dangling(graph_of(nodes, []), rounds=9)
+    assert found.values.tolist() == [1.0] * nodes
+    assert found.converged
+
+
+def test_the_one_more_link_dangles_nowhere() -> None:
+    with pytest.raises(UsageError, match="one more link"):
+        without_dangling(
+            graph_of(2, [(0, 1)]),
+            rounds=9,
+            options=PageRankOptions(damping=None, dangling=Dangling.VIRTUAL),
+        )
+
+
+@given(some_links, st.data(), st.integers(1, 4))
+def test_it_is_what_networkx_and_a_loop_over_the_links_find(
+    pairs: Pairs, data: st.DataObject, rounds: int
+) -> None:
+    graph = graph_of(NODES, pairs)
+    links = list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
+    drawn = data.draw(st.lists(st.integers(1, 3), min_size=len(links), max_size=len(links)))
+    weight = dict(zip(links, drawn, strict=True))
+    left, removed = set(range(NODES)), list[set[int]]()
+    while len(removed) < rounds:
+        dangling = {one for one in left if not any(a == one and b in left for a, b in links)}
+        removed.append(dangling)
+        left -= dangling
+    oracle = networkx.DiGraph()
+    oracle.add_nodes_from(sorted(left))
+    oracle.add_weighted_edges_from((a, b, weight[a, b]) for a, b in links if {a, b} <= left)
+    scores = networkx.pagerank(oracle, tol=1e-14, max_iter=2000)
+    for nodes in reversed(removed):
+        for node in nodes:
+            scores[node] = 0.15 / (len(left) or NODES) + 0.85 * sum(
+                scores[a] * weight[a, b] / sum(weight[x] for x in links if x[0] == a)
+                for a, b in links
+                if b == node
+            )
+    values = np.array([scores[node] for node in range(NODES)])
+    weights = np.array(drawn, dtype=np.float32)
+    found = without_dangling(graph, weights, rounds=rounds)
+    assert found.values == pytest.approx(values / values.sum(), abs=1e-7)
+    assert np.abs(found.values - values / values.sum()).sum() <= found.error_bound + 1e-10

@@ -1,0 +1,237 @@
+"""`minicrawl lab graphs`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from minicrawl.cli.common.options import Number
+from minicrawl.cli.common.tables import show_json, show_lines, show_table
+from minicrawl.cli.lab.options import json_option
+from minicrawl.errors import GraphFileError
+from minicrawl.export.drafts import replacing
+from minicrawl.graph.dynamic.algorithms import (
+    ALGORITHMS,
+    AlgorithmKind,
+    DynamicAlgorithm,
+    algorithm,
+)
+from minicrawl.graph.dynamic.matrices import FAR, MOST_PAGES
+from minicrawl.graph.dynamic.saved import MAGIC, SavedGraph, as_dimacs, pack, solved, unpack
+from minicrawl.graph.dynamic.suite import SUITE, EdgeSequence
+from minicrawl.lab import graph_bench as lab
+from minicrawl.lab.graph_figures import draw_reports
+
+_MB = 1 << 20
+
+
+class GraphType(click.ParamType[SavedGraph]):
+    """A graph of the suite by its name, or a file."""
+
+    name = "graph"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> SavedGraph:
+        if isinstance(value, SavedGraph):
+            return value
+        if value in SUITE:
+            return solved(SUITE[value]())
+        path = Path(value)
+        if not path.exists():
+            self.fail(f"{value!r} is no file and none of {', '.join(SUITE)}", param, ctx)
+        return _from_file(path)
+
+
+class AlgorithmType(click.ParamType[DynamicAlgorithm]):
+    """An algorithm by its name or its number."""
+
+    name = "algorithm"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> DynamicAlgorithm:
+        try:
+            return algorithm(str(value))
+        except KeyError:
+            self.fail(f"{value!r} is not one of {', '.join(ALGORITHMS)}", param, ctx)
+
+
+def _from_file(path: Path) -> SavedGraph:
+    data = path.read_bytes()
+    if not data.startswith(MAGIC[:-1]):
+        return solved(_sequence(path))
+    try:
+        return unpack(data)
+    except ValueError as error:
+        raise GraphFileError(f"{path}: {error}") from error
+
+
+def _sequence(path: Path) -> EdgeSequence:
+    """The links of a graph file in their order."""
+    graph = lab.read_sequence(path)
+    if graph.nodes > MOST_PAGES:
+        most = f"distances are kept for at most {MOST_PAGES:,}"
+        raise GraphFileError(f"{path}: {graph.nodes:,} pages are too many: {most}")
+    return graph
+
+
+@click.command("graphs")
+@click.argument("graphs", metavar="GRAPH...", type=GraphType(), nargs=-1, required=True)
+@click.option(
+    "--algorithm",
+    "chosen",
+    multiple=True,
+    type=AlgorithmType(),
+    metavar="NAME",
+    help="A name, or the number in the table; repeatable.  [default: all of --kind]",
+)
+@click.option(
+    "--kind",
+    type=click.Choice([kind.value for kind in AlgorithmKind]),
+    help="Compare what keeps distances, or what keeps strong components.  [default: both]",
+)
+@click.option(
+    "--threshold",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Edges that an algorithm in batches gets at once.",
+)
+@click.option("--trials", metavar="N", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--timeout",
+    metavar="SECONDS",
+    type=Number(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="End a trial that takes longer.",
+)
+@click.option("--validate", is_flag=True, help="Compare each answer with that of the graph.")
+@click.option("--print-matrices", is_flag=True, help="Show what each algorithm answers.")
+@click.option(
+    "--convert",
+    "into",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the graph into FILE and run nothing: with its answers if the name ends in .g, "
+    "else as DIMACS text.",
+)
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Draw times, memory and widths of blocks as PNG in DIR, with CSV beside each.",
+)
+@json_option
+def compare_graphs(
+    graphs: Sequence[SavedGraph],
+    chosen: Sequence[DynamicAlgorithm],
+    kind: str | None,
+    threshold: int,
+    trials: int,
+    timeout: float,
+    validate: bool,
+    print_matrices: bool,
+    into: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare algorithms for distances and strong components of a graph that grows.
+
+    Each GRAPH is a file, or one of a300, a900, a1500, c100, c200, c400, c800, roads-georgia,
+    roads-idaho, sc1, sc2, sc3, random-1000. Its edges are inserted one after the other, and the
+    answer is known after each of them.
+    """
+    if into is not None:
+        _convert(graphs, into)
+        return
+    algorithms = list(chosen) or [
+        found for found in ALGORITHMS.values() if kind in (None, found.kind.value)
+    ]
+    rules = lab.TrialRules(
+        threshold=threshold,
+        trials=trials,
+        timeout_s=timeout,
+        validate=validate,
+        want_answer=print_matrices,
+    )
+    reports = {saved.graph.name: list(lab.compare(saved, algorithms, rules)) for saved in graphs}
+    if as_json:
+        show_json([_as_json(saved, reports[saved.graph.name]) for saved in graphs])
+    else:
+        for saved in graphs:
+            _show(saved, reports[saved.graph.name], rules)
+    if out is not None:
+        show_lines([str(path) for path in draw_reports(out, reports, timeout)])
+    if any(report.wrong for found in reports.values() for report in found):
+        raise click.exceptions.Exit(1)
+
+
+def _convert(graphs: Sequence[SavedGraph], into: Path) -> None:
+    if len(graphs) > 1:
+        raise click.UsageError("--convert writes one graph: name one")
+    saved = graphs[0]
+    with replacing(into) as file:
+        if into.suffix == ".g":
+            file.write(pack(saved))
+        else:
+            file.writelines(f"{line}\n".encode() for line in as_dimacs(saved.graph))
+    click.echo(into)
+
+
+def _as_json(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport]) -> dict[str, object]:
+    return {"graph": _facts(saved), "algorithms": [report.as_json() for report in reports]}
+
+
+def _facts(saved: SavedGraph) -> dict[str, object]:
+    graph = saved.graph
+    return {
+        "name": graph.name,
+        "nodes": graph.nodes,
+        "edges": len(graph.edges),
+        "components": len(set(saved.components.tolist())),
+        "density": graph.density,
+    }
+
+
+def _show(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport], rules: lab.TrialRules) -> None:
+    facts = _facts(saved)
+    numbers = {name: number for number, name in enumerate(ALGORITHMS, 1)}
+    show_table(
+        f"{facts['name']}: {facts['nodes']:,} pages, {facts['edges']:,} edges, "
+        f"density {saved.graph.density:.4f}, {facts['components']:,} components",
+        ["algorithm", "number", "answers", "seconds", "MiB", "validation"],
+        (
+            [
+                report.algorithm.name,
+                str(numbers[report.algorithm.name]),
+                report.algorithm.kind.value,
+                "over time" if report.seconds is None else f"{report.seconds:.3f}",
+                f"{report.memory_bytes / _MB:.1f}",
+                _verdict(report) if rules.validate else "",
+            ]
+            for report in reports
+        ),
+        f"median of {rules.trials}; batches of {rules.threshold:,} edges",
+    )
+    for report in reports:
+        _print_answer(report)
+
+
+def _verdict(report: lab.AlgorithmReport) -> str:
+    if report.wrong:
+        return report.wrong
+    return "not finished" if report.seconds is None else "passed"
+
+
+def _print_answer(report: lab.AlgorithmReport) -> None:
+    answer = report.trials[-1].answer
+    if answer is None:
+        return
+    click.echo(f"\n{report.algorithm.name}")
+    rows = answer if answer.ndim > 1 else [answer]
+    for row in rows:
+        click.echo(" ".join("." if value == FAR else str(value) for value in row.tolist()))

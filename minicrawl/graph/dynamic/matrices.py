@@ -1,0 +1,123 @@
+"""All distances as one matrix that each new edge mends: A1 and A2; by batches: A3 and A4.
+
+Laws. A shortest path takes a new edge (s, t) at most once. So whatever it shortens leads from a
+page that reaches s to one that t reaches, and the new distance is d(n, s) + 1 + d(t, m). Edges with
+one source can be taken together, as a shortest path leaves the source once.
+
+A1  looks at all pairs of a page that reaches s and any page: O(n^2) an edge.
+A2  looks only at the pages whose distance to t falls, and at those whose distance from s falls. A
+    pair that falls is made of these, since a shorter way from n to m by (s, t) is also a shorter
+    way from n to t and from s to m. The bound is that of A1; an edge that shortens nothing costs
+    O(n).
+A3  is A1 for all edges of a batch that leave one source; A4 is A2 for these.
+
+far     the distance between pages that no path joins; two of them still fit in a cell
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+import numpy as np
+from numpy.typing import NDArray
+
+FAR = 0x7FFF
+MOST_PAGES = FAR
+Distances = NDArray[np.uint16]
+Edge = tuple[int, int]
+
+
+def no_edges(nodes: int) -> Distances:
+    """The distances where no edge is: 0 from a page to itself, else far."""
+    distances = np.full((nodes, nodes), FAR, dtype=np.uint16)
+    np.fill_diagonal(distances, 0)
+    return distances
+
+
+class A1:
+    """All pairs by way of the new edge, after each edge."""
+
+    def __init__(self, nodes: int) -> None:
+        self.distances = no_edges(nodes)
+
+    def add(self, source: int, target: int) -> None:
+        """The edge is there from now on."""
+        distances = self.distances
+        if source != target and distances[source, target] != 1:
+            distances[source] = np.minimum(distances[source], distances[target] + 1)
+            reach = np.flatnonzero(distances[:, source] < FAR)
+            _shorten_all(distances, source, reach[(reach != source) & (reach != target)])
+
+
+class A2:
+    """Only the pairs that can fall, after each edge."""
+
+    def __init__(self, nodes: int) -> None:
+        self.distances = no_edges(nodes)
+
+    def add(self, source: int, target: int) -> None:
+        """The edge is there from now on."""
+        distances = self.distances
+        if source != target and distances[source, target] != 1:
+            shorter = distances[target] + 1
+            ends = np.flatnonzero(shorter < distances[source])
+            begins = np.flatnonzero(distances[:, source] + 1 < distances[:, target])
+            _shorten(distances, begins, ends, distances[begins, source], shorter[ends])
+
+
+class A3:
+    """A1, with the edges of one source taken together."""
+
+    def __init__(self, nodes: int) -> None:
+        self.distances = no_edges(nodes)
+
+    def add_all(self, edges: Iterable[Edge]) -> None:
+        """These edges are there from now on."""
+        distances = self.distances
+        for source, targets in _by_source(edges):
+            distances[source] = np.minimum(distances[source], distances[targets].min(axis=0) + 1)
+            distances[source, source] = 0
+            reach = np.flatnonzero(distances[:, source] < FAR)
+            _shorten_all(distances, source, reach[reach != source])
+
+
+class A4:
+    """A2, with the edges of one source taken together."""
+
+    def __init__(self, nodes: int) -> None:
+        self.distances = no_edges(nodes)
+
+    def add_all(self, edges: Iterable[Edge]) -> None:
+        """These edges are there from now on."""
+        distances = self.distances
+        for source, targets in _by_source(edges):
+            shorter = distances[targets].min(axis=0) + 1
+            ends = np.flatnonzero(shorter < distances[source])
+            fall = distances[:, source, None] + 1 < distances[:, targets]
+            begins = np.flatnonzero(fall.any(axis=1))
+            _shorten(distances, begins, ends, distances[begins, source], shorter[ends])
+
+
+def _by_source(edges: Iterable[Edge]) -> Iterable[tuple[int, Sequence[int]]]:
+    kept = sorted(edge for edge in edges if edge[0] != edge[1])
+    for source, same in groupby(kept, key=itemgetter(0)):
+        yield source, [target for _, target in same]
+
+
+def _shorten_all(distances: Distances, by: int, begins: NDArray[np.intp]) -> None:
+    """Every distance from these pages is at most that by way of one page."""
+    ways = distances[begins, by][:, None] + distances[by]
+    distances[begins] = np.minimum(distances[begins], ways)
+
+
+def _shorten(
+    distances: Distances,
+    begins: NDArray[np.intp],
+    ends: NDArray[np.intp],
+    before: Distances,
+    behind: Distances,
+) -> None:
+    """Every distance from these begins to these ends is at most `before` + `behind`."""
+    if len(begins) and len(ends):
+        pairs = np.ix_(begins, ends)
+        distances[pairs] = np.minimum(distances[pairs], before[:, None] + behind)

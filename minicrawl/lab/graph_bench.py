@@ -1,0 +1,181 @@
+"""Algorithms on graphs that grow, compared: how long each takes, how much memory, and is it right?
+
+Law: each trial has a process of its own, so what one leaves in memory costs no other, and one that
+takes too long is ended. What is timed is the insertion of all edges, with the answer known after
+each of them, or after each batch."""
+
+import multiprocessing
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.graph.dynamic.algorithms import ALGORITHMS, AlgorithmKind, DynamicAlgorithm
+from minicrawl.graph.dynamic.matrices import FAR, Edge
+from minicrawl.graph.dynamic.saved import SavedGraph
+from minicrawl.graph.dynamic.suite import EdgeSequence
+from minicrawl.graph.text.formats import LinkStream
+from minicrawl.graphfiles.reading import blocks
+
+_STATUS = Path("/proc/self/status")
+_PEAK = "VmHWM:"
+_END_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRules:
+    """How often, how long, and in batches of how many edges."""
+
+    threshold: int
+    trials: int
+    timeout_s: float
+    validate: bool
+    want_answer: bool = False
+    """Whether the reports have what each algorithm answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What one run of one algorithm took. `seconds` is None if it was ended for its time."""
+
+    seconds: float | None
+    memory_bytes: int
+    wrong: str | None = None
+    """What its answer got wrong first."""
+    answer: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlgorithmReport:
+    """All trials of one algorithm."""
+
+    algorithm: DynamicAlgorithm
+    trials: Sequence[Trial]
+
+    @property
+    def seconds(self) -> float | None:
+        """The median of its trials; None if one was ended."""
+        times = [trial.seconds for trial in self.trials if trial.seconds is not None]
+        return float(np.median(times)) if len(times) == len(self.trials) else None
+
+    @property
+    def memory_bytes(self) -> int:
+        """The most of all trials."""
+        return max(trial.memory_bytes for trial in self.trials)
+
+    @property
+    def wrong(self) -> str | None:
+        """What the first wrong answer got wrong."""
+        return next((trial.wrong for trial in self.trials if trial.wrong), None)
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "algorithm": self.algorithm.name,
+            "kind": self.algorithm.kind,
+            "seconds": [trial.seconds for trial in self.trials],
+            "memory_bytes": self.memory_bytes,
+            "wrong": self.wrong,
+        }
+
+
+def read_sequence(path: Path) -> EdgeSequence:
+    """The links of a graph file in their order, its pages numbered in that of their names."""
+    found = [(links.sources, links.targets) for links in LinkStream(blocks(path), str(path))]
+    sources, targets = (np.concatenate(ends) for ends in zip(*found, strict=True))
+    names, places = np.unique(np.concatenate((sources, targets)), return_inverse=True)
+    pairs = zip(places[: len(sources)].tolist(), places[len(sources) :].tolist(), strict=True)
+    edges = dict.fromkeys(pair for pair in pairs if pair[0] != pair[1])
+    return EdgeSequence(path.stem, len(names), tuple(edges))
+
+
+def compare(
+    saved: SavedGraph, algorithms: Sequence[DynamicAlgorithm], rules: TrialRules
+) -> Iterator[AlgorithmReport]:
+    """Run each algorithm on the graph."""
+    for algorithm in algorithms:
+        trials = []
+        for _ in range(rules.trials):
+            trials.append(_apart(algorithm.name, saved, rules))
+            if trials[-1].seconds is None:
+                break
+        yield AlgorithmReport(algorithm, trials)
+
+
+def _apart(name: str, saved: SavedGraph, rules: TrialRules) -> Trial:
+    """One trial in a process of its own."""
+    spawning = multiprocessing.get_context("spawn")
+    ours, theirs = spawning.Pipe(duplex=False)
+    child = spawning.Process(target=_child, args=(theirs, name, saved, rules), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        ours.recv()  # it is ready: what it loads is not timed
+        found = ours.recv() if ours.poll(rules.timeout_s) else Trial(None, 0)
+    except EOFError:
+        child.join(_END_S)
+        found = Trial(None, 0, f"its process ended with exit code {child.exitcode}")
+    finally:
+        child.kill()
+        child.join()
+    assert isinstance(found, Trial)
+    return found
+
+
+def _child(pipe: Connection, name: str, saved: SavedGraph, rules: TrialRules) -> None:
+    algorithm = ALGORITHMS[name]
+    before = _peak()
+    pipe.send("ready")
+    state, seconds = timed(algorithm, saved, rules.threshold)
+    memory, answer = _peak() - before, algorithm.answer(state)
+    wrong = first_difference(algorithm, saved, answer) if rules.validate else None
+    pipe.send(Trial(seconds, memory, wrong, answer if rules.want_answer else None))
+
+
+def timed(algorithm: DynamicAlgorithm, saved: SavedGraph, threshold: int) -> tuple[Any, float]:
+    """Insert all edges; what the algorithm then has, and the seconds that it took."""
+    batches = list(_batches(saved.graph.edges, threshold if algorithm.in_batches else 1))
+    began = perf_counter()
+    state = algorithm.make(saved.graph.nodes)
+    for batch in batches:
+        algorithm.insert(state, batch)
+    return state, perf_counter() - began
+
+
+def _batches(edges: Sequence[Edge], size: int) -> Iterator[tuple[Edge, ...]]:
+    left = iter(edges)
+    while batch := tuple(islice(left, size)):
+        yield batch
+
+
+def first_difference(
+    algorithm: DynamicAlgorithm, saved: SavedGraph, answer: NDArray[Any]
+) -> str | None:
+    """Where the answer is not that of the graph, in words."""
+    is_distances = algorithm.kind is AlgorithmKind.DISTANCES
+    right: NDArray[Any] = saved.distances if is_distances else saved.components
+    places = np.argwhere(answer != right)
+    if not len(places):
+        return None
+    place = tuple(places[0].tolist())
+    between = " to ".join(map(str, place))
+    found, expected = _word(answer[place]), _word(right[place])
+    return f"{algorithm.kind.value[:-1]} of {between} is {found}, expected {expected}"
+
+
+def _word(value: Any) -> str:
+    return "far" if value == FAR else str(value)
+
+
+def _peak() -> int:
+    """The most memory that this process ever had; 0 where the system does not tell."""
+    if not sys.platform.startswith("linux"):
+        return 0
+    lines = _STATUS.read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(_PEAK))

@@ -1,0 +1,136 @@
+"""`rank degree` and `rank pagerank` on a base set, and `rank pagerank --remove-dangling`."""
+
+import json
+from contextlib import closing
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import networkx
+import pytest
+
+from minicrawl.cli import main
+from tests.stores import A, B, C, HandCrawl, filled_store
+
+Captured = pytest.CaptureFixture[str]
+
+# Of root 1: it links to 2 and 3; 3, 4 and 5 link to it; 6 is apart.
+LINKS = [(1, 2), (1, 3), (4, 1), (5, 1), (5, 3), (3, 1), (2, 6), (6, 5)]
+NEAR = {1, 2, 3, 4, 5}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MINICRAWL_CONFIG", raising=False)
+    Path("web.txt").write_text("".join(f"{a} {b}\n" for a, b in LINKS))
+    Path("roots.txt").write_text("1\n")
+    return tmp_path
+
+
+def ranked(capsys: Captured, *arguments: str) -> dict[Any, float]:
+    assert main(["rank", *arguments, "--n", "0", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    return {one["node"]: one["score"] for one in found["scores"]}
+
+
+def refusal(capsys: Captured, *arguments: str) -> str:
+    assert main(["rank", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    return err
+
+
+def test_degrees_count_the_links_inside_the_base_set(capsys: Captured) -> None:
+    found = ranked(capsys, "degree", "--graph", "web.txt", "--root", "roots.txt")
+    inside = [(a, b) for a, b in LINKS if {a, b} <= NEAR]
+    assert found == {
+        str(node): pytest.approx(sum(b == node for _, b in inside) / len(inside))
+        for node in range(1, 7)
+    }
+
+
+def test_a_walk_stays_in_the_base_set(capsys: Captured) -> None:
+    found = ranked(capsys, "pagerank", "--graph", "web.txt", "--root", "roots.txt")
+    oracle = networkx.DiGraph(LINKS).subgraph(NEAR)
+    expected = {str(node): score for node, score in networkx.pagerank(oracle, tol=1e-12).items()}
+    assert found == pytest.approx(expected | {"6": 0.0}, abs=1e-7)
+
+
+def test_each_topic_has_its_walk_in_the_base_set(capsys: Captured) -> None:
+    Path("topics.txt").write_text("left\t2\nright\t3\n")
+    arguments = ("--root", "roots.txt", "--topics", "topics.txt", "--json", "--n", "0")
+    assert main(["rank", "pagerank", "--graph", "web.txt", *arguments]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for one in (found, *found["others"]):
+        scores = {each["node"]: each["score"] for each in one["scores"]}
+        assert scores["6"] == 0
+        assert sum(scores.values()) == pytest.approx(1)
+
+
+def test_pages_like_the_query_gain_by_their_part(capsys: Captured, tmp_path: Path) -> None:
+    store = ("--store", str(filled_store(tmp_path / "crawl.db")), "--query", "the first")
+    alone = ranked(capsys, "pagerank", *store)
+    mixed = ranked(capsys, "pagerank", *store, "--similarity", "0.4")
+    # Two words of "http a example the first" are asked for, and one of "... the second".
+    like = {A: 2 / sqrt(2 * len(words(A, "The first"))), B: 1 / sqrt(2 * len(words(B, "The 2nd")))}
+    assert mixed == {
+        node: pytest.approx(0.6 * score + 0.4 * like.get(node, 0) / sum(like.values()), abs=1e-7)
+        for node, score in alone.items()
+    }
+    assert mixed != pytest.approx(alone)
+
+
+def words(url: str, title: str) -> set[str]:
+    for mark in ":/.?":
+        url = url.replace(mark, " ")
+    return {*url.split(), *title.lower().split()}
+
+
+def test_what_dangles_is_left_out_and_comes_back(capsys: Captured) -> None:
+    Path("chain.txt").write_text("1 2\n2 1\n2 3\n3 4\n")
+    found = ranked(capsys, "pagerank", "--graph", "chain.txt", "--remove-dangling", "9")
+    third = 0.075 + 0.85 * 0.25
+    fourth = 0.075 + 0.85 * third
+    total = 1 + third + fourth
+    expected = {"1": 0.5 / total, "2": 0.5 / total, "3": third / total, "4": fourth / total}
+    assert found == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["pagerank", "--similarity", "0.5"], "--similarity needs --query"),
+        (["pagerank", "--similarity", "0.5", "--root", "roots.txt"], "--similarity needs --query"),
+        (["pagerank", "--root", "roots.txt", "--query", "a"], "exclude each other"),
+        (["pagerank", "--root", "roots.txt", "--blocks", "2"], "--root does not work"),
+        (["pagerank", "--remove-dangling", "0"], "--remove-dangling"),
+        (["pagerank", "--remove-dangling", "1", "--topic", "roots.txt"], "--topic"),
+        (["degree", "--query", "a"], "use --root"),
+    ],
+)
+def test_what_cannot_be_is_refused(capsys: Captured, arguments: list[str], said: str) -> None:
+    assert said in refusal(capsys, *arguments, "--graph", "web.txt")
+
+
+def test_jumps_to_what_is_new_and_topics_by_words_stay_in_the_base_set(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    day = 86_400
+    with closing(HandCrawl(tmp_path / "base.db")) as crawl:
+        crawl.seeds([A, B, C])
+        crawl.read(A, [], title="alone")
+        crawl.now += 10 * day
+        crawl.read(B, [C], title="a harbour")
+        crawl.read(C, [B], title="a garden")
+    roots, topics = tmp_path / "roots.txt", tmp_path / "topics.txt"
+    roots.write_text(f"{B}\n")
+    topics.write_text(f"sea\t{B}\nland\t{C}\n")
+    command = ["rank", "pagerank", f"--root={roots}", f"--store={crawl.path}", "--json"]
+    assert main([*command, "--recent", "1"]) == 0
+    found = {one["node"]: one["score"] for one in json.loads(capsys.readouterr().out)["scores"]}
+    # B and C are equally new to within a second, and A is outside.
+    assert found == pytest.approx({A: 0, B: 0.5, C: 0.5}, abs=1e-4)
+    assert main([*command, f"--topics={topics}", "--mix-by=harbour"]) == 0
+    # Of 8 different words 5 are of the sea, harbour among them, and 6 of the land: 2/13 and 1/14.
+    assert "mix by 'harbour': sea 68.3%, land 31.7%" in capsys.readouterr().err

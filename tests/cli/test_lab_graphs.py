@@ -1,0 +1,89 @@
+"""`minicrawl lab graphs` as its user meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.graph.dynamic.saved import unpack
+from minicrawl.graph.dynamic.suite import SUITE
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["lab", "graphs", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_table_of_what_was_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run(capsys, "sc3", "--algorithm", "a2", "--algorithm", "18", "--validate")
+    assert "sc3: 4 pages, 6 edges" in shown
+    assert [line.split()[0] for line in shown.splitlines()[2:4]] == ["a2", "levels"]
+    assert shown.count("passed") == 2
+
+
+def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = json.loads(run(capsys, "sc1", "--algorithm", "s2", "--trials", "2", "--json"))
+    assert found["graph"]["components"] == 1
+    (report,) = found["algorithms"]
+    assert report["algorithm"] == "s2"
+    assert len(report["seconds"]) == 2
+
+
+def test_matrices_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run(capsys, "sc3", "--algorithm", "a1", "--print-matrices")
+    assert shown.splitlines()[-4:] == ["0 1 2 2", "2 0 1 1", "1 2 0 3", "1 2 1 0"]
+
+
+def test_graphs_are_converted_both_ways(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed, text, again = tmp_path / "x.g", tmp_path / "x.txt", tmp_path / "again.g"
+    run(capsys, "sc2", "--convert", str(packed))
+    run(capsys, str(packed), "--convert", str(text))
+    assert text.read_text().splitlines()[1] == "p sp 8 14"
+    run(capsys, str(packed), "--convert", str(again))
+    assert again.read_bytes() == packed.read_bytes()
+    assert unpack(packed.read_bytes()).graph == SUITE["sc2"]()
+
+
+def test_figures_have_their_numbers_beside_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [part for name in ("a2", "s1-8", "johnson") for part in ("--algorithm", name)]
+    run(capsys, "sc1", "sc3", *names, "--out", str(tmp_path / "drawn"))
+    drawn = sorted(path.name for path in (tmp_path / "drawn").iterdir())
+    kinds = ("blocks", "components", "distances", "memory")
+    assert drawn == [f"graphs-{kind}.{end}" for kind in kinds for end in ("csv", "png")]
+    rows = (tmp_path / "drawn" / "graphs-distances.csv").read_text().splitlines()
+    assert rows[0] == "graph,algorithm,seconds"
+    assert [row.rsplit(",", 1)[0] for row in rows[1:]] == [
+        "sc1,a2",
+        "sc3,a2",
+        "sc1,johnson",
+        "sc3,johnson",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing-there"], "is no file and none of"),
+        (["sc1", "--algorithm", "a5"], "is not one of"),
+        (["sc1", "--threshold", "-1"], "--threshold"),
+        (["sc1", "--timeout", "0"], "--timeout"),
+        (["sc1", "sc2", "--convert", "x.g"], "name one"),
+    ],
+)
+def test_mistakes_are_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lab", "graphs", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_a_damaged_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bad.g"
+    file.write_bytes(b"minigraph\x01x\0\xff")
+    assert main(["lab", "graphs", str(file)]) == 2
+    assert "ends too early" in capsys.readouterr().err

@@ -1,0 +1,86 @@
+"""Trials have processes of their own: timed, ended when they take too long, and validated."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.errors import GraphFileError
+from minicrawl.graph.dynamic.algorithms import ALGORITHMS, AlgorithmKind
+from minicrawl.graph.dynamic.saved import solved
+from minicrawl.graph.dynamic.suite import SUITE
+from minicrawl.lab.graph_bench import (
+    AlgorithmReport,
+    Trial,
+    TrialRules,
+    compare,
+    first_difference,
+    read_sequence,
+    timed,
+)
+
+RULES = TrialRules(threshold=3, trials=2, timeout_s=60, validate=True)
+GRAPH = solved(SUITE["sc2"]())
+
+
+def test_a_trial_has_its_own_process_and_is_validated() -> None:
+    rules = replace(RULES, want_answer=True)
+    (report,) = compare(GRAPH, [ALGORITHMS["a4"]], rules)
+    assert len(report.trials) == 2
+    assert report.wrong is None
+    assert report.seconds is not None
+    answer = report.trials[0].answer
+    assert answer is not None
+    assert np.array_equal(answer, GRAPH.distances)
+
+
+def test_a_trial_that_takes_too_long_is_ended() -> None:
+    hard = solved(SUITE["c100"]())
+    (report,) = compare(hard, [ALGORITHMS["floyd-warshall"]], replace(RULES, timeout_s=0.01))
+    assert report.seconds is None
+    assert len(report.trials) == 1
+
+
+@pytest.mark.parametrize("name", list(ALGORITHMS))
+def test_all_edges_are_inserted(name: str) -> None:
+    found = ALGORITHMS[name]
+    state, seconds = timed(found, GRAPH, 5)
+    assert seconds > 0
+    assert first_difference(found, GRAPH, found.answer(state)) is None
+
+
+def test_a_wrong_answer_is_caught() -> None:
+    broken = GRAPH.distances.copy()
+    broken[2, 5] = 7
+    found = ALGORITHMS["a1"]
+    assert first_difference(found, GRAPH, broken) == (
+        f"distance of 2 to 5 is 7, expected {GRAPH.distances[2, 5]}"
+    )
+    apart = np.arange(8)
+    wrong = first_difference(ALGORITHMS["s2"], GRAPH, apart)
+    assert wrong == "component of 1 is 1, expected 0"
+
+
+def test_a_report_tells_the_median_the_most_memory_and_the_first_wrong_answer() -> None:
+    trials = [Trial(3.0, 5), Trial(1.0, 9, "wrong"), Trial(2.0, 7)]
+    report = AlgorithmReport(ALGORITHMS["a1"], trials)
+    assert report.seconds == 2.0
+    assert report.memory_bytes == 9
+    assert report.wrong == "wrong"
+    assert report.as_json()["kind"] == AlgorithmKind.DISTANCES
+
+
+def test_links_of_a_file_keep_their_order(tmp_path: Path) -> None:
+    file = tmp_path / "some.txt"
+    file.write_text("30 10\n10 20\n30 10\n20 20\n20 30\n")
+    graph = read_sequence(file)
+    assert (graph.name, graph.nodes) == ("some", 3)
+    assert graph.edges == ((2, 0), (0, 1), (1, 2))
+
+
+def test_a_file_without_links_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "none.txt"
+    file.write_text("# nothing\n")
+    with pytest.raises(GraphFileError):
+        read_sequence(file)
