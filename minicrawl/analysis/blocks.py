@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from minicrawl.analysis.source import Urls, check_links
 from minicrawl.crawl.process_memory import keep_large_arrays_apart, resident
 from minicrawl.errors import UsageError
@@ -126,7 +128,11 @@ def file_in_blocks(path: Path) -> Opened:
             return Streamed(Ids(ids.column.whole()), lambda tell: map(ids.links, links(tell)))
         for _ in _unweighted(first, path):
             pass
-        return Streamed(Texts(first.names), links)
+        names = first.names
+        called = (
+            Ids(np.arange(names.start, names.stop)) if isinstance(names, range) else Texts(names)
+        )
+        return Streamed(called, links)
 
     return opened
 

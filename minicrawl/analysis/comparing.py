@@ -1,19 +1,42 @@
-"""Ranks by their names, and two of them side by side.
+"""Ranks by their names: two of them side by side, and one beside what people think.
 
 A name stands for the rank that is kept by it; where none is, as with every graph file, for the one
 of `analysis.ranks` with its usual options.
+
+People give grades in lines of CSV, each with a page and its grades: `url,grade`, or a column for
+each judge. A list may begin with a line that names the columns. With one judge the second of them
+is `grade`; with several a cell may be empty, for a judge who did not grade the page. Empty lines
+are skipped. Sites may be graded too: the score of a site is the sum of its pages' scores.
+
+Laws: a list is read whole or refused with the line that is wrong. A judge gives a node one grade:
+what is said twice counts once, and grades that differ are refused.
 """
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.analysis.ranks import RANKS
 from minicrawl.analysis.source import Source
 from minicrawl.errors import UsageError
 from minicrawl.ranks import compare
-from minicrawl.ranks.compare import Comparison
+from minicrawl.ranks.compare import (
+    GRADES,
+    Agreement,
+    Comparison,
+    JudgeAgreement,
+    agreement,
+    beside_mean,
+    mean_grades,
+)
 from minicrawl.ranks.scores import Floats
+from minicrawl.ranks.sites import SiteNames, sites_of
 from minicrawl.report.kept import OPIC, kept, kept_scores
+from minicrawl.web import urls
+from minicrawl.web.sites import site
 
 
 class KnownRank(NamedTuple):
@@ -75,3 +98,152 @@ def _converged(source: Source) -> dict[str, bool]:
 
 def _told(origin: str, *, converged: bool) -> str:
     return origin if converged else f"{origin}, not converged"
+
+
+# ---------------------------------------------------------------- what people think
+
+_ALLOWED = {str(grade): float(grade) for grade in range(1, GRADES + 1)}
+_NO_GRADE = {"": np.nan}
+_ONE_JUDGE = 2
+"""Columns: the page and its grade."""
+_SHOWN = 60  # characters of a bad line that its message quotes
+
+
+class Label(NamedTuple):
+    """A page as the list calls it, its grades, NaN for none, and where that is said."""
+
+    name: str
+    grades: tuple[float, ...]
+    line: int
+
+
+class Labels(NamedTuple):
+    """What people think, and what the list calls them; `place` is what a message calls the list."""
+
+    judges: list[str]
+    of_pages: list[Label]
+    place: str
+
+
+def read(lines: Iterable[str], place: str) -> Labels:
+    """All labels, at least one; `place` is what a message calls the list."""
+    rows = csv.reader(lines, strict=True)
+    try:
+        said = [(rows.line_num, [cell.strip() for cell in row]) for row in rows]
+    except csv.Error as error:
+        raise UsageError(f"{place}, line {rows.line_num}: {error}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{place} is not UTF-8: {error.reason}") from None
+    said = [(line, cells) for line, cells in said if any(cells)]
+    if said and said[0][0] == 1 and _names_columns(said[0][1]):
+        judges, said = said[0][1][1:], said[1:]
+    else:
+        judges = [f"judge {number}" for number in range(1, len(said[0][1]) if said else 1)]
+    if not said:
+        raise UsageError(f"{place}: nothing is graded in it; expected lines of url,grade")
+    return Labels(judges, list(_labels(said, max(len(judges), 1), place)), place)
+
+
+def _labels(rows: Iterable[tuple[int, list[str]]], judges: int, place: str) -> Iterator[Label]:
+    known = _ALLOWED if judges == 1 else _ALLOWED | _NO_GRADE
+    for line, (name, *grades) in rows:
+        is_whole = name and len(grades) == judges and any(grades)
+        if not is_whole or not known.keys() >= {*grades}:
+            given = "a grade" if judges == 1 else f"{judges} grades"
+            raise UsageError(
+                f"{place}, line {line}: expected a URL and {given} from 1 to {GRADES}, "
+                f"found {','.join([name, *grades])[:_SHOWN]!r}"
+            )
+        yield Label(name, tuple(known[grade] for grade in grades), line)
+
+
+def _names_columns(cells: Sequence[str]) -> bool:
+    if len(cells) <= _ONE_JUDGE:
+        return [cell.lower() for cell in cells[1:]] == ["grade"]
+    return all(cells) and not any(map(_is_number, cells[1:]))
+
+
+def _is_number(cell: str) -> bool:
+    return cell.lstrip("-").replace(".", "").isdigit()
+
+
+class Judged(NamedTuple):
+    """How far a rank agrees with people, and which of their pages it does not have."""
+
+    rank: KnownRank
+    agreement: Agreement
+    judges: dict[str, JudgeAgreement]
+    """Those who graded some of the pages, where there are several."""
+    unknown: list[str]
+    unscored: list[str]
+    """They became known after the rank was made."""
+
+
+def judged(
+    source: Source, name: str, labels: Labels, *, best: int = GRADES, sites: bool = False
+) -> Judged:
+    """The rank of this name beside the labels; `best` is 4 or 1."""
+    check(source, name)
+    called = [_site_of(label.name) if sites else label.name for label in labels.of_pages]
+    sites_names = sites_of(source.names) if sites else None
+    names = source.names if sites_names is None else SiteNames(sites_names.names)
+    nodes = names.find(called)
+    graded = _graded(labels, nodes)
+    unknown = [
+        label.name for label, node in zip(labels.of_pages, nodes, strict=True) if node is None
+    ]
+    if not graded:
+        pages = f"{len(labels.of_pages):,} {'sites' if sites else 'pages'}"
+        raise UsageError(f"{labels.place}: none of its {pages} is known; give their URLs")
+    rank = rank_of(source, name)
+    scores = rank.scores if sites_names is None else _summed(rank.scores, sites_names.of_node)
+    scored = {node: label for node, label in graded.items() if not np.isnan(scores[node])}
+    if not scored:
+        raise UsageError(
+            f"{name} was made before any page of {labels.place} became known: make it anew"
+        )
+    grades = np.array([label.grades for label in scored.values()])
+    found = agreement(scores[list(scored)].astype(np.float64), mean_grades(grades), best=best)
+    unscored = [label.name for node, label in graded.items() if node not in scored]
+    return Judged(rank, found, _judges(labels, grades), list(dict.fromkeys(unknown)), unscored)
+
+
+def _judges(labels: Labels, grades: NDArray[np.float64]) -> dict[str, JudgeAgreement]:
+    beside = zip(labels.judges, beside_mean(grades), strict=True)
+    return {judge: found for judge, found in beside if found} if len(labels.judges) > 1 else {}
+
+
+def _graded(labels: Labels, nodes: Sequence[int | None]) -> dict[int, Label]:
+    """The label of each node that is known, in the order of the nodes."""
+    found: dict[int, Label] = {}
+    for label, node in zip(labels.of_pages, nodes, strict=True):
+        if node is None:
+            continue
+        first = found.setdefault(node, label)
+        if not np.array_equal(first.grades, label.grades, equal_nan=True):
+            raise UsageError(
+                f"{labels.place}, line {label.line}: {label.name} has the {_grades_told(label)}, "
+                f"and {_grades_told(first).partition(' ')[2]} on line {first.line}: give it one"
+            )
+    return dict(sorted(found.items()))
+
+
+def _grades_told(label: Label) -> str:
+    """`grade 3`, or `grades 3, -, 4`."""
+    shown = ", ".join("-" if np.isnan(grade) else f"{grade:.0f}" for grade in label.grades)
+    return f"grade{'s' if len(label.grades) > 1 else ''} {shown}"
+
+
+# ---------------------------------------------------------------- sites
+
+
+def _site_of(name: str) -> str:
+    return site(urls.host(name) if "://" in name else name.lower())
+
+
+def _summed(scores: Floats, site_of: NDArray[np.int32]) -> NDArray[np.float64]:
+    """The score of each site; NaN where none of its pages has one."""
+    is_known = ~np.isnan(scores)
+    known = np.bincount(site_of, is_known)
+    sums = np.bincount(site_of, np.where(is_known, scores, 0))
+    return np.where(known > 0, sums, np.nan)

@@ -12,6 +12,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.centrality import degree, hyperball
+from minicrawl.ranks.eigenvector import eigenvector
 from minicrawl.ranks.hits.hits import hits
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
@@ -40,6 +41,7 @@ _SEED = 1
 
 RANKS: dict[str, Callable[[NamedGraph, Progress], Scores]] = {
     "degree": lambda named, _tell: degree(named.graph, named.weights),
+    "eigenvector": lambda named, tell: eigenvector(named.graph, named.weights, tell=tell),
     "pagerank": lambda named, tell: pagerank(named.graph, named.weights, tell=tell),
     "inverse-pagerank": lambda named, tell: inverse_pagerank(named.graph, named.weights, tell=tell),
     "trust": _trust,

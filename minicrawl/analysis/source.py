@@ -4,7 +4,7 @@ Laws: page i of the store is node i, whether it was read or not; a link to a pag
 another one leads to that. Links are loaded when they are asked for, and once.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,9 +14,11 @@ import numpy as np
 from minicrawl.errors import UsageError
 from minicrawl.graph.links import LinkArrays, LinkBuilder, RowBuilder
 from minicrawl.graph.named import NamedGraph, Names, NodeHosts
+from minicrawl.graph.parts import with_nodes
 from minicrawl.graphfiles.reading import read
+from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress, unreported
-from minicrawl.report.links.flows import flows, links
+from minicrawl.report.links.flows import CashFlows, FlowLinks, flows, links
 from minicrawl.report.snapshot import Snapshot, location_of, snapshot
 from minicrawl.store import questions
 from minicrawl.store.trouble import reporting_damage
@@ -50,6 +52,36 @@ class Source:
     def names(self) -> Names:
         """What its nodes are called; for that the links of a store are not loaded."""
         return self.graph.names if self.snapshot is None else Urls(self.snapshot)
+
+
+def weighed(source: Source) -> NamedGraph:
+    """The links of a store with the weights that the crawl gave them, by its --weight."""
+    if (seen := source.snapshot) is None:
+        raise UsageError("--crawl-weights needs a store: the weights in a graph file always count")
+    if seen.frontier.terms.imported:
+        return source.graph
+    check_links(seen)
+    with source.progress("links") as tell:
+        named = _gathered(seen, map(_as_shares, links(seen, tell)))
+    if named.weights is None:
+        raise UsageError("the crawl weighed all links alike: --crawl-weights needs crawl --weight")
+    return named
+
+
+def _as_shares(block: FlowLinks) -> CashFlows:
+    """A weight of 1 is `PARTS` in a store, but 1 where all links of a page are alike."""
+    _, page = np.unique(block.givers, return_inverse=True)
+    largest = np.zeros(len(block.givers), dtype=np.int64)
+    np.maximum.at(largest, page, block.weights)
+    scale = np.where(largest[page] > 1, PARTS, 1)
+    return CashFlows(block.givers, block.ends, block.weights / scale)
+
+
+def crawled(source: Source) -> NamedGraph:
+    """The pages that were read, and the links between them."""
+    if source.snapshot is None:
+        raise UsageError("a graph file does not say which pages were crawled: use a store")
+    return with_nodes(source.graph, source.snapshot.was_read)
 
 
 def unseen(_label: str) -> AbstractContextManager[Progress]:
@@ -117,9 +149,18 @@ def _links(seen: Snapshot, tell: Progress) -> NamedGraph:
 
 def _imported(seen: Snapshot, tell: Progress) -> NamedGraph:
     """The graph that was given, with its weights if they differ."""
+    blocks = links(seen, tell)
+    return _gathered(
+        seen, (CashFlows(*some[:2], some.weights.astype(np.float64)) for some in blocks)
+    )
+
+
+def _gathered(seen: Snapshot, blocks: Iterable[CashFlows]) -> NamedGraph:
+    """Links that weigh nothing are left out, and weights that are all alike."""
     gathering = LinkBuilder()
-    for block in links(seen, tell):
-        gathering.add(LinkArrays(block.givers, block.ends, block.weights.astype(np.float64)))
+    for givers, ends, parts in blocks:
+        counts = parts > 0
+        gathering.add(LinkArrays(givers[counts], ends[counts], parts[counts]))
     graph, weights = gathering.among(len(seen))
     alike = weights is None or bool((weights == 1).all())
     return NamedGraph(graph=graph, names=Urls(seen), weights=None if alike else weights)

@@ -54,7 +54,7 @@ COMMANDS = {
         "minicrawl.cli.rank.stability:stability",
         "Show how a rank changes when pages are removed.",
     ),
-    "agree": ("minicrawl.cli.rank.agree:agree", "Show how well a rank agrees with human grades."),
+    "agree": ("minicrawl.cli.rank.compare:agree", "Show how well a rank agrees with human grades."),
     "status": ("minicrawl.cli.reports.status:status", "Show the progress of a crawl."),
     "check": ("minicrawl.cli.reports.status:check", "Check that a store is intact."),
     "explain": ("minicrawl.cli.reports.explain:explain", "Explain the rank and state of a page."),

@@ -126,7 +126,17 @@ ORDER_ROWS = (
         "focus_words",
         "focus-words",
         kinds.focuses(kinds.WORDS),
-        "Like --focus, for links with these words in or near them. Repeatable.",
+        "Like --focus, once for each of these words in a link or in the 50 characters around it. "
+        "Repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
+        "focus_similar",
+        "focus-similar",
+        kinds.focuses(kinds.WORDS),
+        "Like --focus, times how similar the words in and around the link are to these: from 0, "
+        "none in common, to 1, the same. Repeatable.",
         is_table=True,
     ),
     Setting(
@@ -144,6 +154,14 @@ ORDER_ROWS = (
         kinds.WEIGHT,
         "weight of a link on a page whose URL has a query",
         facet="dynamic",
+    ),
+    Setting(
+        ORDER,
+        "weight_emphasis",
+        "weight-emphasis",
+        kinds.WEIGHT,
+        "weight of a link in bold or in a heading",
+        facet="emphasis",
     ),
 )
 

@@ -41,8 +41,10 @@ class Order:
     focus: tuple[Focus, ...] = ()
     focus_type: tuple[Focus, ...] = ()
     focus_words: tuple[Focus, ...] = ()
+    focus_similar: tuple[Focus, ...] = ()
     weight_internal: float = 1.0
     weight_dynamic: float = 1.0
+    weight_emphasis: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

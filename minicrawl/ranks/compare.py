@@ -17,6 +17,10 @@ how strictly people grade. The scores are cut into grades so that each grade goe
 as people gave it to. In the table `table[i][j]` are the nodes with the grade i + 1 of people and
 j + 1 of the rank; its rows sum to the same as its columns.
 
+Where several people judge, the grade of a node is the mean of theirs, rounded; a half is rounded
+up. Each judge is held against it by the nodes that the judge graded, as the rank is by all. So one
+sees whether the rank is as near to the judges as they are to each other.
+
 Laws: there is never a NaN in what comes out; what has no number is None, and a remark says why. A
 node with a better score has no worse grade. Of equals the first node is the better one, whatever
 people say of it, and a remark counts the nodes for which that decides.
@@ -226,6 +230,41 @@ def agreement(scores: Floats, grades: Ints, *, best: int = GRADES) -> Agreement:
         spearman=spearman(scores, upward.astype(np.float64)),
         table=tuple(map(tuple, table.reshape(GRADES, GRADES).tolist())),
         remarks=tuple(_remarks_on_grades(scores, cut)),
+    )
+
+
+class JudgeAgreement(NamedTuple):
+    """A judge beside the mean of all judges; shares of the nodes that the judge graded."""
+
+    judged: int
+    equal: float
+    within_one: float
+    spearman: float | None
+
+
+def mean_grades(grades: Floats) -> Ints:
+    """The grade of each node; `grades` has a row for it and a column for each judge, or NaN."""
+    means: Ints = np.floor(np.nanmean(grades, axis=1) + 0.5).astype(np.int64)
+    return means
+
+
+def beside_mean(grades: Floats) -> list[JudgeAgreement | None]:
+    """Each judge, or nothing for one who graded none of these nodes."""
+    means = mean_grades(grades)
+    return [_beside(judge, means) for judge in grades.T]
+
+
+def _beside(judge: Floats, means: Ints) -> JudgeAgreement | None:
+    has_graded = ~np.isnan(judge)
+    if not has_graded.any():
+        return None
+    own, mean = judge[has_graded], means[has_graded].astype(np.float64)
+    apart = np.abs(own - mean)
+    return JudgeAgreement(
+        judged=len(own),
+        equal=float((apart == 0).mean()),
+        within_one=float((apart <= 1).mean()),
+        spearman=spearman(own, mean),
     )
 
 

@@ -81,7 +81,7 @@ def retry_after_s(value: str | None, now: datetime) -> float | None:
         return None
     if seconds := _SECONDS.match(value):
         return _bounded(float(seconds[1]))
-    date = _date(value)
+    date = http_date(value)
     return None if date is None else _bounded((date - now).total_seconds())
 
 
@@ -89,7 +89,8 @@ def _bounded(wait_s: float) -> float:
     return min(max(wait_s, 0.0), LONGEST_WAIT_S)
 
 
-def _date(value: str) -> datetime | None:
+def http_date(value: str) -> datetime | None:
+    """The date in a header, such as Last-Modified; None if there is none."""
     if not _DATE.match(value):  # the parser would take "-1" for a year, or "5;x" for a day
         return None
     try:

@@ -27,6 +27,7 @@ from minicrawl.report.snapshot import snapshot
 from tests.stores import filled_store
 
 SMALL = "5 7\n7 5\n7 900\n7 900\n900 900\n"
+DIMACS = "p edge 4 2\ne 1 2\ne 2 3\n"
 
 
 @pytest.fixture
@@ -79,7 +80,9 @@ def test_each_iteration_reads_links_once_and_given_scores_once_for_each_block(
 
 
 @pytest.mark.parametrize("count", [None, 1, 2, 3, 10])
-@pytest.mark.parametrize("text", [SMALL, "a\tb\nb\tc\nc\ta\nb\ta\n", "0 1\n1 2\n2 0\n3 3\n"])
+@pytest.mark.parametrize(
+    "text", [SMALL, "a\tb\nb\tc\nc\ta\nb\ta\n", "0 1\n1 2\n2 0\n3 3\n", DIMACS]
+)
 def test_scores_are_those_of_the_whole_graph(
     text: str, count: int | None, graph_file: Callable[[str], Path], tmp_path: Path
 ) -> None:

@@ -207,6 +207,21 @@ class TestExport:
         assert found.startswith("digraph web {\n")
         assert "0 -> 3;" in found
 
+    def test_the_graph_of_what_was_crawled_is_that_of_the_pages_read(
+        self, capsys: Captured
+    ) -> None:
+        rows = printed(
+            capsys, "export", "-", "--edges", "--noindex", "--graph-of", "crawled"
+        ).splitlines()
+        assert rows == ["source,target,weight", f"{A},{B},1", f"{B},{A},1"]
+        printed(capsys, "export", "web.graphml", "--noindex", "--graph-of=crawled")
+        oracle = networkx.read_graphml("web.graphml")
+        assert {data["label"] for _, data in oracle.nodes(data=True)} == {A, B}
+        assert "--graph-of needs a graph" in refusal(capsys, "export", "-", "--graph-of", "crawled")
+        assert "exclude each other" in refusal(
+            capsys, "export", "-", "--edges", "--unread", "--graph-of", "crawled"
+        )
+
     def test_a_level_is_for_graphs(self, capsys: Captured) -> None:
         assert "--level needs --edges" in refusal(capsys, "export", "--level", "host", "hosts.csv")
 
@@ -254,6 +269,17 @@ class TestExport:
 
 
 class TestInfo:
+    def test_it_may_be_that_of_the_crawled_pages_alone(
+        self, folder: Path, capsys: Captured
+    ) -> None:
+        filled_store(folder / "crawl.db")
+        found = document(capsys, "graph", "info", "--graph-of", "crawled")
+        assert (found["nodes"], found["edges"], found["dangling"]) == (2, 2, 0)
+        known = document(capsys, "graph", "info", "--graph-of", "known")
+        assert (known["nodes"], known["edges"]) == (6, 6)
+        said = refusal(capsys, "graph", "info", "--graph", "web.txt", "--graph-of", "crawled")
+        assert "does not say which pages were crawled: use a store" in said
+
     def test_a_file_in_a_few_numbers(self, capsys: Captured) -> None:
         assert printed(capsys, "graph", "info", "--graph", "web.txt") == (
             "nodes              4, 1 without links\n"

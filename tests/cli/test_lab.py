@@ -23,6 +23,18 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     return found
 
 
+@pytest.mark.parametrize("matrix", ["links", "either"])
+def test_convergence_by_another_link_matrix(
+    matrix: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--laps", "3", "--strategy", "cycle")
+    walk = document(capsys, "convergence", *SMALL, *options)
+    found = document(capsys, "convergence", *SMALL, *options, "--matrix", matrix)
+    assert [one["strategy"] for one in found["series"]] == ["off-line", "cycle", "cycle"]
+    assert found["series"] != walk["series"]
+    assert found["series"][2]["error_all"][2] < found["series"][2]["error_all"][0]
+
+
 def test_convergence_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = document(capsys, "convergence", *SMALL, "--laps", "2", "--strategy", "greedy")
     assert found["graph"]["nodes"] == 300

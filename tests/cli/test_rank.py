@@ -14,6 +14,7 @@ from minicrawl.cli import main
 from minicrawl.cli import rank as group
 from minicrawl.cli.rank.running import ranking
 from minicrawl.graph.named import NamedGraph
+from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
 from minicrawl.store.derived import (
@@ -209,3 +210,51 @@ class TestEveryRank:
         assert main(["rank", "twin", "--fail", "--store", str(store)]) == 130
         assert capsys.readouterr() == ("", "minicrawl: interrupted\n")
         assert kept(store) == before
+
+
+class TestWeightsOfTheCrawl:
+    def test_links_weigh_what_they_did_in_the_crawl(self, tmp_path: Path, capsys: Captured) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, [B, C], weights=[PARTS, 3 * PARTS])
+            crawl.read(B, [C])
+        found = document(capsys, "degree", "--crawl-weights", "--store", crawl.path)
+        shown = {score["node"]: score["score"] for score in found["scores"]}
+        assert shown == pytest.approx({A: 0, B: 1 / 5, C: 4 / 5})
+        assert json.loads(kept(crawl.path)[0].options)["crawl_weights"] is True
+
+    def test_where_they_were_alike_or_there_was_no_crawl_it_is_refused(
+        self, store: Path, graph: Path, capsys: Captured
+    ) -> None:
+        options = ("degree", "--crawl-weights")
+        assert "weighed all links alike" in refusal(capsys, *options, "--store", store)
+        assert "needs a store" in refusal(capsys, *options, "--graph", graph)
+
+
+class TestEigenvector:
+    @pytest.mark.parametrize(
+        ("options", "wanted"),
+        [
+            (["--matrix=either"], [0.2881, 0.2373, 0.2373, 0.1635, 0.0738]),
+            (["--matrix=links"], [0.2, 0.2, 0.2, 0.2, 0.2]),
+            (["--matrix=walk"], [0.2599, 0.1637, 0.2063, 0.1637, 0.2063]),
+        ],
+    )
+    def test_each_matrix_has_its_own(
+        self, options: list[str], wanted: list[float], tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = tmp_path / "five.txt"
+        path.write_text("1 2\n2 3\n3 1\n1 4\n4 5\n")
+        found = document(capsys, "eigenvector", *options, "--graph", path)
+        shown = {score["node"]: score["score"] for score in found["scores"]}
+        assert [shown[str(node)] for node in range(1, 6)] == pytest.approx(wanted, abs=2e-4)
+        assert (found["error_bound"] is None) == (options != ["--matrix=either"])
+
+    def test_the_virtual_page_makes_a_walk_opics_own_importance(
+        self, graph: Path, capsys: Captured
+    ) -> None:
+        own = document(
+            capsys, "pagerank", "--dangling=virtual", "--one-more-link", "--graph", graph
+        )
+        found = document(capsys, "eigenvector", "--matrix=walk", "--virtual-page", "--graph", graph)
+        assert found["scores"] == own["scores"]

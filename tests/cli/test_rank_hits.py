@@ -8,12 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import networkx
+import numpy as np
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.config import Settings
+from minicrawl.crawl.settle.shares import CashShares
+from minicrawl.model import ParsedPage
 from minicrawl.opic.money import PARTS
 from minicrawl.store.derived import beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
+from minicrawl.web.html.markup import scan
 from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
@@ -184,26 +189,55 @@ class TestBaseSet:
 
 
 class TestWords:
-    def test_a_link_counts_by_what_its_words_were_worth(
+    def test_two_matching_words_make_a_link_weigh_three_to_one(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        page = scan(
+            f"<p>All harbours <a href={B}>here</a>{'.' * 60} and {'.' * 60}"
+            f"<a href={C}>The museum</a> by the harbour",
+            with_words=True,
+        )
+        order = Settings.of(focus_words="harbour museum").order
+        links = list(page.links)
+        parsed = ParsedPage(links=tuple(links), words=tuple(page.links.values()))
+        spent = CashShares(order).spending(A, [1, 2], parsed)
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A])
+            crawl.read(A, links, focus=spent.focus)
+            crawl.read(B, [C])
+            crawl.seeds([DEEP])
+            crawl.read(DEEP, [B])
+        # By hand: A weighs B by 1 + 1 and C by 1 + 2, B weighs C by 1 and DEEP weighs B by 1.
+        weights = np.array([[0, 2, 3, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
+        _, _, right = np.linalg.svd(weights)
+        wanted = np.abs(right[0]) / np.abs(right[0]).sum()
+        found = scores(ranked(capsys, "hits", "--words", "--store", crawl.path))
+        assert [found[url] for url in (A, B, C, DEEP)] == pytest.approx(wanted, abs=1e-8)
+
+    def test_the_small_edge_of_the_crawl_does_not_cap_them(
         self, tmp_path: Path, capsys: Captured
     ) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
-            crawl.read(A, [B, C], weights=[PARTS, 3 * PARTS])
-        found = ranked(capsys, "hits", "--words", "--store", crawl.path)
-        assert scores(found)[C] == pytest.approx(0.75)
-        assert scores(found)[B] == pytest.approx(0.25)
+            crawl.read(A, [B, C], weights=[9 * PARTS, PARTS], focus=[0, 2 * PARTS])
+        found = scores(ranked(capsys, "hits", "--words", "--store", crawl.path))
+        assert found[C] == pytest.approx(0.75)
+        assert found[B] == pytest.approx(0.25)
 
     def test_words_and_guards_count_together(self, tmp_path: Path, capsys: Captured) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
             crawl.seeds([A])
-            crawl.read(A, [DEEP, B, C], weights=[PARTS, PARTS, 4 * PARTS])
+            crawl.read(A, [DEEP, B, C], focus=[0, 0, 3 * PARTS])
         options = ("--words", "--weight", "internal=2", "--weight", "transverse=0.5")
         found = scores(ranked(capsys, "hits", *options, "--store", crawl.path))
         assert found[DEEP] == pytest.approx(found[C])
         assert found[DEEP] == pytest.approx(4 * found[B])
+        dropped = ("--words", "--weight", "transverse=0")
+        assert "no link has a word in focus" in refusal(
+            capsys, "hits", *dropped, "--store", crawl.path
+        )
 
-    def test_links_that_got_alike_are_refused(self, store: Path, capsys: Captured) -> None:
+    def test_links_without_such_words_are_refused(self, store: Path, capsys: Captured) -> None:
         assert "--focus-words" in refusal(capsys, "hits", "--words", "--store", store)
 
     def test_a_graph_file_has_no_words(self, urls: Path, capsys: Captured) -> None:
@@ -217,8 +251,15 @@ class TestGuards:
         assert scores(found)["http://a.org/2"] == 0
 
     def test_a_site_counts_only_so_often(self, urls: Path, capsys: Captured) -> None:
-        found = ranked(capsys, "degree", "--intra-cap", "1", "--graph", urls)
+        found = ranked(capsys, "degree", "--domain-cap", "1", "--graph", urls)
         assert scores(found)["http://b.org/"] == pytest.approx(1 / 4)
+
+    def test_a_page_counts_links_of_its_own_site_only_so_often(
+        self, urls: Path, capsys: Captured
+    ) -> None:
+        found = ranked(capsys, "degree", "--intra-cap", "0", "--graph", urls)
+        assert found["edges"] == 5
+        assert scores(found)["http://b.org/"] == pytest.approx(3 / 5)
 
     def test_transverse_links_can_count_more(self, urls: Path, capsys: Captured) -> None:
         found = ranked(
@@ -227,7 +268,7 @@ class TestGuards:
         assert scores(found)["http://a.org/2"] == pytest.approx(5 / 15)
 
     def test_what_was_asked_for_is_kept_with_the_rank(self, store: Path, capsys: Captured) -> None:
-        ranked(capsys, "degree", "--intra-cap", "7", "--store", store)
+        ranked(capsys, "degree", "--domain-cap", "7", "--store", store)
         with reading(store) as connection, reading_beside(store, connection) as derived:
             (row,) = kept_ranks(derived)
         assert json.loads(row.options) == {"direction": "in", "most_of_site": 7}

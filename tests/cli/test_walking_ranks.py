@@ -1,12 +1,16 @@
 """`minicrawl rank pagerank`, `inverse-pagerank` and `trust`: what they print and refuse."""
 
 import json
+from contextlib import closing
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
+import networkx
 import pytest
 
 from minicrawl.cli import main
+from tests.stores import A, B, C, HandCrawl
 
 Captured = pytest.CaptureFixture[str]
 
@@ -113,6 +117,11 @@ def test_seeds_of_trust_may_be_chosen(graph: Path, capsys: Captured, by: str) ->
     [
         (["--topic", "bad", "--topics", "bad"], "exclude each other"),
         (["--mix", "a=1"], "--mix needs --topics"),
+        (["--mix-by", "sea"], "--mix-by needs --topics"),
+        (["--topics", "good", "--mix", "a=1", "--mix-by", "x"], "exclude each other"),
+        (["--topic", "good", "--recent", "7"], "exclude each other"),
+        (["--recent", "7"], "does not say when pages changed: use a store"),
+        (["--topics", "good", "--mix-by", "sea"], "no topic has a word of 'sea'"),
         (["--topic", "bad"], "has no name of a node in the graph"),
         (["--topic", "empty"], "has no name of a node in the graph"),
         (["--topics", "bad"], "expected a topic, a tab and a node, found 'nobody'"),
@@ -155,3 +164,69 @@ def test_seeds_are_named_or_chosen(graph: Path, tmp_path: Path, capsys: Captured
     seeds.write_text("10\n")
     command = ("trust", "--graph", graph, "--seeds", seeds, "--count", "3")
     assert "--seeds excludes --seed-by and --count" in refusal(capsys, *command)
+
+
+def test_bad_pages_take_trust_from_what_links_to_them(
+    graph: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    seeds, bad = tmp_path / "seeds.txt", tmp_path / "bad.txt"
+    seeds.write_text("10\n")
+    bad.write_text("20\n")
+    command = ("trust", "--graph", graph, "--seeds", seeds, "--damping", "0.5")
+    plain = scores(document(capsys, *command))
+    found = scores(document(capsys, *command, "--bad", bad))
+    assert sum(found.values()) == pytest.approx(1)
+    assert found["20"] == 0
+    assert found["40"] < plain["40"]
+    assert document(capsys, "trust", "--graph", graph, "--count=4", "--bad", bad)["scores"]
+
+
+def test_the_words_of_a_query_mix_topics_by_the_titles_of_their_pages(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B])
+        crawl.read(A, [B, C], title="A harbour")
+        crawl.read(B, [A], title="A garden")
+    topics = tmp_path / "topics.txt"
+    topics.write_text(f"sea\t{A}\nland\t{B}\n")
+    options = ("--topics", topics, "--mix-by", "harbour", "--store", crawl.path)
+    assert main(["rank", "pagerank", *map(str, options), "--json"]) == 0
+    out, err = capsys.readouterr()
+    # Words of A: http a example a harbour; of B: http b example a garden; six are different. So
+    # harbour has (1 + 1) / (5 + 6) in the one and 1 / (5 + 6) in the other.
+    assert err == "mix by 'harbour': sea 66.7%, land 33.3%\n"
+    mixed = scores(json.loads(out))
+    wanted = document(
+        capsys, "pagerank", "--topics", topics, "--mix", "sea=2,land=1", "--store", crawl.path
+    )
+    assert mixed == pytest.approx(scores(wanted))
+
+
+def test_jumps_lead_to_pages_that_changed_recently(tmp_path: Path, capsys: Captured) -> None:
+    day = 86_400
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B, C])
+        crawl.read(A, [B])
+        crawl.now += 10 * day - 1
+        crawl.read(B, [C])
+        last_of_a, last_of_b = crawl.batch.documents
+        crawl.batch.documents = [
+            # B says that it changed thirty days before it was read.
+            last_of_a,
+            last_of_b._replace(last_modified=formatdate(crawl.now - 1 - 30 * day, usegmt=True)),
+        ]
+    found = document(capsys, "pagerank", "--recent", "10", "--store", crawl.path)
+    a, b = 2.0 ** -(10 / 10), 2.0 ** -(30 / 10)
+    oracle = networkx.DiGraph([(A, B), (B, C)])
+    wanted = networkx.pagerank(
+        oracle, personalization={A: a, B: b, C: (a + b) / 2}, dangling=dict.fromkeys((A, B, C), 1)
+    )
+    assert scores(found) == pytest.approx(wanted, abs=1e-4)
+
+
+def test_without_a_page_that_was_read_nothing_is_recent(tmp_path: Path, capsys: Captured) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+    found = refusal(capsys, "pagerank", "--recent", "10", "--store", crawl.path)
+    assert "no page was read yet" in found

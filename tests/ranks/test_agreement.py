@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from minicrawl.ranks.compare import GRADES, Floats, Ints, agreement, graded
+from minicrawl.ranks.compare import (
+    GRADES,
+    Floats,
+    Ints,
+    agreement,
+    beside_mean,
+    graded,
+    mean_grades,
+)
 
 judgements = st.lists(st.tuples(st.integers(0, 9), st.integers(1, GRADES)), min_size=1)
 
@@ -89,3 +97,48 @@ def test_the_table_tells_the_shares(rows: list[tuple[int, int]], best: int) -> N
     assert np.trace(table) / len(rows) == pytest.approx(found.equal)
     near = sum(np.trace(table, offset) for offset in (-1, 0, 1))
     assert near / len(rows) == pytest.approx(found.within_one)
+
+
+NONE = float("nan")
+
+
+def test_the_grade_of_several_judges_is_their_mean_and_a_half_is_rounded_up() -> None:
+    grades = np.array([[4, 3, 3], [1, 2, NONE], [NONE, NONE, 2], [1, 1, 2]])
+    assert mean_grades(grades).tolist() == [3, 2, 2, 1]
+
+
+def test_each_judge_is_held_against_the_mean_of_all() -> None:
+    # The means are 2, 2, 4, 1 by hand: 2, 7/3, 11/3, 1.5 rounded up to 2.
+    grades = np.array([[1, 2, 3], [2, 2, 3], [4, 4, 3], [1, 2, NONE]])
+    strict, middle, kind = beside_mean(grades)
+    assert strict is not None
+    assert middle is not None
+    assert kind is not None
+    assert (strict.judged, strict.equal, strict.within_one) == (4, 2 / 4, 1)
+    assert (middle.judged, middle.equal, middle.spearman) == (4, 1, 1)
+    assert (kind.judged, kind.equal, kind.within_one, kind.spearman) == (3, 0, 1, None)
+
+
+def test_a_judge_who_graded_nothing_is_held_against_nothing() -> None:
+    assert beside_mean(np.array([[1.0, NONE], [2.0, NONE]]))[1] is None
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda judges: st.lists(
+            st.lists(st.integers(1, GRADES), min_size=judges, max_size=judges), min_size=2
+        )
+    )
+)
+def test_judges_are_as_near_to_the_mean_as_counting_says(rows: list[list[int]]) -> None:
+    means = [int(sum(row) / len(row) + 0.5) for row in rows]
+    for judge, found in enumerate(beside_mean(np.array(rows, dtype=np.float64))):
+        assert found is not None
+        own = [row[judge] for row in rows]
+        apart = [abs(one - other) for one, other in zip(own, means, strict=True)]
+        assert found.equal == pytest.approx(apart.count(0) / len(rows))
+        assert found.within_one == pytest.approx(sum(each <= 1 for each in apart) / len(rows))
+        if len({*own}) > 1 and len({*means}) > 1:
+            assert found.spearman == pytest.approx(spearmanr(own, means).statistic)
+        else:
+            assert found.spearman is None

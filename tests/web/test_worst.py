@@ -25,7 +25,7 @@ from minicrawl.web.sitemaps import sitemap
 from minicrawl.web.sitemaps.sitemap import MAX_URLS
 
 URL = "http://a.example/d/"
-WITH_WORDS = ParseOptions(with_words=True)
+WITH_WORDS = ParseOptions(with_words=True, with_emphasis=True)
 MB = 1_000_000
 MAX_ROBOTS_BYTES = Settings().limits.max_robots_bytes
 LONGEST_S = 2.0 if sys.gettrace() is None else 10.0

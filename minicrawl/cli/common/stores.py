@@ -146,6 +146,17 @@ graph_option = click.option(
 )
 
 
+KNOWN, CRAWLED = "known", "crawled"
+graph_of_option = click.option(
+    "--graph-of",
+    type=click.Choice([KNOWN, CRAWLED]),
+    default=KNOWN,
+    show_default=True,
+    help="The graph of all pages that are known, or only of those that were crawled and the links "
+    "between them.",
+)
+
+
 def source_options(command: Command) -> Command:
     """Pass an open `source`, the graph, to the command. click's `obj` has it as well."""
 

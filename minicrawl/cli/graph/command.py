@@ -9,9 +9,15 @@ import click
 import numpy as np
 
 from minicrawl.analysis.importing import Imported, import_graph, refuse_to_overwrite
-from minicrawl.analysis.source import Source, opened
+from minicrawl.analysis.source import Source, crawled, opened
 from minicrawl.cli.common.progress import progress
-from minicrawl.cli.common.stores import json_option, source_options, store_option_for
+from minicrawl.cli.common.stores import (
+    CRAWLED,
+    graph_of_option,
+    json_option,
+    source_options,
+    store_option_for,
+)
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.graph.outline import Outline, outline
 from minicrawl.graphfiles.reading import PIPE
@@ -62,15 +68,16 @@ _SEED = 1
 
 
 @click.command()
+@graph_of_option
 @json_option
 @source_options
-def info(source: Source, as_json: bool) -> None:
+def info(source: Source, graph_of: str, as_json: bool) -> None:
     """Show the size of a graph, its components and the distances of its pages.
 
     Only pairs of pages with a path between them have a distance. Large graphs are measured from
     some pages only, and the diameter is then a lower bound.
     """
-    graph = source.graph.graph
+    graph = (crawled(source) if graph_of == CRAWLED else source.graph).graph
     with source.progress("distances") as tell:
         found = outline(graph, np.random.default_rng(_SEED), tell)
     if as_json:

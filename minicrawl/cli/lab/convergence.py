@@ -1,6 +1,7 @@
 """`minicrawl lab convergence`."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
@@ -21,6 +22,7 @@ from minicrawl.graph.csr import Csr
 from minicrawl.lab import convergence as lab
 from minicrawl.lab.strategies import OF_A_KNOWN_WEB
 from minicrawl.lab.webs import Model
+from minicrawl.ranks.eigenvector import LinkMatrix
 
 SHOWN_LAPS = (1, 2, 3, 5, 10)
 
@@ -35,9 +37,17 @@ SHOWN_LAPS = (1, 2, 3, 5, 10)
     type=click.Choice(list(OF_A_KNOWN_WEB)),
     help="An order of reading; repeatable.  [default: all]",
 )
+@click.option(
+    "--matrix",
+    type=click.Choice([matrix.value for matrix in LinkMatrix]),
+    default=LinkMatrix.WALK.value,
+    show_default=True,
+    help="The link matrix whose fixpoint is the importance: all links of a page are 1 together "
+    "(walk), each link is 1 (links), or each link is 1 in both directions (either).",
+)
 @json_option
 def convergence(
-    choice: WebChoice, laps: int | None, strategies: Sequence[str], as_json: bool
+    choice: WebChoice, laps: int | None, strategies: Sequence[str], matrix: str, as_json: bool
 ) -> None:
     """Show how fast the estimates approach the true importance.
 
@@ -45,8 +55,11 @@ def convergence(
     percent: of all pages / of the tenth that is most important.
     """
     graph = choice.web().graph
+    run = lab.convergence
+    if matrix != LinkMatrix.WALK:
+        run = partial(lab.matrix_convergence, matrix=LinkMatrix(matrix))
     with progress("convergence") as tell:
-        series = lab.convergence(
+        series = run(
             graph,
             strategies=strategies or list(OF_A_KNOWN_WEB),
             laps=choice.otherwise(laps, LAPS, QUICK_LAPS),

@@ -8,6 +8,10 @@ from minicrawl.cli import DeferredCommand, LazyGroup
 COMMANDS = {
     "list": ("minicrawl.cli.rank.listing:list_ranks", "List the ranks that were made."),
     "degree": ("minicrawl.cli.rank.centrality:degree", "By the number of links."),
+    "eigenvector": (
+        "minicrawl.cli.rank.centrality:eigenvector",
+        "By the eigenvector of a link matrix.",
+    ),
     "pagerank": ("minicrawl.cli.rank.pagerank:pagerank", "By PageRank."),
     "inverse-pagerank": (
         "minicrawl.cli.rank.pagerank:inverse_pagerank",

@@ -1,4 +1,4 @@
-"""`minicrawl rank degree` and `minicrawl rank harmonic`: centralities without a walk."""
+"""`minicrawl rank degree`, `eigenvector` and `harmonic`: centralities without jumps."""
 
 import click
 import numpy as np
@@ -6,9 +6,12 @@ import numpy as np
 from minicrawl.analysis.source import Source
 from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.rank.running import ranking
+from minicrawl.cli.rank.walk_options import tolerance_option
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks import centrality as ranks
+from minicrawl.ranks.eigenvector import MOST_STEPS, EigenvectorOptions, LinkMatrix
+from minicrawl.ranks.eigenvector import eigenvector as find_eigenvector
 from minicrawl.ranks.scores import Scores
 
 
@@ -41,6 +44,48 @@ def degree(
         found = grown.over_all(counted(grown.named), named.graph.nodes)
     tell(1.0)
     return found
+
+
+@click.command()
+@click.option(
+    "--matrix",
+    type=click.Choice([matrix.value for matrix in LinkMatrix]),
+    default=LinkMatrix.LINKS.value,
+    show_default=True,
+    help="Of all links a page has together 1 (walk), each link is 1 (links), or each link is 1 in "
+    "both directions (either).",
+)
+@click.option(
+    "--virtual-page",
+    is_flag=True,
+    help="Add a page with a link to and from each of the others, as in OPIC's paper, so that each "
+    "page leads to each other one.",
+)
+@tolerance_option
+@click.option(
+    "--rounds",
+    "most_rounds",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=MOST_STEPS,
+    show_default=True,
+    help="Stop after N rounds.",
+)
+@ranking
+def eigenvector(
+    named: NamedGraph,
+    tell: Progress,
+    matrix: str,
+    virtual_page: bool,
+    tolerance: float,
+    most_rounds: int,
+) -> Scores:
+    """Rank by the eigenvector of a link matrix: a page is worth what links to it, without jumps.
+
+    These are the three matrices of OPIC's paper. walk with --virtual-page is its own importance.
+    """
+    terms = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)
+    return find_eigenvector(named.graph, named.weights, options=terms, tell=tell)
 
 
 _SEED = 1

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from minicrawl.analysis.root_set import worded
+from minicrawl.analysis.facts import worded
 from minicrawl.analysis.source import Source
 from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
@@ -82,8 +82,9 @@ subspace_option = click.option(
 @click.option(
     "--words",
     is_flag=True,
-    help="Weight each link by the cash that the crawl gave it for words in or near it (crawl "
-    "--focus-words) and for its other rules. The words themselves are not stored.",
+    help="Weight each link 1 + n, n being how many of the words that the crawl looked for "
+    "(crawl --focus-words) are in it and in the 50 characters around it, or how similar it is to "
+    "them (crawl --focus-similar).",
 )
 @ranking
 @base_set_options

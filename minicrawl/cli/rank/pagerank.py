@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 from click.core import ParameterSource
+from numpy.typing import NDArray
 
+from minicrawl.analysis.facts import days_unchanged, texts_of
 from minicrawl.analysis.ranks import keep
 from minicrawl.analysis.root_set import joined, likeness_to
 from minicrawl.analysis.source import Source
@@ -24,6 +27,7 @@ from minicrawl.cli.rank.running import Shown, rank_name, ranking, show_all
 from minicrawl.cli.rank.walk_options import NAMES_FILE, lines_of, nodes_of, pagerank_options
 from minicrawl.config.quantities import size
 from minicrawl.errors import UsageError
+from minicrawl.export.cells import visible
 from minicrawl.graph.csr import MOST_NODES
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
@@ -165,6 +169,20 @@ def _snapshot(source: Source) -> Snapshot:
     "--mix", metavar="A=PART,...", help="Combine the ranks of --topics into one, by these parts."
 )
 @click.option(
+    "--mix-by",
+    "mix_words",
+    metavar="WORDS",
+    help="The same, by how likely these words are in the titles and URLs of each topic's nodes.",
+)
+@click.option(
+    "--recent",
+    "half_life_days",
+    metavar="DAYS",
+    type=Number(min=0, min_open=True),
+    help="Jump to pages that changed recently: half as often for each so many days that a page has "
+    "been as it is.",
+)
+@click.option(
     "--remove-dangling",
     "rounds_removed",
     metavar="N",
@@ -200,9 +218,9 @@ def pagerank(
     if similarity and (base is None or base.query is None):
         raise UsageError("--similarity needs --query: it is that of a page to the words")
     if base is None:
-        return _ranked(named, tell, **options)
+        return _ranked(source, named, tell, **options)
     grown = base.grown(source, named)
-    found = _ranked(grown.named, tell, **options)
+    found = _ranked(source, grown.named, tell, **options)
     if similarity and base.query is not None:
         likeness = likeness_to(source, base.query, grown.nodes)
         found = _of_each(found, lambda scores: joined(scores, likeness, similarity))
@@ -218,6 +236,7 @@ def _of_each(
 
 
 def _ranked(
+    source: Source,
     named: NamedGraph,
     tell: Progress,
     *,
@@ -225,17 +244,19 @@ def _ranked(
     topic: Path | None,
     by_topic: Path | None,
     mix: str | None,
+    mix_words: str | None,
+    half_life_days: float | None,
     rounds_removed: int | None,
 ) -> Scores | dict[str, Scores]:
     """PageRank, or one for each topic."""
-    if rounds_removed and (topic or by_topic):
-        raise UsageError("--remove-dangling does not work with --topic and --topics")
-    if topic and by_topic:
-        raise UsageError("--topic and --topics exclude each other")
+    _refuse_conflicts({"--topic": topic, "--topics": by_topic, "--recent": half_life_days})
+    _refuse_conflicts({"--mix": mix, "--mix-by": mix_words})
+    if rounds_removed and (topic or by_topic or half_life_days):
+        raise UsageError("--remove-dangling does not work with --topic, --topics and --recent")
     if by_topic:
-        return _by_topic(named, tell, terms, by_topic, mix)
-    if mix is not None:
-        raise UsageError("--mix needs --topics")
+        return _by_topic(source, named, tell, terms, by_topic, mix, mix_words)
+    if mix is not None or mix_words is not None:
+        raise UsageError(f"{'--mix' if mix_words is None else '--mix-by'} needs --topics")
     if rounds_removed:
         return variants.without_dangling(
             named.graph, named.weights, rounds=rounds_removed, options=terms, tell=tell
@@ -243,7 +264,17 @@ def _ranked(
     jumps = None
     if topic:
         jumps = variants.teleport(named.graph.nodes, nodes_of(named, lines_of(topic), str(topic)))
+    elif half_life_days:
+        ages = days_unchanged(source)[_places(source, named)]
+        jumps = variants.favouring_recent(ages, half_life_days)
     return ranks.pagerank(named.graph, named.weights, options=terms, teleport=jumps, tell=tell)
+
+
+def _refuse_conflicts(options: Mapping[str, object]) -> None:
+    """Options of which one may be given."""
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} exclude each other")
 
 
 @click.command("inverse-pagerank")
@@ -258,15 +289,35 @@ def inverse_pagerank(named: NamedGraph, tell: Progress, terms: ranks.PageRankOpt
 
 
 def _by_topic(
-    named: NamedGraph, tell: Progress, terms: ranks.PageRankOptions, file: Path, mix: str | None
+    source: Source,
+    named: NamedGraph,
+    tell: Progress,
+    terms: ranks.PageRankOptions,
+    file: Path,
+    mix: str | None,
+    mix_words: str | None,
 ) -> Scores | dict[str, Scores]:
     parts = None if mix is None else _parts(mix)
     nodes = {
         topic: nodes_of(named, names, f"topic {topic!a} of {file}")
         for topic, names in _names_by_topic(lines_of(file), str(file)).items()
     }
+    if mix_words is not None:
+        places = _places(source, named)
+        of_source = {topic: places[those].tolist() for topic, those in nodes.items()}
+        parts = variants.parts_by_words(texts_of(source, of_source), mix_words)
+        shown = ", ".join(f"{topic} {part:.1%}" for topic, part in parts.items())
+        click.echo(f"mix by {visible(mix_words)!a}: {visible(shown)}", err=True)
     found = variants.topic_ranks(named.graph, nodes, named.weights, options=terms, tell=tell)
     return found if parts is None else variants.mixture(found, parts)
+
+
+def _places(source: Source, named: NamedGraph) -> NDArray[np.int64]:
+    """Where the nodes of the graph, which may be a base set, are in the source."""
+    if len(named.names) == len(source.names):
+        return np.arange(len(named.names))
+    found = source.names.find(named.names.of(range(len(named.names))))
+    return np.array(found, dtype=np.int64)
 
 
 def _names_by_topic(lines: Iterable[str], place: str) -> dict[str, list[str]]:

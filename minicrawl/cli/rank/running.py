@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import click
 
 from minicrawl.analysis.ranks import checked_name, keep
-from minicrawl.analysis.source import Source
+from minicrawl.analysis.source import Source, weighed
 from minicrawl.cli.common.stores import count_option, json_option, percent, source_options
 from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.cli.rank.walk_options import guard_options
@@ -37,6 +37,14 @@ as_option = click.option(
 )
 
 
+_weights_option = click.option(
+    "--crawl-weights",
+    is_flag=True,
+    help="Weight links as the crawl did, by its --weight: for example those in bold or in headings "
+    "more (crawl --weight emphasis=3).",
+)
+
+
 class Shown(NamedTuple):
     """A rank and its best nodes."""
 
@@ -53,11 +61,18 @@ def ranking(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_graph(
-        source: Source, guards: Guards, name: str | None, n: int, as_json: bool, **options: Any
+        source: Source,
+        guards: Guards,
+        crawl_weights: bool,
+        name: str | None,
+        n: int,
+        as_json: bool,
+        **options: Any,
     ) -> None:
         name = rank_name(name)
-        graph = guards.guarded(source.graph)
+        graph = guards.guarded(weighed(source) if crawl_weights else source.graph)
         chosen = {option: value for option, value in options.items() if value is not None}
+        chosen |= {"crawl_weights": True} if crawl_weights else {}
         with source.progress(name) as tell:
             found = _by_name(name, command(named=graph, tell=tell, **options))
         try:
@@ -65,7 +80,8 @@ def ranking(command: Command) -> Command:
         finally:
             show_ranks(graph, found, n, as_json)
 
-    return source_options(json_option(count_option(100)(as_option(guard_options(with_graph)))))
+    guarded = guard_options(_weights_option(with_graph))
+    return source_options(json_option(count_option(100)(as_option(guarded))))
 
 
 def rank_name(chosen: str | None) -> str:

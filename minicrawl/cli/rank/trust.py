@@ -33,6 +33,12 @@ from minicrawl.ranks.walks import trust as ranks
     type=click.IntRange(min=1),
     help=f"Trust N of them.  [default: {TRUSTED}]",
 )
+@click.option(
+    "--bad",
+    type=NAMES_FILE,
+    help="Read bad nodes from this file, one a line. Distrust spreads from them to the pages that "
+    "link to them, and is taken from the trust of a page.",
+)
 @damping_option
 @click.option(
     "--passing",
@@ -56,6 +62,7 @@ def trust(
     seeds: Path | None,
     seed_by: str | None,
     count: int | None,
+    bad: Path | None,
     damping: float,
     passing: str,
     passes: int | None,
@@ -69,12 +76,13 @@ def trust(
     else:
         by = seed_by or "inverse"
         nodes = ranks.chosen_seeds(named.graph, named.weights, by, count or TRUSTED)
-    return ranks.trust(
-        named.graph,
-        nodes,
-        named.weights,
-        options=ranks.TrustOptions(
-            passing=ranks.Passing(passing), damping=damping, passes=passes, tolerance=tolerance
-        ),
-        tell=tell,
+    terms = ranks.TrustOptions(
+        passing=ranks.Passing(passing), damping=damping, passes=passes, tolerance=tolerance
+    )
+    if bad is None:
+        return ranks.trust(named.graph, nodes, named.weights, options=terms, tell=tell)
+    distrusted = nodes_of(named, lines_of(bad), str(bad))
+    nodes = nodes if seeds else [node for node in nodes if node not in distrusted]
+    return ranks.less_distrust(
+        named.graph, nodes, distrusted, named.weights, options=terms, tell=tell
     )

@@ -114,31 +114,6 @@ def pagerank_options(command: Command) -> Command:
 LINK_KINDS = ("internal", "transverse")
 
 
-def guard_options(command: Command) -> Command:
-    """Add the guards against collusion, and pass them to the command as `guards`."""
-
-    @functools.wraps(command)
-    def with_guards(intra_cap: int | None, weight: Sequence[tuple[str, float]], **rest: Any) -> Any:
-        return command(guards=Guards(most_of_site=intra_cap, **dict(weight)), **rest)
-
-    cap_option = click.option(
-        "--intra-cap",
-        metavar="K",
-        type=click.IntRange(min=0),
-        help="Count at most K links to a page from one registrable domain: those of the pages that "
-        "were found first.  [default: none]",
-    )
-    weight_option = click.option(
-        "--weight",
-        metavar="KIND=W",
-        type=_LinkWeight(),
-        multiple=True,
-        help="Weight of links internal to a registrable domain, or transverse between two. "
-        "internal=0 drops the internal ones. Repeatable.  [default: 1]",
-    )
-    return cap_option(weight_option(with_guards))
-
-
 class _LinkWeight(click.ParamType[tuple[str, float]]):
     """`internal=0.5` -> ("internal", 0.5)."""
 
@@ -158,6 +133,46 @@ class _LinkWeight(click.ParamType[tuple[str, float]]):
         if kind not in LINK_KINDS:
             raise ValueError(kind)
         return kind
+
+
+_intra_cap_option = click.option(
+    "--intra-cap",
+    metavar="K",
+    type=click.IntRange(min=0),
+    help="Count at most K links to a page from its own registrable domain: those of the pages "
+    "that were found first.  [default: all]",
+)
+_domain_cap_option = click.option(
+    "--domain-cap",
+    metavar="K",
+    type=click.IntRange(min=0),
+    help="Count at most K links to a page from any one registrable domain, its own or another: "
+    "those of the pages that were found first.  [default: all]",
+)
+_weight_option = click.option(
+    "--weight",
+    metavar="KIND=W",
+    type=_LinkWeight(),
+    multiple=True,
+    help="Weight of links internal to a registrable domain, or transverse between two. "
+    "internal=0 drops the internal ones. Repeatable.  [default: 1]",
+)
+
+
+def guard_options(command: Command) -> Command:
+    """Add the guards against collusion, and pass them to the command as `guards`."""
+
+    @functools.wraps(command)
+    def with_guards(
+        intra_cap: int | None,
+        domain_cap: int | None,
+        weight: Sequence[tuple[str, float]],
+        **rest: Any,
+    ) -> Any:
+        guards = Guards(most_internal=intra_cap, most_of_site=domain_cap, **dict(weight))
+        return command(guards=guards, **rest)
+
+    return _intra_cap_option(_domain_cap_option(_weight_option(with_guards)))
 
 
 # ---------------------------------------------------------------- files of names

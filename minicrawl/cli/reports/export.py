@@ -13,6 +13,8 @@ import click
 from minicrawl.analysis.source import unseen
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
+    CRAWLED,
+    graph_of_option,
     json_option,
     selection_options,
     store_option,
@@ -53,6 +55,7 @@ Write = Callable[[BinaryIO], None]
     type=click.Choice(list(GRAPHS)),
     help="Write the graph of pages or of hosts.  [default: page]",
 )
+@graph_of_option
 @json_option
 @store_option
 def export(
@@ -64,6 +67,7 @@ def export(
     ranks: str,
     edges: bool,
     level: str | None,
+    graph_of: str,
     as_json: bool,
 ) -> None:
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
@@ -72,12 +76,15 @@ def export(
     stdout.
     """
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
+    is_graph = edges or suffix in DRAWINGS
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
+    if graph_of == CRAWLED:
+        selection = _crawled(selection, is_graph=is_graph)
     names = list(dict.fromkeys(filter(None, map(str.strip, ranks.split(",")))))
     with snapshot(store) as seen, _progress(file) as tell:
         warn_of_unranked_pages(seen, names)
         selected = replace(selection, noindex=noindex)
-        if edges or suffix in DRAWINGS:
+        if is_graph:
             write = _graph_writer(GRAPHS[level or "page"](seen, selected, names, tell), suffix)
         else:
             write = _page_writer(blocks(seen, selected, names, tell), names, suffix)
@@ -91,6 +98,17 @@ def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None
         raise click.UsageError(f"--level needs --edges for a .{suffix} file")
     if ranks and edges and suffix in WRITERS:
         raise click.UsageError(f"--ranks is for pages: links in a .{suffix} file have no scores")
+
+
+def _crawled(selection: PageSelection, *, is_graph: bool) -> PageSelection:
+    """Of these pages, those that were read."""
+    if not is_graph:
+        raise click.UsageError(
+            "--graph-of needs a graph: --edges, or a .graphml, .gexf or .dot file"
+        )
+    if selection.unread:
+        raise click.UsageError("--unread and --graph-of crawled exclude each other")
+    return replace(selection, fetched=True)
 
 
 def _write(file: Path, write: Write) -> None:

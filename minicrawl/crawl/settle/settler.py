@@ -153,7 +153,7 @@ class Settler:
     def _visit(
         self, page: PageId, url: str, read: WasRead, links: Sequence[int], new: Sequence[int]
     ) -> Ending:
-        spending = self._shares.spending(url, links, read.parsed.links, read.parsed.words)
+        spending = self._shares.spending(url, links, read.parsed)
         step = Step(StepKind.VISIT, page, len(new), spending)
         return Ending(step, TurnEnd(State.FETCHED), new)
 

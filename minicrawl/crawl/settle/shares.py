@@ -3,26 +3,34 @@
 Pure: settings, the page and its links in, a `Spending` out. Links come out in ascending order.
 
 internal   a link inside its site: it weighs less, so that a site cannot promote itself
+emphasis   a link in bold or in a heading: its page says that it matters, so it may weigh more
 dynamic    a page whose URL has a query: its links weigh less, and the rest stays with the virtual
            page
-focus      a link that the user looks for gets its part once more, `strength` times
+focus      a link that the user looks for gets its part once more, `strength` times; by words, so
+           often for each word in it or around it that is looked for, or times the similarity of
+           these words to those: the cosine of the angle between the two counts of words
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from math import sqrt
 from mimetypes import MimeTypes
 
 from minicrawl.config import Focus, Order
+from minicrawl.model import ParsedPage
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.money import PARTS
 from minicrawl.web.sites import site
 from minicrawl.web.urls import host
 
-Judge = Callable[[str, str], bool]
-"""Whether the user looks for a link, by its URL and its words."""
+Judge = Callable[[str, str], float]
+"""How often the user looks for a link, by its URL and its words."""
 
 _TYPES = MimeTypes()
 """Python's own table, because those of machines differ."""
+
+_WORD = re.compile(r"\w+")
 
 
 class CashShares:
@@ -31,27 +39,40 @@ class CashShares:
     def __init__(self, order: Order) -> None:
         self._internal = round(order.weight_internal * PARTS)
         self._dynamic = order.weight_dynamic
+        self._emphasis = order.weight_emphasis
         self._judges = _judges(order)
-        self._are_equal = order.weight_internal == self._dynamic == 1 and not self._judges
+        are_all_1 = order.weight_internal == self._dynamic == self._emphasis == 1
+        self._are_equal = are_all_1 and not self._judges
 
-    def spending(
-        self, url: str, pages: Sequence[int], links: Sequence[str], words: Sequence[str] = ()
-    ) -> Spending:
+    def spending(self, url: str, pages: Sequence[int], parsed: ParsedPage) -> Spending:
         """Where the cash of the page at `url` goes; `pages` are those of its links."""
         ordered = sorted(set(pages))
         if self._are_equal or not ordered:
             return Spending(ordered)
-        link_of = dict(zip(pages, zip(links, words or [""] * len(links), strict=True), strict=True))
+        links, words = parsed.links, parsed.words or [""] * len(parsed.links)
+        link_of = dict(zip(pages, zip(links, words, strict=True), strict=True))
         targets = [link_of[page] for page in ordered]
-        weights = self._weights(url, [link for link, _ in targets])
+        weights = self._weights(url, [link for link, _ in targets], {*parsed.emphasised})
         return Spending(ordered, weights, self._focus(targets), self._idle(url, weights))
 
-    def _weights(self, url: str, targets: Sequence[str]) -> Sequence[int]:
-        if self._internal != PARTS:
-            own = site(host(url))
-            weights = [self._internal if site(host(to)) == own else PARTS for to in targets]
-            return weights if any(weights) else [PARTS] * len(weights)
-        return [PARTS] * len(targets) if self._is_dynamic(url) else ()
+    def _weights(
+        self, url: str, targets: Sequence[str], emphasised: Collection[str]
+    ) -> Sequence[int]:
+        if self._internal == PARTS and (self._emphasis == 1 or not emphasised):
+            return [PARTS] * len(targets) if self._is_dynamic(url) else ()
+        weights = self._by_site(url, targets)
+        if emphasised:
+            weights = [
+                round(weight * self._emphasis) if to in emphasised else weight
+                for to, weight in zip(targets, weights, strict=True)
+            ]
+        return weights if any(weights) else [PARTS] * len(weights)
+
+    def _by_site(self, url: str, targets: Sequence[str]) -> list[int]:
+        if self._internal == PARTS:
+            return [PARTS] * len(targets)
+        own = site(host(url))
+        return [self._internal if site(host(to)) == own else PARTS for to in targets]
 
     def _is_dynamic(self, url: str) -> bool:
         return self._dynamic < 1 and "?" in url
@@ -68,14 +89,19 @@ class CashShares:
         if not self._judges:
             return ()
         strengths = [
-            round(PARTS * sum(strength for judge, strength in self._judges if judge(*target)))
+            round(PARTS * sum(strength * judge(*target) for judge, strength in self._judges))
             for target in targets
         ]
         return strengths if any(strengths) else ()
 
 
 def _judges(order: Order) -> list[tuple[Judge, float]]:
-    kinds = ((order.focus, _by_url), (order.focus_type, _by_type), (order.focus_words, _by_words))
+    kinds = (
+        (order.focus, _by_url),
+        (order.focus_type, _by_type),
+        (order.focus_words, _by_words),
+        (order.focus_similar, _by_similarity),
+    )
     return [(make(rule), rule.strength) for rules, make in kinds for rule in rules]
 
 
@@ -91,5 +117,26 @@ def _by_type(rule: Focus) -> Judge:
 
 
 def _by_words(rule: Focus) -> Judge:
+    """The words in and around the link that are, or have in them, a word of the rule."""
     wanted = rule.pattern.lower().split()
-    return lambda _, words: all(word in words.lower() for word in wanted)
+    return lambda _, words: sum(
+        any(word in said for word in wanted) for said in words.lower().split()
+    )
+
+
+def _by_similarity(rule: Focus) -> Judge:
+    wanted = _counted(rule.pattern)
+    return lambda _, words: _cosine(wanted, _counted(words))
+
+
+def _counted(text: str) -> Counter[str]:
+    return Counter(_WORD.findall(text.lower()))
+
+
+def _cosine(one: Counter[str], other: Counter[str]) -> float:
+    common = sum(count * other[word] for word, count in one.items())
+    return common / (_length(one) * _length(other)) if common else 0.0
+
+
+def _length(counts: Counter[str]) -> float:
+    return sqrt(sum(count * count for count in counts.values()))

@@ -173,7 +173,7 @@ class WorkerConfig:
 
     @classmethod
     def of(cls, settings: Settings, trusted_hosts: Iterable[HostAndPort] = ()) -> WorkerConfig:
-        """The words of links are collected only if the order of reading uses them."""
+        """What is around links is collected only if the order of reading uses it."""
         return cls(
             network=settings.network,
             politeness=settings.politeness,
@@ -181,7 +181,8 @@ class WorkerConfig:
             parse_options=ParseOptions(
                 agent=settings.politeness.agent,
                 max_links=settings.limits.max_links,
-                with_words=bool(settings.order.focus_words),
+                with_words=bool(settings.order.focus_words or settings.order.focus_similar),
+                with_emphasis=settings.order.weight_emphasis != 1,
                 strip_marks=settings.storing.strip_marks,
             ),
             max_reading_s=settings.limits.max_reading_s,

@@ -3,6 +3,6 @@
 formats   which format a text has, and the graph in it
 edgelist  links between ids
 namelist  links between names
-numbered  names first, then links by their numbers
+numbered  nodes first, then links by their numbers; DIMACS
 lines     the lines of a file, many at a time
 """

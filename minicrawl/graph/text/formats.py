@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple, NoReturn, Protocol
 
+import numpy as np
+
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.links import BuiltGraph, Ids, LinkArrays, LinkBuilder
 from minicrawl.graph.text.edgelist import IDS, IdList
@@ -16,20 +18,26 @@ from minicrawl.graph.text.namelist import NameList, layout_of
 from minicrawl.graph.text.numbered import (
     COUNTED,
     COUNTS,
+    IS_DIMACS,
     IS_LETTERED,
     IS_NAMED,
     LETTERED,
+    DimacsList,
     NumberedList,
 )
 
 _EXPECTED = "two page ids a line, or two names with a tab between"
 
 
+NodeNames = list[bytes] | range | None
+"""The names of the nodes, or the numbers that they are called by; nothing where links have ids."""
+
+
 class GraphList(Protocol):
     """Takes the blocks of a list in their order."""
 
     @property
-    def names(self) -> list[bytes] | None:
+    def names(self) -> NodeNames:
         """As of the links so far."""
 
     def links(self, block: LineBlock) -> LinkArrays:
@@ -52,10 +60,13 @@ def parse(blocks: Iterable[LineBlock], place: str) -> DetectedFormat:
     gathering, reading = LinkBuilder(), LinkStream(blocks, place)
     for links in reading:
         gathering.add(links)
-    if reading.names is None:
+    if (names := reading.names) is None:
         graph, ids = gathering.of_ids()
         return DetectedFormat(graph, ids, [])
-    return DetectedFormat(gathering.among(len(reading.names)), None, reading.names)
+    graph = gathering.among(len(names))
+    if isinstance(names, range):
+        return DetectedFormat(graph, np.arange(names.start, names.stop), [])
+    return DetectedFormat(graph, None, names)
 
 
 class LinkStream:
@@ -71,7 +82,7 @@ class LinkStream:
         self._blocks = chain([first], said)
 
     @property
-    def names(self) -> list[bytes] | None:
+    def names(self) -> NodeNames:
         """What the numbers in the links so far mean; nothing where these are ids."""
         return self._list.names
 
@@ -97,6 +108,8 @@ def _list_for(first: LineBlock, place: str) -> tuple[GraphList, LineBlock]:
         return NumberedList(COUNTED, place, promised), first.behind_first()
     if IS_LETTERED.fullmatch(one):
         return NumberedList(LETTERED, place), first
+    if IS_DIMACS.fullmatch(one):
+        return DimacsList(place), first
     if IDS.fullmatch(one):
         return IdList(one, place), first
     layout, is_head = layout_of(one)

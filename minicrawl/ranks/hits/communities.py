@@ -91,7 +91,7 @@ def _of_either_sign(number: int, found: Pair) -> Iterator[Community]:
         authorities = np.maximum(factor * found.authorities, 0)
         hubs = np.maximum(factor * found.hubs, 0)
         if authorities.max() > _ROUNDING and (number > 1 or factor > 0):
-            both = (scores(x, found, TOLERANCE) for x in (authorities, hubs))
+            both = (scores(x, found.sine, found.steps, TOLERANCE) for x in (authorities, hubs))
             yield Community(
                 number=number, sign=sign, hits=Hits(authorities=next(both), hubs=next(both))
             )

@@ -3,10 +3,10 @@
 Laws: the nodes stay as they are, and of links only weights change, or they are left out. The same
 graph is guarded in the same way.
 
-capped     At most so many links of one site count towards a page: those of the pages that come
-           first in the graph, in a store the ones that were known first. The others are left out
-           and not made lighter: a rank by which a page shares all it has among its links, however
-           light, would not notice.
+capped     At most so many links inside its site count towards a page, or so many links of any one
+           site: those of the pages that come first in the graph, in a store the ones that were
+           known first. The others are left out and not made lighter: a rank by which a page shares
+           all it has among its links, however light, would not notice.
 weighed    A link inside a site and one between two sites count differently; what counts nothing
            is left out.
 
@@ -28,13 +28,15 @@ from minicrawl.ranks.sites import sites_of
 class Guards:
     """What is asked for; without any the graph is left alone."""
 
+    most_internal: int | None = None
     most_of_site: int | None = None
     internal: float = 1.0
     transverse: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.most_of_site is not None and self.most_of_site < 0:
-            raise UsageError(f"no fewer than 0 links of a site can count, not {self.most_of_site}")
+        for most in (self.most_internal, self.most_of_site):
+            if most is not None and most < 0:
+                raise UsageError(f"no fewer than 0 links of a site can count, not {most}")
         for name in ("internal", "transverse"):
             weight = getattr(self, name)
             if not 0 <= weight < np.inf:
@@ -52,11 +54,22 @@ class Guards:
         site_of = sites_of(named.names).of_node
         if self.internal != self.transverse or self.internal != 1:
             named = weighed(named, site_of, internal=self.internal, transverse=self.transverse)
+        if self.most_internal is not None:
+            named = capped_inside(named, site_of, self.most_internal)
         return named if self.most_of_site is None else capped(named, site_of, self.most_of_site)
 
 
+def capped_inside(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGraph:
+    """At most so many links of its own site towards a page; those between sites all stay."""
+    graph = named.graph
+    is_kept = site_of[graph.sources()] != site_of[graph.targets]
+    inside = np.flatnonzero(~is_kept)
+    is_kept[inside] = first_of_each(graph.targets[inside].astype(np.int64), most)
+    return kept(named, is_kept)
+
+
 def capped(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGraph:
-    """At most so many links of one site towards a page."""
+    """At most so many links of one site, its own or another, towards a page."""
     targets = named.graph.targets.astype(np.int64)
     sites = int(site_of.max(initial=0)) + 1
     return kept(named, first_of_each(targets * sites + site_of[named.graph.sources()], most))

@@ -91,7 +91,8 @@ def hits(
     # The limit has no negative entries: those of its approximation are rounding.
     authorities, hubs = (np.abs(x, out=x) for x in (found.authorities, found.hubs))
     return Hits(
-        authorities=scores(authorities, found, tolerance), hubs=scores(hubs, found, tolerance)
+        authorities=scores(authorities, found.sine, found.steps, tolerance),
+        hubs=scores(hubs, found.sine, found.steps, tolerance),
     )
 
 

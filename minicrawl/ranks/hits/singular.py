@@ -140,11 +140,11 @@ def unit(x: Floats) -> Vector:
     return x / (length(x) or 1.0)
 
 
-def scores(x: Vector, found: Pair, tolerance: float) -> Scores:
-    """The entries of a pair, or those of one sign, as shares."""
-    bound = min(_spread(x) * chord(found.sine), FURTHEST)
+def scores(x: Vector, sine: float, steps: int, tolerance: float) -> Scores:
+    """The entries of a vector, or those of one sign, as shares."""
+    bound = min(_spread(x) * chord(sine), FURTHEST)
     return Scores(
-        values=shares(x), iterations=found.steps, error_bound=bound, converged=bound <= tolerance
+        values=shares(x), iterations=steps, error_bound=bound, converged=bound <= tolerance
     )
 
 

@@ -11,11 +11,16 @@ Passes: without a number, until nothing changes; 1 is what seeds give to the pag
 After a number of passes, and of trust that is summed, the bound is 2: nothing is proven. Trust of
 `maximum` and `sum` only grows and is bounded; what `maximum` stays at is the limit itself.
 
+Distrust: where bad pages are named, distrust flows from these in the same way, but back along the
+links, to the pages that link to them (Krishnan and Raj, 2006). What a page has in the end is its
+share of all trust less its share of all distrust, or nothing. Where nothing is left of all trust,
+all pages are alike.
+
 Seeds are chosen by their rank: the best by inverse PageRank, by PageRank or as hubs.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
@@ -25,7 +30,8 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.graph.adjacency import Adjacency, Weights
 from minicrawl.graph.csr import Csr
-from minicrawl.progress import Progress, unreported
+from minicrawl.opic.estimate import shares
+from minicrawl.progress import Progress, part, unreported
 from minicrawl.ranks.hits.hits import hits
 from minicrawl.ranks.scores import FURTHEST, Scores
 from minicrawl.ranks.walks.pagerank import DAMPING, TOLERANCE, PageRankOptions, pagerank
@@ -36,6 +42,8 @@ Trust = NDArray[np.float64]
 
 _MOST_PASSES = 1000
 _ROUNDING = 1e-12
+_FINER = 1e-3  # of trust and distrust little may be left, whose error is a larger part of it
+_HALF = 0.5
 
 
 class Passing(StrEnum):
@@ -98,6 +106,33 @@ def trust(
     return Scores(
         values=found / found.sum(),
         iterations=done,
+        error_bound=bound,
+        converged=bound <= options.tolerance,
+    )
+
+
+def less_distrust(
+    graph: Csr,
+    seeds: Sequence[int],
+    bad: Sequence[int],
+    weights: Weights | None = None,
+    *,
+    options: TrustOptions = TrustOptions(),
+    tell: Progress = unreported,
+) -> Scores:
+    """The trust of each page from `seeds`, less its distrust from `bad`."""
+    if not {*seeds}.isdisjoint(bad):
+        raise UsageError("a seed of trust is named as bad too: name it once")
+    finer = replace(options, tolerance=options.tolerance * _FINER)
+    good = trust(graph, seeds, weights, options=finer, tell=part(tell, 0, _HALF))
+    turned = None if weights is None else graph.turned(weights)
+    ill = trust(graph.reversed(), bad, turned, options=finer, tell=part(tell, _HALF, 1))
+    left = np.maximum(good.values - ill.values, 0)
+    error = 2 * (good.error_bound + ill.error_bound)
+    bound = min(error / float(left.sum()), FURTHEST) if left.any() else FURTHEST
+    return Scores(
+        values=shares(left),
+        iterations=good.iterations + ill.iterations,
         error_bound=bound,
         converged=bound <= options.tolerance,
     )

@@ -1,8 +1,16 @@
-"""PageRank followed backwards, for each topic, and without the pages that dangle.
+"""PageRank followed backwards, for each topic, with jumps to what is new, and without what dangles.
 
 Inverse PageRank is PageRank of the links followed backwards: a node ranks high that leads to much.
 
 Topic-specific PageRank is a rank for each topic, mixed for each query (Haveliwala, 2002).
+
+A query mixes the topics by how likely its words are in each (`parts_by_words`), with 1 added to
+every count, so that no word rules a topic out:
+
+    part(T) ~ Π over the query's words w of (count of w in T + 1) / (words in T + different words)
+
+Jumps that favour nodes that changed recently lead to a node half as often for each half-life that
+it has been as it is (`favouring_recent`). What is not known counts as the mean of the others.
 
 Pages without links may be left out and put back at the end (Page, Brin et al., 1998). To leave them
 out takes links from others, which may dangle then, so it is done in rounds. PageRank is that of the
@@ -22,8 +30,11 @@ to, so that the mixture of the topics' ranks is the rank of the mixture of their
 a mixture is no more than the same mixture of their errors.
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +50,7 @@ from minicrawl.ranks.scores import FURTHEST, Scores
 from minicrawl.ranks.walks.pagerank import USUAL, PageRankOptions, pagerank, pageranks
 from minicrawl.ranks.walks.walk import Dangling
 
+_WORD = re.compile(r"[^\W_]+")
 Nodes = NDArray[np.intp]
 
 
@@ -159,3 +171,33 @@ def mixture(ranks: Mapping[str, Scores], parts: Mapping[str, float]) -> Scores:
         error_bound=sum(scores.error_bound * part for scores, part in mixed),
         converged=all(scores.converged for scores, _ in mixed),
     )
+
+
+def parts_by_words(texts: Mapping[str, Sequence[str]], query: str) -> dict[str, float]:
+    """The part of each topic in a mixture for this query; they sum to 1."""
+    counts = {topic: Counter(words_of(" ".join(lines))) for topic, lines in texts.items()}
+    different = len(set().union(*counts.values()))
+    wanted = words_of(query)
+    if not any(word in count for count in counts.values() for word in wanted):
+        raise UsageError(f"no topic has a word of {query!r}: ask for others, or use --mix")
+    logs = np.array(
+        [
+            sum(log((count[word] + 1) / (count.total() + different)) for word in wanted)
+            for count in counts.values()
+        ]
+    )
+    likely = np.exp(logs - logs.max())
+    return dict(zip(counts, (likely / likely.sum()).tolist(), strict=True))
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, without regard to their case."""
+    return _WORD.findall(text.casefold())
+
+
+def favouring_recent(
+    age: NDArray[np.float64], half_life: float
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Where jumps lead; `age` is how long a node has been as it is, NaN where nobody knows."""
+    weights = np.exp2(-age / half_life)
+    return np.where(np.isnan(weights), np.nanmean(weights), weights)

@@ -56,6 +56,24 @@ def links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[
     return (_links_to_final_pages(found, ends) for found in links_as_written(snapshot, tell=tell))
 
 
+def links_in_focus(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[CashFlows]:
+    """The links of pages with links in focus; parts are how often each of them is looked for."""
+    ends = _final_pages(snapshot)
+    with reporting_damage(snapshot.path):
+        for block in _current(snapshot, 0, tell):
+            _, others = _split_plain(block)
+            spendings = map(unpack, others.blobs)
+            found = [pair for pair in zip(others.pages, spendings, strict=True) if pair[1].focus]
+            if found:
+                counts = [len(spending.links) for _, spending in found]
+                focused = CashFlows(
+                    np.repeat([page for page, _ in found], counts),
+                    np.array([link for _, spending in found for link in spending.links]),
+                    np.array([part for _, spending in found for part in spending.focus]) / PARTS,
+                )
+                yield _to_final_pages(focused, ends)
+
+
 def links_as_written(
     snapshot: Snapshot, after: int = 0, tell: Progress = lambda _share: None
 ) -> Iterator[FlowLinks]:

@@ -60,6 +60,7 @@ class Markup:
     title: str = ""
     base: str | None = None
     links: dict[str, str] = field(default_factory=dict)
+    emphasised: frozenset[str] = frozenset()  # of these hrefs, those in bold or in a heading
     canonical: str | None = None
     refresh: str | None = None  # the URL of a refresh without delay
     robots: RobotsTag = NO_RESTRICTIONS
@@ -72,12 +73,12 @@ def scan(
     agent: str = "minicrawl",
     max_links: int = 10_000,
     with_words: bool = False,
+    with_emphasis: bool = False,
     xhtml: bool = False,
 ) -> Markup:
     """Scan a page. `agent` is the crawler name that its robots rules may use."""
-    page = _PageScanner(
-        text.replace("\0", "\N{REPLACEMENT CHARACTER}"), agent, max_links, with_words
-    )
+    wanted = _Wanted(agent.lower(), max_links, with_words, with_emphasis)
+    page = _PageScanner(text.replace("\0", "\N{REPLACEMENT CHARACTER}"), wanted)
     links = page.links
     for token in (XHTML if xhtml else HTML).finditer(page.text):
         href = token[HREF]
@@ -88,17 +89,27 @@ def scan(
     return page.markup()
 
 
+class _Wanted(NamedTuple):
+    """What is collected, and for which crawler."""
+
+    agent: str
+    max_links: int
+    with_words: bool
+    with_emphasis: bool
+
+
 class _PageScanner:
     """Collects the content of the tags of one page."""
 
-    def __init__(self, text: str, agent: str, max_links: int, with_words: bool) -> None:
+    def __init__(self, text: str, wanted: _Wanted) -> None:
         self.text = text
-        self.agent = agent.lower()
-        self.max_links = max_links
-        self.with_words = with_words
+        self.wanted = wanted
+        self.max_links = wanted.max_links
+        self.looks_around = wanted.with_words or wanted.with_emphasis
         self.title = ""
         self.base: str | None = None
         self.links: dict[str, str] = {}
+        self.emphasised: set[str] = set()
         self.canonical: str | None = None
         self.refresh: str | None = None
         self.robots = NO_RESTRICTIONS
@@ -110,6 +121,7 @@ class _PageScanner:
             title=self.title,
             base=self.base,
             links=self.links,
+            emphasised=frozenset(self.emphasised),
             canonical=self.canonical,
             refresh=self.refresh,
             robots=self.robots,
@@ -141,13 +153,19 @@ class _PageScanner:
         if href in self.links:
             return
         if len(self.links) < self.max_links:
-            self.links[href] = self._words(anchor) if anchor and self.with_words else ""
+            self.links[href] = ""
+            if self.looks_around and anchor:
+                self._look_around(href, anchor)
         else:
             self.has_more_links = True
 
-    def _words(self, anchor: re.Match[str]) -> str:
+    def _look_around(self, href: str, anchor: re.Match[str]) -> None:
         start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
-        return words_around(self.text, start - len("<"), anchor.end())
+        start, end = start - len("<"), anchor.end()
+        if self.wanted.with_words:
+            self.links[href] = words_around(self.text, start, end)
+        if self.wanted.with_emphasis and is_emphasised(self.text, start, end):
+            self.emphasised.add(href)
 
     def _read_raw(self, tag: re.Match[str]) -> None:
         name = tag["raw"].lower()
@@ -184,13 +202,14 @@ class _PageScanner:
 
     def read_meta(self, tag: re.Match[str]) -> None:
         lower = tag["said"].lower()
-        if "robots" in lower or self.agent in lower or "refresh" in lower:
+        if "robots" in lower or self.wanted.agent in lower or "refresh" in lower:
             self._read_meta(attributes(tag["said"]))
 
     def _read_meta(self, values: dict[str, str]) -> None:
         content = decoded(values.get("content", ""))
-        if values.get("name", "").lower() in {"robots", self.agent}:
-            self.robots = self.robots.combined_with(parse_robots_tag(content, self.agent))
+        if values.get("name", "").lower() in {"robots", self.wanted.agent}:
+            rules = parse_robots_tag(content, self.wanted.agent)
+            self.robots = self.robots.combined_with(rules)
         elif values.get("http-equiv", "").lower() == "refresh":
             self._read_refresh(meta_refresh(content))
 
@@ -262,8 +281,10 @@ def meta_refresh(content: str) -> MetaRefresh | None:
 
 # ---------------------------------------------------------------- words of a link
 
-_WORDS_AROUND = 10
-_MARKUP_AROUND = 600  # characters in which these words are
+CHARS_AROUND = 50
+"""Characters of text on each side of a link that are around it; a word that is cut is left out."""
+
+_MARKUP_AROUND = 600  # characters in which these are
 _ANCHOR_READ = 2000  # characters after which an unclosed anchor ends
 _ANCHOR_ENDS = re.compile(rf"</?a{STOP}", re.IGNORECASE | re.ASCII)
 _NOT_TEXT = re.compile(
@@ -273,14 +294,51 @@ _NOT_TEXT = re.compile(
 )
 
 
-def words_around(text: str, start: int, end: int) -> str:
-    """The words of the anchor with the start tag `text[start:end]`, and those around it."""
+_EMPHASIS = re.compile(rf"<(?P<closing>/?)(?:b|strong|h[1-6]){STOP}", re.IGNORECASE | re.ASCII)
+_EMPHASIS_BEFORE = 300  # characters before a link in which it may begin
+
+
+def is_emphasised(text: str, start: int, end: int) -> bool:
+    """Whether the anchor with the start tag `text[start:end]` is in bold, or in a heading.
+
+    As far as tags say: no style sheet is read, and a tag that is far before it is not seen.
+    """
+    depth = 0
+    for tag in _EMPHASIS.finditer(text, max(start - _EMPHASIS_BEFORE, 0), start):
+        depth = max(depth - 1, 0) if tag["closing"] else depth + 1
+    inside = _EMPHASIS.search(text, end, _close(text, end))
+    return depth > 0 or bool(inside and not inside["closing"])
+
+
+def _close(text: str, end: int) -> int:
+    """Where the content of an anchor ends that begins there."""
     limit = end + _ANCHOR_READ
     closing = _ANCHOR_ENDS.search(text, end, limit)
-    close = closing.start() if closing else min(limit, len(text))
-    before = _plain_words(text[max(start - _MARKUP_AROUND, 0) : start])[-_WORDS_AROUND:]
-    after = _plain_words(text[close : close + _MARKUP_AROUND])[:_WORDS_AROUND]
-    return " ".join([*before, *_plain_words(text[end:close]), *after])
+    return closing.start() if closing else min(limit, len(text))
+
+
+def words_around(text: str, start: int, end: int) -> str:
+    """The words of the anchor with the start tag `text[start:end]`, and those around it."""
+    close = _close(text, end)
+    before = _last(_plain_words(text[max(start - _MARKUP_AROUND, 0) : start]))
+    after = _first(_plain_words(text[close : close + _MARKUP_AROUND]))
+    return " ".join(filter(None, [before, *_plain_words(text[end:close]), after]))
+
+
+def _first(words: list[str]) -> str:
+    """As many of the words as there is room for around a link."""
+    text = " ".join(words)
+    if len(text) > CHARS_AROUND:
+        text = text[: CHARS_AROUND + 1].rpartition(" ")[0]
+    return text
+
+
+def _last(words: list[str]) -> str:
+    """The same from the end."""
+    text = " ".join(words)
+    if len(text) > CHARS_AROUND:
+        text = text[-CHARS_AROUND - 1 :].partition(" ")[2]
+    return text
 
 
 def _plain_words(markup: str) -> list[str]:

@@ -25,6 +25,7 @@ class ParseOptions:
     agent: str = "minicrawl"
     max_links: int = 10_000
     with_words: bool = False
+    with_emphasis: bool = False
     strip_marks: bool = True
     suspicious: int = 0
 
@@ -38,13 +39,7 @@ def parse_page(
     """Parse the page at a canonical `url`. The names of `headers` are in lower case."""
     essence, charset = parse_content_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
-    markup = scan(
-        text,
-        agent=options.agent,
-        max_links=options.max_links,
-        with_words=options.with_words,
-        xhtml=essence == "application/xhtml+xml",
-    )
+    markup = _scanned(text, options, xhtml=essence == "application/xhtml+xml")
     header_robots = parse_robots_tag(headers.get("x-robots-tag", ""), options.agent)
     robots = markup.robots.combined_with(header_robots)
     resolver = _UrlResolver(markup, url, options)
@@ -56,6 +51,7 @@ def parse_page(
         title=markup.title,
         links=tuple(links),
         words=words,
+        emphasised=resolver.emphasised(links),
         canonical=main and main.url,
         refresh=refresh and refresh.url,
         originals=_originals(links, main, refresh),
@@ -66,6 +62,17 @@ def parse_page(
         text=hashes.text,
         gist=hashes.gist,
         is_thin=is_thin(text, markup.title),
+    )
+
+
+def _scanned(text: str, options: ParseOptions, *, xhtml: bool) -> Markup:
+    return scan(
+        text,
+        agent=options.agent,
+        max_links=options.max_links,
+        with_words=options.with_words,
+        with_emphasis=options.with_emphasis,
+        xhtml=xhtml,
     )
 
 
@@ -95,7 +102,7 @@ class _UrlResolver:
     """Resolves the URLs of a page."""
 
     def __init__(self, markup: Markup, own: str, options: ParseOptions) -> None:
-        self._hrefs = markup.links
+        self._hrefs, self._emphasised = markup.links, markup.emphasised
         self._base = (markup.base and canonical(markup.base, own)) or own
         self._own = own
         self._with_words, self._strip_marks = options.with_words, options.strip_marks
@@ -107,6 +114,11 @@ class _UrlResolver:
         links = resolve_links(self._hrefs, self._base, strip_marks=self._strip_marks)
         links.pop(self._own, None)
         return links, ()
+
+    def emphasised(self, links: Collection[str]) -> tuple[str, ...]:
+        """Those of the links that are emphasised."""
+        found = map(self.other_page, sorted(self._emphasised))
+        return tuple({page.url: None for page in found if page and page.url in links})
 
     def other_page(self, href: str | None) -> ResolvedUrl | None:
         """The URL of a reference, if it is another page."""

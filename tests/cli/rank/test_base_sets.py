@@ -1,6 +1,7 @@
 """`rank degree` and `rank pagerank` on a base set, and `rank pagerank --remove-dangling`."""
 
 import json
+from contextlib import closing
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import networkx
 import pytest
 
 from minicrawl.cli import main
-from tests.stores import A, B, filled_store
+from tests.stores import A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
 
@@ -110,3 +111,26 @@ def test_what_dangles_is_left_out_and_comes_back(capsys: Captured) -> None:
 )
 def test_what_cannot_be_is_refused(capsys: Captured, arguments: list[str], said: str) -> None:
     assert said in refusal(capsys, *arguments, "--graph", "web.txt")
+
+
+def test_jumps_to_what_is_new_and_topics_by_words_stay_in_the_base_set(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    day = 86_400
+    with closing(HandCrawl(tmp_path / "base.db")) as crawl:
+        crawl.seeds([A, B, C])
+        crawl.read(A, [], title="alone")
+        crawl.now += 10 * day
+        crawl.read(B, [C], title="a harbour")
+        crawl.read(C, [B], title="a garden")
+    roots, topics = tmp_path / "roots.txt", tmp_path / "topics.txt"
+    roots.write_text(f"{B}\n")
+    topics.write_text(f"sea\t{B}\nland\t{C}\n")
+    command = ["rank", "pagerank", f"--root={roots}", f"--store={crawl.path}", "--json"]
+    assert main([*command, "--recent", "1"]) == 0
+    found = {one["node"]: one["score"] for one in json.loads(capsys.readouterr().out)["scores"]}
+    # B and C are equally new to within a second, and A is outside.
+    assert found == pytest.approx({A: 0, B: 0.5, C: 0.5}, abs=1e-4)
+    assert main([*command, f"--topics={topics}", "--mix-by=harbour"]) == 0
+    # Of 8 different words 5 are of the sea, harbour among them, and 6 of the land: 2/13 and 1/14.
+    assert "mix by 'harbour': sea 68.3%, land 31.7%" in capsys.readouterr().err

@@ -303,6 +303,7 @@ class TestAgree:
             "by_chance": pytest.approx(1 / 3),
             "spearman": 1.0,
             "table": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]],
+            "judges": {},
             "unknown": [],
             "unscored": [],
             "remarks": [],
@@ -361,6 +362,58 @@ class TestAgree:
             "nodes that share a score and not a grade, the first being the better: 2",
         ]
 
+    def test_judges_and_the_rank_are_held_against_the_mean_of_the_judges(
+        self, capsys: Captured
+    ) -> None:
+        Path("labels.csv").write_text("page,anna,ben\n3,4,4\n2,3,2\n1,1,2\n4,1,\n")
+        arguments = ("agree", "degree", "labels.csv", "--graph", "web.txt")
+        found = as_json(capsys, *arguments)
+        # The means are 4, 3, 2, 1; by links the order is 3, 2, then 1 and 4 alike.
+        assert (found["judged"], found["equal"]) == (4, 1.0)
+        assert found["judges"] == {
+            "anna": {
+                "judged": 4,
+                "equal": 0.75,
+                "within_one": 1.0,
+                "spearman": pytest.approx(0.9487, abs=1e-4),
+            },
+            "ben": {
+                "judged": 3,
+                "equal": pytest.approx(2 / 3),
+                "within_one": 1.0,
+                "spearman": pytest.approx(0.8660, abs=1e-4),
+            },
+        }
+        assert [line.split() for line in printed(capsys, *arguments).splitlines()[5:10]] == [
+            ["Judges"],
+            ["judge", "pages", "same", "grade", "at", "most", "one", "apart", "Spearman"],
+            ["anna", "4", "75.00%", "100.00%", "0.9487"],
+            ["ben", "3", "66.67%", "100.00%", "0.8660"],
+            ["one", "row", "for", "each", "judge,", "beside", "the", "mean", "of", "all"],
+        ]
+
+    def test_sites_may_be_judged(self, capsys: Captured) -> None:
+        Path("web.csv").write_text(
+            "source,target\nhttp://a.org/,http://b.org/1\nhttp://c.org/,http://b.org/2\n"
+            "http://b.org/1,http://www.a.org/x\n"
+        )
+        Path("labels.csv").write_text("b.org,4\nhttp://a.org/,2\nWWW.C.org,1\nd.org,3\n")
+        said = "minicrawl: skipped d.org: not in the graph\n"
+        found = as_json(
+            capsys, "agree", "degree", "labels.csv", "--sites", "--graph", "web.csv", said=said
+        )
+        # b.org has two links, a.org one, c.org none.
+        assert (found["judged"], found["equal"], found["spearman"]) == (3, 1.0, 1.0)
+        Path("labels.csv").write_text("d.org,3\n")
+        assert "none of its 1 sites is known" in refusal(
+            capsys, "agree", "degree", "labels.csv", "--sites", "--graph", "web.csv"
+        )
+
+    def test_two_lists_of_grades_of_a_page_are_refused(self, capsys: Captured) -> None:
+        Path("labels.csv").write_text(f"{A},4,\n{B},1,1\n{A}#top,4,3\n")
+        found = refusal(capsys, "agree", "degree", "labels.csv")
+        assert f"line 3: {A}#top has the grades 4, 3, and 4, - on line 1" in found
+
     def test_the_links_of_a_store_are_not_loaded_for_a_rank_that_is_kept(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -397,7 +450,8 @@ class TestAgree:
         assert "no rank beauty is known" in refusal(capsys, "agree", "beauty", "labels.csv")
 
     def test_its_help_names_the_point_of_reference(self, capsys: Captured) -> None:
-        assert "librarians" in printed(capsys, "agree", "--help")
+        found = " ".join(printed(capsys, "agree", "--help").split())
+        assert "librarian agreed with the mean of all librarians in 60 to 80 %" in found
 
 
 @pytest.mark.parametrize("name", RANKS)

@@ -1,10 +1,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from minicrawl.config import Focus, Order
 from minicrawl.crawl.settle.shares import CashShares
+from minicrawl.model import ParsedPage
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
@@ -15,9 +17,16 @@ INSIDE, OUTSIDE = "http://blog.a.example/", "http://b.example/"
 DYNAMIC = "http://www.a.example/page?id=7"
 
 
-def spending(url: str, *links: str, words: Sequence[str] = (), **order: Any) -> Spending:
+def spending(
+    url: str,
+    *links: str,
+    words: Sequence[str] = (),
+    emphasised: Sequence[str] = (),
+    **order: Any,
+) -> Spending:
     """Pages 1, 2, ... are the links'; page 0 is the page's."""
-    return CashShares(Order(**order)).spending(url, range(1, len(links) + 1), links, words)
+    parsed = ParsedPage(links=links, words=tuple(words), emphasised=tuple(emphasised))
+    return CashShares(Order(**order)).spending(url, range(1, len(links) + 1), parsed)
 
 
 def paid(found: Spending, small_edge: float = 0.0) -> list[float]:
@@ -40,7 +49,9 @@ def test_a_page_without_links_spends_on_nobody() -> None:
 
 def test_links_come_out_in_ascending_order_each_with_its_weight() -> None:
     links = [OUTSIDE, INSIDE, "http://c.example/"]
-    found = CashShares(Order(weight_internal=0.5)).spending(PAGE, [9, 2, 5], links)
+    found = CashShares(Order(weight_internal=0.5)).spending(
+        PAGE, [9, 2, 5], ParsedPage(links=tuple(links))
+    )
     assert found == Spending([2, 5, 9], [PARTS // 2, PARTS, PARTS])
 
 
@@ -53,6 +64,24 @@ def test_a_link_inside_the_site_weighs_less() -> None:
 
 def test_links_inside_may_weigh_nothing() -> None:
     assert paid(spending(PAGE, INSIDE, OUTSIDE, weight_internal=0)) == [0, 1]
+
+
+def test_a_link_in_bold_or_in_a_heading_weighs_more() -> None:
+    found = spending(PAGE, INSIDE, OUTSIDE, emphasised=[OUTSIDE], weight_emphasis=3)
+    assert found == Spending([1, 2], [PARTS, 3 * PARTS])
+    assert paid(found) == [0.25, 0.75]
+    both = spending(
+        PAGE, INSIDE, OUTSIDE, emphasised=[INSIDE], weight_emphasis=3, weight_internal=0.5
+    )
+    assert both.weights == [1.5 * PARTS, PARTS]
+    assert paid(
+        spending(PAGE, INSIDE, OUTSIDE, emphasised=[INSIDE, OUTSIDE], weight_emphasis=0)
+    ) == [0.5, 0.5]
+
+
+def test_a_page_whose_links_are_all_plain_takes_no_byte_more() -> None:
+    assert spending(PAGE, INSIDE, OUTSIDE, weight_emphasis=3) == Spending([1, 2])
+    assert spending(PAGE, INSIDE, emphasised=[INSIDE]) == Spending([1])
 
 
 def test_where_all_links_are_inside_they_share_all_the_same() -> None:
@@ -115,11 +144,24 @@ def test_a_type_in_focus_is_what_the_name_promises(url: str, media_type: str) ->
     assert not spending(PAGE, url, focus_type=(Focus(pattern="image/png"),)).focus
 
 
-def test_words_in_focus_are_looked_for_in_and_around_the_link() -> None:
+def test_a_link_gets_more_for_each_word_in_and_around_it_that_is_looked_for() -> None:
     rule = (Focus(pattern="Web Archive"),)
-    words = ["the archive of the WEB", "a web", ""]
+    words = ["the archives of the WEB, a web", "a web", ""]
     found = spending(PAGE, OUTSIDE, INSIDE, PAGE, words=words, focus_words=rule)
-    assert found.focus == [PARTS, 0, 0]
+    assert found.focus == [3 * PARTS, PARTS, 0]
+    strong = (Focus(pattern="web", strength=0.5), Focus(pattern="archive", strength=2))
+    found = spending(PAGE, OUTSIDE, INSIDE, PAGE, words=words, focus_words=strong)
+    assert found.focus == [3 * PARTS, PARTS // 2, 0]
+
+
+def test_a_link_gets_more_by_how_similar_its_words_are_to_those_looked_for() -> None:
+    rule = (Focus(pattern="sea harbour", strength=2),)
+    words = ["The Sea, the sea: a harbour", "harbour sea", "inland"]
+    found = spending(PAGE, OUTSIDE, INSIDE, PAGE, words=words, focus_similar=rule)
+    # (1, 1) beside (2, 1) and two times the, once a: 3 / (√2 √10).
+    one = np.array([1, 1, 0, 0]) / np.sqrt(2)
+    other = np.array([2, 1, 2, 1]) / np.linalg.norm([2, 1, 2, 1])
+    assert found.focus == [round(2 * PARTS * float(one @ other)), 2 * PARTS, 0]
 
 
 def test_focus_is_paid_out_of_what_a_dynamic_page_keeps() -> None:

@@ -29,7 +29,25 @@ def test_a_text_that_begins_like_no_graph_is_refused(line: bytes) -> None:
 
 
 WORDS = st.sampled_from(
-    [b"1", b"2", b" ", b"\t", b"\n", b"#", b"%", b"n 0 ", b"e 0 0", b"|", b",", b'"', b"\xff", b"a"]
+    [
+        b"1",
+        b"2",
+        b" ",
+        b"\t",
+        b"\n",
+        b"#",
+        b"%",
+        b"n 0 ",
+        b"e 0 0",
+        b"c ",
+        b"p sp 1 1",
+        b"a 1 1 2",
+        b"|",
+        b",",
+        b'"',
+        b"\xff",
+        b"a",
+    ]
 )
 
 

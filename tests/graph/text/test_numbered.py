@@ -1,5 +1,7 @@
-"""The two old formats, which name their nodes first, are read whole or refused."""
+"""The old formats, which say first which nodes there are, are read whole or refused."""
 
+import networkx
+import numpy as np
 import pytest
 
 from minicrawl.errors import GraphFileError
@@ -57,4 +59,64 @@ def test_a_bad_line_is_named(line: bytes, message: str) -> None:
 def test_what_does_not_keep_its_promise_is_refused(text: bytes, message: str) -> None:
     with pytest.raises(GraphFileError) as refused:
         parsed(text)
+    assert message in str(refused.value)
+
+
+ARCS = b"c roads\np sp 4 3\na 1 2 5\nc more\na 2 1 7\na 3 1 1\n"
+EDGES = b"c\nc a triangle with a tail\np edge 5 4\ne 1 2\ne 2 3\ne 3 1\ne 3 4\n"
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 1000])
+def test_an_arc_of_dimacs_is_a_link_with_its_weight(at_once: int) -> None:
+    found = parsed(ARCS, at_once)
+    assert named_links(found) == {("1", "2"): 5, ("2", "1"): 7, ("3", "1"): 1}
+    assert found.graph.graph.nodes == 4
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 1000])
+@pytest.mark.parametrize("kind", [b"edge", b"col"])
+def test_an_edge_of_dimacs_is_a_link_both_ways(kind: bytes, at_once: int) -> None:
+    found = parsed(EDGES.replace(b"edge", kind), at_once)
+    edges = [("1", "2"), ("2", "3"), ("3", "1"), ("3", "4")]
+    assert {*named_links(found)} == {*edges, *((other, one) for one, other in edges)}
+    assert (found.graph.graph.nodes, found.graph.weights) == (5, None)
+
+
+def test_many_arcs_are_those_that_were_written() -> None:
+    rng = np.random.default_rng(1)
+    arcs = {(int(one), int(other)) for one, other in rng.integers(1, 51, size=(400, 2))}
+    lines = [f"a {one} {other} {one + other}" for one, other in arcs]
+    found = parsed("\n".join(["c many", f"p sp 50 {len(arcs)}", *lines, ""]).encode())
+    oracle = networkx.DiGraph()
+    oracle.add_nodes_from(range(1, 51))
+    oracle.add_weighted_edges_from((one, other, one + other) for one, other in arcs)
+    assert named_links(found) == {
+        (str(one), str(other)): weight for one, other, weight in oracle.edges(data="weight")
+    }
+    assert found.ids is not None
+    assert found.ids.tolist() == list(oracle)
+
+
+@pytest.mark.parametrize("at_once", [1, 1000])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"p sp 2 1\na 1 3 1\n", "line 2: expected `a from to weight` with numbers of nodes"),
+        (b"p sp 2 1\na 0 1 1\n", "line 2: expected `a from to weight` with numbers of nodes"),
+        (b"p sp 2 1\na 1 2\n", "line 2: expected `a from to weight` with numbers of nodes"),
+        (b"p sp 2 1\na 1 2 0\n", "line 2: expected a weight above 0, found '0'"),
+        (b"p sp 2 1\na 1 2 x\n", "line 2: expected a weight above 0, found 'x'"),
+        (b"p edge 2 1\ne 1 3\n", "line 2: expected `e one other` with numbers of nodes"),
+        (b"p edge 2 1\na 1 2 1\n", "line 2: expected `e one other` with numbers of nodes"),
+        (b"p max 2 1\n", "line 1: expected `p sp nodes links` or `p edge nodes edges`, found"),
+        (b"c old\ne 1 2\n", "line 2: expected `p sp nodes links` or `p edge nodes edges`, found"),
+        (b"p sp 2 2\na 1 2 1\n", "2 links were announced, 1 are there"),
+        (b"c nothing\n", "no line `p` announces, 0 are there"),
+        (b"p edge 9000000 1\ne 1 2\n", "9000000 nodes are too many for 1 links"),
+        (b"p edge 2 0\n", "no link in it"),
+    ],
+)
+def test_what_dimacs_cannot_say_is_refused(text: bytes, message: str, at_once: int) -> None:
+    with pytest.raises(GraphFileError) as refused:
+        parsed(text, at_once)
     assert message in str(refused.value)

@@ -48,6 +48,14 @@ def test_at_most_so_many_links_of_a_site_count_the_first_of_them() -> None:
     assert two.weights is None
 
 
+def test_at_most_so_many_links_inside_a_site_count_the_first_of_them() -> None:
+    inside: Pairs = [(0, 1), (2, 1), (3, 1), (4, 1), (0, 2), (0, 3), (1, 3), (2, 3)]
+    one = Guards(most_internal=1).guarded(named(PAGES, inside))
+    assert links_of(one.graph) == [link for link in sorted(inside) if link != (2, 1)]
+    none = Guards(most_internal=0).guarded(named(PAGES, inside))
+    assert links_of(none.graph) == [(0, 3), (1, 3), (2, 3), (3, 1), (4, 1)]
+
+
 def test_no_link_counts_if_none_may() -> None:
     assert Guards(most_of_site=0).guarded(named(PAGES, FARM)).graph.edges == 0
 
@@ -96,6 +104,19 @@ def test_no_page_keeps_more_links_of_a_site_than_may_count(pairs: Pairs, most: i
     assert after == Counter({key: min(count, most) for key, count in before.items() if most})
 
 
+@given(some_links, st.integers(0, 3))
+def test_a_cap_inside_sites_leaves_all_links_between_sites(pairs: Pairs, most: int) -> None:
+    pages = [*PAGES, "http://d.org/", "http://d.org/x"]
+    sites = ["a", "a", "a", "b", "c", "d", "d"]
+    seen, wanted = Counter[int](), []
+    for source, target in sorted(pairs):
+        is_inside = sites[source] == sites[target]
+        if not is_inside or seen[target] < most:
+            wanted.append((source, target))
+        seen[target] += is_inside
+    assert links_of(Guards(most_internal=most).guarded(named(pages, pairs)).graph) == wanted
+
+
 @given(st.lists(st.integers(0, 4)), st.integers(0, 3))
 def test_the_first_of_each_are_counted_one_by_one(keys: list[int], most: int) -> None:
     seen, wanted = Counter[int](), []
@@ -109,6 +130,7 @@ def test_the_first_of_each_are_counted_one_by_one(keys: list[int], most: int) ->
     ("options", "message"),
     [
         ({"most_of_site": -1}, "no fewer than 0 links of a site can count, not -1"),
+        ({"most_internal": -2}, "no fewer than 0 links of a site can count, not -2"),
         ({"internal": -0.5}, "the weight of internal links is 0 or more, not -0.5"),
         ({"transverse": float("inf")}, "the weight of transverse links is 0 or more, not inf"),
         ({"internal": float("nan")}, "not nan"),

@@ -74,7 +74,9 @@ def test_it_tells_how_many_there_are_already() -> None:
 def test_entries_of_one_sign_are_known_less_well_than_all() -> None:
     _, second = found_of(Adjacency(random_graph(50, 200)), 2)
     positive = np.maximum(second.authorities, 0)
-    one, both = (scores(x, second, 1e-6) for x in (positive, np.abs(second.authorities)))
+    one, both = (
+        scores(x, second.sine, second.steps, 1e-6) for x in (positive, np.abs(second.authorities))
+    )
     assert one.values.sum() == pytest.approx(1)
     assert one.error_bound > both.error_bound
 

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +10,14 @@ from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
 from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
-from minicrawl.ranks.walks.trust import SEEDS_BY, Passing, TrustOptions, chosen_seeds, trust
+from minicrawl.ranks.walks.trust import (
+    SEEDS_BY,
+    Passing,
+    TrustOptions,
+    chosen_seeds,
+    less_distrust,
+    trust,
+)
 from minicrawl.ranks.walks.variants import teleport
 from minicrawl.ranks.walks.walk import Dangling
 from tests.ranks.graphs import DEGENERATE, NODES, Pairs, a_node, graph_of, some_links
@@ -107,3 +115,54 @@ def test_trust_never_falls_from_pass_to_pass() -> None:
     ]
     tops = [values / values[0] for values in passes]
     assert all(np.all(a <= b + 1e-15) for a, b in pairwise(tops))
+
+
+def test_distrust_goes_back_from_bad_pages_to_those_that_link_to_them() -> None:
+    # 0 is trusted and links to 1 and 2; 2 links to 3, which is bad.
+    graph = graph_of(4, [(0, 1), (0, 2), (2, 3)])
+    terms = TrustOptions(passing=Passing.MAXIMUM, damping=0.5)
+    trusted = np.array(shares(1, 0.5, 0.5, 0.25))
+    distrusted = np.array(shares(0.25, 0, 0.5, 1))
+    wanted = np.maximum(trusted - distrusted, 0)
+    found = less_distrust(graph, [0], [3], options=terms)
+    assert found.values == pytest.approx(wanted / wanted.sum())
+    assert found.values[3] == 0
+    assert found.values[2] < found.values[1]
+    assert found.converged
+
+
+@given(some_links, a_node, a_node)
+def test_split_trust_less_distrust_is_what_two_walks_leave(
+    pairs: Pairs, good: int, bad: int
+) -> None:
+    if good == bad:
+        return
+    graph = graph_of(NODES, pairs)
+    oracle = networkx.DiGraph(pairs)
+    oracle.add_nodes_from(range(NODES))
+
+    def walked(links: networkx.DiGraph, seed: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        jumps = {seed: 1.0}
+        found = networkx.pagerank(links, personalization=jumps, tol=1e-13, max_iter=1000)
+        return np.array([found[node] for node in range(NODES)])
+
+    wanted = np.maximum(walked(oracle, good) - walked(oracle.reverse(), bad), 0)
+    found = less_distrust(graph, [good], [bad])
+    if wanted.sum() > 1e-6:
+        assert np.abs(found.values - wanted / wanted.sum()).sum() <= found.error_bound + 1e-5
+
+
+def test_where_nothing_is_left_of_all_trust_all_are_alike() -> None:
+    found = less_distrust(graph_of(2, [(0, 1)]), [0], [1], options=TrustOptions(damping=0.0))
+    assert found.values.tolist() == [1, 0]
+    # Trust that is summed is 1 everywhere, and so is distrust.
+    all_linked = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
+    terms = TrustOptions(passing=Passing.SUM, damping=0.99)
+    both = less_distrust(graph_of(3, all_linked), [0], [1], options=terms)
+    assert both.values.tolist() == [1 / 3, 1 / 3, 1 / 3]
+    assert not both.converged
+
+
+def test_a_page_is_not_trusted_and_bad_at_once() -> None:
+    with pytest.raises(UsageError, match="a seed of trust is named as bad too"):
+        less_distrust(graph_of(2, []), [0, 1], [1])

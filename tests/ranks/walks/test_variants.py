@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from minicrawl.errors import UsageError
 from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
-from minicrawl.ranks.walks.variants import mixture, teleport, topic_ranks, without_dangling
+from minicrawl.ranks.walks.variants import (
+    favouring_recent,
+    mixture,
+    parts_by_words,
+    teleport,
+    topic_ranks,
+    without_dangling,
+)
 from minicrawl.ranks.walks.walk import Dangling
 from tests.ranks.graphs import NODES, Pairs, a_node, graph_of, some_links
 
@@ -58,6 +65,38 @@ def test_a_mixture_of_nothing_is_refused(parts: dict[str, float], message: str) 
     ranks = topic_ranks(graph_of(2, [(0, 1)]), {"a": [0], "b": [1]})
     with pytest.raises(UsageError, match=message):
         mixture(ranks, parts)
+
+
+def test_the_words_of_a_query_mix_the_topics_by_how_likely_they_are_there() -> None:
+    texts = {"sea": ["The Harbour", "harbour-museum"], "land": ["the garden", "a MUSEUM garden"]}
+    # sea: the harbour harbour museum; land: the garden a museum garden. 5 different words.
+    sea, land = (2 + 1) / (4 + 5) * (1 + 1) / (4 + 5), (0 + 1) / (5 + 5) * (1 + 1) / (5 + 5)
+    found = parts_by_words(texts, "Harbour museum")
+    assert found == pytest.approx({"sea": sea / (sea + land), "land": land / (sea + land)})
+
+
+def test_a_query_as_long_as_you_like_has_parts_that_sum_to_1() -> None:
+    found = parts_by_words({"a": ["x y"], "b": ["x"]}, "x " * 5000)
+    assert sum(found.values()) == pytest.approx(1)
+    assert found["a"] == pytest.approx(0, abs=1e-12) or found["b"] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("query", ["", "nowhere", "..."])
+def test_a_query_without_a_word_of_any_topic_is_refused(query: str) -> None:
+    with pytest.raises(UsageError, match="no topic has a word of"):
+        parts_by_words({"a": ["x"]}, query)
+
+
+def test_jumps_halve_with_each_half_life_and_the_unknown_is_the_mean() -> None:
+    ages = np.array([0.0, 7.0, 14.0, np.nan])
+    assert favouring_recent(ages, 7).tolist() == [1, 1 / 2, 1 / 4, 1.75 / 3]
+
+
+def test_what_changed_recently_ranks_higher() -> None:
+    graph = graph_of(4, [(0, 1), (1, 0), (2, 3), (3, 2)])
+    jumps = favouring_recent(np.array([0.0, 0, 30, 30]), 30)
+    found = pagerank(graph, teleport=jumps, options=TIGHT)
+    assert found.values == pytest.approx([1 / 3, 1 / 3, 1 / 6, 1 / 6])
 
 
 # ---------------------------------------------------------------- pages that dangle, left out

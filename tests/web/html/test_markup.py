@@ -376,11 +376,30 @@ def test_a_refresh_for_those_without_scripts_is_but_a_link() -> None:
 
 def test_a_link_has_the_words_of_its_anchor_and_some_around_it() -> None:
     page = scan(
-        "<title>T</title><p>1 2 3 <b>4</b> 5 6 7 8 9 10 11 <!-- no -->12"
+        "<title>T</title><p>1 2 3 <b>4</b> 5 <!-- no -->6"
         "<a href=x>the &amp; <i>anchor</i></a> one<script>no</script> two",
         with_words=True,
     )
-    assert page.links == {"x": "3 4 5 6 7 8 9 10 11 12 the & anchor one two"}
+    assert page.links == {"x": "T 1 2 3 4 5 6 the & anchor one two"}
+
+
+@pytest.mark.parametrize(
+    ("before", "kept"),
+    [
+        ("cut " + "x" * 50, "x" * 50),
+        ("cut " + "x" * 49, "x" * 49),
+        ("kept " + "x" * 45, "kept " + "x" * 45),
+        ("cut " + "x" * 47, "x" * 47),
+        ("x" * 51, ""),
+        ("one  two &amp;  three", "one two & three"),
+    ],
+)
+def test_what_is_around_a_link_are_whole_words_in_50_characters(before: str, kept: str) -> None:
+    found = scan(f"{before} <a href=x>it</a>", with_words=True).links["x"]
+    assert found.split() == [*kept.split(), "it"]
+    backwards = " ".join(reversed(before.split()))
+    found = scan(f"<a href=x>it</a> {backwards}", with_words=True).links["x"]
+    assert found.split() == ["it", *reversed(kept.split())]
 
 
 def test_an_anchor_left_open_ends_at_the_next() -> None:
@@ -402,6 +421,37 @@ def test_words_are_those_around_the_tag_however_it_is_spelled() -> None:
 
 def test_words_are_there_only_when_asked_for() -> None:
     assert scan("a <a href=x>b").links == {"x": ""}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<b><a href=x>it</a></b>",
+        "<a href=x><strong>it</strong></a>",
+        "<H3 class=k>on <i>the</i> <a href=x>it</a></H3>",
+        "<h2><b>1</b> <a href=x>it</a></h2>",
+        "<h1><a href=x>left open",
+    ],
+)
+def test_a_link_in_bold_or_in_a_heading_is_emphasised(text: str) -> None:
+    assert scan(text, with_emphasis=True).emphasised == {"x"}
+    assert scan(text).emphasised == frozenset()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<b>so</b> <a href=x>it</a> <b>is</b>",
+        "</b><a href=x>it</a>",
+        "<br><body><header><a href=x>it</a>",
+        "<a href=x>it</a><h1>one</h1>",
+        f"<b>{'.' * 400}<a href=x>it</a>",
+        "<iframe src=x></iframe>",
+    ],
+)
+def test_other_links_are_not(text: str) -> None:
+    found = scan(text, with_emphasis=True)
+    assert (list(found.links), found.emphasised) == (["x"], frozenset())
 
 
 # ---------------------------------------------------------------- against a browser's parser

@@ -65,6 +65,15 @@ def test_only_so_many_links_are_read() -> None:
     assert (len(all_of_them.links), all_of_them.cut) == (9, "")
 
 
+def test_emphasised_links_are_told_by_their_urls_when_asked_for() -> None:
+    body = b"<h1><a href=/a#top>A</a> <a href=page>self</a></h1><a href=b>B</a> <b><a href=/a>"
+    options = ParseOptions(with_emphasis=True)
+    reading = parse_page(body, "http://a.example/page", {}, options)
+    assert reading.links == ("http://a.example/a", "http://a.example/b")
+    assert reading.emphasised == ("http://a.example/a",)
+    assert parse_page(body, "http://a.example/page", {}).emphasised == ()
+
+
 @pytest.mark.parametrize("with_words", [False, True])
 def test_where_marks_went_the_url_is_known_as_it_was_written(with_words: bool) -> None:
     page = (

@@ -1,0 +1,94 @@
+"""What a store knows besides who links to whom: words of links, titles, when pages changed.
+
+words   A link weighs 1 + n, n being how many words of the question are in it and in the 50
+        characters on either side (Chakrabarti et al., 1998). The words of a link are not kept in a
+        store. What is kept is how often the crawl looked for it: n is the number of words of
+        --focus-words or the similarity to those of --focus-similar, times the strength of the rule,
+        with what --focus and --focus-type add.
+titles  What is known of a page's own words are those of its title and of its URL.
+change  A page changed last when its Last-Modified says. Without one it is as old as the first time
+        that it was read, or if it was another one since then, as the last time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from minicrawl.analysis.source import Source
+from minicrawl.errors import UsageError
+from minicrawl.graph.adjacency import Vector
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.links import Ids
+from minicrawl.graph.named import NamedGraph
+from minicrawl.report.links.flows import links_in_focus
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import questions, tables
+from minicrawl.store.records import DocumentRow
+from minicrawl.store.trouble import reporting_damage
+from minicrawl.web.headers import http_date
+
+_DAY_S = 86_400
+
+
+def worded(source: Source, named: NamedGraph) -> NamedGraph:
+    """The graph with links weighed by what the crawl looked for in and around them."""
+    if source.snapshot is None:
+        raise UsageError("--words needs a store: a graph file tells nothing of words")
+    weights = np.ones(named.graph.edges, dtype=np.float32)
+    np.add.at(weights, *_looked_for(source.snapshot, named.graph))
+    if (weights == 1).all():
+        raise UsageError("no link has a word in focus: --words needs a crawl with --focus-words")
+    if named.weights is not None:
+        weights *= named.weights
+    return replace(named, weights=weights)
+
+
+def _looked_for(seen: Snapshot, graph: Csr) -> tuple[Ids, Vector]:
+    """Links of the graph, and how often each was looked for; guards may have left out others."""
+    keys = graph.sources().astype(np.int64) * graph.nodes + graph.targets
+    found = [(some.givers * graph.nodes + some.ends, some.parts) for some in links_in_focus(seen)]
+    wanted = np.concatenate([np.empty(0, dtype=np.int64), *(links for links, _ in found)])
+    parts = np.concatenate([np.empty(0), *(parts for _, parts in found)])
+    is_there = np.isin(wanted, keys)
+    return np.searchsorted(keys, wanted[is_there]), parts[is_there]
+
+
+# ---------------------------------------------------------------- pages
+
+
+def texts_of(source: Source, topics: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
+    """What tells the words of each topic's nodes: their names, and in a store their titles."""
+    return {
+        topic: source.names.of(nodes) + _titles(source.snapshot, nodes)
+        for topic, nodes in topics.items()
+    }
+
+
+def _titles(seen: Snapshot | None, nodes: Sequence[int]) -> list[str]:
+    if seen is None:
+        return []
+    with reporting_damage(seen.path):
+        return [document.title for document in questions.documents(seen.connection, nodes)]
+
+
+def days_unchanged(source: Source) -> Vector:
+    """For how long each page has been as it is, when the last one was read; NaN if never read."""
+    if (seen := source.snapshot) is None:
+        raise UsageError("a graph file does not say when pages changed: use a store")
+    changed, newest = np.full(len(seen), np.nan), -np.inf
+    with reporting_damage(seen.path):
+        for document in tables.all_documents(seen.connection):
+            changed[document.page] = _changed_at(document)
+            newest = max(newest, document.last_at)
+    if np.isnan(changed).all():
+        raise UsageError("no page was read yet: nothing is known of when pages changed")
+    days: Vector = np.maximum(newest - changed, 0) / _DAY_S
+    return days
+
+
+def _changed_at(document: DocumentRow) -> float:
+    date = http_date(document.last_modified or "")
+    if date is not None and date.timestamp() <= document.last_at:
+        return date.timestamp()
+    return document.last_at if document.changes else document.first_at
