@@ -42,7 +42,7 @@ class TrialRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TimedRun:
     """What one run of one algorithm took. `seconds` is None if it was ended for its time."""
 
     seconds: float | None
@@ -57,7 +57,7 @@ class AlgorithmReport:
     """All trials of one algorithm."""
 
     algorithm: DynamicAlgorithm
-    trials: Sequence[Trial]
+    trials: Sequence[TimedRun]
 
     @property
     def seconds(self) -> float | None:
@@ -108,7 +108,7 @@ def compare(
         yield AlgorithmReport(algorithm, trials)
 
 
-def _apart(name: str, saved: SavedGraph, rules: TrialRules) -> Trial:
+def _apart(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun:
     """One trial in a process of its own."""
     spawning = multiprocessing.get_context("spawn")
     ours, theirs = spawning.Pipe(duplex=False)
@@ -117,14 +117,14 @@ def _apart(name: str, saved: SavedGraph, rules: TrialRules) -> Trial:
     theirs.close()
     try:
         ours.recv()  # it is ready: what it loads is not timed
-        found = ours.recv() if ours.poll(rules.timeout_s) else Trial(None, 0)
+        found = ours.recv() if ours.poll(rules.timeout_s) else TimedRun(None, 0)
     except EOFError:
         child.join(_END_S)
-        found = Trial(None, 0, f"its process ended with exit code {child.exitcode}")
+        found = TimedRun(None, 0, f"its process ended with exit code {child.exitcode}")
     finally:
         child.kill()
         child.join()
-    assert isinstance(found, Trial)
+    assert isinstance(found, TimedRun)
     return found
 
 
@@ -135,7 +135,7 @@ def _child(pipe: Connection, name: str, saved: SavedGraph, rules: TrialRules) ->
     state, seconds = timed(algorithm, saved, rules.threshold)
     memory, answer = _peak() - before, algorithm.answer(state)
     wrong = first_difference(algorithm, saved, answer) if rules.validate else None
-    pipe.send(Trial(seconds, memory, wrong, answer if rules.want_answer else None))
+    pipe.send(TimedRun(seconds, memory, wrong, answer if rules.want_answer else None))
 
 
 def timed(algorithm: DynamicAlgorithm, saved: SavedGraph, threshold: int) -> tuple[Any, float]:

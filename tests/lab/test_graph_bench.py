@@ -12,7 +12,7 @@ from minicrawl.graph.dynamic.saved import solved
 from minicrawl.graph.dynamic.suite import SUITE
 from minicrawl.lab.graph_bench import (
     AlgorithmReport,
-    Trial,
+    TimedRun,
     TrialRules,
     compare,
     first_difference,
@@ -63,7 +63,7 @@ def test_a_wrong_answer_is_caught() -> None:
 
 
 def test_a_report_tells_the_median_the_most_memory_and_the_first_wrong_answer() -> None:
-    trials = [Trial(3.0, 5), Trial(1.0, 9, "wrong"), Trial(2.0, 7)]
+    trials = [TimedRun(3.0, 5), TimedRun(1.0, 9, "wrong"), TimedRun(2.0, 7)]
     report = AlgorithmReport(ALGORITHMS["a1"], trials)
     assert report.seconds == 2.0
     assert report.memory_bytes == 9

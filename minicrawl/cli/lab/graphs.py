@@ -158,6 +158,17 @@ def compare_graphs(
         validate=validate,
         want_answer=print_matrices,
     )
+    _compare(graphs, algorithms, rules, out, as_json=as_json)
+
+
+def _compare(
+    graphs: Sequence[SavedGraph],
+    algorithms: Sequence[DynamicAlgorithm],
+    rules: lab.TrialRules,
+    out: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     reports = {saved.graph.name: list(lab.compare(saved, algorithms, rules)) for saved in graphs}
     if as_json:
         show_json([_as_json(saved, reports[saved.graph.name]) for saved in graphs])
@@ -165,7 +176,7 @@ def compare_graphs(
         for saved in graphs:
             _show(saved, reports[saved.graph.name], rules)
     if out is not None:
-        show_lines([str(path) for path in draw_reports(out, reports, timeout)])
+        show_lines([str(path) for path in draw_reports(out, reports, rules.timeout_s)])
     if any(report.wrong for found in reports.values() for report in found):
         raise click.exceptions.Exit(1)
 
