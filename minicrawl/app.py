@@ -321,6 +321,7 @@ def _terms(settings: Settings) -> StoreTerms:
     return StoreTerms(
         window=order.window,
         width=order.width,
+        measures=order.measures,
         links=storing.links,
         strip_marks=storing.strip_marks,
     )

@@ -35,6 +35,7 @@ class Order:
     refresh: float = 0.0
     window: str = "interpolation"
     width: float = 8.0
+    measures: int | None = None
     endowment: int = 1000
     replay: int = 0
     focus: tuple[Focus, ...] = ()

@@ -24,7 +24,7 @@ TABLE = (
 BY_NAME = {setting.name: setting for setting in TABLE}
 
 _KEPT = """
-    window width endowment focus focus-type focus-words weight-internal weight-dynamic
+    window width measures endowment focus focus-type focus-words weight-internal weight-dynamic
     robots delay max-delay address-delay agent contact
     links strip-marks
 """

@@ -51,7 +51,7 @@ class Frontier:
         the step by which a page was last spent as of the last checkpoint.
         """
         self.terms = terms
-        self.window = WINDOWS[terms.window](terms.width)
+        self.window = WINDOWS[terms.window](terms.width, terms.measures)
         self.ledger = Ledger(windows=[self.window], small_edge=fixed_edge(terms.small_edge))
         self.spendings = LastSpendings(spending_at, saved_step)
         self.books = Books(self.ledger, self.spendings.of)

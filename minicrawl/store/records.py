@@ -152,6 +152,7 @@ class StoreTerms:
     small_edge: float = 0.15
     window: str = "interpolation"
     width: float = 8.0
+    measures: int | None = None
     links: bool = True
     strip_marks: bool = True
     imported: bool = False

@@ -16,6 +16,7 @@ from minicrawl.opic.windows.window import (
     TICKS_IN_A_UNIT,
     Births,
     Floats,
+    Flows,
     Numbers,
     Past,
     Pasts,
@@ -43,6 +44,11 @@ class Static:
     def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
         history = self.history[first : first + len(cash)]
         return estimate.growing(history, cash, now / TICKS_IN_A_UNIT, turn / TICKS_IN_A_UNIT)
+
+    def flows(self, now: int, turn: int) -> Flows:
+        """Nothing is known: it does not keep when a page was read."""
+        pages = len(self._history)
+        return Flows(np.full(pages, np.nan), np.zeros(pages, dtype=np.int64))
 
     def measures_per_page(self) -> float:
         return 1.0
