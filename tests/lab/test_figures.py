@@ -9,15 +9,19 @@ from matplotlib.image import imread
 
 from minicrawl.errors import UsageError
 from minicrawl.lab import figures as drawing
-from minicrawl.lab.figures import ExperimentSize, Figure, PlotLine, draw_all
+from minicrawl.lab.figures import ExperimentSize, Figure, FigureWebs, PlotLine, draw_all
 from minicrawl.lab.webs import Model, synthetic_web
 
-TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,))
+TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,), warm_up=1)
 
 
 def draw(out: Path) -> list[Path]:
+    return draw_all(out, tiny_webs(), TINY, lambda _share: None)
+
+
+def tiny_webs() -> FigureWebs:
     web = synthetic_web(Model.COPYING, 60, seed=1)
-    return draw_all(out, web.graph, web, TINY, lambda _share: None)
+    return FigureWebs(known=web.graph, watched=web.graph, crawled=web)
 
 
 def test_each_figure_is_written_and_named(tmp_path: Path) -> None:
@@ -26,8 +30,7 @@ def test_each_figure_is_written_and_named(tmp_path: Path) -> None:
 
 def test_progress_grows_from_nothing_to_all(tmp_path: Path) -> None:
     told: list[float] = []
-    web = synthetic_web(Model.COPYING, 60, seed=1)
-    draw_all(tmp_path, web.graph, web, TINY, told.append)
+    draw_all(tmp_path, tiny_webs(), TINY, told.append)
     assert told == sorted(told)
     assert told[-1] == pytest.approx(1)
 

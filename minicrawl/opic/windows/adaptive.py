@@ -55,7 +55,7 @@ class Adaptive:
         self._own = array("q")
         self._narrow = array("q")
 
-    def grow(self, count: int, now: int) -> None:
+    def grow(self, count: int, now: int, turn: int) -> None:
         self._readings.grow(count, now)
 
     def record(self, page: PageId, cash: int, now: int, turn: int) -> None:

@@ -35,7 +35,7 @@ class Interpolation:
         self.width = width
         self._readings = Readings()
 
-    def grow(self, count: int, now: int) -> None:
+    def grow(self, count: int, now: int, turn: int) -> None:
         self._readings.grow(count, now)
 
     def record(self, page: PageId, cash: int, now: int, turn: int) -> None:

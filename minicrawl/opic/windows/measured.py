@@ -1,7 +1,9 @@
 """Windows that keep the last measures of each page: variable, fixed and improved fixed.
 
 measure   the cash of one or several readings, and when the last of them was
-since     when the flow of a page's oldest measure began: at the reading before it, or at its birth
+since     when the flow of a page's oldest measure began: at the reading before it, or a turn before
+          its birth, as it is born with what a page is given in a turn. Without that turn the unit
+          of a page that was just born would have come in no time, and the page be the richest.
 
 Law: what flowed in the measures kept is their cash, and it flowed from `since` to the last reading.
 So k measures need no other one to say where they begin, and measures that become one lose nothing
@@ -54,8 +56,8 @@ class MeasuredWindow(ABC):
     def _superfluous(self, measures: list[Measure], now: int, turn: int) -> int:
         """How many of the oldest measures count no more."""
 
-    def grow(self, count: int, now: int) -> None:
-        self._since.extend(repeat(now, count))
+    def grow(self, count: int, now: int, turn: int) -> None:
+        self._since.extend(repeat(now - turn, count))
 
     def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
         measures = self._measures.setdefault(page, [])

@@ -35,7 +35,7 @@ class Static:
         """H of every page, in units."""
         return np.frombuffer(self._history, dtype=np.int64) / UNIT
 
-    def grow(self, count: int, now: int) -> None:
+    def grow(self, count: int, now: int, turn: int) -> None:
         self._history.extend(repeat(0, count))
 
     def record(self, page: PageId, cash: int, now: int, turn: int) -> None:

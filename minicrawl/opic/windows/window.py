@@ -53,8 +53,8 @@ class Flows(NamedTuple):
 class Window(Protocol):
     """Remembers what pages handed on, and judges them by it."""
 
-    def grow(self, count: int, now: int) -> None:
-        """So many pages are born."""
+    def grow(self, count: int, now: int, turn: int) -> None:
+        """So many pages are born, each with the cash that all are given in a turn on average."""
 
     def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
         """The page hands on its cash; `now` counts it already."""
