@@ -39,7 +39,7 @@ _CHANCE = UNIT // 2
 """The square of what chance explains of an amount of 1, all in atoms."""
 
 
-class Limits(NamedTuple):
+class Widths(NamedTuple):
     """How narrow and how wide the windows are, in ticks."""
 
     narrow: int
@@ -59,27 +59,27 @@ class Adaptive:
         self._readings.grow(count, now)
 
     def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
-        limits = self._limits(turn)
+        widths = self._widths(turn)
         history, read_at = self._readings.of(page)
-        span = max(now - read_at, limits.narrow)
+        span = max(now - read_at, widths.narrow)
         if history:
-            flowed, own, recent = self._after(page, cash, now, limits)
+            flowed, own, recent = self._after(page, cash, now, widths)
         else:
             flowed, own, recent = cash, span, cash
-        self._put(page, flowed, now, own, recent * limits.narrow // span)
+        self._put(page, flowed, now, own, recent * widths.narrow // span)
 
-    def _limits(self, turn: int) -> Limits:
+    def _widths(self, turn: int) -> Widths:
         width = self.width * turn
-        return Limits(max(1, int(width / _NARROW)), max(1, int(width * _WIDEST)))
+        return Widths(max(1, int(width / _NARROW)), max(1, int(width * _WIDEST)))
 
-    def _after(self, page: PageId, cash: int, now: int, limits: Limits) -> tuple[int, int, int]:
+    def _after(self, page: PageId, cash: int, now: int, widths: Widths) -> tuple[int, int, int]:
         """H, T and what flowed of late, once the page has handed on this cash."""
         history, read_at = self._readings.of(page)
-        row, away, narrow = self._readings.row(page), now - read_at, limits.narrow
+        row, away, narrow = self._readings.row(page), now - read_at, widths.narrow
         assert row is not None, "a page with a history was read"
         before = self._narrow[row] * (narrow - away) // narrow if away < narrow else 0
         recent, span = before + cash, max(away, narrow)
-        own = min(self._own[row] + away, limits.widest)
+        own = min(self._own[row] + away, widths.widest)
         if away < own:
             flowed = history * (own - away) // self._own[row] + cash
         else:
@@ -100,7 +100,7 @@ class Adaptive:
 
     def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
         """As if all pages were read now."""
-        end, (narrow, widest) = first + len(cash), self._limits(turn)
+        end, (narrow, widest) = first + len(cash), self._widths(turn)
         history, times = self._readings.between(first, end)
         before, lately = self._columns(first, end)
         away = now - times
@@ -164,7 +164,7 @@ class Adaptive:
             self._narrow.append(narrow)
 
     def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
-        width, narrow = max(1, int(self.width * turn)), self._limits(turn).narrow
+        width, narrow = max(1, int(self.width * turn)), self._widths(turn).narrow
         history, lately = (
             np.frombuffer(atoms(importance * (ticks / TICKS_IN_A_UNIT) - cash), dtype=np.int64)
             for ticks in (width, narrow)
