@@ -49,6 +49,8 @@ WINDOW_WIDTHS = {
 }
 """Of figure 5, where each is a point: the measures that it needs, and the error that it has."""
 _PERCENTS = tuple(percent / 100 for percent in range(1, 51))
+_FEW_DECADES = (2, 0.5)
+"""Of an axis that is no longer, some places between the powers of ten are named as well."""
 _MARKED = 10
 """The points of a longer line are not marked."""
 
@@ -262,6 +264,7 @@ def _measures_figure(points: Sequence[Point]) -> Figure:
             )
             for name, found in by_kind.items()
         ],
+        log_y=True,
     )
 
 
@@ -299,7 +302,7 @@ def _draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
     axes.set_yscale("log" if figure.log_y else "linear")
     for axis, is_log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
         if is_log:
-            axis.set_major_formatter(plot.LogFormatter())
-            axis.set_minor_formatter(plot.LogFormatter())
+            axis.set_major_formatter(plot.FuncFormatter(lambda value, _place: f"{value:g}"))
+            axis.set_minor_formatter(plot.LogFormatter(minor_thresholds=_FEW_DECADES))
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend()
