@@ -9,7 +9,14 @@ from matplotlib.image import imread
 
 from minicrawl.errors import UsageError
 from minicrawl.lab import figures as drawing
-from minicrawl.lab.figures import ExperimentSize, Figure, FigureWebs, PlotLine, draw_all
+from minicrawl.lab.figures import (
+    WINDOW_WIDTHS,
+    ExperimentSize,
+    Figure,
+    FigureWebs,
+    PlotLine,
+    draw_all,
+)
 from minicrawl.lab.webs import Model, synthetic_web
 
 TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,), warm_up=1)
@@ -26,6 +33,17 @@ def tiny_webs() -> FigureWebs:
 
 def test_each_figure_is_written_and_named(tmp_path: Path) -> None:
     assert sorted(draw(tmp_path)) == sorted(tmp_path.iterdir())
+
+
+def test_figure_4_has_interpolation_and_figure_5_says_what_an_error_costs(tmp_path: Path) -> None:
+    draw(tmp_path)
+    sizes = (tmp_path / "figure-4-window-sizes.csv").read_text().splitlines()
+    assert {line.split(",")[0] for line in sizes[1:]} >= {"variable 8", "interpolation 8"}
+    heading, *points = (tmp_path / "figure-5-window-measures.csv").read_text().splitlines()
+    assert heading == 'line,measures stored per page,"mean relative error, %"'
+    stored = {name: float(measures) for name, measures, _ in (row.split(",") for row in points)}
+    assert set(stored) == set(WINDOW_WIDTHS)
+    assert (stored["interpolation"], stored["adaptive"]) == (1, 2)
 
 
 def test_progress_grows_from_nothing_to_all(tmp_path: Path) -> None:
