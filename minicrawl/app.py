@@ -318,6 +318,7 @@ def _terms(settings: Settings) -> StoreTerms:
         small_edge=order.small_edge,
         window=order.window,
         width=order.width,
+        measures=order.measures,
         links=storing.links,
         strip_marks=storing.strip_marks,
     )

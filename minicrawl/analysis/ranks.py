@@ -19,7 +19,7 @@ from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 from minicrawl.ranks.walks.pagerank import pagerank
 from minicrawl.ranks.walks.trust import chosen_seeds, trust
 from minicrawl.ranks.walks.variants import inverse_pagerank
-from minicrawl.report.kept import OPIC
+from minicrawl.report.kept import OPIC, RISING
 from minicrawl.store import tables
 from minicrawl.store.derived import RankRow, keep_ranks
 
@@ -62,8 +62,8 @@ def checked_name(name: str) -> str:
     """A name that a rank may have: part of a column's name, and of a list with commas."""
     if not _NAME.fullmatch(name):
         raise UsageError(f"a rank is named by a-z, 0-9, '-', '_' and '.', not {name!r}")
-    if name == OPIC:
-        raise UsageError(f"{OPIC} is the rank of the crawl itself: choose another name")
+    if name in (OPIC, RISING):
+        raise UsageError(f"{name} is a rank of the crawl itself: choose another name")
     return name
 
 

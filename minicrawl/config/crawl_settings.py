@@ -6,7 +6,7 @@ from minicrawl.config.setting import BUDGET, ORDER, SCOPE, STORE, TRAPS, Setting
 STRATEGIES = ("greedy", "random", "breadth-first")
 REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 """In a crawl both were the order of discovery."""
-WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "static")
+WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static")
 SCOPES = ("any", "domain", "host", "prefix")
 MOST_ENDOWMENT = 1 << 30
 
@@ -80,7 +80,15 @@ ORDER_ROWS = (
         "width",
         kinds.POSITIVE,
         "Width of the window: how many times all the cash changes hands. For the variable window, "
-        "how many measures.",
+        "how many readings.",
+    ),
+    Setting(
+        ORDER,
+        "measures",
+        "measures",
+        kinds.optional(kinds.whole(2)),
+        "Most measures that a page keeps in a variable or fixed window: of more, several become "
+        "one. none for no limit.",
     ),
     Setting(
         ORDER,

@@ -36,6 +36,7 @@ class Order:
     window: str = "interpolation"
     width: float = 8.0
     small_edge: float = 0.15
+    measures: int | None = None
     endowment: int = 1000
     replay: int = 0
     focus: tuple[Focus, ...] = ()

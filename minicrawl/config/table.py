@@ -24,7 +24,7 @@ TABLE = (
 BY_NAME = {setting.name: setting for setting in TABLE}
 
 _KEPT = """
-    window width small-edge endowment focus focus-type focus-words focus-similar
+    window width measures small-edge endowment focus focus-type focus-words focus-similar
     weight-internal weight-dynamic weight-emphasis
     robots delay max-delay address-delay agent contact
     links strip-marks

@@ -19,7 +19,7 @@ from minicrawl.frontier.changes import Changes, LastSpendings
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.urls import UrlTable, no_urls
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
-from minicrawl.opic.estimate import shares
+from minicrawl.opic.estimate import rising, shares
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import fixed_edge
@@ -51,7 +51,7 @@ class Frontier:
         the step by which a page was last spent as of the last checkpoint.
         """
         self.terms = terms
-        self.window = WINDOWS[terms.window](terms.width)
+        self.window = WINDOWS[terms.window](terms.width, terms.measures)
         self.ledger = Ledger(windows=[self.window], small_edge=fixed_edge(terms.small_edge))
         self.spendings = LastSpendings(spending_at, saved_step)
         self.books = Books(self.ledger, self.spendings.of)
@@ -138,6 +138,11 @@ class Frontier:
         ledger = self.ledger
         cash = ledger.cash_of_all(first, end)
         return self.window.importance(cash, ledger.now, ledger.turn, first)
+
+    def rising(self) -> NDArray[np.float64]:
+        """How many times as much as its past promised each page was given since it was read."""
+        ledger = self.ledger
+        return rising(ledger.cash_of_all(), *self.window.flows(ledger.now, ledger.turn))
 
     def tally(self) -> dict[str, object]:
         """What `status` shows of all pages; each commit keeps it, so that nobody counts."""

@@ -78,6 +78,8 @@ class Series:
             "error_top10": [lap.top10 for lap in self.errors],
             "error_weighted": [lap.weighted for lap in self.errors],
             "rank_error": [lap.rank for lap in self.errors],
+            "deviation": [lap.deviation for lap in self.errors],
+            "above_twice": [lap.above_twice for lap in self.errors],
             "g": self.g,
             "cash_when_read": self.cash_when_read,
         }

@@ -20,15 +20,37 @@ from minicrawl.lab.convergence import Series, convergence
 from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.order import Crawls, Curve, order
 from minicrawl.lab.strategies import OF_A_KNOWN_WEB, OF_AN_UNKNOWN_WEB
-from minicrawl.lab.windows import RATES, Point, WindowPolicy, windows
+from minicrawl.lab.windows import RATES, Point, Watching, WindowPolicy, windows
 from minicrawl.progress import Progress, part
 
-WINDOW_SIZES = tuple(WindowPolicy("variable", size) for size in (2, 4, 8, 16, 32))
-POLICIES = tuple(
-    WindowPolicy(name, 8)
-    for name in ("static", "fixed", "improved-fixed", "variable", "interpolation")
+STEADY_RATE = 0.001
+"""The rate of figure 5: so few changes that errors are those of the measuring itself."""
+WINDOW_SIZES = (
+    WindowPolicy("variable", 4),
+    WindowPolicy("variable", 8),
+    WindowPolicy("variable", 16),
+    WindowPolicy("interpolation", 8),
+    WindowPolicy("interpolation", 16),
 )
+WINDOW_TYPES = (
+    WindowPolicy("static", 1),
+    WindowPolicy("fixed", 19),
+    WindowPolicy("improved-fixed", 9),
+    WindowPolicy("variable", 8),
+    WindowPolicy("interpolation", 8),
+    WindowPolicy("adaptive", 8),
+)
+WINDOW_WIDTHS = {
+    "fixed": (5, 9, 14, 19, 28),
+    "improved-fixed": (5, 9, 14, 19, 28),
+    "variable": (2, 4, 6, 8, 12, 16),
+    "interpolation": (8, 12, 16, 19),
+    "adaptive": (8, 16),
+}
+"""Of figure 5, where each is a point: the measures that it needs, and the error that it has."""
 _PERCENTS = tuple(percent / 100 for percent in range(1, 51))
+_FEW_DECADES = (2, 0.5)
+"""Of an axis that is no longer, some places between the powers of ten are named as well."""
 _MARKED = 10
 """The points of a longer line are not marked."""
 _MARKERS = "ox+s"
@@ -68,21 +90,26 @@ class ExperimentSize:
     seed: int
     endowment: int
     rates: Sequence[float] = RATES
+    warm_up: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureWebs:
+    """The webs of the experiments: the estimates are watched on one that is `known`, the windows on
+    one that is `watched` while it changes, the orders of reading on one that is `crawled`.
+    """
+
+    known: Csr
+    watched: Csr
+    crawled: SyntheticWeb
 
 
 def draw_all(
-    out: Path, graph: Csr, crawled: SyntheticWeb, settings: ExperimentSize, progress: Progress
+    out: Path, webs: FigureWebs, settings: ExperimentSize, progress: Progress
 ) -> list[Path]:
-    """Run the experiments and write their figures into the folder; the files written.
-
-    The estimates are watched on `graph`, the orders of reading on `crawled`.
-    """
+    """Run the experiments and write their figures into the folder; the files written."""
     prepare(out)
-    return [
-        path
-        for figure in _figures(graph, crawled, settings, progress)
-        for path in write(out, figure)
-    ]
+    return [path for figure in _figures(webs, settings, progress) for path in write(out, figure)]
 
 
 def write(out: Path, figure: Figure) -> tuple[Path, Path]:
@@ -122,32 +149,26 @@ def prepare(out: Path) -> None:
         raise UsageError(f"cannot write figures into {out}: permission denied")
 
 
-def _figures(
-    graph: Csr, crawled: SyntheticWeb, settings: ExperimentSize, progress: Progress
-) -> Iterator[Figure]:
+def _figures(webs: FigureWebs, settings: ExperimentSize, progress: Progress) -> Iterator[Figure]:
     seed, laps = settings.seed, settings.laps
     series = convergence(
-        graph,
+        webs.known,
         strategies=list(OF_A_KNOWN_WEB),
         laps=laps,
         seed=seed,
         progress=part(progress, 0, 0.1),
     )
     yield from _convergence_figures(series)
-    points = windows(
-        graph,
-        policies=[*POLICIES, *(size for size in WINDOW_SIZES if size not in POLICIES)],
-        rates=settings.rates,
-        laps=laps,
-        seed=seed,
-        progress=part(progress, 0.1, 0.8),
-    )
-    yield from _window_figures(points)
+    watching = Watching(laps=laps, warm_up=settings.warm_up, seed=seed)
+    yield from _window_figures(webs.watched, settings.rates, watching, part(progress, 0.1, 0.8))
     crawls = Crawls(
         draws=settings.draws, seed=seed, endowment=settings.endowment, fractions=_PERCENTS
     )
     curves = order(
-        crawled, orders=list(OF_AN_UNKNOWN_WEB), crawls=crawls, progress=part(progress, 0.8, 1)
+        webs.crawled,
+        orders=list(OF_AN_UNKNOWN_WEB),
+        crawls=crawls,
+        progress=part(progress, 0.8, 1),
     )
     yield _order_figure(curves)
 
@@ -172,32 +193,77 @@ def _convergence_line(series: Series, error: Callable[[EstimateErrors], float]) 
     return PlotLine(label=series.label, x=laps, y=[error(lap) for lap in series.errors])
 
 
-def _window_figures(points: Sequence[Point]) -> Iterator[Figure]:
-    for number, what, policies, error in (
-        (4, "sizes", WINDOW_SIZES, lambda found: found.all),
-        (5, "types", POLICIES, lambda found: found.all),
-        (6, "types-important-pages", POLICIES, lambda found: found.top10),
-    ):
-        pages = "important pages" if what.endswith("pages") else "all pages"
-        yield Figure(
-            name=f"figure-{number}-window-{what}",
-            title=f"Influence of the window's {what.split('-')[0][:-1]} (on {pages})",
-            x_label="pages that change during a lap, %",
-            y_label="mean relative error, %",
-            lines=[_window_line(points, policy, error) for policy in policies],
-            log_x=True,
-            log_y=True,
-        )
+def _window_figures(
+    graph: Csr, rates: Sequence[float], watching: Watching, progress: Progress
+) -> Iterator[Figure]:
+    """Figures 4 and 6 from one run, figure 5 from another: it has more windows, and one rate."""
+    shown = list(dict.fromkeys((*WINDOW_SIZES, *WINDOW_TYPES)))
+    points = windows(
+        graph, policies=shown, rates=rates, watching=watching, progress=part(progress, 0, 0.8)
+    )
+    every = [WindowPolicy(name, width) for name in WINDOW_WIDTHS for width in WINDOW_WIDTHS[name]]
+    steady = windows(
+        graph,
+        policies=every,
+        rates=[STEADY_RATE],
+        watching=watching,
+        progress=part(progress, 0.8, 1),
+    )
+    yield _rate_figure(4, "size", points, WINDOW_SIZES)
+    yield _measures_figure(steady)
+    yield _rate_figure(6, "type", points, WINDOW_TYPES)
+    yield _rate_figure(6, "type", points, WINDOW_TYPES, is_of_top=True)
 
 
-def _window_line(
-    points: Sequence[Point], policy: WindowPolicy, error: Callable[[EstimateErrors], float]
-) -> PlotLine:
+def _rate_figure(
+    number: int,
+    what: str,
+    points: Sequence[Point],
+    policies: Sequence[WindowPolicy],
+    *,
+    is_of_top: bool = False,
+) -> Figure:
+    """The error against the rate of change."""
+    pages = "important pages" if is_of_top else "all pages"
+    return Figure(
+        name=f"figure-{number}-window-{what}s" + ("-important-pages" if is_of_top else ""),
+        title=f"Influence of the window's {what} (on {pages})",
+        x_label="pages that change during a lap, %",
+        y_label="mean relative error, %",
+        lines=[_window_line(points, policy, is_of_top=is_of_top) for policy in policies],
+        log_x=True,
+        log_y=True,
+    )
+
+
+def _window_line(points: Sequence[Point], policy: WindowPolicy, *, is_of_top: bool) -> PlotLine:
     found = [point for point in points if point.policy == policy]
     return PlotLine(
         label=str(policy),
         x=[100 * point.rate for point in found],
-        y=[error(point.errors) for point in found],
+        y=[point.errors.top10 if is_of_top else point.errors.all for point in found],
+    )
+
+
+def _measures_figure(points: Sequence[Point]) -> Figure:
+    """What an error costs: windows of one kind, narrow to wide, against what they store."""
+    by_kind = {
+        name: [point for point in points if point.policy.name == name] for name in WINDOW_WIDTHS
+    }
+    return Figure(
+        name="figure-5-window-measures",
+        title=f"Measures stored for an error (on all pages, {100 * STEADY_RATE:g} % change a lap)",
+        x_label="measures stored per page",
+        y_label="mean relative error, %",
+        lines=[
+            PlotLine(
+                label=name,
+                x=[point.measures_per_page for point in found],
+                y=[point.errors.all for point in found],
+            )
+            for name, found in by_kind.items()
+        ],
+        log_y=True,
     )
 
 
@@ -235,8 +301,8 @@ def _draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
     axes.set_yscale("log" if figure.log_y else "linear")
     for axis, is_log in ((axes.xaxis, figure.log_x), (axes.yaxis, figure.log_y)):
         if is_log:
-            axis.set_major_formatter(plot.LogFormatter())
-            axis.set_minor_formatter(plot.LogFormatter())
+            axis.set_major_formatter(plot.FuncFormatter(lambda value, _place: f"{value:g}"))
+            axis.set_minor_formatter(plot.LogFormatter(minor_thresholds=_FEW_DECADES))
     if not figure.log_x and all(isinstance(x, int) for line in figure.lines for x in line.x):
         axes.xaxis.set_major_locator(plot.MaxNLocator(integer=True))
     axes.grid(visible=True, which="both", alpha=0.3)

@@ -3,7 +3,8 @@
 Both are shares of the whole. The relative error of a page is |estimate - truth| / truth.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,16 @@ class EstimateErrors:
 
     `weighted`: the mean weighted by importance, which is the mass that sits on wrong pages, twice.
     `rank`: how far a page is from its place in the ranking on average, in percent of the pages.
+    `deviation`: the standard deviation of the relative errors, in percent as they are.
+    `above_twice`: the share of the pages whose error is more than twice the mean, in percent.
     """
 
     all: float
     top10: float
     weighted: float
     rank: float
+    deviation: float
+    above_twice: float
 
 
 def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
@@ -38,4 +43,14 @@ def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
         top10=100 * float(relative[top].mean()),
         weighted=100 * float((relative * truth).sum()),
         rank=100 * float(np.abs(places(estimate) - places(truth)).mean()) / len(truth),
+        deviation=100 * float(relative.std()),
+        above_twice=100 * float((relative > 2 * relative.mean()).mean()),
+    )
+
+
+def mean(found: Sequence[EstimateErrors]) -> EstimateErrors:
+    """Of several moments."""
+    names = [field.name for field in fields(EstimateErrors)]
+    return EstimateErrors(
+        **{name: sum(getattr(one, name) for one in found) / len(found) for name in names}
     )

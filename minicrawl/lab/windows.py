@@ -1,14 +1,20 @@
 """How the windows follow a web that changes (the paper's figures 4, 5 and 6).
 
-rate     the share of the pages whose in-degree is halved or doubled while as many pages are read
-         as there are. The next change of such a page takes it back, so that the web as a whole
-         stays what it was however long it is watched.
-policy   a window and its width, in turns (windows that look at time) or measures (variable).
+lap       as many reads as the web has pages; the paper's month
+warm-up   laps before anything changes, from the fixpoint on, until every window is full. Without
+          it the cash that pages are born with would be measured, not the windows.
+change    the share of the pages whose in-degree is halved or doubled during a lap. The next
+          change of such a page takes it back, so that the web as a whole stays what it was however
+          long it is watched.
+births    the share of the pages that die during a lap. In the place of each another is born: it
+          has the links of the dead page, and as many other pages link to it.
+policy    a window and its width, in turns (windows that look at time) or readings (variable).
 
-All policies watch the same run: a window does not decide what is read. The error is measured at
-the end, against the importance in the web as it is then.
+All policies watch the same run: a window does not decide what is read. The error is measured after
+each lap of the second half, against the importance in the web as it is then, and the mean is told.
 """
 
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -18,8 +24,9 @@ import numpy as np
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.convergence import read, true_importance
-from minicrawl.lab.measure import EstimateErrors, errors
+from minicrawl.lab.measure import EstimateErrors, errors, mean
 from minicrawl.lab.strategies import Greedy
+from minicrawl.opic.estimate import Floats, shares
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import one_more_link
 from minicrawl.opic.windows import WINDOWS
@@ -33,20 +40,37 @@ _STEPS = 100
 
 @dataclass(frozen=True, slots=True)
 class WindowPolicy:
-    """A window by its name in the table, and how wide it is."""
+    """A window by its name in the table, how wide it is, and the most measures a page keeps."""
 
     name: str
     width: float
+    most: int | None = None
 
     def __post_init__(self) -> None:
         if self.name == "variable" and self.width != int(self.width):
             raise UsageError(f"the width of variable is a whole number of measures: {self.width}")
 
     def window(self) -> Window:
-        return WINDOWS[self.name](self.width)
+        return WINDOWS[self.name](self.width, self.most)
 
     def __str__(self) -> str:
-        return self.name if self.name == "static" else f"{self.name} {self.width:g}"
+        if self.name == "static":
+            return self.name
+        return f"{self.name} {self.width:g}" + (f" in {self.most}" if self.most else "")
+
+
+POLICIES = (
+    WindowPolicy("static", 1),
+    WindowPolicy("fixed", 19),
+    WindowPolicy("improved-fixed", 9),
+    WindowPolicy("variable", 4),
+    WindowPolicy("variable", 8),
+    WindowPolicy("variable", 16),
+    WindowPolicy("interpolation", 8),
+    WindowPolicy("interpolation", 16),
+    WindowPolicy("adaptive", 8),
+)
+"""In greedy order a lap is 2.3 turns: the paper's 8 and 4 months are 19 and 9 turns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,20 +86,24 @@ class Point:
         return {
             "policy": self.policy.name,
             "width": self.policy.width,
+            "measures": self.policy.most,
             "rate": self.rate,
             "error_all": self.errors.all,
             "error_top10": self.errors.top10,
             "error_weighted": self.errors.weighted,
             "rank_error": self.errors.rank,
+            "deviation": self.errors.deviation,
+            "above_twice": self.errors.above_twice,
             "measures_per_page": self.measures_per_page,
         }
 
 
 class ChangingWeb:
-    """A web whose pages gain and lose links to them, one page at a time."""
+    """A web whose pages gain and lose links to them, die and are born."""
 
     def __init__(self, graph: Csr, rng: Random) -> None:
         self.links = graph.adjacency()
+        self.living = list(range(graph.nodes))
         self._linking = graph.reversed().adjacency()
         self._at_first = [len(pages) for pages in self._linking]
         self._rng = rng
@@ -88,8 +116,29 @@ class ChangingWeb:
         else:
             self._set_in_degree(page, self._rng.choice((now - now // 2, 2 * now)))
 
+    def change_any(self) -> None:
+        """Change a page, any one with equal chance."""
+        self.change(self.living[self._rng.randrange(len(self.living))])
+
+    def replace_any(self) -> None:
+        """A page dies, any one with equal chance, and another is born in its place."""
+        place = self._rng.randrange(len(self.living))
+        dead, born = self.living[place], len(self.links)
+        for source in self._linking[dead]:
+            self.links[source].remove(dead)
+        links, self.links[dead] = self.links[dead], []
+        self._linking[dead] = []
+        for target in links:
+            self._linking[target].remove(dead)
+            self._linking[target].append(born)
+        self.living[place] = born
+        self.links.append(links)
+        self._linking.append([])
+        self._at_first.append(self._at_first[dead])
+        self._set_in_degree(born, self._at_first[born])
+
     def graph(self) -> Csr:
-        """The web as it is now."""
+        """The web as it is now; the dead are in it, without links."""
         sources = np.repeat(np.arange(len(self.links)), [len(links) for links in self.links])
         targets = np.array([page for links in self.links for page in links], dtype=np.int64)
         return Csr.from_edges(len(self.links), sources, targets)
@@ -109,14 +158,24 @@ class ChangingWeb:
         if count <= 0:
             return []
         known = {page, *self._linking[page]}
-        pages = len(self.links)
+        pages = len(self.living)
         found: list[int] = []
         for _ in range(min(count, pages - len(known))):
-            while (source := self._rng.randrange(pages)) in known:
+            while (source := self.living[self._rng.randrange(pages)]) in known:
                 pass
             known.add(source)
             found.append(source)
         return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """How long the web is watched, and how many of its pages are replaced during a lap."""
+
+    laps: int
+    warm_up: int
+    births: float = 0.0
+    seed: int = 1
 
 
 def windows(
@@ -124,49 +183,81 @@ def windows(
     *,
     policies: Sequence[WindowPolicy],
     rates: Sequence[float],
-    laps: int,
-    seed: int,
+    watching: Watching,
     progress: Progress,
 ) -> list[Point]:
-    """Every policy at every rate."""
+    """Every policy at every rate. The warm-up is that of all rates."""
+    warm_up, laps = watching.warm_up, watching.laps
+    whole = warm_up + laps * len(rates)
+    reader = _Reader(graph, [policy.window() for policy in policies])
+    tell = part(progress, 0, warm_up / whole)
+    for lap in range(warm_up):
+        reader.read(reader.pages)
+        tell((lap + 1) / warm_up)
+    warm = pickle.dumps(reader)
     points = []
-    for done, rate in enumerate(rates):
-        tell = part(progress, done / len(rates), (done + 1) / len(rates))
-        points += _at_rate(graph, policies, rate, laps, seed, tell)
+    for number, rate in enumerate(rates):
+        start = warm_up + number * laps
+        tell = part(progress, start / whole, (start + laps) / whole)
+        # A pickle, as copies of so many measures one by one would take longer than the laps.
+        found = _at_rate(pickle.loads(warm), graph, rate, watching, tell)
+        points += [
+            Point(policy=policy, rate=rate, errors=mean(one), measures_per_page=kept)
+            for policy, (one, kept) in zip(policies, found, strict=True)
+        ]
     return points
 
 
+class _Reader:
+    """Reads the pages of a web in greedy order. It begins at the fixpoint."""
+
+    def __init__(self, graph: Csr, watched: Sequence[Window]) -> None:
+        self.pages = graph.nodes
+        self.links = graph.adjacency()
+        self.watched = watched
+        self.ledger = Ledger(windows=watched, small_edge=one_more_link)
+        self._greedy = Greedy(self.ledger, READ)
+        born = self.ledger.mint(self.pages, pool=READ)
+        self.ledger.restate(shares(true_importance(graph)))
+        self._greedy.born(born)
+
+    def read(self, count: int) -> None:
+        read(self.ledger, self._greedy, self.links, count)
+
+    def discover(self, pages: int) -> None:
+        """So many pages are known from now on."""
+        if born := pages - len(self.ledger):
+            self._greedy.born(self.ledger.mint(born, pool=READ))
+
+    def errors(self, truth: Floats, living: Sequence[int]) -> list[EstimateErrors]:
+        """Those of each window, on the pages that live."""
+        cash, now, turn = self.ledger.cash_of_all(), self.ledger.now, self.ledger.turn
+        return [
+            errors(window.importance(cash, now, turn)[living], truth[living])
+            for window in self.watched
+        ]
+
+
 def _at_rate(
-    graph: Csr,
-    policies: Sequence[WindowPolicy],
-    rate: float,
-    laps: int,
-    seed: int,
-    progress: Progress,
-) -> list[Point]:
-    rng = Random(seed)
-    web = ChangingWeb(graph, rng)
-    watching = [policy.window() for policy in policies]
-    ledger = Ledger(windows=watching, small_edge=one_more_link)
-    greedy = Greedy(ledger, READ)
-    greedy.born(ledger.mint(graph.nodes, pool=READ))
-    bursts = laps * _STEPS
-    for burst in range(bursts):
-        for _ in range(_due(burst, rate * graph.nodes / _STEPS)):
-            web.change(rng.randrange(graph.nodes))
-        read(ledger, greedy, web.links, _due(burst, graph.nodes / _STEPS))
-        progress((burst + 1) / bursts)
-    truth = true_importance(web.graph())
-    cash = ledger.cash_of_all()
-    return [
-        Point(
-            policy=policy,
-            rate=rate,
-            errors=errors(window.importance(cash, ledger.now, ledger.turn), truth),
-            measures_per_page=window.measures_per_page(),
-        )
-        for policy, window in zip(policies, watching, strict=True)
-    ]
+    reader: _Reader, graph: Csr, rate: float, watching: Watching, progress: Progress
+) -> list[tuple[list[EstimateErrors], float]]:
+    """The errors of each policy lap by lap, and how many measures a page keeps for it."""
+    web = ChangingWeb(graph, Random(watching.seed))
+    reader.links = web.links
+    found = []
+    for lap in range(watching.laps):
+        for burst in range(lap * _STEPS, (lap + 1) * _STEPS):
+            for _ in range(_due(burst, watching.births * graph.nodes / _STEPS)):
+                web.replace_any()
+            reader.discover(len(web.links))
+            for _ in range(_due(burst, rate * graph.nodes / _STEPS)):
+                web.change_any()
+            reader.read(_due(burst, graph.nodes / _STEPS))
+        if 2 * (lap + 1) > watching.laps:
+            found.append(reader.errors(true_importance(web.graph()), web.living))
+        progress((lap + 1) / watching.laps)
+    kept = [window.measures_per_page() for window in reader.watched]
+    return [(list(one), count) for one, count in zip(zip(*found, strict=True), kept, strict=True)]
 
 
 def _due(burst: int, each: float) -> int:

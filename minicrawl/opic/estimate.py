@@ -35,6 +35,21 @@ def interpolated(history: Floats, cash: Floats, away: NDArray[np.int64], width: 
     return np.where(away < width, within, cash / np.maximum(away, 1))
 
 
+def rising(cash: Floats, flow: Floats, away: NDArray[np.int64]) -> Floats:
+    """How many times as much as its past promised a page was given since it was read.
+
+    A unit more on both sides keeps a page of which little is known near 1. What is promised to all
+    pages together is what all were given: so 1 is as before, whatever the unit of the flow. NaN for
+    a page without a past.
+    """
+    promised = flow * away
+    told = np.isfinite(promised)
+    total = promised[told].sum()
+    scale = cash[told].sum() / total if total > 0 else 1.0
+    found: Floats = (cash + 1) / (promised * scale + 1)
+    return found
+
+
 def shares(estimate: Floats) -> Floats:
     """The estimate as a share of the whole; the same for all where nothing is known."""
     total = estimate.sum()

@@ -166,7 +166,7 @@ class Ledger:
         self.unread += count if pool == UNREAD else 0
         self.minted += count * UNIT
         for window in self.windows:
-            window.grow(count, self.now)
+            window.grow(count, self.now, self.turn)
         return born
 
     def endow(self, seeds: Sequence[int], units: int) -> None:

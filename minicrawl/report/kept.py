@@ -17,6 +17,9 @@ from minicrawl.store.derived import RankRow, kept_ranks, rank_scores, reading_be
 OPIC = "opic"
 """The name of the importance that the crawl itself computes."""
 
+RISING = "rising"
+"""The name of what is computed of it for each moment: how much faster cash flows to a page."""
+
 Floats = NDArray[np.float64]
 
 
@@ -53,7 +56,18 @@ def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
     """The same, or None if there is no such rank."""
     if name == OPIC:
         return snapshot.importance
+    if name == RISING:
+        return _rising(snapshot)
     with reading_beside(snapshot.path, snapshot.connection) as derived:
         if derived is None or name not in {row.name for row in kept_ranks(derived)}:
             return None
         return rank_scores(derived, name, len(snapshot))
+
+
+def _rising(snapshot: Snapshot) -> Floats:
+    if snapshot.frontier.terms.window == "static":
+        raise UsageError(
+            f"{snapshot.path} has a static window, which does not know when cash flowed: "
+            "crawl with another --window to see which pages rise"
+        )
+    return snapshot.frontier.rising()

@@ -153,6 +153,7 @@ class StoreTerms:
     small_edge: float = SMALL_EDGE
     window: str = "interpolation"
     width: float = 8.0
+    measures: int | None = None
     links: bool = True
     strip_marks: bool = True
     imported: bool = False

@@ -7,10 +7,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from minicrawl.cli import main
 from minicrawl.export.cells import COLUMNS
+from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
 
@@ -220,3 +222,35 @@ class TestList:
         store.with_name("crawl.db-ranks").unlink()
         assert as_json(capsys, "rank", "list") == []
         assert "no ranks: make one" in printed(capsys, "rank", "list")
+
+
+class TestRising:
+    def test_the_page_that_was_given_most_beyond_its_promise_comes_first(
+        self, store: Path, capsys: Captured
+    ) -> None:
+        with snapshot(store) as seen:
+            expected = seen.frontier.rising()
+        found = as_json(capsys, "top", "--rising")
+        scores = [page["score"] for page in found if page["score"] is not None]
+        assert scores == sorted(expected[~np.isnan(expected)].tolist(), reverse=True)
+        heading, first, *_ = printed(capsys, "top", "--rising").splitlines()
+        assert heading.split()[:2] == ["rank", "rising"]
+        assert first.split()[:2] == ["1", f"{scores[0]:.2f}"]
+
+    def test_export_has_it_in_a_column(self, capsys: Captured) -> None:
+        text = printed(capsys, "export", "-", "--noindex", "--ranks", "rising")
+        rows = {row["url"]: row["rank_rising"] for row in csv.DictReader(io.StringIO(text))}
+        told = {page["url"]: page["score"] for page in as_json(capsys, "top", "--rising")}
+        assert {url: float(score) if score else None for url, score in rows.items()} == told
+
+    def test_it_is_an_order_of_pages_alone(self, capsys: Captured) -> None:
+        assert "--sites" in refusal(capsys, "top", "--rising", "--sites")
+        assert "--sites" in refusal(capsys, "top", "--by", "rising", "--sites")
+        assert "--by" in refusal(capsys, "top", "--rising", "--by", "degree")
+
+    def test_no_other_rank_has_its_name(self, capsys: Captured) -> None:
+        assert "choose another name" in refusal(capsys, "rank", "pagerank", "--as", "rising")
+
+    def test_a_static_window_cannot_tell(self, tmp_path: Path, capsys: Captured) -> None:
+        path = filled_store(tmp_path / "static.db", StoreTerms(window="static"))
+        assert "--window" in refusal(capsys, "top", "--rising", "--store", str(path))

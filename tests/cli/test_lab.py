@@ -130,7 +130,7 @@ def test_figures_are_drawn_with_their_numbers_beside_them(
     told = run(capsys, "figures", "--out", str(out), *SMALL, "--laps", "2", "--quick")
     written = sorted(out.iterdir())
     assert sorted(map(Path, told.split())) == written
-    assert len([path for path in written if path.suffix == ".png"]) == 6
+    assert len([path for path in written if path.suffix == ".png"]) == 7
     for path in written:
         if path.suffix == ".png":
             assert path.read_bytes().startswith(b"\x89PNG")
@@ -162,6 +162,9 @@ def test_figures_of_a_real_graph(capsys: pytest.CaptureFixture[str], tmp_path: P
         (["convergence", "--graph", "bad.txt"], ["bad.txt, line 2", "hello"]),
         (["convergence", "--graph", "bad.txt", "--nodes", "10"], ["--nodes", "--graph"]),
         (["windows", "--policy", "interpolation=0"], ["--policy", "0"]),
+        (["windows", "--policy", "variable=8/1"], ["--policy", "1"]),
+        (["windows", "--warm-up", "-1"], ["--warm-up", "-1"]),
+        (["windows", "--births", "2"], ["--births", "2"]),
         (["windows", "--policy", "variable=-3"], ["--policy", "-3"]),
         (["windows", "--policy", "fixed=wide"], ["--policy", "wide"]),
         (["windows", "--policy", "fixed=nan"], ["--policy", "nan"]),

@@ -348,6 +348,7 @@ async def crawling(
         small_edge=order.small_edge,
         window=order.window,
         width=order.width,
+        measures=order.measures,
         links=storing.links,
         strip_marks=storing.strip_marks,
     )

@@ -157,9 +157,13 @@ class TestCheckpoints:
             monkeypatch.delattr("minicrawl.slots._Shard.insert_pending")
             assert (loaded.urls.find(B), loaded.urls.find(C)) == (1, None)
 
+    @pytest.mark.parametrize("measures", [None, 2])
     @pytest.mark.parametrize("window", WINDOWS)
-    def test_every_window_is_loaded_as_it_was(self, tmp_path: Path, window: str) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(window=window, width=3))) as crawl:
+    def test_every_window_is_loaded_as_it_was(
+        self, tmp_path: Path, window: str, measures: int | None
+    ) -> None:
+        terms = StoreTerms(window=window, width=3, measures=measures)
+        with closing(HandCrawl(tmp_path / "crawl.db", terms)) as crawl:
             crawl.seeds(SITES[:3], endowment=10)
             for turn, url in enumerate(SITES[:3] * 3):
                 crawl.read(url, [SITES[(turn + 1) % 5], SITES[(turn * 2) % 9]])

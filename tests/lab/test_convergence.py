@@ -57,6 +57,28 @@ def test_minus_birth_is_at_least_three_times_better_from_the_second_lap_on(found
         assert one.all >= 3 * other.all
 
 
+@pytest.mark.parametrize("estimator", ["paper", "minus-c0"])
+def test_on_important_pages_greedy_is_ahead_of_the_off_line_algorithm_for_five_laps(
+    found: Found, estimator: str
+) -> None:
+    greedy, off_line = (
+        [lap.top10 for lap in found[which].errors]
+        for which in (("greedy", estimator), ("off-line", "off-line"))
+    )
+    assert all(one < other for one, other in zip(greedy[:5], off_line, strict=False))
+    assert greedy[9] > off_line[9]
+
+
+def test_almost_no_page_has_an_error_above_twice_the_mean(found: Found) -> None:
+    """By the paper's formula. What is left without the birth is chance, by the normal law."""
+    normal = np.abs(np.random.default_rng(SEED).normal(size=100_000))
+    by_chance = 100 * np.mean(normal > 2 * normal.mean())
+    for lap in found["greedy", "paper"].errors[2:]:
+        assert lap.above_twice < 1
+        assert lap.deviation < 0.7 * lap.all
+    assert found["greedy", "minus-c0"].errors[-1].above_twice == pytest.approx(by_chance, abs=3)
+
+
 def test_a_page_is_read_with_one_two_or_more_than_two_mean_cashes(found: Found) -> None:
     cash = {name: found[name, "paper"].cash_when_read for name in OF_A_KNOWN_WEB}
     assert cash["random"] == pytest.approx(1, abs=0.1)
@@ -72,7 +94,10 @@ def test_all_cash_goes_round_as_often_as_it_is_expected_to(found: Found) -> None
 def test_the_series_as_json_has_a_number_for_each_lap(found: Found) -> None:
     document = found["greedy", "minus-c0"].as_json()
     assert document["laps"] == list(range(1, 11))
-    for key in ("error_all", "error_top10", "error_weighted", "rank_error", "g"):
+    for key in (
+        *("error_all", "error_top10", "error_weighted", "rank_error", "g"),
+        *("deviation", "above_twice"),
+    ):
         numbers = document[key]
         assert isinstance(numbers, list)
         assert len(numbers) == 10

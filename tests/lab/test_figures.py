@@ -8,25 +8,47 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.image import imread
 
 from minicrawl.errors import UsageError
-from minicrawl.lab.figures import ExperimentSize, Figure, PlotLine, draw_all, write
+from minicrawl.lab.figures import (
+    WINDOW_WIDTHS,
+    ExperimentSize,
+    Figure,
+    FigureWebs,
+    PlotLine,
+    draw_all,
+    write,
+)
 from minicrawl.lab.webs import Model, synthetic_web
 
-TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,))
+TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1,), warm_up=1)
 
 
 def draw(out: Path) -> list[Path]:
+    return draw_all(out, tiny_webs(), TINY, lambda _share: None)
+
+
+def tiny_webs() -> FigureWebs:
     web = synthetic_web(Model.COPYING, 60, seed=1)
-    return draw_all(out, web.graph, web, TINY, lambda _share: None)
+    return FigureWebs(known=web.graph, watched=web.graph, crawled=web)
 
 
 def test_each_figure_is_written_and_named(tmp_path: Path) -> None:
     assert sorted(draw(tmp_path)) == sorted(tmp_path.iterdir())
 
 
+def test_figure_4_has_interpolation_and_figure_5_says_what_an_error_costs(tmp_path: Path) -> None:
+    draw(tmp_path)
+    sizes = (tmp_path / "figure-4-window-sizes.csv").read_text().splitlines()
+    assert {line.split(",")[0] for line in sizes[1:]} >= {"variable 8", "interpolation 8"}
+    heading, *points = (tmp_path / "figure-5-window-measures.csv").read_text().splitlines()
+    assert heading == 'line,measures stored per page,"mean relative error, %"'
+    stored = {name: float(measures) for name, measures, _ in (row.split(",") for row in points)}
+    assert set(stored) == set(WINDOW_WIDTHS)
+    assert (stored["interpolation"], stored["adaptive"]) == (1, 2)
+
+
 def test_progress_grows_from_nothing_to_all(tmp_path: Path) -> None:
     told: list[float] = []
-    web = synthetic_web(Model.COPYING, 60, seed=1)
-    draw_all(tmp_path, web.graph, web, TINY, told.append)
+    draw_all(tmp_path, tiny_webs(), TINY, told.append)
     assert told == sorted(told)
     assert told[-1] == pytest.approx(1)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.lab.measure import errors
+from minicrawl.lab.measure import errors, mean
 
 TRUTH = np.array([0.4, 0.3, 0.2, 0.1])
 
@@ -18,6 +18,15 @@ def test_errors_by_hand() -> None:
     assert found.top10 == pytest.approx(50)
     assert found.weighted == pytest.approx(100 * (0.2 + 0.2))
     assert found.rank == pytest.approx(100 * (2.5 + 0.5 + 0.5 + 2.5) / 4 / 4)
+    assert found.deviation == pytest.approx(100 * np.std([0.5, 0, 0, 2]))
+    assert found.above_twice == 25
+
+
+def test_the_mean_of_moments_is_that_of_each_error() -> None:
+    wrong = errors(np.array([0.2, 0.3, 0.2, 0.3]), TRUTH)
+    found = mean([wrong, errors(TRUTH, TRUTH), wrong, wrong])
+    assert found.all == pytest.approx(0.75 * wrong.all)
+    assert found.above_twice == pytest.approx(0.75 * wrong.above_twice)
 
 
 def test_the_top_tenth_is_that_of_the_truth() -> None:

@@ -1,92 +1,221 @@
-"""The claims of figures 4, 5 and 6, and the errors that are expected, at 20,000 pages."""
+"""The claims of figures 4, 5 and 6, at 2,000 pages, and a web that changes."""
 
 from collections import Counter
+from collections.abc import Iterable
 from random import Random
 
 import numpy as np
 import pytest
 
+from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
+from minicrawl.lab.convergence import read, true_importance
+from minicrawl.lab.measure import EstimateErrors
+from minicrawl.lab.strategies import Greedy
 from minicrawl.lab.webs import Model, synthetic_web
-from minicrawl.lab.windows import RATES, ChangingWeb, Point, WindowPolicy, windows
+from minicrawl.lab.windows import ChangingWeb, Point, Watching, WindowPolicy, windows
+from minicrawl.opic.estimate import rising, shares
+from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.money import one_more_link
+from minicrawl.opic.windows.interpolation import Interpolation
 from tests.unmeasured import unmeasured
 
-STATIC, VARIABLE_8, VARIABLE_16 = (
-    WindowPolicy("static", 8),
-    WindowPolicy("variable", 8),
-    WindowPolicy("variable", 16),
+VARIABLE_4, VARIABLE_8, VARIABLE_16 = (WindowPolicy("variable", width) for width in (4, 8, 16))
+FIXED_8, FIXED_9, FIXED_19 = (WindowPolicy("fixed", width) for width in (8, 9, 19))
+IMPROVED_8, IMPROVED_9 = (WindowPolicy("improved-fixed", width) for width in (8, 9))
+INTERPOLATION_8, INTERPOLATION_16 = (WindowPolicy("interpolation", width) for width in (8, 16))
+STATIC, ADAPTIVE = WindowPolicy("static", 1), WindowPolicy("adaptive", 8)
+COMPRESSED = WindowPolicy("variable", 16, most=4)
+WATCHED = (
+    *(VARIABLE_4, VARIABLE_8, VARIABLE_16, FIXED_8, FIXED_9, FIXED_19, IMPROVED_8, IMPROVED_9),
+    *(INTERPOLATION_8, INTERPOLATION_16, STATIC, ADAPTIVE, COMPRESSED),
 )
-IMPROVED, INTERPOLATION = WindowPolicy("improved-fixed", 8), WindowPolicy("interpolation", 8)
-EXPECTED = {
-    # Mean relative error in % of all pages / of the top 10 %, for each of RATES.
-    STATIC: ((8.8, 3.4), (12.8, 8.4), (15, 17), (30, 36), (49, 56)),
-    VARIABLE_8: ((13.1, 6.1), (15.3, 8.8), (17, 12.5), (26, 23), (43, 37)),
-    VARIABLE_16: ((12.9, 4.3), (15.4, 8.2), (17.5, 14), (28, 27), (47, 44)),
-    IMPROVED: ((13.6, 5.0), (16.6, 7.5), (17.7, 11.5), (26, 23), (43, 41)),
-    INTERPOLATION: ((6.0, 3.0), (7.6, 5.8), (9.4, 11), (18, 24), (29, 42)),
+CALM, BUSY, WILD = 0.001, 0.1, 0.3
+RATES = (CALM, 0.01, BUSY, WILD)
+SEEN_ELSEWHERE = {
+    # Mean relative error in % of all pages, on 4,000 nodes, of a run that had nothing to do with
+    # this laboratory.
+    (FIXED_8, CALM): 3.8,
+    (IMPROVED_8, CALM): 2.3,
+    (VARIABLE_8, CALM): 1.3,
+    (INTERPOLATION_8, BUSY): 13.9,
+    (VARIABLE_8, BUSY): 23.1,
 }
-SEED = 57
+SEED = 1
 Found = dict[tuple[WindowPolicy, float], Point]
+
+
+def watched(
+    graph: Csr, policies: Iterable[WindowPolicy], rates: Iterable[float], watching: Watching
+) -> Found:
+    told: list[float] = []
+    points = windows(
+        graph,
+        policies=list(policies),
+        rates=list(rates),
+        watching=watching,
+        progress=told.append,
+    )
+    assert told == sorted(told)
+    assert told[-1] == pytest.approx(1)
+    return {(point.policy, point.rate): point for point in points}
 
 
 @pytest.fixture(scope="module")
 def found() -> Found:
+    graph = synthetic_web(Model.POWER_LAW, 2000, SEED).graph
     with unmeasured():
-        points = windows(
-            synthetic_web(Model.POWER_LAW, 20_000, SEED).graph,
-            policies=list(EXPECTED),
-            rates=RATES,
-            laps=10,
-            seed=SEED,
-            progress=lambda _share: None,
-        )
-    return {(point.policy, point.rate): point for point in points}
+        return watched(graph, WATCHED, RATES, Watching(laps=10, warm_up=40, seed=SEED))
 
 
-@pytest.mark.parametrize("policy", EXPECTED, ids=str)
-def test_the_errors_are_about_those_that_are_expected(found: Found, policy: WindowPolicy) -> None:
-    """Draws differ by a quarter: it matters much whether one of the few hubs has changed."""
-    measured = [found[policy, rate].errors for rate in RATES]
-    numbers = np.array([(errors.all, errors.top10) for errors in measured])
-    assert numbers == pytest.approx(np.array(EXPECTED[policy]), rel=0.27)
+def of_all(found: Found, policy: WindowPolicy, rate: float) -> float:
+    return found[policy, rate].errors.all
+
+
+@pytest.mark.parametrize(("policy", "rate"), SEEN_ELSEWHERE)
+def test_the_errors_are_about_those_seen_elsewhere(
+    found: Found, policy: WindowPolicy, rate: float
+) -> None:
+    assert of_all(found, policy, rate) == pytest.approx(SEEN_ELSEWHERE[policy, rate], rel=0.3)
+
+
+def test_eight_measures_come_close_to_the_fixpoint_and_four_are_too_few(found: Found) -> None:
+    four, eight, sixteen = (
+        found[policy, CALM].errors for policy in (VARIABLE_4, VARIABLE_8, VARIABLE_16)
+    )
+    assert eight.all < 2
+    assert four.all > 1.5 * eight.all
+    assert four.top10 > 1.5 * eight.top10
+    assert sixteen.all > 0.5 * eight.all
+
+
+def test_interpolation_is_nearly_as_good_as_sixteen_measures_where_little_changes(
+    found: Found,
+) -> None:
+    one, sixteen = (found[policy, CALM].errors for policy in (INTERPOLATION_16, VARIABLE_16))
+    assert one.top10 <= sixteen.top10
+    assert one.all <= sixteen.all + 2
+
+
+@pytest.mark.parametrize("rate", [BUSY, WILD])
+@pytest.mark.parametrize("policy", [INTERPOLATION_8, INTERPOLATION_16])
+def test_interpolation_is_better_than_sixteen_measures_where_much_changes(
+    found: Found, policy: WindowPolicy, rate: float
+) -> None:
+    assert of_all(found, policy, rate) < 0.9 * of_all(found, VARIABLE_16, rate)
+    assert found[policy, rate].measures_per_page == 1
 
 
 @pytest.mark.parametrize("rate", RATES)
-def test_interpolation_with_one_measure_is_no_worse_than_variable_with_eight(
+def test_for_equal_numbers_of_measures_variable_beats_fixed(found: Found, rate: float) -> None:
+    variable, fixed = found[VARIABLE_8, rate], found[FIXED_19, rate]
+    assert variable.measures_per_page == 8
+    assert 8 < fixed.measures_per_page < 9
+    assert variable.errors.all < fixed.errors.all
+
+
+def test_improved_fixed_is_far_better_than_fixed(found: Found) -> None:
+    """In the same time where little changes; with two thirds of the measures where more does."""
+    assert of_all(found, IMPROVED_9, CALM) < 0.75 * of_all(found, FIXED_9, CALM)
+    for rate in RATES[1:]:
+        improved, fixed = found[IMPROVED_9, rate], found[FIXED_19, rate]
+        assert improved.errors.all < 0.95 * fixed.errors.all
+        assert 4 < improved.measures_per_page < 0.75 * fixed.measures_per_page
+
+
+def test_the_adaptive_window_is_exact_in_a_calm_web_and_quick_in_a_wild_one(found: Found) -> None:
+    for rate in (CALM, 0.01):
+        assert of_all(found, ADAPTIVE, rate) < 0.65 * of_all(found, INTERPOLATION_8, rate)
+    for rate in (BUSY, WILD):
+        adaptive, one = found[ADAPTIVE, rate].errors, found[INTERPOLATION_8, rate].errors
+        assert adaptive.all < 1.1 * one.all
+        assert adaptive.top10 < 0.85 * one.top10
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_sixteen_readings_in_four_measures_are_nearly_as_good_as_in_sixteen(
     found: Found, rate: float
 ) -> None:
-    assert found[INTERPOLATION, rate].errors.all <= found[VARIABLE_8, rate].errors.all
-    assert found[INTERPOLATION, rate].measures_per_page == 1
+    assert found[COMPRESSED, rate].measures_per_page == 4
+    assert of_all(found, COMPRESSED, rate) == pytest.approx(
+        of_all(found, VARIABLE_16, rate), rel=0.15
+    )
 
 
 def test_the_faster_the_web_changes_the_worse_is_every_estimate(found: Found) -> None:
-    for policy in (STATIC, VARIABLE_8, IMPROVED, INTERPOLATION):
-        errors = [found[policy, rate].errors.all for rate in RATES[1:]]
+    for policy in WATCHED:
+        errors = [of_all(found, policy, rate) for rate in RATES]
         assert errors == sorted(errors)
 
 
-def test_to_remember_all_is_worst_on_important_pages_when_much_changes(found: Found) -> None:
-    for policy in (VARIABLE_8, IMPROVED, INTERPOLATION):
-        assert found[policy, 0.3].errors.top10 < found[STATIC, 0.3].errors.top10
+def test_to_remember_all_is_best_in_a_calm_web_and_worst_in_a_wild_one(found: Found) -> None:
+    static = {rate: of_all(found, STATIC, rate) for rate in RATES}
+    others = [policy for policy in WATCHED if policy != STATIC]
+    assert all(static[CALM] < of_all(found, policy, CALM) for policy in others)
+    assert all(static[WILD] > of_all(found, policy, WILD) for policy in others)
 
 
-def test_the_more_measures_the_better_in_a_calm_web_and_the_worse_in_a_wild_one(
-    found: Found,
+def test_without_a_warm_up_the_births_are_measured_and_not_the_windows() -> None:
+    graph = synthetic_web(Model.POWER_LAW, 1000, SEED).graph
+    cold = watched(graph, [VARIABLE_16], [0], Watching(laps=4, warm_up=0))
+    assert cold[VARIABLE_16, 0].measures_per_page < 8
+
+
+@pytest.mark.parametrize(("births", "wrong"), [(0.02, 12), (0.1, 35)])
+def test_every_window_but_the_static_one_follows_pages_that_are_born_and_die(
+    births: float, wrong: float
 ) -> None:
-    top = {(policy, rate): found[policy, rate].errors.top10 for policy, rate in found}
-    assert top[VARIABLE_16, 0.001] < top[VARIABLE_8, 0.001]
-    assert top[VARIABLE_16, 0.3] > top[VARIABLE_8, 0.3]
+    graph = synthetic_web(Model.POWER_LAW, 1000, SEED).graph
+    policies = [VARIABLE_8, FIXED_19, IMPROVED_9, INTERPOLATION_8, ADAPTIVE]
+    calm, busy = (
+        watched(graph, [*policies, STATIC], [0], Watching(laps=6, warm_up=20, births=share))
+        for share in (0, births)
+    )
+    for policy in policies:
+        assert of_all(calm, policy, 0) < of_all(busy, policy, 0) < wrong
+        assert of_all(busy, policy, 0) < of_all(busy, STATIC, 0)
+
+
+def test_a_page_whose_in_degree_doubles_rises_and_one_that_is_halved_falls() -> None:
+    """What is told of a page by cash alone, against the importance that is computed."""
+    graph = synthetic_web(Model.POWER_LAW, 1500, SEED).graph
+    window = Interpolation(16)
+    ledger = Ledger(windows=[window], small_edge=one_more_link)
+    greedy = Greedy(ledger, READ)
+    born = ledger.mint(graph.nodes, pool=READ)
+    before = shares(true_importance(graph))
+    ledger.restate(before)
+    greedy.born(born)
+    web = ChangingWeb(graph, Random(SEED))
+    read(ledger, greedy, web.links, 20 * graph.nodes)
+    changed = np.argsort(-before)[::20]
+    for page in changed.tolist():
+        web.change(page)
+    told = []
+    for _ in range(10):
+        read(ledger, greedy, web.links, graph.nodes // 10)
+        told.append(rising(ledger.cash_of_all(), *window.flows(ledger.now, ledger.turn)))
+    growth = shares(true_importance(web.graph())) / before
+    risen, fallen = growth > 1.3, growth < 0.75
+    assert min(risen.sum(), fallen.sum()) > 10
+    mean = np.nanmean(told, axis=0)
+    assert np.median(mean[risen]) > 1.1 > np.median(mean) > 0.9 > np.median(mean[fallen])
 
 
 def test_a_point_as_json_says_what_it_is() -> None:
-    graph = synthetic_web(Model.POISSON, 50, seed=1).graph
-    (point,) = windows(
-        graph, policies=[VARIABLE_8], rates=[0.1], laps=1, seed=1, progress=lambda _share: None
-    )
+    errors = EstimateErrors(all=1, top10=2, weighted=3, rank=4, deviation=5, above_twice=6)
+    point = Point(policy=COMPRESSED, rate=0.1, errors=errors, measures_per_page=4)
     document = point.as_json()
-    assert (document["policy"], document["width"], document["rate"]) == ("variable", 8, 0.1)
+    assert (document["policy"], document["width"], document["measures"]) == ("variable", 16, 4)
+    assert (document["rate"], document["deviation"], document["above_twice"]) == (0.1, 5, 6)
     assert str(VARIABLE_8) == "variable 8"
+    assert str(COMPRESSED) == "variable 16 in 4"
     assert str(STATIC) == "static"
+
+
+def test_the_width_of_variable_is_a_number_of_readings() -> None:
+    with pytest.raises(UsageError, match="whole number"):
+        WindowPolicy("variable", 2.5)
 
 
 def in_degrees(web: ChangingWeb) -> Counter[int]:
@@ -131,3 +260,52 @@ def test_the_web_as_it_is_now_is_a_graph() -> None:
     assert web.graph().adjacency() == graph.adjacency()
     web.change(7)
     assert [sorted(links) for links in web.links] == web.graph().adjacency()
+
+
+def replaced(graph: Csr, deaths: int) -> ChangingWeb:
+    web = ChangingWeb(graph, Random(4))
+    for _ in range(deaths):
+        web.replace_any()
+    return web
+
+
+def test_a_page_is_born_in_the_place_of_a_dead_one_with_its_links_and_as_many_to_it() -> None:
+    graph = synthetic_web(Model.POWER_LAW, 300, seed=2).graph
+    web = ChangingWeb(graph, Random(4))
+    degrees = in_degrees(web)
+    links = [list(one) for one in web.links]
+    web.replace_any()
+    (dead,) = set(range(300)) - set(web.living)
+    assert sorted(web.living) == sorted({*range(301)} - {dead})
+    assert (web.links[dead], in_degrees(web)[dead]) == ([], 0)
+    assert sorted(web.links[300]) == sorted(links[dead])
+    assert in_degrees(web)[300] == degrees[dead]
+    others = set(range(300)) - {dead}
+    assert all(in_degrees(web)[page] == degrees[page] for page in others)
+
+
+def test_nobody_links_to_the_dead_however_many_die_and_change() -> None:
+    web = replaced(synthetic_web(Model.POWER_LAW, 200, seed=2).graph, 300)
+    for _ in range(200):
+        web.change_any()
+    assert len(web.living) == 200
+    living = set(web.living)
+    for page, links in enumerate(web.links):
+        assert living.issuperset(links)
+        assert page in living or not links
+
+
+def test_a_page_that_links_to_itself_dies_like_any_other() -> None:
+    web = replaced(Csr.from_edges(3, np.array([0, 0, 1, 2]), np.array([0, 1, 0, 1])), 12)
+    assert len(web.living) == 3
+    assert all(set(links) <= set(web.living) for links in web.links)
+
+
+def test_the_dead_take_nothing_from_the_importance_of_the_living() -> None:
+    """The fixpoint with the dead in it, against that of the living alone."""
+    web = replaced(synthetic_web(Model.POWER_LAW, 100, seed=2).graph, 60)
+    place = {page: number for number, page in enumerate(web.living)}
+    edges = [(place[page], place[to]) for page in web.living for to in web.links[page]]
+    alone = true_importance(Csr.from_edges(100, *np.array(edges).T))
+    together = true_importance(web.graph())[web.living]
+    assert shares(together) == pytest.approx(shares(alone), rel=1e-6)

@@ -89,3 +89,16 @@ def test_estimates_come_to_the_fixpoint(links: Links) -> None:
     minus = estimate.minus_birth(window.history, cash, recorded)
     assert growing == pytest.approx(truth, abs=0.01)
     assert minus == pytest.approx(truth, abs=0.005)
+
+
+def test_a_page_rises_by_what_it_was_given_more_than_its_past_promised() -> None:
+    """2 and 2 units were promised and all were given half as much again: 5 and 1 instead of 3."""
+    cash, flow, away = np.array([5.0, 1, 2]), np.array([1.0, 0.5, np.nan]), np.array([2, 4, 7])
+    found = estimate.rising(cash, flow, away)
+    assert found[:2] == pytest.approx([(5 + 1) / (3 + 1), (1 + 1) / (3 + 1)])
+    assert np.isnan(found[2])
+
+
+def test_where_nothing_was_promised_yet_a_page_rises_by_what_it_holds() -> None:
+    found = estimate.rising(np.array([0.0, 3]), np.array([1.0, 1]), np.array([0, 0]))
+    assert found.tolist() == [1, 4]

@@ -184,7 +184,7 @@ IMPORTANCE = np.array([0.5, 0.25, 0.125, 0.125])
 
 @pytest.mark.parametrize("name", WINDOWS)
 def test_restated_books_deal_all_the_cash_by_importance(name: str) -> None:
-    window = WINDOWS[name](8)
+    window = WINDOWS[name](8, None)
     ledger = a_ledger_to_restate(window)
     recorded = ledger.recorded
     ledger.restate(IMPORTANCE)

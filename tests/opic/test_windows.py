@@ -1,6 +1,8 @@
+from array import array
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from minicrawl.opic.money import UNIT
@@ -13,6 +15,12 @@ TICKS = UNIT >> 16
 """In a unit of cash."""
 
 
+KINDS = [(name, None) for name in WINDOWS] + [
+    (name, 2) for name in ("variable", "fixed", "improved-fixed")
+]
+"""Each window, and those that compress."""
+
+
 def importance(window: Window, cash: list[float], now: float, turn: float) -> list[float]:
     """Times are in units; so is the estimate, per unit of time where the window measures that."""
     found = window.importance(np.array(cash), int(now * TICKS), int(turn * TICKS))
@@ -23,9 +31,9 @@ def record(window: Window, page: int, cash: float, now: float, turn: float = 1) 
     window.record(page, int(cash * UNIT), int(now * TICKS), int(turn * TICKS))
 
 
-def a_window(name: str, width: float, pages: int = 1) -> Window:
-    window = WINDOWS[name](width)
-    window.grow(pages, 0)
+def a_window(name: str, width: float, pages: int = 1, most: int | None = None) -> Window:
+    window = WINDOWS[name](width, most)
+    window.grow(pages, 0, 0)
     return window
 
 
@@ -35,7 +43,7 @@ def per_tick(units_per_unit: float) -> float:
 
 def test_static_remembers_all() -> None:
     window = Static()
-    window.grow(2, 0)
+    window.grow(2, 0, TICKS)
     record(window, 0, 1, now=1)
     record(window, 0, 2.5, now=9)
     assert list(window.history) == [3.5, 0]
@@ -67,7 +75,8 @@ def test_interpolation_of_a_page_away_longer_than_the_window_is_its_rate_since()
     assert importance(window, [3], now=40, turn=1) == [per_tick(3 / 20)]
 
 
-def test_interpolation_keeps_one_measure_a_page_however_narrow_the_window() -> None:
+def test_interpolation_keeps_one_measure_a_page_and_the_adaptive_window_two() -> None:
+    assert a_window("adaptive", 1).measures_per_page() == 2
     window = a_window("interpolation", 1e-9)
     record(window, 0, 1, now=0)
     record(window, 0, 1, now=1)
@@ -76,10 +85,19 @@ def test_interpolation_keeps_one_measure_a_page_however_narrow_the_window() -> N
 
 
 def test_a_page_never_read_is_judged_by_what_it_holds_since_its_birth() -> None:
-    for name in ("interpolation", "variable", "fixed", "improved-fixed"):
-        window = WINDOWS[name](8)
-        window.grow(1, 10 * TICKS)
+    for name in ("interpolation", "adaptive", "variable", "fixed", "improved-fixed"):
+        window = WINDOWS[name](8, None)
+        window.grow(1, 10 * TICKS, 0)
         assert importance(window, [3], now=30, turn=1) == [pytest.approx(per_tick(3 / 20))]
+
+
+@pytest.mark.parametrize("name", ["variable", "fixed", "improved-fixed"])
+def test_what_a_page_is_born_with_came_in_a_turn_and_not_in_no_time(name: str) -> None:
+    window = WINDOWS[name](8, None)
+    window.grow(1, 10 * TICKS, 4 * TICKS)
+    assert importance(window, [1], now=10, turn=4) == [per_tick(1 / 4)]
+    record(window, 0, 3, now=12, turn=4)
+    assert importance(window, [0], now=13, turn=4) == [per_tick(3 / 6)]
 
 
 def test_variable_keeps_so_many_measures_and_no_more() -> None:
@@ -87,7 +105,10 @@ def test_variable_keeps_so_many_measures_and_no_more() -> None:
     for cash, now in ((8, 1), (1, 2), (3, 4), (5, 8)):
         record(window, 0, cash, now)
     assert importance(window, [0], now=9, turn=1) == [per_tick(8 / 6)]
-    assert window.measures_per_page() == 3
+    assert window.measures_per_page() == 2
+    _, since, packed = window.past(0)
+    assert since == 2 * TICKS
+    assert array("q", packed or b"")[::2].tolist() == [4 * TICKS, 8 * TICKS]
 
 
 def test_with_few_measures_the_time_runs_from_birth() -> None:
@@ -138,7 +159,7 @@ measures = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 9)), min_size=1
 @given(measures, st.integers(1, 30))
 def test_interpolation_follows_its_formula(flow: list[tuple[int, int]], width: int) -> None:
     window = Interpolation(width)
-    window.grow(1, 0)
+    window.grow(1, 0, 0)
     history, now = 0.0, 0
     for away, cash in flow:
         now += away
@@ -176,14 +197,16 @@ def test_widths_are_in_turns_of_all_the_cash_there_is() -> None:
     assert importance(window, [0], now=6, turn=4) == [per_tick((1 * 6 / 8 + 1) / 8)]
 
 
-@pytest.mark.parametrize("name", WINDOWS)
-def test_a_window_that_was_saved_goes_on_as_if_nothing_had_been(name: str) -> None:
-    lived = a_window(name, 3, pages=3)
+@pytest.mark.parametrize(("name", "most"), KINDS)
+def test_a_window_that_was_saved_goes_on_as_if_nothing_had_been(
+    name: str, most: int | None
+) -> None:
+    lived = a_window(name, 3, pages=3, most=most)
     for now, page in enumerate([0, 1, 0, 0, 1, 0], 1):
         record(lived, page, now, now, turn=2)
-    loaded = restored(lived, name, pages=3)
+    loaded = restored(lived, name, 3, pages=3, most=most)
     for window in (lived, loaded):
-        window.grow(1, 7 * TICKS)
+        window.grow(1, 7 * TICKS, TICKS)
         record(window, 1, 0.25, now=8, turn=2)
         record(window, 2, 0.5, now=9, turn=2)
     cash = [0.5, 1, 0, 2]
@@ -196,7 +219,7 @@ def test_the_pages_of_a_range_are_judged_as_among_all(name: str) -> None:
     window = a_window(name, 3, pages=2)
     for now, page in enumerate([0, 1, 0, 3, 2, 3], 1):
         if now == 3:
-            window.grow(3, now * TICKS)
+            window.grow(3, now * TICKS, TICKS)
         record(window, page, now, now, turn=2)
     cash = np.arange(5.0)
     whole = window.importance(cash, 9 * TICKS, 2 * TICKS)
@@ -214,17 +237,19 @@ def test_the_pages_of_a_range_are_judged_as_among_all(name: str) -> None:
 def test_of_pages_that_were_never_read_there_is_but_their_birth(name: str) -> None:
     window = a_window(name, 3, pages=2)
     for now in (1, 2, 4):
-        window.grow(2, now * TICKS)
+        window.grow(2, now * TICKS, TICKS)
     for first in range(8):
         for end in range(first, 9):
             born = window.births(first, end)
             pasts = list(map(window.past, range(first, end)))
-            window.grow(1, 9 * TICKS)
+            window.grow(1, 9 * TICKS, TICKS)
             assert [(0, time, None) for time in born.by_page().tolist()] == pasts
 
 
-def restored(window: Window, name: str, pages: int) -> Window:
-    loaded = WINDOWS[name](3)
+def restored(
+    window: Window, name: str, width: float, pages: int, most: int | None = None
+) -> Window:
+    loaded = WINDOWS[name](width, most)
     histories, times, packed = zip(*map(window.past, range(pages)), strict=True)
     measures = {page: one for page, one in enumerate(packed) if one is not None}
     blocks = zip(np.array_split(histories, 2), np.array_split(times, 2), strict=True)
@@ -232,21 +257,21 @@ def restored(window: Window, name: str, pages: int) -> Window:
     return loaded
 
 
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize(("name", "most"), KINDS)
 @pytest.mark.parametrize("now", [1, 40])
-def test_a_restated_window_says_what_it_was_told(name: str, now: int) -> None:
+def test_a_restated_window_says_what_it_was_told(name: str, most: int | None, now: int) -> None:
     """Whether it was young or old, and after it was saved as well."""
     told = np.array([0.5, 0.25, 0.125])
     cash = told * 4
-    window = a_window(name, 8, pages=3)
+    window = a_window(name, 8, pages=3, most=most)
     record(window, 0, 0.5, now, turn=4)
     window.restate(told, cash, now * TICKS, 4 * TICKS)
-    for one in (window, restored(window, name, pages=3)):
+    for one in (window, restored(window, name, 8, pages=3, most=most)):
         found = importance(one, cash.tolist(), now, turn=4)
         assert np.array(found) / found[2] == pytest.approx(told / told[2], rel=1e-8)
 
 
-@pytest.mark.parametrize("name", ["static", "interpolation"])
+@pytest.mark.parametrize("name", ["static", "interpolation", "adaptive"])
 def test_a_restated_window_follows_what_comes_after(name: str) -> None:
     window = a_window(name, 8, pages=2)
     window.restate(np.array([0.5, 0.5]), np.array([1.0, 1.0]), 10 * TICKS, 2 * TICKS)
@@ -255,3 +280,124 @@ def test_a_restated_window_follows_what_comes_after(name: str) -> None:
         record(window, 1, 0.25, now, turn=2)
     rich, poor = importance(window, [0, 0], now=199, turn=2)
     assert 2 < rich / poor <= 3
+
+
+def test_of_measures_that_are_too_many_the_two_with_the_fewest_readings_become_one() -> None:
+    window = a_window("variable", 4, most=2)
+    for cash, now in ((1, 1), (2, 2), (4, 4), (8, 8)):
+        record(window, 0, cash, now)
+    packed = array("q", window.past(0)[2] or b"").tolist()
+    assert packed == [2 * TICKS, 3 * UNIT, 2, 8 * TICKS, 12 * UNIT, 2]
+    assert importance(window, [0], now=9, turn=1) == [per_tick(15 / 8)]
+    record(window, 0, 16, now=9)
+    assert importance(window, [0], now=9, turn=1) == [per_tick(31 / 9)]
+
+
+def test_a_measure_is_dropped_whole_once_the_others_hold_readings_enough() -> None:
+    window = a_window("variable", 2, most=2)
+    for cash, now in ((1, 1), (2, 2), (4, 4), (8, 8)):
+        record(window, 0, cash, now)
+    assert array("q", window.past(0)[2] or b"")[::3].tolist() == [4 * TICKS, 8 * TICKS]
+    assert importance(window, [0], now=8, turn=1) == [per_tick(12 / 6)]
+
+
+@given(measures, st.integers(1, 12), st.integers(2, 6))
+def test_a_compressed_window_is_one_of_the_same_readings_or_some_more(
+    flow: list[tuple[int, int]], width: int, most: int
+) -> None:
+    """Nothing of a measure is lost but where it could be cut."""
+    windows = {name: a_window(name, width, most=most) for name in ("variable", "fixed")}
+    seen: list[tuple[int, int]] = [(0, 0)]
+    for away, cash in flow:
+        seen.append((seen[-1][0] + away, cash))
+        for window in windows.values():
+            record(window, 0, cash, seen[-1][0])
+    now = seen[-1][0]
+    recent = sum(at >= now - width for at, _ in seen[1:])
+    for name, least in (("variable", min(width, len(flow))), ("fixed", recent)):
+        rates = [
+            sum(cash for _, cash in seen[-count:]) / (now - seen[-count - 1][0])
+            for count in range(least, len(flow) + 1)
+        ]
+        assert windows[name].measures_per_page() <= most
+        (found,) = importance(windows[name], [0], now, turn=1)
+        assert any(found == pytest.approx(per_tick(rate)) for rate in rates), name
+
+
+def test_the_width_of_a_steady_page_grows_up_to_a_limit() -> None:
+    """Width 8: at most 32. Every 2 turns come 4 units, after 20 of them but 3."""
+    window = a_window("adaptive", 8)
+    for reading in range(1, 21):
+        record(window, 0, 4, now=2 * reading)
+        own, narrow = array("q", window.past(0)[2] or b"")
+        assert own == min(2 * reading, 32) * TICKS
+        assert narrow == 4 * UNIT
+    record(window, 0, 3, now=42)
+    assert importance(window, [0], now=42, turn=1) == [per_tick((64 * 30 / 32 + 3) / 32)]
+
+
+def test_the_window_of_a_page_that_has_changed_is_the_narrow_one() -> None:
+    """After 4 readings of 4 units in 2 turns come 8: 4.8 were told of, and 3.2^2 > 8 / 2."""
+    window = a_window("adaptive", 8)
+    for reading in range(1, 5):
+        record(window, 0, 4, now=2 * reading)
+    assert importance(window, [0], now=8, turn=1) == [per_tick(16 / 8)]
+    assert importance(window, [8], now=10, turn=1) == [per_tick(8 / 2)]
+    record(window, 0, 8, now=10)
+    assert window.past(0) == (8 * UNIT, 10 * TICKS, array("q", (2 * TICKS, 8 * UNIT)).tobytes())
+
+
+def test_a_page_that_nobody_gives_anything_is_as_if_it_was_never_read() -> None:
+    lived = a_window("adaptive", 8, pages=1)
+    record(lived, 0, 0, now=1)
+    loaded = restored(lived, "adaptive", 8, pages=1)
+    for window in (lived, loaded):
+        record(window, 0, 3, now=4)
+    assert lived.past(0) == loaded.past(0)
+
+
+@given(
+    measures, st.integers(1, 8).map(lambda four: 4 * four), st.integers(0, 20), st.integers(0, 9)
+)
+def test_the_adaptive_window_follows_its_law(
+    flow: list[tuple[int, int]], width: int, later: int, held: int
+) -> None:
+    """The same in fractions and with the amounts of all readings instead of sums."""
+    window = a_window("adaptive", width)
+    narrow, widest = width // 4, width * 4
+    rate, own, lately, now = 0.0, 0.0, 0.0, 0
+    for number, (away, cash) in enumerate([*flow, (later, held)]):
+        now += away
+        span = max(away, narrow)
+        recent = lately * narrow * max(0, 1 - away / narrow) + cash
+        if not rate:
+            rate, own = recent / span, span
+        else:
+            own = min(own + away, widest)
+            rate += min(1, away / own) * (cash / away - rate) if away else cash / own
+            surprise = (recent - rate * span) ** 2 - max(recent, rate * span) / 2
+            assume(abs(surprise) > 1e-6)
+            if surprise > 0:
+                rate, own = recent / span, span
+        lately = recent / span
+        if number < len(flow):
+            record(window, 0, cash, now)
+    assert importance(window, [held], now, turn=1) == [pytest.approx(per_tick(rate), abs=1e-12)]
+
+
+@pytest.mark.parametrize("name", [name for name in WINDOWS if name != "static"])
+def test_what_flows_by_the_past_alone_is_known_of_pages_that_were_read(name: str) -> None:
+    """3 units every 3 turns, whatever came since; the other page was never read."""
+    window = a_window(name, 9, pages=2)
+    for now in range(3, 60, 3):
+        record(window, 0, 3, now)
+    flow, away = window.flows(61 * TICKS, TICKS)
+    assert flow[0] == pytest.approx(per_tick(1), rel=0.01)
+    assert np.isnan(flow[1])
+    assert away[0] == 4 * TICKS
+
+
+def test_the_static_window_does_not_know_since_when_anything_flowed() -> None:
+    window = a_window("static", 9, pages=2)
+    record(window, 0, 3, 1)
+    assert np.isnan(window.flows(9 * TICKS, TICKS).flow).all()

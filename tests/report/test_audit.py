@@ -36,9 +36,11 @@ def test_a_whole_store_passes_every_check(tmp_path: Path, *, checkpoint: bool) -
     assert list(found.lines()) == [f"ok: {', '.join(EVERY_CHECK)}"]
 
 
+@pytest.mark.parametrize("measures", [None, 2])
 @pytest.mark.parametrize("window", WINDOWS)
-def test_every_window_passes(tmp_path: Path, window: str) -> None:
-    assert audit(filled_store(tmp_path / "crawl.db", StoreTerms(window=window))).is_intact
+def test_every_window_passes(tmp_path: Path, window: str, measures: int | None) -> None:
+    terms = StoreTerms(window=window, measures=measures)
+    assert audit(filled_store(tmp_path / "crawl.db", terms)).is_intact
 
 
 def test_how_much_is_done_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

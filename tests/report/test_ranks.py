@@ -158,3 +158,25 @@ def test_a_store_that_cannot_be_understood_is_named(tmp_path: Path) -> None:
         crawl.store.connection.execute("UPDATE steps SET spending = x'ff' WHERE seq = 2")
     with pytest.raises(StoreError, match=r"crawl\.db is damaged .*`minicrawl check`"):
         urls(crawl.path)
+
+
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_a_page_rises_by_the_cash_it_was_given_since_it_was_read(
+    tmp_path: Path, *, checkpoint: bool
+) -> None:
+    """Computed from what the store has of each page: history, time of reading, and cash."""
+    path = filled_store(tmp_path / "crawl.db", checkpoint=checkpoint)
+    with snapshot(path) as seen:
+        found, ledger = seen.frontier.rising(), seen.frontier.ledger
+        pages = range(len(seen))
+        pasts = [seen.frontier.window.past(page) for page in pages]
+        cash = [ledger.cash(page) / UNIT for page in pages]
+    promised = [history * (ledger.now - at) for history, at, _ in pasts]
+    read = [page for page in pages if pasts[page][0]]
+    scale = sum(cash[page] for page in read) / sum(promised[page] for page in read)
+    assert len(read) >= 2
+    for page in pages:
+        if page in read:
+            assert found[page] == pytest.approx((cash[page] + 1) / (promised[page] * scale + 1))
+        else:
+            assert np.isnan(found[page])

@@ -155,6 +155,7 @@ def test_a_new_store_takes_the_terms_and_keeps_them(tmp_path: Path) -> None:
         (StoreTerms(window="static"), "was started with window interpolation, not static"),
         (StoreTerms(small_edge=0.3), "was started with small_edge 0.15, not 0.3"),
         (StoreTerms(width=4), "was started with width 8.0, not 4"),
+        (StoreTerms(measures=4), "was started with measures None, not 4"),
         (StoreTerms(links=False), "was started with links True, not False"),
     ],
 )

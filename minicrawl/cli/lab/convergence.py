@@ -81,5 +81,15 @@ def _show_convergence(graph: Csr, series: Sequence[lab.Series]) -> None:
             + [f"{curve.g[-1]:.1f}"]
             for curve in series
         ),
+        "",
+    )
+    show_table(
+        f"Spread of the relative errors of all pages after lap {len(series[0].errors)}",
+        ["strategy, estimator", "mean, %", "deviation, %", "pages above twice the mean, %"],
+        (
+            [curve.label, f"{last.all:.2f}", f"{last.deviation:.2f}", f"{last.above_twice:.1f}"]
+            for curve in series
+            for last in curve.errors[-1:]
+        ),
         about(graph),
     )

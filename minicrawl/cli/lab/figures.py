@@ -10,6 +10,7 @@ from minicrawl.cli.lab.options import (
     LAPS,
     QUICK_DRAWS,
     QUICK_LAPS,
+    WARM_UP,
     WebChoice,
     endowment_option,
     laps_option,
@@ -41,9 +42,13 @@ def figures(choice: WebChoice, out: Path, laps: int | None, endowment: int | Non
         seed=choice.seed,
         endowment=choice.endowment(endowment),
         rates=choice.rates(),
+        warm_up=WARM_UP,
     )
     web = choice.web()
+    webs = lab.FigureWebs(
+        known=web.graph, watched=choice.watched().graph, crawled=choice.with_hosts(web)
+    )
     with progress("figures") as tell:
-        written = lab.draw_all(out, web.graph, choice.with_hosts(web), settings, tell)
+        written = lab.draw_all(out, webs, settings, tell)
     for path in written:
         click.echo(path)

@@ -5,7 +5,7 @@ The numbers of an experiment as a table or as JSON.
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -64,7 +64,10 @@ def _percent(error: float) -> str:
 Command = Callable[..., Any]
 
 NODES, QUICK_NODES = 100_000, 10_000
+WATCHED_NODES, QUICK_WATCHED_NODES = 20_000, 2_000
+"""Where windows are watched, which takes many laps."""
 LAPS, QUICK_LAPS = 10, 5
+WARM_UP = 40
 DRAWS, QUICK_DRAWS = 6, 3
 ENDOWMENT, SYNTHETIC_ENDOWMENT = 1000, 0
 QUICK_RATES = (0.01, 0.1)
@@ -79,6 +82,8 @@ class WebChoice:
     model: Model
     graph: Path | None
     quick: bool
+    usual_nodes: int = NODES
+    quick_nodes: int = QUICK_NODES
 
     def __post_init__(self) -> None:
         if self.graph and self.nodes:
@@ -90,6 +95,11 @@ class WebChoice:
     def with_hosts(self, web: SyntheticWeb) -> SyntheticWeb:
         """The same, or one with hosts in place of a synthetic one that may have none."""
         return web if self.graph else self._synthetic(Model.COPYING)
+
+    def watched(self) -> SyntheticWeb:
+        """The web in which windows are watched: a smaller one, if the user chose none."""
+        smaller = replace(self, usual_nodes=WATCHED_NODES, quick_nodes=QUICK_WATCHED_NODES)
+        return smaller.web()
 
     def otherwise(self, value: int | None, usual: int, when_quick: int) -> int:
         """The user's own value, or what is usual."""
@@ -106,36 +116,44 @@ class WebChoice:
         return QUICK_RATES if self.quick else RATES
 
     def _synthetic(self, model: Model) -> SyntheticWeb:
-        nodes = self.otherwise(self.nodes, NODES, QUICK_NODES)
+        nodes = self.otherwise(self.nodes, self.usual_nodes, self.quick_nodes)
         return webs.synthetic_web(model, nodes, self.seed)
 
 
-def on_a_web(model: Model) -> Callable[[Command], Command]:
-    """Options that say which web; the command gets them together as `choice`."""
+def on_a_web(
+    model: Model, usual: int = NODES, quick: int = QUICK_NODES
+) -> Callable[[Command], Command]:
+    """Options that say which web; the command gets them together as `choice`.
+
+    A synthetic web has `usual` pages, or `quick` with --quick.
+    """
+    sizes = {"usual_nodes": usual, "quick_nodes": quick}
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_choice(
             nodes: int | None, model: str, graph: Path | None, seed: int, quick: bool, **rest: Any
         ) -> None:
-            choice = WebChoice(nodes=nodes, seed=seed, model=Model(model), graph=graph, quick=quick)
+            choice = WebChoice(
+                nodes=nodes, seed=seed, model=Model(model), graph=graph, quick=quick, **sizes
+            )
             command(choice=choice, **rest)
 
         decorated: Command = with_choice
-        for option in reversed(_web_options(model)):
+        for option in reversed(_web_options(model, usual, quick)):
             decorated = option(decorated)
         return decorated
 
     return decorate
 
 
-def _web_options(model: Model) -> Sequence[Callable[[Command], Command]]:
+def _web_options(model: Model, usual: int, small: int) -> Sequence[Callable[[Command], Command]]:
     return (
         click.option(
             "--nodes",
             metavar="N",
             type=click.IntRange(min=2, max=MOST_NODES),
-            help=f"Pages of the synthetic web.  [default: {NODES:,}; {QUICK_NODES:,} with --quick]",
+            help=f"Pages of the synthetic web.  [default: {usual:,}; {small:,} with --quick]",
         ),
         click.option(
             "--web",

@@ -11,6 +11,9 @@ from minicrawl.cli.common.tables import show_table
 from minicrawl.cli.lab.options import (
     LAPS,
     QUICK_LAPS,
+    QUICK_WATCHED_NODES,
+    WARM_UP,
+    WATCHED_NODES,
     WebChoice,
     about,
     json_option,
@@ -26,41 +29,47 @@ from minicrawl.opic.windows import WINDOWS
 
 WIDTH = 8.0
 POSITIVE = Number(min=0, min_open=True)
-POLICIES = (
-    ("static", None),
-    ("fixed", None),
-    ("improved-fixed", None),
-    ("variable", None),
-    ("variable", 16.0),
-    ("interpolation", None),
-)
+MEASURES: click.ParamType[int] = click.IntRange(min=2)
 
 
-class PolicyType(click.ParamType[tuple[str, float | None]]):
-    """NAME or NAME=WIDTH; without a width the one of --width counts."""
+class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
+    """NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; without a width the one of --width counts."""
 
     name = "policy"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, float | None]:
-        name, equals, width = str(value).partition("=")
+    ) -> tuple[str, float | None, int | None]:
+        name, equals, size = str(value).partition("=")
         if name not in WINDOWS:
             self.fail(f"{name!r} is not one of {', '.join(WINDOWS)}", param, ctx)
-        return name, POSITIVE.convert(width, param, ctx) if equals else None
+        width, slash, most = size.partition("/")
+        return (
+            name,
+            POSITIVE.convert(width, param, ctx) if equals else None,
+            MEASURES.convert(most, param, ctx) if slash else None,
+        )
 
 
 @click.command()
-@on_a_web(Model.POWER_LAW)
+@on_a_web(Model.POWER_LAW, WATCHED_NODES, QUICK_WATCHED_NODES)
 @laps_option
+@click.option(
+    "--warm-up",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=WARM_UP,
+    show_default=True,
+    help="Laps before anything changes, so that every window is full.",
+)
 @click.option(
     "--policy",
     "policies",
     multiple=True,
     type=PolicyType(),
-    metavar="NAME[=WIDTH]",
-    help="A window and its width in turns of all the cash, or in measures for variable; "
-    "repeatable.  [default: all]",
+    metavar="NAME[=WIDTH[/MEASURES]]",
+    help="A window, its width in turns of all the cash, or in readings for variable, and the most "
+    "measures that a page keeps; repeatable.  [default: all]",
 )
 @click.option(
     "--width",
@@ -79,29 +88,44 @@ class PolicyType(click.ParamType[tuple[str, float | None]]):
     help="Share of the pages that change during a lap; repeatable.  "
     f"[default: {', '.join(map(str, lab.RATES))}]",
 )
+@click.option(
+    "--births",
+    metavar="R",
+    type=Number(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Share of the pages that die during a lap; in the place of each another is born.",
+)
 @json_option
 def windows(
     choice: WebChoice,
     laps: int | None,
-    policies: Sequence[tuple[str, float | None]],
+    warm_up: int,
+    policies: Sequence[tuple[str, float | None, int | None]],
     width: float,
     rates: Sequence[float],
+    births: float,
     as_json: bool,
 ) -> None:
     """Show how the windows follow a web that changes.
 
     While pages are read, others gain or lose half of the links to them. Errors are relative, in
-    percent, at the end: of all pages / of the tenth that is most important.
+    percent, over the second half of the laps: of all pages / of the tenth that is most important.
+    A measure is an amount of cash and its time.
     """
-    chosen = [lab.WindowPolicy(name, own or width) for name, own in policies or POLICIES]
+    chosen = [lab.WindowPolicy(name, own or width, most) for name, own, most in policies]
     graph = choice.web().graph
     with progress("windows") as tell:
         points = lab.windows(
             graph,
-            policies=chosen,
+            policies=chosen or lab.POLICIES,
             rates=rates or choice.rates(),
-            laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
-            seed=choice.seed,
+            watching=lab.Watching(
+                laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+                warm_up=warm_up,
+                births=births,
+                seed=choice.seed,
+            ),
             progress=tell,
         )
     show(graph, points, as_json, _show_windows)

@@ -47,7 +47,11 @@ Write = Callable[[BinaryIO], None]
     help="The format of the file.  [default: by its suffix; csv for stdout]",
 )
 @click.option(
-    "--ranks", metavar="NAME,...", default="", help="Add a column with the scores of each rank."
+    "--ranks",
+    metavar="NAME,...",
+    default="",
+    help="Add a column with the scores of each rank. rising: how many times as much cash as its "
+    "past promised a page was given since it was read.",
 )
 @click.option("--edges", is_flag=True, help="Write the links, one a row, instead of the pages.")
 @click.option(

@@ -16,7 +16,7 @@ from minicrawl.cli.common.stores import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json, show_list
-from minicrawl.report.kept import OPIC
+from minicrawl.report.kept import OPIC, RISING
 from minicrawl.report.ranks import PageSelection, RankedPage
 from minicrawl.report.ranks import top as top_pages
 from minicrawl.report.sites import RankedSite, top_sites
@@ -35,14 +35,27 @@ SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "
     help="Show sites, by the cash that links from other sites gave them; with --by, by the sum of "
     "the scores of their pages.",
 )
+@click.option(
+    "--rising",
+    is_flag=True,
+    help="Order by how many times as much cash as its past promised a page was given since it was "
+    "read: 1 is as before.",
+)
 @json_option
 @store_option
-def top(store: Path, selection: PageSelection, by: str, sites: bool, as_json: bool) -> None:
+def top(
+    store: Path, selection: PageSelection, by: str, sites: bool, rising: bool, as_json: bool
+) -> None:
     """Show the most important pages, whether they were read or not.
 
     The importance of a page is its share of all cash that ever flowed. Cash and history are in
     units.
     """
+    if rising and by != OPIC:
+        raise click.UsageError("--rising is an order of its own: leave out --by")
+    by = RISING if rising else by
+    if sites and by == RISING:
+        raise click.UsageError("--rising is an order of pages: leave out --sites")
     if sites and not selection.is_all:
         raise click.UsageError("--sites excludes --host, --unread and --fetched")
     with snapshot(store) as seen:
@@ -58,7 +71,7 @@ def top(store: Path, selection: PageSelection, by: str, sites: bool, as_json: bo
         elif by == OPIC:
             show_list(PAGE_HEADINGS, map(_page_line, found), texts=2)
         else:
-            lines = (_with_score(_page_line(page), page.score) for page in found)
+            lines = (_with_score(_page_line(page), page.score, by) for page in found)
             show_list(_with_heading(PAGE_HEADINGS, by), lines, texts=2)
 
 
@@ -67,8 +80,10 @@ def _with_heading(headings: Sequence[str], by: str) -> tuple[str, ...]:
     return first, by, *others
 
 
-def _with_score(line: Sequence[str], score: float | None) -> tuple[str, ...]:
-    return _with_heading(line, "-" if score is None else percent(score))
+def _with_score(line: Sequence[str], score: float | None, by: str) -> tuple[str, ...]:
+    if score is None:
+        return _with_heading(line, "-")
+    return _with_heading(line, f"{score:.2f}" if by == RISING else percent(score))
 
 
 def _page_line(page: RankedPage) -> tuple[str, ...]:
@@ -90,7 +105,7 @@ def _show_sites(sites: list[RankedSite], by: str, as_json: bool) -> None:
     elif by == OPIC:
         show_list(SITE_HEADINGS, map(_site_line, sites), texts=1)
     else:
-        lines = (_with_score(_site_line(site), site.score) for site in sites)
+        lines = (_with_score(_site_line(site), site.score, by) for site in sites)
         show_list(_with_heading(SITE_HEADINGS, by), lines, texts=1)
 
 

@@ -6,21 +6,24 @@ factor that is the same for all pages.
 window         what every window keeps to, and its glossary
 static         all of the past
 interpolation  one number a page, which stands for what flowed in the last T
+adaptive       the same, wide where a page is steady and narrow where it changes
 measured       the last measures themselves: so many of them, or those of the last T
 """
 
 from collections.abc import Callable
 
+from minicrawl.opic.windows.adaptive import Adaptive
 from minicrawl.opic.windows.interpolation import Interpolation
 from minicrawl.opic.windows.measured import Fixed, ImprovedFixed, Variable
 from minicrawl.opic.windows.static import Static
 from minicrawl.opic.windows.window import Window
 
-WINDOWS: dict[str, Callable[[float], Window]] = {
-    "static": lambda _width: Static(),
+WINDOWS: dict[str, Callable[[float, int | None], Window]] = {
+    "static": lambda _width, _most: Static(),
     "fixed": Fixed,
     "improved-fixed": ImprovedFixed,
     "variable": Variable,
-    "interpolation": Interpolation,
+    "interpolation": lambda width, _most: Interpolation(width),
+    "adaptive": lambda width, _most: Adaptive(width),
 }
-"""Each by its width: turns, or for `variable` measures."""
+"""Each by its width, in turns or for `variable` in readings, and by the most measures of a page."""

@@ -16,6 +16,7 @@ from minicrawl.opic.windows.window import (
     TICKS_IN_A_UNIT,
     Births,
     Floats,
+    Flows,
     Numbers,
     Past,
     Pasts,
@@ -34,7 +35,7 @@ class Interpolation:
         self.width = width
         self._readings = Readings()
 
-    def grow(self, count: int, now: int) -> None:
+    def grow(self, count: int, now: int, turn: int) -> None:
         self._readings.grow(count, now)
 
     def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
@@ -47,6 +48,11 @@ class Interpolation:
     def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
         history, times = self._readings.between(first, first + len(cash))
         return estimate.interpolated(history / UNIT, cash, now - times, self.width * turn)
+
+    def flows(self, now: int, turn: int) -> Flows:
+        history, times = self._readings.between(0, len(self._readings))
+        width = max(1, int(self.width * turn))
+        return Flows(np.where(history, history / UNIT / width, np.nan), now - times)
 
     def measures_per_page(self) -> float:
         return 1.0
@@ -88,6 +94,9 @@ class Readings:
         self._history = array("q")
         self._read = array("q")
 
+    def __len__(self) -> int:
+        return self._count
+
     def grow(self, count: int, now: int) -> None:
         self._bear(self._count, now)
         self._count += count
@@ -103,6 +112,20 @@ class Readings:
         if row is None:
             return 0, self._born[bisect_right(self._first, page) - 1]
         return self._history[row], self._read[row]
+
+    def row(self, page: PageId) -> int | None:
+        """The place of the page among those that were read; None if it never was."""
+        return self._rows.get(page)
+
+    def pages_read(self) -> NDArray[np.uint32]:
+        """The page of each row. It is a view: drop it before rows are added."""
+        return self._rows.pages
+
+    def rows_between(self, first: int, end: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Of the pages of a range that were read, the places in the range, and the rows."""
+        pages = self._rows.pages
+        rows = np.flatnonzero((pages >= first) & (pages < end))
+        return pages[rows].astype(np.intp) - first, rows
 
     def put(self, page: PageId, history: int, now: int) -> None:
         row = self._rows.get(page)
@@ -121,9 +144,7 @@ class Readings:
     def between(self, first: int, end: int) -> tuple[Numbers, Numbers]:
         """History and time of the pages of a range."""
         history, times = np.zeros(end - first, dtype=np.int64), self.births(first, end).by_page()
-        pages = self._rows.pages
-        rows = np.flatnonzero((pages >= first) & (pages < end))
-        places = pages[rows] - first
+        places, rows = self.rows_between(first, end)
         history[places] = np.frombuffer(self._history, dtype=np.int64)[rows]
         times[places] = np.frombuffer(self._read, dtype=np.int64)[rows]
         return history, times

@@ -1,128 +1,182 @@
-"""Windows that keep the last measures of each page: variable, fixed and improved fixed."""
+"""Windows that keep the last measures of each page: variable, fixed and improved fixed.
+
+measure   the cash of one or several readings, and when the last of them was
+since     when the flow of a page's oldest measure began: at the reading before it, or a turn before
+          its birth, as it is born with what a page is given in a turn. Without that turn the unit
+          of a page that was just born would have come in no time, and the page be the richest.
+
+Law: what flowed in the measures kept is their cash, and it flowed from `since` to the last reading.
+So k measures need no other one to say where they begin, and measures that become one lose nothing
+but the moment between them.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from array import array
-from bisect import bisect_left
 from collections.abc import Mapping
 from itertools import chain, repeat
-from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows.window import TICKS_IN_A_UNIT, Births, Floats, Numbers, Past, Pasts
+from minicrawl.opic.windows.window import (
+    TICKS_IN_A_UNIT,
+    Births,
+    Floats,
+    Flows,
+    Numbers,
+    Past,
+    Pasts,
+)
 
-Measure = tuple[int, int]
-"""(G, c): when the page was read, and the cash it handed on."""
+
+class Measure(NamedTuple):
+    """What a page handed on."""
+
+    at: int
+    cash: int
+    readings: int = 1
 
 
 class MeasuredWindow(ABC):
-    """Windows that keep the last measures themselves: what flowed in them over how long.
+    """Windows that keep the last measures themselves: what flowed in them over how long."""
 
-    One measure more than counts is kept: the flow of the oldest that counts began there.
-    """
-
-    def __init__(self) -> None:
-        self._born = array("q")
+    def __init__(self, width: float, most: int | None = None) -> None:
+        """`most` is how many measures a page keeps; more are compressed, without it none are."""
+        self.width = width
+        self._most = most
+        self._since = array("q")
         self._measures: dict[int, list[Measure]] = {}
 
     @abstractmethod
-    def _counting(self, measures: list[Measure], now: int, turn: int) -> int:
-        """How many of the newest measures count."""
+    def _superfluous(self, measures: list[Measure], now: int, turn: int) -> int:
+        """How many of the oldest measures count no more."""
 
-    def grow(self, count: int, now: int) -> None:
-        self._born.extend(repeat(now, count))
+    def grow(self, count: int, now: int, turn: int) -> None:
+        self._since.extend(repeat(now - turn, count))
 
     def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
         measures = self._measures.setdefault(page, [])
-        measures.append((now, cash))
-        superfluous = len(measures) - self._counting(measures, now, turn) - 1
-        if superfluous > 0:
+        measures.append(Measure(now, cash))
+        superfluous = self._superfluous(measures, now, turn)
+        if superfluous:
+            self._since[page] = measures[superfluous - 1].at
             del measures[:superfluous]
+        if self._most and len(measures) > self._most:
+            _compress(measures)
 
     def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
-        born = np.frombuffer(self._born, dtype=np.int64)[first : first + len(cash)]
-        flow = cash / np.maximum(now - born, 1)
+        since = np.frombuffer(self._since, dtype=np.int64)[first : first + len(cash)]
+        flow = cash / np.maximum(now - since, 1)
         for page, measures in self._measures.items():
             if 0 <= page - first < len(flow):
-                flow[page - first] = self._flow(measures, self._born[page], now, turn)
+                flow[page - first] = self._flow(measures, self._since[page], now, turn)
         return flow
 
-    def _flow(self, measures: list[Measure], born: int, now: int, turn: int) -> float:
-        first = max(0, len(measures) - self._counting(measures, now, turn))
-        if first == len(measures):
+    def _flow(self, measures: list[Measure], since: int, now: int, turn: int) -> float:
+        superfluous = self._superfluous(measures, now, turn)
+        if superfluous == len(measures):
             return 0.0
-        since = measures[first - 1][0] if first else born
-        flowed = sum(cash for _, cash in measures[first:])
-        return flowed / UNIT / max(measures[-1][0] - since, 1)
+        if superfluous:
+            since = measures[superfluous - 1].at
+        flowed = sum(measure.cash for measure in measures[superfluous:])
+        return flowed / UNIT / max(measures[-1].at - since, 1)
+
+    def flows(self, now: int, turn: int) -> Flows:
+        flow = np.full(len(self._since), np.nan)
+        read_at = np.array(self._since, dtype=np.int64)
+        for page, measures in self._measures.items():
+            flow[page] = self._flow(measures, self._since[page], now, turn)
+            read_at[page] = measures[-1].at
+        return Flows(flow, now - read_at)
 
     def past(self, page: PageId) -> Past:
         measures = self._measures.get(page)
-        return 0, self._born[page], array("q", chain(*measures)).tobytes() if measures else None
+        return 0, self._since[page], self._packed(measures) if measures else None
+
+    def _packed(self, measures: list[Measure]) -> bytes:
+        """Whoever compresses no measure need not say how many readings are in it."""
+        return array("q", chain(*(one if self._most else one[:2] for one in measures))).tobytes()
 
     def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
-        born = np.frombuffer(self._born, dtype=np.int64)[first:end].copy()
+        since = np.frombuffer(self._since, dtype=np.int64)[first:end].copy()
         packed = ((page, self.past(page)[2]) for page in range(first, end))
-        return np.zeros_like(born), born, {page: one for page, one in packed if one is not None}
+        return np.zeros_like(since), since, {page: one for page, one in packed if one is not None}
 
     def births(self, first: int, end: int) -> Births:
-        return Births(np.frombuffer(self._born, dtype=np.int64)[first:end].copy())
+        return Births(np.frombuffer(self._since, dtype=np.int64)[first:end].copy())
 
     def histories(self, pages: NDArray[np.int64]) -> Floats:
         kept = (self._measures.get(page, ()) for page in pages.tolist())
-        return np.array([sum(cash for _, cash in measures) / UNIT for measures in kept])
+        return np.array([sum(one.cash for one in measures) / UNIT for measures in kept])
 
     def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
         for _, times in pasts:
-            self._born.frombytes(times.tobytes())
+            self._since.frombytes(times.tobytes())
+        size = 3 if self._most else 2
         for page, packed in measures.items():
             numbers = array("q", packed)
-            self._measures[page] = list(zip(numbers[::2], numbers[1::2], strict=True))
+            columns = (numbers[place::size] for place in range(size))
+            self._measures[page] = [Measure(*row) for row in zip(*columns, strict=True)]
 
     def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
         """One measure a page: what flowed through it since the beginning of the last turn."""
-        since = now - turn
         flows = importance * (turn / TICKS_IN_A_UNIT)
-        self._born = array("q", repeat(since, len(flows)))
+        self._since = array("q", repeat(now - turn, len(flows)))
         self._measures = {
-            page: [(now, int(flow * UNIT))] for page, flow in enumerate(flows.tolist())
+            page: [Measure(now, int(flow * UNIT))] for page, flow in enumerate(flows.tolist())
         }
 
     def measures_per_page(self) -> float:
-        return sum(map(len, self._measures.values())) / max(len(self._born), 1)
+        return sum(map(len, self._measures.values())) / max(len(self._since), 1)
+
+
+def _compress(measures: list[Measure]) -> None:
+    """Make one measure of two neighbours: of those with the fewest readings, the oldest."""
+    pairs = range(len(measures) - 1)
+    place = min(pairs, key=lambda at: measures[at].readings + measures[at + 1].readings)
+    one, other = measures[place : place + 2]
+    measures[place : place + 2] = [
+        Measure(other.at, one.cash + other.cash, one.readings + other.readings)
+    ]
+
+
+def _before_the_last(readings: int, measures: list[Measure]) -> int:
+    """How many of the oldest measures the last so many readings do without."""
+    for place in range(len(measures) - 1, -1, -1):
+        readings -= measures[place].readings
+        if readings <= 0:
+            return place
+    return 0
 
 
 class Variable(MeasuredWindow):
-    """The last k measures, however old."""
+    """The last k readings, however old."""
 
-    def __init__(self, width: float) -> None:
-        super().__init__()
-        self._count = int(width)
-
-    def _counting(self, measures: list[Measure], now: int, turn: int) -> int:
-        return self._count
+    def _superfluous(self, measures: list[Measure], now: int, turn: int) -> int:
+        return _before_the_last(int(self.width), measures)
 
 
 class Fixed(MeasuredWindow):
     """The measures of the last T. A page that was not read for so long counts for nothing."""
 
-    def __init__(self, width: float) -> None:
-        super().__init__()
-        self.width = width
-
-    def _counting(self, measures: list[Measure], now: int, turn: int) -> int:
+    def _superfluous(self, measures: list[Measure], now: int, turn: int) -> int:
         oldest = now - int(self.width * turn)
-        return len(measures) - bisect_left(measures, oldest, key=itemgetter(0))
+        for place, measure in enumerate(measures):
+            if measure.at >= oldest:
+                return place
+        return len(measures)
 
 
 class ImprovedFixed(Fixed):
-    """The measures of the last T, but at least three."""
+    """The measures of the last T, but at least those of three readings."""
 
     least = 3
 
-    def _counting(self, measures: list[Measure], now: int, turn: int) -> int:
-        return max(self.least, super()._counting(measures, now, turn))
+    def _superfluous(self, measures: list[Measure], now: int, turn: int) -> int:
+        needless = _before_the_last(self.least, measures)
+        return min(needless, super()._superfluous(measures, now, turn))

@@ -16,6 +16,7 @@ from minicrawl.opic.windows.window import (
     TICKS_IN_A_UNIT,
     Births,
     Floats,
+    Flows,
     Numbers,
     Past,
     Pasts,
@@ -34,7 +35,7 @@ class Static:
         """H of every page, in units."""
         return np.frombuffer(self._history, dtype=np.int64) / UNIT
 
-    def grow(self, count: int, now: int) -> None:
+    def grow(self, count: int, now: int, turn: int) -> None:
         self._history.extend(repeat(0, count))
 
     def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
@@ -43,6 +44,11 @@ class Static:
     def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
         history = self.history[first : first + len(cash)]
         return estimate.growing(history, cash, now / TICKS_IN_A_UNIT, turn / TICKS_IN_A_UNIT)
+
+    def flows(self, now: int, turn: int) -> Flows:
+        """Nothing is known: it does not keep when a page was read."""
+        pages = len(self._history)
+        return Flows(np.full(pages, np.nan), np.zeros(pages, dtype=np.int64))
 
     def measures_per_page(self) -> float:
         return 1.0

@@ -41,11 +41,20 @@ class Births(NamedTuple):
         return np.repeat(self.times, self.counts)
 
 
+class Flows(NamedTuple):
+    """What flows to each page by its past alone, in units a tick, and for how long it has not been
+    read. NaN for a page without a past.
+    """
+
+    flow: Floats
+    away: Numbers
+
+
 class Window(Protocol):
     """Remembers what pages handed on, and judges them by it."""
 
-    def grow(self, count: int, now: int) -> None:
-        """So many pages are born."""
+    def grow(self, count: int, now: int, turn: int) -> None:
+        """So many pages are born, each with the cash that all are given in a turn on average."""
 
     def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
         """The page hands on its cash; `now` counts it already."""
@@ -53,8 +62,11 @@ class Window(Protocol):
     def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
         """The estimate for the pages from `first` on; `cash` is what each holds, in units."""
 
+    def flows(self, now: int, turn: int) -> Flows:
+        """What flows to every page if its cash of now says nothing."""
+
     def measures_per_page(self) -> float:
-        """How many numbers of its past a page keeps, on average."""
+        """How many measures a page keeps, on average: amounts of cash, each with its time."""
 
     def past(self, page: PageId) -> Past:
         """What must be saved of a page."""
