@@ -110,7 +110,8 @@ ORDER_ROWS = (
         "focus",
         kinds.focuses(kinds.PATTERN),
         "Give extra cash to links whose URL matches REGEX: STRENGTH times their share, 1 if it is "
-        "left out. Repeatable.",
+        "left out. The virtual page pays, and borrows half a unit of each unread page at most. "
+        "Repeatable.",
         is_table=True,
     ),
     Setting(

@@ -44,6 +44,11 @@ class Order:
     weight_internal: float = 1.0
     weight_dynamic: float = 1.0
 
+    @property
+    def has_focus(self) -> bool:
+        """Whether some links get more than others, as the user wants."""
+        return bool(self.focus or self.focus_type or self.focus_words)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:

@@ -68,7 +68,7 @@ class CrawlParts:
         recorder = context.recorder
         for line in reopen(recorder, context.gate, context.settings, context.clock.today()):
             context.tell(Noted(text=line))
-        recorder.agree_on_terms(context.settings.order.discovery)
+        recorder.agree_on_terms(context.settings.order)
         self.leases.restore()
         for pages, contents in recorder.pages.contents():
             self.settler.load_contents(pages, contents)
