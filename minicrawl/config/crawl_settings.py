@@ -4,6 +4,7 @@ from minicrawl.config import kinds
 from minicrawl.config.setting import BUDGET, ORDER, SCOPE, STORE, TRAPS, Setting
 
 STRATEGIES = ("greedy", "random", "breadth-first")
+ORDERED_BY = ("page", "site")
 REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 """In a crawl both were the order of discovery."""
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "static")
@@ -50,6 +51,14 @@ ORDER_ROWS = (
         "strategy",
         kinds.choice(*STRATEGIES, renamed=REMOVED_STRATEGIES),
         "The order in which pages are read. greedy reads the page with the most cash first.",
+    ),
+    Setting(
+        ORDER,
+        "order_by",
+        "order-by",
+        kinds.choice(*ORDERED_BY),
+        "What comes first: the best page of all whose host may be asked, or the best page of the "
+        "most important of their sites. A site matters by the cash that other sites gave to it.",
     ),
     Setting(
         ORDER,

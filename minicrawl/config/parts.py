@@ -31,6 +31,7 @@ class Order:
     """Which page is read next, and how importance is computed."""
 
     strategy: str = "greedy"
+    order_by: str = "page"
     discovery: float = 1.0
     refresh: float = 0.0
     window: str = "interpolation"

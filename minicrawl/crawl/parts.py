@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
@@ -20,6 +23,7 @@ from minicrawl.crawl.start.resume import reopen
 from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.crawl.turn import SuspendedTurns
+from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 
 
@@ -43,8 +47,9 @@ class CrawlParts:
     def __init__(self, context: CrawlContext) -> None:
         settings, recorder, clock = context.settings, context.recorder, context.clock
         frontier, limit = recorder.frontier, settings.scope.max_depth
+        self._endowment = float(settings.order.endowment * UNIT)
         self.depths = None if limit is None else DepthTracker(frontier, limit)
-        self.leases = LeaseScheduler(settings, recorder, clock)
+        self.leases = LeaseScheduler(settings, recorder, clock, self._importance_of_sites)
         self.hosts = hosts_of(settings, frontier.urls.origins, self.leases.resume)
         self.side_requests = SideRequests(self.hosts, clock, context.wake)
         self.slots = RequestSlots(
@@ -62,6 +67,9 @@ class CrawlParts:
         )
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
+
+    def _importance_of_sites(self) -> NDArray[np.float64]:
+        return self.traps.importance_of_sites(self._endowment)
 
     def restore(self, context: CrawlContext) -> None:
         """Load what earlier runs left: which pages wait, which wait again, what was read."""

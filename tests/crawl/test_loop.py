@@ -716,6 +716,20 @@ def test_the_stronger_the_focus_the_sooner_what_it_looks_for_is_read(
     assert found_by_strength[1000] >= found_by_strength[10] > 2 * found_by_strength[0]
 
 
+@pytest.mark.parametrize(
+    ("order_by", "sites"), [("page", "aaaabcccc"), ("site", "aaaaccccb")], ids=["page", "site"]
+)
+def test_of_sites_the_one_to_which_others_gave_most_comes_first(
+    order_by: str, sites: str, path: Path
+) -> None:
+    """b has the richest page, c as a whole was given more; nobody but the user gave to a."""
+    pages_of_c = [f"{C}/{name}" for name in ("", "1", "2", "3")]
+    links = {f"{A}/": ["/1", "/2", "/3"], f"{A}/1": pages_of_c, f"{A}/2": pages_of_c}
+    links |= {f"{A}/3": [f"{B}/"], f"{B}/": []} | {page: [] for page in pages_of_c}
+    run = crawl(web_of(links), path, f"{A}/", order_by=order_by, concurrency=1, endowment=90)
+    assert "".join(url.removeprefix("http://")[0] for url in run.asked) == sites
+
+
 def test_links_do_not_get_the_small_edge_and_the_store_keeps_how_large_it_is(path: Path) -> None:
     crawl({f"{A}/": html("/1", "/2")}, path, f"{A}/", pages=1, small_edge=0.5, endowment=7)
     frontier = frontier_of(path)
