@@ -7,6 +7,7 @@ STRATEGIES = ("greedy", "random", "breadth-first")
 ORDERED_BY = ("page", "site")
 REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 """In a crawl both were the order of discovery."""
+NEWBORN = ("unit", "host-mean")
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "static")
 SCOPES = ("any", "domain", "host", "prefix")
 MOST_ENDOWMENT = 1 << 30
@@ -105,6 +106,14 @@ ORDER_ROWS = (
         "endowment",
         kinds.whole(0, MOST_ENDOWMENT),
         "Units of cash that the seeds share.",
+    ),
+    Setting(
+        ORDER,
+        "newborn",
+        "newborn",
+        kinds.choice(*NEWBORN),
+        "What a page is born with: a unit of cash, or by host-mean 0.25 to 4 units, in the "
+        "proportion of what pages of its host have held when they were read.",
     ),
     Setting(
         ORDER,

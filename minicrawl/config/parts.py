@@ -38,6 +38,7 @@ class Order:
     width: float = 8.0
     small_edge: float = 0.15
     endowment: int = 1000
+    newborn: str = "unit"
     replay: int = 0
     focus: tuple[Focus, ...] = ()
     focus_type: tuple[Focus, ...] = ()

@@ -24,7 +24,8 @@ TABLE = (
 BY_NAME = {setting.name: setting for setting in TABLE}
 
 _KEPT = """
-    window width small-edge endowment focus focus-type focus-words weight-internal weight-dynamic
+    window width small-edge endowment newborn
+    focus focus-type focus-words weight-internal weight-dynamic
     robots delay max-delay address-delay agent contact
     links strip-marks
 """

@@ -16,7 +16,7 @@ from minicrawl.crawl.hosts.request_slots import RequestSlots
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.leases import LeaseScheduler
-from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
+from minicrawl.crawl.settle.posting import Newborns, ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.resume import reopen
@@ -62,8 +62,15 @@ class CrawlParts:
         )
         self.replays = ReplayScheduler(frontier, settings.order.replay)
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
+        by_host = settings.order.newborn == "host-mean"
+        self._newborns = Newborns(frontier.urls.host_of) if by_host else None
         poster = StepPoster(
-            recorder, self.leases.queue, self.leases.order, self.depths, self.replays.saw
+            recorder,
+            self.leases.queue,
+            self.leases.order,
+            self.depths,
+            self.replays.saw,
+            self._newborns,
         )
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
@@ -77,6 +84,8 @@ class CrawlParts:
         for line in reopen(recorder, context.gate, context.settings, context.clock.today()):
             context.tell(Noted(text=line))
         recorder.agree_on_terms(context.settings.order)
+        if self._newborns is not None:
+            self._newborns.restore(recorder.frontier)
         self.leases.restore()
         for pages, contents in recorder.pages.contents():
             self.settler.load_contents(pages, contents)

@@ -29,6 +29,7 @@ class StepKind(IntEnum):
     DEAD_END = 5  # a page hands its cash to the virtual page
     REPLAY = 6  # pages read before spend again
     REOPEN = 7  # pages that had their turn wait for another one
+    GRANT = 8  # pages that were just born get more than a unit, or less
 
 
 class Spending(NamedTuple):
@@ -49,8 +50,8 @@ class Step(NamedTuple):
     born: int = 0
     spending: Spending = Spending(())
     amount: int = 0
-    """Units of an endowment; what new terms say, see `terms`; of a forward 1 if the page only hands
-    over what it was given in the other's stead."""
+    """Units of an endowment; atoms of a grant to each page; what new terms say, see `terms`; of a
+    forward 1 if the page only hands over what it was given in the other's stead."""
 
 
 _FOCUS_UNIT = 1 << 20
@@ -104,6 +105,8 @@ class Books:
                     self.ledger.reopen(page)
             case StepKind.ENDOWED:
                 self.ledger.endow(step.spending.links, step.amount)
+            case StepKind.GRANT:
+                self.ledger.grant(step.spending.links, step.amount)
             case StepKind.TERMS:
                 virtual_page = self.ledger.virtual_page
                 focus, shifted = divmod(step.amount + 1, _FOCUS_UNIT)

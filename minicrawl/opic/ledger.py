@@ -193,6 +193,14 @@ class Ledger:
         self.minted += units * UNIT
         self.virtual_page.pay(rest, len(self.key), self.unread)
 
+    def grant(self, newborn: Sequence[int], atoms: int) -> None:
+        """Mint so many atoms more for each of these, which were just born; fewer if below 0."""
+        if atoms < -UNIT:
+            raise ValueError(f"a newborn page holds a unit: {-atoms} atoms cannot be taken from it")
+        for page in newborn:
+            self.key[page] += atoms
+        self.minted += atoms * len(newborn)
+
     def reopen(self, page: PageId) -> None:
         """The page waits for another turn, with the cash that it holds."""
         self.key[page] += self.virtual_page.dividend

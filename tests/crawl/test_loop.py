@@ -730,6 +730,19 @@ def test_of_sites_the_one_to_which_others_gave_most_comes_first(
     assert "".join(url.removeprefix("http://")[0] for url in run.asked) == sites
 
 
+def test_pages_are_born_with_what_pages_of_their_host_are_worth(path: Path) -> None:
+    children = [f"{origin}/{n}" for origin in (A, B) for n in range(9)]
+    links = {f"{A}/": [*children[:9], f"{B}/"], f"{B}/": children[9:]}
+    links |= {page: [f"{page}/new"] for page in children}
+    crawl(web_of(links), path, f"{A}/", newborn="host-mean", endowment=9, concurrency=1)
+    ledger = frontier_of(path).ledger
+    assert ledger.missing() == 0
+    assert ledger.minted != (9 + len(ledger)) * UNIT
+    assert ledger.minted % (UNIT // 16) == 0
+    crawl(web_of(links), path, newborn="host-mean", endowment=9)
+    assert frontier_of(path).ledger.totals == ledger.totals
+
+
 def test_links_do_not_get_the_small_edge_and_the_store_keeps_how_large_it_is(path: Path) -> None:
     crawl({f"{A}/": html("/1", "/2")}, path, f"{A}/", pages=1, small_edge=0.5, endowment=7)
     frontier = frontier_of(path)

@@ -38,7 +38,7 @@ def replay(*pages: int) -> Step:
 
 def test_the_kinds_are_numbered_as_they_are_in_stores() -> None:
     assert [kind.name for kind in sorted(StepKind)] == [
-        *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY", "REOPEN")
+        *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY", "REOPEN", "GRANT")
     ]
     assert min(StepKind) == 0
 
@@ -48,6 +48,20 @@ def test_pages_are_born_before_the_step_that_bears_them_is_done() -> None:
     (plan,) = books.apply(Step(StepKind.VISIT, 0, 2, Spending((1, 2))))
     assert plan == Plan(0, UNIT, (1, 2), UNIT // 4, (), UNIT // 2)
     assert len(books.ledger) == 3
+
+
+@pytest.mark.parametrize("atoms", [UNIT // 2 + 1, 0, -UNIT])
+def test_a_grant_is_minted_for_each_newborn_page(atoms: int) -> None:
+    books = some_books(3)
+    assert books.apply(Step(StepKind.GRANT, spending=Spending((0, 2)), amount=atoms)) == []
+    assert [books.ledger.cash(page) for page in range(3)] == [UNIT + atoms, UNIT, UNIT + atoms]
+    assert books.ledger.minted == 3 * UNIT + 2 * atoms
+    assert books.ledger.missing() == 0
+
+
+def test_no_more_is_taken_from_a_newborn_page_than_its_unit() -> None:
+    with pytest.raises(ValueError, match="a newborn page holds a unit"):
+        some_books(1).apply(Step(StepKind.GRANT, spending=Spending((0,)), amount=-UNIT - 1))
 
 
 def test_seeds_share_their_endowment() -> None:
@@ -262,6 +276,13 @@ class Fold(RuleBasedStateMachine):
     def endow(self, seeds: list[int], units: int) -> None:
         spending = Spending(sorted(set(map(self.page, seeds))))
         self.take(Step(StepKind.ENDOWED, spending=spending, amount=units))
+
+    @rule(count=st.integers(1, 3), atoms=st.integers(-UNIT, 4 * UNIT))
+    def bear(self, count: int, atoms: int) -> None:
+        first = len(self.books.ledger)
+        self.take(Step(StepKind.BORN, born=count))
+        spending = Spending(range(first, first + count))
+        self.take(Step(StepKind.GRANT, spending=spending, amount=atoms))
 
     @rule(
         share=st.sampled_from([-1, 0, PARTS // 2, PARTS]),
