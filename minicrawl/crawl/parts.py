@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
@@ -47,9 +44,11 @@ class CrawlParts:
     def __init__(self, context: CrawlContext) -> None:
         settings, recorder, clock = context.settings, context.recorder, context.clock
         frontier, limit = recorder.frontier, settings.scope.max_depth
-        self._endowment = float(settings.order.endowment * UNIT)
+        endowment = float(settings.order.endowment * UNIT)
         self.depths = None if limit is None else DepthTracker(frontier, limit)
-        self.leases = LeaseScheduler(settings, recorder, clock, self._importance_of_sites)
+        self.leases = LeaseScheduler(
+            settings, recorder, clock, lambda: self.traps.importance_of_sites(endowment)
+        )
         self.hosts = hosts_of(settings, frontier.urls.origins, self.leases.resume)
         self.side_requests = SideRequests(self.hosts, clock, context.wake)
         self.slots = RequestSlots(
@@ -63,20 +62,17 @@ class CrawlParts:
         self.replays = ReplayScheduler(frontier, settings.order.replay)
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
         by_host = settings.order.newborn == "host-mean"
-        self._newborns = Newborns(frontier.urls.host_of) if by_host else None
+        newborns = Newborns(frontier.urls.host_of) if by_host else None
         poster = StepPoster(
             recorder,
             self.leases.queue,
             self.leases.order,
             self.depths,
             self.replays.saw,
-            self._newborns,
+            newborns,
         )
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
-
-    def _importance_of_sites(self) -> NDArray[np.float64]:
-        return self.traps.importance_of_sites(self._endowment)
 
     def restore(self, context: CrawlContext) -> None:
         """Load what earlier runs left: which pages wait, which wait again, what was read."""
@@ -84,8 +80,7 @@ class CrawlParts:
         for line in reopen(recorder, context.gate, context.settings, context.clock.today()):
             context.tell(Noted(text=line))
         recorder.agree_on_terms(context.settings.order)
-        if self._newborns is not None:
-            self._newborns.restore(recorder.frontier)
+        self.settler.poster.restore(recorder.frontier)
         self.leases.restore()
         for pages, contents in recorder.pages.contents():
             self.settler.load_contents(pages, contents)

@@ -36,9 +36,6 @@ UNREAD, READ = 0, 1
 """A page's flag: the pool of pages that wait for their first turn, or the pool of the others."""
 
 _BLOCK = 1 << 20
-_LOAN_BITS = 4
-"""A visit may borrow a 16th of what the pot has left to lend: something is left for the next one.
-The logs of stores rely on it."""
 _FLOAT_ERROR = 2.0**-40
 """More than sums of floats are off by, so that no page is dealt cash that does not exist."""
 
@@ -217,14 +214,6 @@ class Ledger:
             return self.key[page] + self.virtual_page.dividend
         return max(0, self.key[page] + self.virtual_page.pot // self.unread)
 
-    def loan(self, page: PageId) -> int:
-        """What the pot may lend for focused links of this page, which is about to spend."""
-        virtual_page, unread, pot = self.virtual_page, self.unread, self.virtual_page.pot
-        if not self.flags[page]:
-            pot -= self.cash(page) - self.key[page]
-            unread -= 1
-        return max(0, pot + unread * (UNIT * virtual_page.focus // PARTS)) >> _LOAN_BITS
-
     def post(self, plan: Plan) -> None:
         """Carry the plan out. The work grows with the links, not with the pages."""
         page = plan.page
@@ -274,28 +263,20 @@ class Ledger:
         for window in self.windows:
             window.restate(importance, cash, self.now, self.turn)
 
-    def cash_of(self, pages: NDArray[np.integer]) -> NDArray[np.float64]:
+    def cash_of(self, pages: NDArray[np.integer] | slice) -> NDArray[np.float64]:
         """The cash of these pages, in units."""
         atoms = np.frombuffer(self.key, dtype=np.int64)[pages].astype(np.float64)
         read = np.frombuffer(self.flags, dtype=np.uint8)[pages] == READ
-        return self._with_dividends(atoms, read)
-
-    def cash_of_all(self, first: int = 0, end: int | None = None) -> NDArray[np.float64]:
-        """The cash of every page, or of a range of them, in units."""
-        atoms = np.frombuffer(self.key, dtype=np.int64)[first:end].astype(np.float64)
-        read = np.frombuffer(self.flags, dtype=np.uint8)[first:end] == READ
-        return self._with_dividends(atoms, read)
-
-    def _with_dividends(
-        self, atoms: NDArray[np.float64], read: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """What pages hold, of their keys: in units."""
         atoms[read] += self.virtual_page.dividend
         if self.unread:
             atoms[~read] += self.virtual_page.pot / self.unread
             if self.virtual_page.pot < 0:
                 np.maximum(atoms, 0, out=atoms)
         return atoms / UNIT
+
+    def cash_of_all(self, first: int = 0, end: int | None = None) -> NDArray[np.float64]:
+        """The cash of every page, or of a range of them, in units."""
+        return self.cash_of(slice(first, end))
 
     def missing(self) -> int:
         """The audit: atoms that were minted and are nowhere, less those that came from nowhere."""

@@ -10,7 +10,11 @@ from operator import add
 
 from minicrawl.model import PageId
 from minicrawl.opic.ledger import Ledger, Plan
-from minicrawl.opic.money import PARTS
+from minicrawl.opic.money import PARTS, UNIT
+
+_LOAN_BITS = 4
+"""A visit may borrow a 16th of what the pot has left to lend: something is left for the next one.
+The logs of stores rely on it."""
 
 
 def visit(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
@@ -62,14 +66,23 @@ def _gifts(
     """What focused links get beside their parts."""
     wanted = [part * strength // PARTS for part, strength in zip(parts, focus, strict=True)]
     gifts = _pro_rata(wanted, edge)
-    loan = ledger.loan(page)
-    if not loan or gifts == wanted:
+    most = loan(ledger, page)
+    if not most or gifts == wanted:
         return gifts
     lacking = [
         0 if link == page or ledger.is_read(link) else wish - gift
         for link, wish, gift in zip(links, wanted, gifts, strict=True)
     ]
-    return list(map(add, gifts, _pro_rata(lacking, loan)))
+    return list(map(add, gifts, _pro_rata(lacking, most)))
+
+
+def loan(ledger: Ledger, page: PageId) -> int:
+    """What the pot may lend for focused links of this page, which is about to spend."""
+    virtual_page, unread, pot = ledger.virtual_page, ledger.unread, ledger.virtual_page.pot
+    if not ledger.is_read(page):
+        pot -= ledger.cash(page) - ledger.key[page]
+        unread -= 1
+    return max(0, pot + unread * (UNIT * virtual_page.focus // PARTS)) >> _LOAN_BITS
 
 
 def _pro_rata(wanted: Sequence[int], purse: int) -> list[int]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from minicrawl.opic.ledger import READ, Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge, one_more_link
-from minicrawl.opic.steps import dead_end, forward, replay, visit, weighted_visit
+from minicrawl.opic.steps import dead_end, forward, loan, replay, visit, weighted_visit
 
 
 def handed_on(plan: Plan) -> int:
@@ -116,7 +116,7 @@ def test_nothing_is_lent_to_pages_that_were_read() -> None:
     plan = weighted_visit(ledger, 0, [0, 1, 2], [1, 1, 1], focus=[9 * PARTS] * 3)
     gifts = dict(plan.extras)
     assert gifts[0] == gifts[1]
-    assert gifts[2] - gifts[1] == ledger.loan(0)
+    assert gifts[2] - gifts[1] == loan(ledger, 0)
     assert plan.virtual == plan.cash - sum(gifts.values()) < 0
 
 
@@ -126,7 +126,7 @@ def test_a_visit_leaves_something_to_lend_to_the_next_one() -> None:
     ledger.virtual_page.focus = PARTS // 2
     lent = []
     for page in range(0, 40, 2):
-        lent.append(ledger.loan(page))
+        lent.append(loan(ledger, page))
         ledger.post(weighted_visit(ledger, page, [page + 1], [1], focus=[1000 * PARTS]))
     assert all(later < sooner for sooner, later in pairwise(lent))
     assert lent[-1] > 0

@@ -58,6 +58,11 @@ class StepPoster:
         self._newborns = newborns
         self.reopened: set[int] = set()
 
+    def restore(self, frontier: Frontier) -> None:
+        """Load what earlier runs left."""
+        if self._newborns is not None:
+            self._newborns.restore(frontier)
+
     def post(self, step: Step, state: State = State.UNREAD, new: Sequence[int] = ()) -> list[Plan]:
         """Apply and keep the step, by which the `new` pages are born; answers with its plans."""
         plans = self._recorder.apply_step(step, state)
