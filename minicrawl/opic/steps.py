@@ -79,6 +79,8 @@ def _gifts(
 def loan(ledger: Ledger, page: PageId) -> int:
     """What the pot may lend for focused links of this page, which is about to spend."""
     virtual_page, unread, pot = ledger.virtual_page, ledger.unread, ledger.virtual_page.pot
+    if not virtual_page.focus:
+        return 0
     if not ledger.is_read(page):
         pot -= ledger.cash(page) - ledger.key[page]
         unread -= 1

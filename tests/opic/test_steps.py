@@ -101,6 +101,16 @@ def test_what_focus_lacks_is_lent_by_the_pages_that_are_not_read() -> None:
     assert [ledger.cash(page) for page in (0, 3)] == [0, UNIT - loan // 3]
 
 
+def test_without_such_terms_nothing_is_lent_however_full_the_pot_is() -> None:
+    """The logs of stores from before there were loans say nothing of them."""
+    ledger = four_pages(0.25)
+    ledger.post(dead_end(ledger, 3))
+    assert ledger.virtual_page.pot > UNIT // 2
+    plan = weighted_visit(ledger, 0, [1], [1], focus=[9 * PARTS])
+    assert plan.extras == [(1, plan.cash)]
+    assert plan.virtual == loan(ledger, 0) == 0
+
+
 def test_no_more_is_lent_than_focus_lacks() -> None:
     ledger = four_pages(0.25)
     ledger.virtual_page.focus = PARTS // 2
