@@ -4,8 +4,10 @@ from minicrawl.config import kinds
 from minicrawl.config.setting import BUDGET, ORDER, SCOPE, STORE, TRAPS, Setting
 
 STRATEGIES = ("greedy", "random", "breadth-first")
+ORDERED_BY = ("page", "site")
 REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 """In a crawl both were the order of discovery."""
+NEWBORN = ("unit", "host-mean")
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static")
 SCOPES = ("any", "domain", "host", "prefix")
 MOST_ENDOWMENT = 1 << 30
@@ -50,6 +52,14 @@ ORDER_ROWS = (
         "strategy",
         kinds.choice(*STRATEGIES, renamed=REMOVED_STRATEGIES),
         "The order in which pages are read. greedy reads the page with the most cash first.",
+    ),
+    Setting(
+        ORDER,
+        "order_by",
+        "order-by",
+        kinds.choice(*ORDERED_BY),
+        "What comes first: the best page of all whose host may be asked, or the best page of the "
+        "most important of their sites. A site matters by the cash that other sites gave to it.",
     ),
     Setting(
         ORDER,
@@ -107,6 +117,14 @@ ORDER_ROWS = (
     ),
     Setting(
         ORDER,
+        "newborn",
+        "newborn",
+        kinds.choice(*NEWBORN),
+        "What a page is born with: a unit of cash, or by host-mean 0.25 to 4 units, in the "
+        "proportion of what pages of its host have held when they were read.",
+    ),
+    Setting(
+        ORDER,
         "replay",
         "replay",
         kinds.whole(0),
@@ -118,7 +136,8 @@ ORDER_ROWS = (
         "focus",
         kinds.focuses(kinds.PATTERN),
         "Give extra cash to links whose URL matches REGEX: STRENGTH times their share, 1 if it is "
-        "left out. Repeatable.",
+        "left out. The virtual page pays, and borrows half a unit of each unread page at most. "
+        "Repeatable.",
         is_table=True,
     ),
     Setting(

@@ -31,6 +31,7 @@ class Order:
     """Which page is read next, and how importance is computed."""
 
     strategy: str = "greedy"
+    order_by: str = "page"
     discovery: float = 1.0
     refresh: float = 0.0
     window: str = "interpolation"
@@ -38,6 +39,7 @@ class Order:
     small_edge: float = 0.15
     measures: int | None = None
     endowment: int = 1000
+    newborn: str = "unit"
     replay: int = 0
     focus: tuple[Focus, ...] = ()
     focus_type: tuple[Focus, ...] = ()
@@ -46,6 +48,11 @@ class Order:
     weight_internal: float = 1.0
     weight_dynamic: float = 1.0
     weight_emphasis: float = 1.0
+
+    @property
+    def has_focus(self) -> bool:
+        """Whether some links get more than others, as the user wants."""
+        return bool(self.focus or self.focus_type or self.focus_words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

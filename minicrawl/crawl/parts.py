@@ -13,13 +13,14 @@ from minicrawl.crawl.hosts.request_slots import RequestSlots
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.leases import LeaseScheduler
-from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
+from minicrawl.crawl.settle.posting import Newborns, ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.resume import reopen
 from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.crawl.turn import SuspendedTurns
+from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 
 
@@ -43,8 +44,11 @@ class CrawlParts:
     def __init__(self, context: CrawlContext) -> None:
         settings, recorder, clock = context.settings, context.recorder, context.clock
         frontier, limit = recorder.frontier, settings.scope.max_depth
+        endowment = float(settings.order.endowment * UNIT)
         self.depths = None if limit is None else DepthTracker(frontier, limit)
-        self.leases = LeaseScheduler(settings, recorder, clock)
+        self.leases = LeaseScheduler(
+            settings, recorder, clock, lambda: self.traps.importance_of_sites(endowment)
+        )
         self.hosts = hosts_of(settings, frontier.urls.origins, self.leases.resume)
         self.side_requests = SideRequests(self.hosts, clock, context.wake)
         self.slots = RequestSlots(
@@ -57,8 +61,15 @@ class CrawlParts:
         )
         self.replays = ReplayScheduler(frontier, settings.order.replay)
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
+        by_host = settings.order.newborn == "host-mean"
+        newborns = Newborns(frontier.urls.host_of) if by_host else None
         poster = StepPoster(
-            recorder, self.leases.queue, self.leases.order, self.depths, self.replays.saw
+            recorder,
+            self.leases.queue,
+            self.leases.order,
+            self.depths,
+            self.replays.saw,
+            newborns,
         )
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
@@ -68,7 +79,8 @@ class CrawlParts:
         recorder = context.recorder
         for line in reopen(recorder, context.gate, context.settings, context.clock.today()):
             context.tell(Noted(text=line))
-        recorder.agree_on_terms(context.settings.order.discovery)
+        recorder.agree_on_terms(context.settings.order)
+        self.settler.poster.restore(recorder.frontier)
         self.leases.restore()
         for pages, contents in recorder.pages.contents():
             self.settler.load_contents(pages, contents)

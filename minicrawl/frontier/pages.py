@@ -29,6 +29,7 @@ from minicrawl.store.records import StepRow, StoreTerms
 
 _PAGES_AT_ONCE = 1 << 18
 _STATES_AT_ONCE = 1 << 21
+_PAY = frozenset((StepKind.ENDOWED, StepKind.GRANT))
 _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 
 
@@ -77,7 +78,7 @@ class Frontier:
         elif step.kind is StepKind.REOPEN:
             for page in step.spending.links:
                 self._reopen(page)
-        elif step.kind is StepKind.ENDOWED:
+        elif step.kind in _PAY:
             self._changes.pay(step.spending.links)
         plans = self.books.apply(step)
         for plan in plans:

@@ -8,5 +8,6 @@ windows     how much of the past a page's history remembers
 estimate    from history and cash to importance
 schedule    the richest page first, exactly, in bounded memory
 by_host     the same among the hosts that may be asked now; the queue of each host
+by_site     the same, but hosts of important sites come first
 refine      what the histories come to if replays go on without end
 """

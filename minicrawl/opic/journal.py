@@ -29,6 +29,7 @@ class StepKind(IntEnum):
     DEAD_END = 5  # a page hands its cash to the virtual page
     REPLAY = 6  # pages read before spend again
     REOPEN = 7  # pages that had their turn wait for another one
+    GRANT = 8  # pages that were just born get more than a unit, or less
 
 
 class Spending(NamedTuple):
@@ -49,8 +50,19 @@ class Step(NamedTuple):
     born: int = 0
     spending: Spending = Spending(())
     amount: int = 0
-    """Units of an endowment; the discovery share in 65,536ths of new terms, or -1 for none; of a
+    """Units of an endowment; atoms of a grant to each page; what new terms say, see `terms`; of a
     forward 1 if the page only hands over what it was given in the other's stead."""
+
+
+_FOCUS_UNIT = 1 << 20
+
+
+def terms(discovery: int, focus: int = 0) -> Step:
+    """From here on unread pages get this share of the dividends, or as much as any other for -1,
+    and the pot may lend this share of a unit for focused links, for each unread page; both in
+    65,536ths.
+    """
+    return Step(StepKind.TERMS, amount=discovery + focus * _FOCUS_UNIT)
 
 
 class Books:
@@ -93,9 +105,13 @@ class Books:
                     self.ledger.reopen(page)
             case StepKind.ENDOWED:
                 self.ledger.endow(step.spending.links, step.amount)
+            case StepKind.GRANT:
+                self.ledger.grant(step.spending.links, step.amount)
             case StepKind.TERMS:
-                terms = None if step.amount < 0 else step.amount
-                self.ledger.virtual_page.discovery = terms
+                virtual_page = self.ledger.virtual_page
+                focus, shifted = divmod(step.amount + 1, _FOCUS_UNIT)
+                virtual_page.focus = focus
+                virtual_page.discovery = shifted - 1 if shifted else None
 
     def stands_for(self, page: PageId) -> int:
         """The page that this one stands for in the end; most pages stand for themselves."""

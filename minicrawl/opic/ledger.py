@@ -6,7 +6,8 @@ D          the dividend: what the virtual page has paid each read page so far.
 pot        what the virtual page has paid the unread pages together.
 key        A read page's cash is key + D, so that raising the one number D pays all read pages.
            An unread page's cash is its key, which is what it was born with and what links gave
-           it, plus its part of the pot.
+           it, plus its part of the pot. The pot may owe: then the part is below 0, and a page that
+           was reopened with less holds nothing.
 remainder  what the virtual page holds because it does not divide evenly: less than an atom a page.
 
 Why unread pages share a pot and have no D of their own: a page has the same claim to the virtual
@@ -49,6 +50,7 @@ class Plan(NamedTuple):
     extras: Sequence[tuple[int, int]]
     """More for some pages: (page, atoms)."""
     virtual: int
+    """Less than 0 if focused links get more than the page has: the pot lends the difference."""
 
 
 class Totals(NamedTuple):
@@ -62,25 +64,34 @@ class Totals(NamedTuple):
     unread: int
     discovery: int
     """The unread pages' share of the dividends in 65,536ths; -1: as much as any other page's."""
+    focus: int = 0
+    """What the pot may lend for focused links, in 65,536ths of a unit for each unread page."""
 
 
 class VirtualPage:
     """The page that every page links to. It pays what it gets to all pages at once."""
 
-    __slots__ = ("discovery", "dividend", "pot", "remainder")
+    __slots__ = ("discovery", "dividend", "focus", "pot", "remainder")
 
-    def __init__(self, discovery: int | None = None) -> None:
-        """`discovery` is the unread pages' share of what it pays, in 65,536ths.
+    def __init__(self, discovery: int | None = None, focus: int = 0) -> None:
+        """`discovery` is the unread pages' share of what it pays, and `focus` what it may lend for
+        focused links, of a unit for each unread page; both in 65,536ths.
 
         With None every page gets as much as any other.
         """
-        self.discovery = discovery
+        self.discovery, self.focus = discovery, focus
         self.dividend = 0
         self.pot = 0
         self.remainder = 0
 
     def pay(self, inflow: int, pages: int, unread: int) -> None:
-        """Pay all that it has to this many pages. The remainder waits for the next time."""
+        """Pay all that it has to this many pages. The remainder waits for the next time.
+
+        An inflow below 0 is what it lends: a visit gave it to focused links.
+        """
+        if inflow < 0:
+            self.pot += inflow
+            return
         purse, read = self.remainder + inflow, pages - unread
         if not read:
             self.pot += purse
@@ -122,7 +133,8 @@ class Ledger:
         """Go on from a saved ledger. Windows are restored by themselves."""
         self.key, self.flags = key, flags
         self.minted, self.recorded, self.unread = totals.minted, totals.recorded, totals.unread
-        self.virtual_page = VirtualPage(None if totals.discovery < 0 else totals.discovery)
+        discovery = None if totals.discovery < 0 else totals.discovery
+        self.virtual_page = VirtualPage(discovery, totals.focus)
         self.virtual_page.dividend = totals.dividend
         self.virtual_page.remainder = totals.virtual
         self.virtual_page.pot = totals.pot
@@ -139,6 +151,7 @@ class Ledger:
             pot=virtual_page.pot,
             unread=self.unread,
             discovery=-1 if virtual_page.discovery is None else virtual_page.discovery,
+            focus=virtual_page.focus,
         )
 
     def __len__(self) -> int:
@@ -177,6 +190,14 @@ class Ledger:
         self.minted += units * UNIT
         self.virtual_page.pay(rest, len(self.key), self.unread)
 
+    def grant(self, newborn: Sequence[int], atoms: int) -> None:
+        """Mint so many atoms more for each of these, which were just born; fewer if below 0."""
+        if atoms < -UNIT:
+            raise ValueError(f"a newborn page holds a unit: {-atoms} atoms cannot be taken from it")
+        for page in newborn:
+            self.key[page] += atoms
+        self.minted += atoms * len(newborn)
+
     def reopen(self, page: PageId) -> None:
         """The page waits for another turn, with the cash that it holds."""
         self.key[page] += self.virtual_page.dividend
@@ -191,7 +212,7 @@ class Ledger:
         """What the page would hand on now."""
         if self.flags[page]:
             return self.key[page] + self.virtual_page.dividend
-        return self.key[page] + self.virtual_page.pot // self.unread
+        return max(0, self.key[page] + self.virtual_page.pot // self.unread)
 
     def post(self, plan: Plan) -> None:
         """Carry the plan out. The work grows with the links, not with the pages."""
@@ -203,7 +224,7 @@ class Ledger:
             )
         key, virtual_page = self.key, self.virtual_page
         if not self.flags[page]:
-            virtual_page.pot -= virtual_page.pot // self.unread
+            virtual_page.pot -= plan.cash - key[page]
             self.unread -= 1
             self.flags[page] = READ
         key[page] = -virtual_page.dividend
@@ -236,32 +257,26 @@ class Ledger:
         """
         atoms = np.floor(importance * (self.minted * (1 - _FLOAT_ERROR))).astype(np.int64)
         self.key[:] = array("q", atoms.tobytes())
-        self.virtual_page = VirtualPage(self.virtual_page.discovery)
+        self.virtual_page = VirtualPage(self.virtual_page.discovery, self.virtual_page.focus)
         self.virtual_page.remainder = self.missing()
         cash = self.cash_of_all()
         for window in self.windows:
             window.restate(importance, cash, self.now, self.turn)
 
-    def cash_of(self, pages: NDArray[np.uint32]) -> NDArray[np.float64]:
+    def cash_of(self, pages: NDArray[np.integer] | slice) -> NDArray[np.float64]:
         """The cash of these pages, in units."""
         atoms = np.frombuffer(self.key, dtype=np.int64)[pages].astype(np.float64)
         read = np.frombuffer(self.flags, dtype=np.uint8)[pages] == READ
-        return self._with_dividends(atoms, read)
-
-    def cash_of_all(self, first: int = 0, end: int | None = None) -> NDArray[np.float64]:
-        """The cash of every page, or of a range of them, in units."""
-        atoms = np.frombuffer(self.key, dtype=np.int64)[first:end].astype(np.float64)
-        read = np.frombuffer(self.flags, dtype=np.uint8)[first:end] == READ
-        return self._with_dividends(atoms, read)
-
-    def _with_dividends(
-        self, atoms: NDArray[np.float64], read: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """What pages hold, of their keys: in units."""
         atoms[read] += self.virtual_page.dividend
         if self.unread:
             atoms[~read] += self.virtual_page.pot / self.unread
+            if self.virtual_page.pot < 0:
+                np.maximum(atoms, 0, out=atoms)
         return atoms / UNIT
+
+    def cash_of_all(self, first: int = 0, end: int | None = None) -> NDArray[np.float64]:
+        """The cash of every page, or of a range of them, in units."""
+        return self.cash_of(slice(first, end))
 
     def missing(self) -> int:
         """The audit: atoms that were minted and are nowhere, less those that came from nowhere."""

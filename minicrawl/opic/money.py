@@ -15,6 +15,10 @@ PARTS = 1 << 16
 SMALL_EDGE = 0.15
 """Its share unless the user sets another one: PageRank's damping of 0.85."""
 
+FOCUS_SHARE = 0.5
+"""Of the unit that each unread page was born with: so much the virtual page may lend to links that
+the user looks for. More than a unit would leave other pages with nothing."""
+
 SmallEdge = Callable[[int, int], int]
 """(cash, number of links) -> pot."""
 

@@ -5,10 +5,16 @@ nothing is lost at a dead end. `Ledger.post` carries a plan out.
 """
 
 from collections.abc import Sequence
+from itertools import repeat
+from operator import add
 
 from minicrawl.model import PageId
 from minicrawl.opic.ledger import Ledger, Plan
-from minicrawl.opic.money import PARTS
+from minicrawl.opic.money import PARTS, UNIT
+
+_LOAN_BITS = 4
+"""A visit may borrow a 16th of what the pot has left to lend: something is left for the next one.
+The logs of stores rely on it."""
 
 
 def visit(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
@@ -33,7 +39,8 @@ def weighted_visit(
     `idle` is a weight that no link has: its part stays with the virtual page.
 
     `focus`, a strength for each link in 65,536ths, gives a link that many times its part once
-    more, out of the virtual page's. Where the small edge cannot pay for all, it pays pro rata.
+    more, out of the virtual page's. Where that cannot pay for all, it pays pro rata; what unread
+    pages lack then is lent by the pot, as far as it may, and pro rata as well.
     """
     cash = ledger.cash(page)
     total = sum(weights) + idle
@@ -42,18 +49,48 @@ def weighted_visit(
     pot = ledger.small_edge(cash, len(links))
     parts = [pot * weight // total for weight in weights]
     edge = cash - sum(parts)
-    gifts = _gifts(parts, focus, edge)
-    credits = [part + gift for part, gift in zip(parts, gifts, strict=True)]
+    gifts = _gifts(ledger, page, links, parts, focus, edge) if focus else repeat(0)
+    credits = [part + gift for part, gift in zip(parts, gifts, strict=False)]
     extras = [(link, atoms) for link, atoms in zip(links, credits, strict=True) if atoms]
-    return Plan(page, cash, (), 0, extras, edge - sum(gifts))
+    return Plan(page, cash, (), 0, extras, cash - sum(credits))
 
 
-def _gifts(parts: Sequence[int], focus: Sequence[int], purse: int) -> list[int]:
-    if not focus:
-        return [0] * len(parts)
+def _gifts(
+    ledger: Ledger,
+    page: PageId,
+    links: Sequence[int],
+    parts: Sequence[int],
+    focus: Sequence[int],
+    edge: int,
+) -> list[int]:
+    """What focused links get beside their parts."""
     wanted = [part * strength // PARTS for part, strength in zip(parts, focus, strict=True)]
+    gifts = _pro_rata(wanted, edge)
+    most = loan(ledger, page)
+    if not most or gifts == wanted:
+        return gifts
+    lacking = [
+        0 if link == page or ledger.is_read(link) else wish - gift
+        for link, wish, gift in zip(links, wanted, gifts, strict=True)
+    ]
+    return list(map(add, gifts, _pro_rata(lacking, most)))
+
+
+def loan(ledger: Ledger, page: PageId) -> int:
+    """What the pot may lend for focused links of this page, which is about to spend."""
+    virtual_page, unread, pot = ledger.virtual_page, ledger.unread, ledger.virtual_page.pot
+    if not virtual_page.focus:
+        return 0
+    if not ledger.is_read(page):
+        pot -= ledger.cash(page) - ledger.key[page]
+        unread -= 1
+    return max(0, pot + unread * (UNIT * virtual_page.focus // PARTS)) >> _LOAN_BITS
+
+
+def _pro_rata(wanted: Sequence[int], purse: int) -> list[int]:
+    """What is wanted, or as much of it as the purse can pay."""
     total = max(sum(wanted), purse)
-    return [wish * purse // total for wish in wanted] if total else wanted
+    return [wish * purse // total for wish in wanted] if total else list(wanted)
 
 
 def dead_end(ledger: Ledger, page: PageId) -> Plan:

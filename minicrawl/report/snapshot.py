@@ -19,8 +19,6 @@ from minicrawl.export.cells import visible
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
-from minicrawl.opic.ledger import READ
-from minicrawl.opic.money import UNIT
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
@@ -94,12 +92,7 @@ class Snapshot:
 
     def cash(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cash of these pages, in units."""
-        ledger = self.frontier.ledger
-        flags = np.frombuffer(ledger.flags, dtype=np.uint8)[pages]
-        others = ledger.virtual_page.pot // max(ledger.unread, 1)
-        return (
-            self.keys[pages] + np.where(flags & READ, ledger.virtual_page.dividend, others)
-        ) / UNIT
+        return self.frontier.ledger.cash_of(pages)
 
     def histories(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cash that these pages passed on within the window, in units."""

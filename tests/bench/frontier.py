@@ -99,7 +99,7 @@ class Bench:
     def __init__(self, recorder: Recorder, web: EndlessWeb | None = None) -> None:
         settings, clock = Settings.of(delay=0, address_delay=0), SystemClock()
         self._recorder, self._clock, self._web = recorder, clock, web
-        self._leasing = LeaseScheduler(settings, recorder, clock)
+        self._leasing = LeaseScheduler(settings, recorder, clock, lambda: np.zeros(0))
         replays = ReplayScheduler(recorder.frontier, settings.order.replay)
         poster = StepPoster(recorder, self._leasing.queue, self._leasing.order, None, replays.saw)
         self._gate = ScopeGate(settings.scope, ())

@@ -29,6 +29,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import click
+import numpy as np
 
 from minicrawl.app import SystemClock
 from minicrawl.config import Settings
@@ -263,7 +264,7 @@ async def scheduling(path: Path, hosts: int) -> str:
     async with opened(path) as recorder:
         await plant(recorder, map(ResolvedUrl, EndlessWeb(hosts).seeds(hosts)), 0)
         settings = Settings.of(delay=hosts / A_SECOND / 2)
-        leasing = LeaseScheduler(settings, recorder, SystemClock())
+        leasing = LeaseScheduler(settings, recorder, SystemClock(), lambda: np.zeros(0))
         clocks = HostTable(settings.politeness, leasing.resume)
         leasing.restore()
         under_way: deque[Lease] = deque()

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -31,7 +32,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.opic.journal import StepKind
-from minicrawl.opic.money import UNIT
+from minicrawl.opic.money import PARTS, UNIT
 from minicrawl.ports import Timed
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
@@ -674,6 +675,72 @@ def test_gifts_of_the_virtual_page_are_shared_as_the_fetches_are(
     crawl(star(A, 3), path, f"{A}/", discovery=0.5, refresh=0.5)
     crawl(star(A, 3), path, discovery=discovery, refresh=1 - discovery)
     assert frontier_of(path).ledger.totals.discovery == share
+
+
+def test_the_virtual_page_lends_for_a_focus_as_long_as_there_is_one(path: Path) -> None:
+    web: dict[str, Answer] = {f"{A}/": html("/1", "/2", "/3"), f"{A}/2": html("/3")}
+    crawl(web, path, f"{A}/", pages=1, endowment=0)
+    assert frontier_of(path).ledger.totals.focus == 0
+    crawl(web, path, pages=2, focus={"2$": 1000}, endowment=0)
+    assert frontier_of(path).ledger.totals.focus == PARTS // 2
+    crawl(web, path, pages=3, endowment=0)
+    assert frontier_of(path).ledger.totals.focus == 0
+
+
+@pytest.fixture(scope="module")
+def found_by_strength(tmp_path_factory: pytest.TempPathFactory) -> dict[float, int]:
+    """How many of the 40 pages that match are among the first 100 of 400, by strength.
+
+    Eight hosts, fewer than requests at once: each is always asked for its own best page.
+    """
+    rng, found = Random(1), dict[float, int]()
+    paths = [f"/{'m' if n % 10 == 3 else 'p'}{n}" for n in range(400)]
+    urls = [f"http://h{n % 8}.example{path}" for n, path in enumerate(paths)]
+    links = {
+        url: [*urls[2 * n + 1 : 2 * n + 3], *rng.sample(urls, 6)] for n, url in enumerate(urls)
+    }
+    for strength in (0, 1, 10, 1000):
+        focus: dict[str, Any] = {"focus": {"/m": strength}} if strength else {}
+        path = tmp_path_factory.mktemp("focus") / "crawl.db"
+        asked = crawl(web_of(links), path, urls[0], delay=1, barren_pages="none", **focus).asked
+        found[strength] = sum("/m" in url for url in asked[:100])
+        assert sum("/m" in url for url in asked) == 40
+    return found
+
+
+def test_the_stronger_the_focus_the_sooner_what_it_looks_for_is_read(
+    found_by_strength: dict[float, int],
+) -> None:
+    counts = [found_by_strength[strength] for strength in (0, 1, 10)]
+    assert counts == sorted(set(counts))
+    assert found_by_strength[1000] >= found_by_strength[10] > 2 * found_by_strength[0]
+
+
+@pytest.mark.parametrize(
+    ("order_by", "sites"), [("page", "aaaabcccc"), ("site", "aaaaccccb")], ids=["page", "site"]
+)
+def test_of_sites_the_one_to_which_others_gave_most_comes_first(
+    order_by: str, sites: str, path: Path
+) -> None:
+    """b has the richest page, c as a whole was given more; nobody but the user gave to a."""
+    pages_of_c = [f"{C}/{name}" for name in ("", "1", "2", "3")]
+    links = {f"{A}/": ["/1", "/2", "/3"], f"{A}/1": pages_of_c, f"{A}/2": pages_of_c}
+    links |= {f"{A}/3": [f"{B}/"], f"{B}/": []} | {page: [] for page in pages_of_c}
+    run = crawl(web_of(links), path, f"{A}/", order_by=order_by, concurrency=1, endowment=90)
+    assert "".join(url.removeprefix("http://")[0] for url in run.asked) == sites
+
+
+def test_pages_are_born_with_what_pages_of_their_host_are_worth(path: Path) -> None:
+    children = [f"{origin}/{n}" for origin in (A, B) for n in range(9)]
+    links = {f"{A}/": [*children[:9], f"{B}/"], f"{B}/": children[9:]}
+    links |= {page: [f"{page}/new"] for page in children}
+    crawl(web_of(links), path, f"{A}/", newborn="host-mean", endowment=9, concurrency=1)
+    ledger = frontier_of(path).ledger
+    assert ledger.missing() == 0
+    assert ledger.minted != (9 + len(ledger)) * UNIT
+    assert ledger.minted % (UNIT // 16) == 0
+    crawl(web_of(links), path, newborn="host-mean", endowment=9)
+    assert frontier_of(path).ledger.totals == ledger.totals
 
 
 def test_links_do_not_get_the_small_edge_and_the_store_keeps_how_large_it_is(path: Path) -> None:

@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from minicrawl.opic.journal import Books, Spending, Step, StepKind
+from minicrawl.opic.journal import Books, Spending, Step, StepKind, terms
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
 from minicrawl.opic.windows.interpolation import Interpolation
@@ -38,7 +38,7 @@ def replay(*pages: int) -> Step:
 
 def test_the_kinds_are_numbered_as_they_are_in_stores() -> None:
     assert [kind.name for kind in sorted(StepKind)] == [
-        *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY", "REOPEN")
+        *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY", "REOPEN", "GRANT")
     ]
     assert min(StepKind) == 0
 
@@ -48,6 +48,20 @@ def test_pages_are_born_before_the_step_that_bears_them_is_done() -> None:
     (plan,) = books.apply(Step(StepKind.VISIT, 0, 2, Spending((1, 2))))
     assert plan == Plan(0, UNIT, (1, 2), UNIT // 4, (), UNIT // 2)
     assert len(books.ledger) == 3
+
+
+@pytest.mark.parametrize("atoms", [UNIT // 2 + 1, 0, -UNIT])
+def test_a_grant_is_minted_for_each_newborn_page(atoms: int) -> None:
+    books = some_books(3)
+    assert books.apply(Step(StepKind.GRANT, spending=Spending((0, 2)), amount=atoms)) == []
+    assert [books.ledger.cash(page) for page in range(3)] == [UNIT + atoms, UNIT, UNIT + atoms]
+    assert books.ledger.minted == 3 * UNIT + 2 * atoms
+    assert books.ledger.missing() == 0
+
+
+def test_no_more_is_taken_from_a_newborn_page_than_its_unit() -> None:
+    with pytest.raises(ValueError, match="a newborn page holds a unit"):
+        some_books(1).apply(Step(StepKind.GRANT, spending=Spending((0,)), amount=-UNIT - 1))
 
 
 def test_seeds_share_their_endowment() -> None:
@@ -60,7 +74,16 @@ def test_seeds_share_their_endowment() -> None:
 def test_new_terms_count_from_here_on(amount: int) -> None:
     books = some_books()
     assert books.apply(Step(StepKind.TERMS, amount=amount)) == []
-    assert books.ledger.totals.discovery == amount
+    assert (books.ledger.totals.discovery, books.ledger.totals.focus) == (amount, 0)
+    assert terms(amount) == Step(StepKind.TERMS, amount=amount)
+
+
+@pytest.mark.parametrize("discovery", [-1, 0, PARTS // 4, PARTS])
+@pytest.mark.parametrize("focus", [1, PARTS // 2, PARTS])
+def test_terms_say_how_much_may_be_lent_for_a_focus(discovery: int, focus: int) -> None:
+    books = some_books()
+    books.apply(terms(discovery, focus))
+    assert (books.ledger.totals.discovery, books.ledger.totals.focus) == (discovery, focus)
 
 
 def test_a_dead_end_hands_all_to_the_virtual_page() -> None:
@@ -223,12 +246,16 @@ class Fold(RuleBasedStateMachine):
         links=st.lists(st.integers(0, 99), max_size=4),
         born=st.integers(0, 2),
         idle=st.none() | st.integers(0, 3),
+        strength=st.sampled_from([0, PARTS // 3, 1000 * PARTS]),
     )
-    def visit(self, page: int, links: list[int], born: int, idle: int | None) -> None:
+    def visit(
+        self, page: int, links: list[int], born: int, idle: int | None, strength: int
+    ) -> None:
         pages = len(self.books.ledger) + born
         found = sorted({link % pages for link in links} - {self.page(page)})
         weights = () if idle is None else tuple(1 + link % 3 for link in found)
-        spending = Spending(found, weights, (), idle or 0)
+        focus = [strength * (link % 2) for link in found] if strength else ()
+        spending = Spending(found, weights, focus, idle or 0)
         self.take(Step(StepKind.VISIT, self.page(page), born, spending))
 
     @rule(page=st.integers(0, 99), onto=st.integers(0, 99), is_handed_over=st.booleans())
@@ -250,9 +277,19 @@ class Fold(RuleBasedStateMachine):
         spending = Spending(sorted(set(map(self.page, seeds))))
         self.take(Step(StepKind.ENDOWED, spending=spending, amount=units))
 
-    @rule(share=st.sampled_from([-1, 0, PARTS // 2, PARTS]))
-    def pay_otherwise(self, share: int) -> None:
-        self.take(Step(StepKind.TERMS, amount=share))
+    @rule(count=st.integers(1, 3), atoms=st.integers(-UNIT, 4 * UNIT))
+    def bear(self, count: int, atoms: int) -> None:
+        first = len(self.books.ledger)
+        self.take(Step(StepKind.BORN, born=count))
+        spending = Spending(range(first, first + count))
+        self.take(Step(StepKind.GRANT, spending=spending, amount=atoms))
+
+    @rule(
+        share=st.sampled_from([-1, 0, PARTS // 2, PARTS]),
+        focus=st.sampled_from([0, PARTS // 2, PARTS]),
+    )
+    def pay_otherwise(self, share: int, focus: int) -> None:
+        self.take(terms(share, focus))
 
     @precondition(lambda self: self.spendings)
     @rule(drawn=st.lists(st.integers(0, 99), min_size=1, max_size=4))
@@ -270,6 +307,11 @@ class Fold(RuleBasedStateMachine):
     @invariant()
     def not_an_atom_is_lost(self) -> None:
         assert self.books.ledger.missing() == 0
+
+    @invariant()
+    def nobody_owes(self) -> None:
+        ledger = self.books.ledger
+        assert all(ledger.cash(page) >= 0 for page in range(len(ledger)))
 
     def teardown(self) -> None:
         """Fold all of it once more."""

@@ -219,12 +219,16 @@ class Books(RuleBasedStateMachine):
         endowment=st.integers(0, 50),
         share=st.sampled_from([0.0, 0.15, 0.6, 1.0]),
         discovery=st.sampled_from([None, 0.0, 0.3125, 1.0]),
+        focus=st.sampled_from([0, PARTS // 2, PARTS]),
     )
-    def open(self, pages: int, endowment: int, share: float, discovery: float | None) -> None:
+    def open(
+        self, pages: int, endowment: int, share: float, discovery: float | None, focus: int
+    ) -> None:
         self.window = Static()
         self.ledger = Ledger(
             windows=[self.window], small_edge=fixed_edge(share), discovery=discovery
         )
+        self.ledger.virtual_page.focus = focus
         self.discovery = discovery
         self.ledger.endow(self.ledger.mint(pages), endowment)
         self.by_hand = units(self.ledger)
@@ -251,10 +255,17 @@ class Books(RuleBasedStateMachine):
         read = [page for page, read in enumerate(self.read) if read]
         part = len(unread) / len(self.read) if self.discovery is None else self.discovery
         part = part if unread else 0
+        if purse < 0:  # what focused links got beside the cash of the page: the unread lend it
+            part = 1
         for page in unread:
             self.by_hand[page] += purse * part / len(unread)
         for page in read:
             self.by_hand[page] += purse * (1 - part) / len(read)
+
+    @invariant()
+    def no_page_lends_more_than_the_terms_say(self) -> None:
+        least = -self.ledger.unread * (UNIT * self.ledger.virtual_page.focus // PARTS)
+        assert self.ledger.virtual_page.pot >= least
 
     @rule(count=st.integers(1, 4))
     def discover(self, count: int) -> None:
@@ -316,6 +327,24 @@ class Books(RuleBasedStateMachine):
 
 TestBooks = Books.TestCase
 TestBooks.settings = settings(stateful_step_count=40, max_examples=60)
+
+
+def test_a_page_that_is_reopened_lends_no_more_than_it_holds() -> None:
+    """Page 0 was read and holds nothing but a dividend; then three pages lend for a focus."""
+    ledger = Ledger(small_edge=fixed_edge(0))
+    ledger.virtual_page.focus = PARTS
+    ledger.mint(5)
+    ledger.post(visit(ledger, 0, [1]))
+    ledger.reopen(0)
+    ledger.post(weighted_visit(ledger, 1, [2], [1], [1000 * PARTS]))
+    assert ledger.virtual_page.pot < 0
+    assert ledger.cash(0) == 0
+    assert ledger.cash_of_all().tolist() == ledger.cash_of(np.arange(5)).tolist()
+    assert ledger.cash_of_all()[0] == 0
+    pot = ledger.virtual_page.pot
+    ledger.post(visit(ledger, 0, [1]))
+    assert ledger.virtual_page.pot == pot
+    assert ledger.missing() == 0
 
 
 def test_a_page_that_is_reopened_waits_with_the_cash_that_it_holds() -> None:

@@ -1,10 +1,12 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.opic.ledger import READ, Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge, one_more_link
-from minicrawl.opic.steps import dead_end, forward, replay, visit, weighted_visit
+from minicrawl.opic.steps import dead_end, forward, loan, replay, visit, weighted_visit
 
 
 def handed_on(plan: Plan) -> int:
@@ -84,6 +86,60 @@ def test_focus_beyond_the_small_edge_is_paid_pro_rata() -> None:
     part, edge = UNIT * 3 // 8, UNIT // 4
     assert dict(plan.extras) == {1: part + edge * 3 // 4, 2: part + edge // 4}
     assert plan.virtual == 0
+
+
+def test_what_focus_lacks_is_lent_by_the_pages_that_are_not_read() -> None:
+    """Three pages lend up to half a unit each, a sixteenth of it to one visit."""
+    ledger = four_pages(0.25)
+    ledger.virtual_page.focus = PARTS // 2
+    plan = weighted_visit(ledger, 0, [1, 2], [1, 1], focus=[9 * PARTS, 3 * PARTS])
+    part, edge, loan = UNIT * 3 // 8, UNIT // 4, 3 * UNIT // 2 // 16
+    assert dict(plan.extras) == {1: part + (edge + loan) * 3 // 4, 2: part + (edge + loan) // 4}
+    assert plan.virtual == -loan
+    ledger.post(plan)
+    assert ledger.missing() == 0
+    assert [ledger.cash(page) for page in (0, 3)] == [0, UNIT - loan // 3]
+
+
+def test_without_such_terms_nothing_is_lent_however_full_the_pot_is() -> None:
+    """The logs of stores from before there were loans say nothing of them."""
+    ledger = four_pages(0.25)
+    ledger.post(dead_end(ledger, 3))
+    assert ledger.virtual_page.pot > UNIT // 2
+    plan = weighted_visit(ledger, 0, [1], [1], focus=[9 * PARTS])
+    assert plan.extras == [(1, plan.cash)]
+    assert plan.virtual == loan(ledger, 0) == 0
+
+
+def test_no_more_is_lent_than_focus_lacks() -> None:
+    ledger = four_pages(0.25)
+    ledger.virtual_page.focus = PARTS // 2
+    plan = weighted_visit(ledger, 0, [1], [1], focus=[PARTS * 11 // 30])
+    assert dict(plan.extras) == {1: UNIT * 3 // 4 + UNIT * 3 // 4 * (PARTS * 11 // 30) // PARTS}
+    assert plan.virtual == -(dict(plan.extras)[1] - UNIT)
+
+
+def test_nothing_is_lent_to_pages_that_were_read() -> None:
+    ledger = four_pages(0.25)
+    ledger.virtual_page.focus = PARTS // 2
+    ledger.post(visit(ledger, 1, [0]))
+    plan = weighted_visit(ledger, 0, [0, 1, 2], [1, 1, 1], focus=[9 * PARTS] * 3)
+    gifts = dict(plan.extras)
+    assert gifts[0] == gifts[1]
+    assert gifts[2] - gifts[1] == loan(ledger, 0)
+    assert plan.virtual == plan.cash - sum(gifts.values()) < 0
+
+
+def test_a_visit_leaves_something_to_lend_to_the_next_one() -> None:
+    ledger = four_pages(0.25)
+    ledger.mint(100)
+    ledger.virtual_page.focus = PARTS // 2
+    lent = []
+    for page in range(0, 40, 2):
+        lent.append(loan(ledger, page))
+        ledger.post(weighted_visit(ledger, page, [page + 1], [1], focus=[1000 * PARTS]))
+    assert all(later < sooner for sooner, later in pairwise(lent))
+    assert lent[-1] > 0
 
 
 def test_replay_is_a_visit_of_a_page_that_was_read_before() -> None:

@@ -1,6 +1,7 @@
 """Leases: the pages whose turn it is, among those whose hosts may be asked.
 
-Laws: the next page is the richest one whose host may be asked now; pages never read and pages read
+Laws: the next page is the richest one whose host may be asked now, or, in an order by sites, the
+richest one of the most important site of such hosts; pages never read and pages read
 before never compete, but share the fetches as the user wants; a lease is given back or ends.
 
 lease   a page whose turn it is, and its host for as long
@@ -8,7 +9,11 @@ lease   a page whose turn it is, and its host for as long
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.config import Settings
 from minicrawl.crawl.schedule.orders import ORDERS
@@ -16,6 +21,7 @@ from minicrawl.crawl.schedule.refresh import RefreshScheduler
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import PageId, State
 from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.by_site import BySite
 from minicrawl.ports import Clock
 
 
@@ -31,13 +37,22 @@ class Lease(NamedTuple):
 class LeaseScheduler:
     """Two pools: the pages that wait to be read, and those that wait to be read again."""
 
-    def __init__(self, settings: Settings, recorder: Recorder, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        recorder: Recorder,
+        clock: Clock,
+        importance_of_sites: Callable[[], NDArray[np.float64]],
+    ) -> None:
+        """`importance_of_sites` answers, for each host, with that of its site."""
         frontier = recorder.frontier
         self._recorder, self._frontier, self._clock = recorder, frontier, clock
         self._share_again = settings.order.refresh
         self._granted = self._granted_again = 0
         self.order = ORDERS[settings.order.strategy](frontier.ledger)
-        self.queue = ByHost(self.order.keys, frontier.ledger.flags, frontier.urls.host_of)
+        waiting = self.order.keys, frontier.ledger.flags, frontier.urls.host_of
+        by_site = settings.order.order_by == "site"
+        self.queue = BySite(*waiting, importance_of_sites) if by_site else ByHost(*waiting)
         self.refresh = RefreshScheduler(frontier.urls.host_of, endless=settings.budget.continuous)
 
     def restore(self) -> None:

@@ -2,7 +2,8 @@
 
 Laws: pages that became known by a step wait from then on; pages that were given cash may have moved
 up in the queue. Pages that were too deep wait again when a shorter way leads to them. Many URLs
-become known block by block, so that no page keeps all others waiting.
+become known block by block, so that no page keeps all others waiting. What a page is born with
+beside its unit is a step of its own, and follows from the log.
 
 replay   a page that was read spends again what it was given since, along stored links. It costs no
          request and delays none: replays are done while the loop has nothing else to do, and for
@@ -12,9 +13,13 @@ replay   a page that was read spends again what it was given since, along stored
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import perf_counter
 from typing import NamedTuple
+
+import numpy as np
 
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import PageOrder
@@ -22,7 +27,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.frontier.urls import Meeting
-from minicrawl.model import Originals, State
+from minicrawl.model import READ_STATES, Originals, State
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.ledger import READ, Plan
@@ -42,30 +47,48 @@ class StepPoster:
         order: PageOrder,
         depths: DepthTracker | None,
         saw: Callable[[list[Plan]], None],
+        newborns: Newborns | None = None,
     ) -> None:
-        """`saw` is called with what was posted; without a limit of depth there are no `depths`."""
+        """`saw` is called with what was posted; without a limit of depth there are no `depths`.
+
+        Without `newborns` a page is born with one unit.
+        """
         self._recorder = recorder
         self._queue, self._order, self._depths, self._saw = queue, order, depths, saw
+        self._newborns = newborns
         self.reopened: set[int] = set()
+
+    def restore(self, frontier: Frontier) -> None:
+        """Load what earlier runs left."""
+        if self._newborns is not None:
+            self._newborns.restore(frontier)
 
     def post(self, step: Step, state: State = State.UNREAD, new: Sequence[int] = ()) -> list[Plan]:
         """Apply and keep the step, by which the `new` pages are born; answers with its plans."""
         plans = self._recorder.apply_step(step, state)
         queue = self._queue
         if new:
-            self._order.grow(range(new[0], new[-1] + 1))
-            queue.born(new)
-            self._recorder.counters.add("born", len(new))
+            self._bear(new)
         for plan in plans:
             queue.offer(plan.links)
             if plan.extras:
                 queue.offer([page for page, _ in plan.extras])
             queue.release(plan.page)
         self._saw(plans)
+        if self._newborns is not None:
+            self._newborns.saw(plans)
         if self._depths is not None and step.kind in _LEADS_ON:
             for page in self._depths.shorten(step.page, step.spending.links):
                 queue.release(page)
         return plans
+
+    def _bear(self, new: Sequence[int]) -> None:
+        if self._newborns is not None:
+            for grant in self._newborns.grants(new):
+                self._recorder.apply_step(grant)
+        self._order.grow(range(new[0], new[-1] + 1))
+        self._queue.born(new)
+        self._recorder.counters.add("born", len(new))
 
     def introduce(
         self,
@@ -139,6 +162,67 @@ class PageIntroducer:
 def are_many(urls: Sequence[str]) -> bool:
     """Whether others have their turn before all of them are known."""
     return len(urls) > LINKS_AT_ONCE
+
+
+# ---------------------------------------------------------------- newborn pages
+
+MOST_WORTH, LEAST_WORTH = 4.0, 0.25
+_PRIOR = 3
+"""Pages of the mean that a host counts as having had: of a new host nothing is known."""
+_GRAIN = 16
+"""Worths are rounded to 16ths of a unit, so that many pages share a step."""
+
+
+class Newborns:
+    """What pages are worth when they are born: what pages of their host have held on average when
+    they were read, as a multiple of that mean over all hosts.
+    """
+
+    def __init__(self, host_of: array[int]) -> None:
+        self._host_of = host_of
+        self._units: defaultdict[int, float] = defaultdict(float)
+        self._reads: defaultdict[int, int] = defaultdict(int)
+        self._all_units, self._all_reads = 0.0, 0
+
+    def saw(self, plans: Iterable[Plan]) -> None:
+        """These pages handed on their cash."""
+        for plan in plans:
+            self._add(self._host_of[plan.page], plan.cash / UNIT, 1)
+
+    def restore(self, frontier: Frontier) -> None:
+        """What pages handed on in earlier runs, as far as their window remembers it."""
+        read = np.flatnonzero(np.isin(frontier.states(), READ_STATES))
+        hosts = np.frombuffer(self._host_of, dtype=np.uint32)[read]
+        found, places, counts = np.unique(hosts, return_inverse=True, return_counts=True)
+        units = np.bincount(places, frontier.window.histories(read), minlength=len(found))
+        for host, held, count in zip(found.tolist(), units, counts.tolist(), strict=True):
+            self._add(host, float(held), count)
+
+    def worth(self, host: int) -> float:
+        """Of a page of this host, in units."""
+        if not self._all_units:
+            return 1.0
+        mean = self._all_units / self._all_reads
+        held = self._units.get(host, 0.0) + _PRIOR * mean
+        worth = held / (self._reads.get(host, 0) + _PRIOR) / mean
+        return round(min(max(worth, LEAST_WORTH), MOST_WORTH) * _GRAIN) / _GRAIN
+
+    def grants(self, pages: Sequence[int]) -> Iterator[Step]:
+        """The steps by which these newborn pages get what they are worth."""
+        by_worth: defaultdict[float, list[int]] = defaultdict(list)
+        worth = {host: self.worth(host) for host in {self._host_of[page] for page in pages}}
+        for page in pages:
+            by_worth[worth[self._host_of[page]]].append(page)
+        by_worth.pop(1.0, None)
+        for units, equals in by_worth.items():
+            amount = int((units - 1) * UNIT)
+            yield Step(StepKind.GRANT, spending=Spending(equals), amount=amount)
+
+    def _add(self, host: int, units: float, reads: int) -> None:
+        self._units[host] += units
+        self._reads[host] += reads
+        self._all_units += units
+        self._all_reads += reads
 
 
 # ---------------------------------------------------------------- replays

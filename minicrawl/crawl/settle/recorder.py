@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from minicrawl.config import Order
 from minicrawl.crawl.settle.committer import Committer, Counters, UncommittedRows
 from minicrawl.crawl.settle.stored import (
     LoadFrontier,
@@ -25,9 +26,9 @@ from minicrawl.crawl.settle.stored import (
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.frontier.urls import Meeting
 from minicrawl.model import Originals, State
-from minicrawl.opic.journal import Step, StepKind
+from minicrawl.opic.journal import Step, StepKind, terms
 from minicrawl.opic.ledger import Plan
-from minicrawl.opic.money import in_parts
+from minicrawl.opic.money import FOCUS_SHARE, in_parts
 from minicrawl.store import tables
 from minicrawl.store.records import DocumentRow, FetchRow, HostRow, StepRow
 from minicrawl.store.writer import Store
@@ -98,11 +99,15 @@ class Recorder:
         self._rows.add_step(row)
         return plans
 
-    def agree_on_terms(self, discovery: float) -> None:
-        """When fetches are shared with pages read before, so are the virtual page's gifts."""
-        share = in_parts(discovery) if 0 < discovery < 1 else -1
-        if share != self.frontier.ledger.totals.discovery:
-            self.apply_step(Step(StepKind.TERMS, amount=share))
+    def agree_on_terms(self, order: Order) -> None:
+        """When fetches are shared with pages read before, so are the virtual page's gifts; and a
+        focus may be paid out of them.
+        """
+        share = in_parts(order.discovery) if 0 < order.discovery < 1 else -1
+        focus = in_parts(FOCUS_SHARE) if order.has_focus else 0
+        totals = self.frontier.ledger.totals
+        if (share, focus) != (totals.discovery, totals.focus):
+            self.apply_step(terms(share, focus))
 
     def record(self, fetch: FetchRow) -> None:
         """A request and its response."""

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.config import Traps as TrapLimits
 from minicrawl.crawl.settle.duplicates import Duplicates
@@ -84,6 +85,10 @@ class TrapDetector:
     def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
         """Earlier runs read so many pages of these hosts."""
         self._quotas.restore(pages_by_host)
+
+    def importance_of_sites(self, endowment: float) -> NDArray[np.float64]:
+        """For each host that of its site: what others gave to it, and the user, who endowed it."""
+        return self._quotas.external_cash.to_sites(endowment)
 
     # ------------------------------------------------------------ before a request
 

@@ -189,6 +189,17 @@ class ExternalCash:
         to_hosts = np.frombuffer(self._from_strangers, dtype=np.int64)[hosts]
         return self._to_pages.of(pages), to_hosts
 
+    def to_sites(self, endowment: float) -> NDArray[np.float64]:
+        """For each host, what other sites gave to its site, in atoms; and the user, who named seeds
+        and gave them this endowment.
+        """
+        self.count()
+        given = np.array(self._from_strangers, dtype=np.float64)
+        given[list(self._seeds)] += endowment / max(len(self._seeds), 1)
+        sites = self.site_index.sites(np.arange(len(given), dtype=np.uint32))
+        sums = np.bincount(sites, weights=given).astype(np.float64)
+        return sums[sites]
+
     def outranks(self, host: int, other: int) -> bool:
         """Whether the host matters more than the other: by a seed, or by what it was given.
 
