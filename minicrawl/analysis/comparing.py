@@ -4,7 +4,7 @@ A name stands for the rank that is kept by it; where none is, as with every grap
 of `analysis.ranks` with its usual options.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from minicrawl.analysis.ranks import RANKS
@@ -13,7 +13,8 @@ from minicrawl.errors import UsageError
 from minicrawl.ranks import compare
 from minicrawl.ranks.compare import Comparison
 from minicrawl.ranks.scores import Floats
-from minicrawl.report.kept import OPIC, kept, kept_scores
+from minicrawl.report.kept import OPIC, convergence, kept, kept_scores, told
+from minicrawl.report.snapshot import Snapshot
 
 
 class KnownRank(NamedTuple):
@@ -53,10 +54,9 @@ def check(source: Source, name: str) -> None:
 
 def rank_of(source: Source, name: str) -> KnownRank:
     """The rank that is kept by this name, or else computed."""
-    found = None if source.snapshot is None else kept_scores(source.snapshot, name)
-    if found is not None:
-        origin = "the crawl's own" if name == OPIC else "kept"
-        return KnownRank(name, found, _told(origin, converged=_converged(source)[name]))
+    seen = source.snapshot
+    if seen is not None and (found := kept_scores(seen, name)) is not None:
+        return KnownRank(name, found, _origin(seen, name, _converged(source)))
     graph = source.graph
     with source.progress(name) as tell:
         scores = RANKS[name](graph, tell)
@@ -65,8 +65,14 @@ def rank_of(source: Source, name: str) -> KnownRank:
     )
 
 
+def _origin(seen: Snapshot, name: str, converged: Mapping[str, bool]) -> str:
+    if name == OPIC:
+        return told(convergence(seen.converged, len(seen), seen.frontier.last_seq))
+    return _told("kept", converged=converged[name])
+
+
 def _converged(source: Source) -> dict[str, bool]:
-    """The ranks of the store, and whether each has converged; the crawl's own claims nothing."""
+    """The ranks of the store, and whether each has converged; the importance tells by itself."""
     if (seen := source.snapshot) is None:
         return {}
     rows = (one.row for one in kept(seen.path, seen.connection))

@@ -23,6 +23,7 @@ class Budget:
     pages: int | None = None
     seconds: float | None = None
     body_bytes: int | None = None
+    importance: float | None = None
     continuous: bool = False
 
 
@@ -119,3 +120,4 @@ class Storing:
     store: Path = Path("data/crawl.db")
     links: bool = True
     strip_marks: bool = True
+    converge: bool = True

@@ -35,6 +35,16 @@ def interpolated(history: Floats, cash: Floats, away: NDArray[np.int64], width: 
     return np.where(away < width, within, cash / np.maximum(away, 1))
 
 
+def completed(converged: Floats, estimated: Floats) -> Floats:
+    """Converged shares, and estimated ones where they are NaN: for pages that were found later.
+
+    Such pages keep their estimated share of the whole; the others share the rest.
+    """
+    is_later = np.isnan(converged)
+    rest = 1 - float(estimated[is_later].sum())
+    return np.where(is_later, estimated, converged * (rest / converged[~is_later].sum()))
+
+
 def shares(estimate: Floats) -> Floats:
     """The estimate as a share of the whole; the same for all where nothing is known."""
     total = estimate.sum()

@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
+from minicrawl.opic.estimate import completed, shares
 from minicrawl.opic.ledger import READ
 from minicrawl.opic.money import UNIT
 from minicrawl.store import columns, questions, tables
+from minicrawl.store.derived import ranks
+from minicrawl.store.derived.files import reading_beside
+from minicrawl.store.derived.ranks import OPIC, RankRow
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage
@@ -40,10 +44,26 @@ class Snapshot:
     def __len__(self) -> int:
         return len(self.frontier)
 
-    @cached_property
+    @property
+    def converged(self) -> RankRow | None:
+        """The converged ranks that the importance is taken from, if there are any."""
+        return self._judged[0]
+
+    @property
     def importance(self) -> NDArray[np.float64]:
-        """The importance of each page; the sum is 1."""
-        return self.frontier.importance()
+        """The importance of each page, estimated where it has not converged; the sum is 1."""
+        return self._judged[1]
+
+    @cached_property
+    def _judged(self) -> tuple[RankRow | None, NDArray[np.float64]]:
+        with reading_beside(self.path, self.connection) as derived:
+            row = ranks.row_of(derived, OPIC)
+            if derived is None or row is None:
+                return None, self.frontier.importance()
+            scores = ranks.scores(derived, OPIC, len(self))
+        if row.nodes >= len(self):
+            return row, shares(scores)
+        return row, completed(scores, self.frontier.importance())
 
     @cached_property
     def states(self) -> NDArray[np.uint8]:

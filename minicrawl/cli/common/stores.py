@@ -16,7 +16,7 @@ from minicrawl.cli.common.progress import progress
 from minicrawl.config import Storing, load
 from minicrawl.errors import MinicrawlError, StoreError
 from minicrawl.report.audit import audit
-from minicrawl.report.kept import kept
+from minicrawl.report.kept import convergence, kept, told
 from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store.trouble import translating_sqlite_errors
@@ -125,6 +125,12 @@ def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
         if rank.row.name in names and rank.unranked:
             pages = counted(rank.unranked, "page has", "pages have")
             click.echo(f"{pages} no score by {rank.row.name}: found after it was made", err=True)
+
+
+def tell_of_importance(seen: Snapshot) -> None:
+    """Say where the importance of the pages comes from."""
+    found = convergence(seen.converged, len(seen), seen.frontier.last_seq)
+    click.echo(f"importance: {told(found)}", err=True)
 
 
 def percent(share: float) -> str:

@@ -9,6 +9,7 @@ from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import json_option, percent, store_option, units
 from minicrawl.cli.common.tables import show_facts, show_json, show_list
 from minicrawl.report import reasons
+from minicrawl.report.kept import told
 from minicrawl.report.snapshot import snapshot
 
 SOURCE_HEADINGS = ("cash given", "share", "by")
@@ -43,6 +44,7 @@ def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
         yield "title", found.title
     yield "state", found.state
     yield "importance", f"{percent(found.importance)}, rank {found.rank:,}"
+    yield "", told(found.convergence)
     for score in found.ranks:
         yield f"by {score.name}", _score(score)
     yield "cash", f"{units(found.cash)} units"

@@ -16,6 +16,7 @@ from minicrawl.cli.common.stores import (
     json_option,
     selection_options,
     store_option,
+    tell_of_importance,
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json
@@ -75,6 +76,7 @@ def export(
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
     names = list(dict.fromkeys(filter(None, map(str.strip, ranks.split(",")))))
     with snapshot(store) as seen, _progress(file) as tell:
+        tell_of_importance(seen)
         warn_of_unranked_pages(seen, names)
         selected = replace(selection, noindex=noindex)
         if edges or suffix in DRAWINGS:

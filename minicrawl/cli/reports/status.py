@@ -8,6 +8,7 @@ import click
 from minicrawl.cli.common.stores import json_option, percent, store_option
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.report import status as report
+from minicrawl.report.kept import told
 from minicrawl.report.status import mirrors
 from minicrawl.wording import counted
 
@@ -45,8 +46,9 @@ def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
     yield "refused", _counts(found.refusals)
     gathered = found.importance_gathered
     yield "importance gathered", _UNKNOWN if gathered is None else percent(gathered)
+    yield "importance", told(found.convergence)
     yield "found per fetch", _number(found.found_per_fetch, " pages")
-    yield "G", f"{_number(found.g, ' units')}, error factor N/G {_number(found.error_factor)}"
+    yield "G", f"{_number(found.g, ' units')}, error factor M/G {_number(found.error_factor)}"
     yield "running time", _duration(found.running_s)
     yield "fetches per second", _number(found.fetches_per_second)
     yield "downloaded", _size(found.bytes)

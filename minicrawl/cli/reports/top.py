@@ -12,6 +12,7 @@ from minicrawl.cli.common.stores import (
     percent,
     selection_options,
     store_option,
+    tell_of_importance,
     units,
     warn_of_unranked_pages,
 )
@@ -40,12 +41,15 @@ SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "
 def top(store: Path, selection: PageSelection, by: str, sites: bool, as_json: bool) -> None:
     """Show the most important pages, whether they were read or not.
 
-    The importance of a page is its share of all cash that ever flowed. Cash and history are in
+    The importance of a page is its share of all cash that flows through all pages once the ranks
+    have converged. A line on stderr says how exact that is. Where they have not, for example for
+    pages that were found since, it is estimated by the cash that flowed. Cash and history are in
     units.
     """
     if sites and not selection.is_all:
         raise click.UsageError("--sites excludes --host, --unread and --fetched")
     with snapshot(store) as seen:
+        tell_of_importance(seen)
         warn_of_unranked_pages(seen, [by])
         if sites:
             with progress("links") as tell:

@@ -8,8 +8,10 @@ deleted by the next write.
 """
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import chain, count
 from pathlib import Path
 
 from minicrawl.errors import StoreError
@@ -17,6 +19,7 @@ from minicrawl.store import tables
 from minicrawl.store.reader import begin_snapshot, connect, real_path
 from minicrawl.store.tables import Connection
 from minicrawl.store.trouble import NONSENSE, translating_sqlite_errors
+from minicrawl.store.writer import Store
 
 SUFFIX = "-ranks"
 DERIVED = "delete it if need be: it can be made again"
@@ -87,3 +90,30 @@ def _clear(derived: Connection, connection: Connection) -> None:
         derived.execute(f'DROP TABLE "{name}"')
     derived.execute("CREATE TABLE derived_from (store TEXT NOT NULL)")
     derived.execute("INSERT INTO derived_from VALUES (?)", (tables.birth(connection),))
+
+
+# ---------------------------------------------------------------- all files of a store
+
+_WHILE_READ = ("", "-wal", "-shm")
+"""The last two exist while a process has the store open."""
+_FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ))
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename the store. Returns its new name, or None if there is no store.
+
+    If the path is a link, the store that it leads to is renamed, and the link stays.
+    """
+    if not path.exists():
+        return None
+    if path.is_symlink():
+        path = real_path(path)
+    with closing(Store.open(path)) as store:  # nobody else is writing it
+        store.compact()
+    stamp = time.strftime(f"{path.name}.%Y-%m-%dT%H-%M-%S")
+    names = chain((stamp,), (f"{stamp}-{number}" for number in count(2)))
+    aside = next(free for name in names if not (free := path.with_name(name)).exists())
+    for suffix in _FILES:
+        if (file := path.with_name(path.name + suffix)).exists():
+            file.rename(aside.with_name(aside.name + suffix))
+    return aside

@@ -17,6 +17,11 @@ from numpy.typing import NDArray
 from minicrawl.store.derived.files import writing_beside
 from minicrawl.store.tables import Connection
 
+OPIC = "opic"
+"""The name of the importance: converged, where it is kept here, or as the crawl estimates it."""
+GATHERED = "gathered"
+"""An option of `OPIC`: the share of it on pages that were read."""
+
 _SCORES_AT_ONCE = 1 << 16
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS ranks (
@@ -71,6 +76,11 @@ def kept(derived: Connection | None) -> list[RankRow]:
     columns = ", ".join(RankRow._fields)
     rows = derived.execute(f"SELECT {columns} FROM ranks ORDER BY name")
     return [_checked(RankRow._make(row)) for row in rows]
+
+
+def row_of(derived: Connection | None, name: str) -> RankRow | None:
+    """The rank of this name, if it is kept."""
+    return next((row for row in kept(derived) if row.name == name), None)
 
 
 def scores(derived: Connection, name: str, pages: int) -> NDArray[np.float64]:
