@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Loaded, Settings
+from minicrawl.config.parts import DEMO_STORE
 from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
 from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listens
@@ -249,7 +250,7 @@ def _demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
         "delay": 0,
         "endowment": 100,
         "per_address": loaded.settings.politeness.concurrency,
-        "store": "data/demo.db",
+        "store": str(DEMO_STORE),
     }
     is_flag = {name: origin.startswith("--") for name, origin in loaded.origins.items()}
     flags = {

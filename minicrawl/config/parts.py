@@ -7,6 +7,9 @@ The default of a field is the default of its setting. All else about a setting i
 from dataclasses import dataclass
 from pathlib import Path
 
+DEMO_STORE = Path("data/demo.db")
+"""Where a demo crawl is stored."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Focus:

@@ -28,7 +28,7 @@ from minicrawl.ports import Clock
 
 SHARE_AT_END, LEAST_AT_END_S = 0.1, 5.0
 LOOK_EVERY_S = 1.0
-SHARE_WHILE_CRAWLING = 0.1
+SHARE_WHILE_CRAWLING = 0.25
 """The share of the time in which ranks may be computed beside a crawl."""
 CHANGED = 0.02
 """The share of all steps that must be new."""

@@ -19,17 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.frontier.importance import shown_importance
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES
-from minicrawl.opic.estimate import completed
 from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.derived import ranks
 from minicrawl.store.derived.files import reading_beside
-from minicrawl.store.derived.ranks import GATHERED, OPIC, RankRow
+from minicrawl.store.derived.ranks import FLOWED, GATHERED, OPIC, RankRow
 from minicrawl.store.reader import reading, real_path
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, Store
@@ -102,7 +102,7 @@ def refine(
         if to is not None:
             _copy(path, to)
         with reading(path) as connection:
-            row = loaded.row(found, refinement.importance)
+            row = loaded.row(found, refinement)
             ranks.keep(to or path, connection, [(row, refinement.importance)])
     return found
 
@@ -161,7 +161,7 @@ class _Loaded:
         return cls(
             step=frontier.last_seq,
             flow=flow,
-            shown=_shown(path, connection, frontier),
+            shown=shown_importance(path, connection, frontier).shares,
             was_read=np.isin(frontier.states(), READ_STATES),
         )
 
@@ -178,11 +178,11 @@ class _Loaded:
             store=store,
         )
 
-    def row(self, found: Refined, importance: Floats) -> RankRow:
-        gathered = float(importance[self.was_read].sum())
+    def row(self, found: Refined, refinement: Refinement) -> RankRow:
+        gathered = float(refinement.importance[self.was_read].sum())
         return RankRow(
             name=OPIC,
-            options=json.dumps({GATHERED: gathered}),
+            options=json.dumps({GATHERED: gathered, FLOWED: refinement.flowed}),
             made_at=time.time(),
             step=self.step,
             nodes=found.pages,
@@ -199,15 +199,6 @@ def _load(connection: tables.Connection) -> Frontier:
     frontier = load_frontier(connection, terms, partial(tables.spending, connection))
     verify(frontier, connection)
     return frontier
-
-
-def _shown(path: Path, connection: tables.Connection, frontier: Frontier) -> Floats:
-    """The importance as reports show it now."""
-    estimated = frontier.importance()
-    with reading_beside(path, connection) as derived:
-        if derived is None or ranks.row_of(derived, OPIC) is None:
-            return estimated
-        return completed(ranks.scores(derived, OPIC, len(frontier)), estimated)
 
 
 def _flow(frontier: Frontier, connection: tables.Connection, goes_on: GoOn) -> CashFlow | None:

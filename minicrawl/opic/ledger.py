@@ -35,8 +35,6 @@ UNREAD, READ = 0, 1
 """A page's flag: the pool of pages that wait for their first turn, or the pool of the others."""
 
 _BLOCK = 1 << 20
-_FLOAT_ERROR = 2.0**-40
-"""More than sums of floats are off by, so that no page is dealt cash that does not exist."""
 
 
 class Plan(NamedTuple):
@@ -228,19 +226,6 @@ class Ledger:
             raise ValueError(f"page {plan.page} was never read: it holds no cash for another page")
         self.key[plan.page] = -self.virtual_page.dividend
         self.key[target] += plan.cash
-
-    def restate(self, importance: NDArray[np.float64]) -> None:
-        """Deal all cash anew: each page gets its share of the importance, which sums to 1.
-
-        Windows are rewritten to match. This is the state that replays without end would lead to.
-        """
-        atoms = np.floor(importance * (self.minted * (1 - _FLOAT_ERROR))).astype(np.int64)
-        self.key[:] = array("q", atoms.tobytes())
-        self.virtual_page = VirtualPage(self.virtual_page.discovery)
-        self.virtual_page.remainder = self.missing()
-        cash = self.cash_of_all()
-        for window in self.windows:
-            window.restate(importance, cash, self.now, self.turn)
 
     def cash_of_all(self, first: int = 0, end: int | None = None) -> NDArray[np.float64]:
         """The cash of every page, or of a range of them, in units."""

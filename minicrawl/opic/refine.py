@@ -202,10 +202,15 @@ class Refinement:
         """How far `importance` may be from its limit, summed over all pages: 2 at most."""
         under_way = self._cash[self._flow.givers]
         to_come = float(np.abs(under_way).sum()) / self._flow.edge
-        flowed = float(self._history.sum() + self._cash.sum())
+        flowed = self.flowed
         if (under_way < 0).any():
             return min(2.0, 2 * to_come / flowed)
         return 2 * to_come / (flowed + to_come)
+
+    @property
+    def flowed(self) -> float:
+        """What has flowed through a page in this lap, where 1 is what the lap gives to each."""
+        return float(self._history.sum() + self._cash.sum())
 
     @property
     def importance(self) -> Floats:

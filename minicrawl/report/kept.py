@@ -3,7 +3,6 @@
 Law: a page that was found after a rank was made has no score. It is NaN.
 """
 
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import ranks
 from minicrawl.store.derived.files import reading_beside
-from minicrawl.store.derived.ranks import GATHERED, RankRow
+from minicrawl.store.derived.ranks import RankRow
 from minicrawl.wording import counted
 
 OPIC = ranks.OPIC
@@ -46,7 +45,7 @@ class Convergence:
     age_s: float
     steps_since: int
     pages_since: int
-    """Pages that were found since. Their importance is estimated."""
+    """Pages that were found since."""
 
     def __str__(self) -> str:
         kind = "converged" if self.is_complete else "broken off while converging"
@@ -78,12 +77,6 @@ def convergence(row: RankRow | None, known: int, last: int) -> Convergence | Non
 def told(found: Convergence | None) -> str:
     """Where the importance comes from, in words."""
     return ESTIMATED if found is None else str(found)
-
-
-def gathered_by(row: RankRow) -> float | None:
-    """The share of the converged importance on pages that were read."""
-    found = json.loads(row.options).get(GATHERED)
-    return found if isinstance(found, float | int) else None
 
 
 _UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))

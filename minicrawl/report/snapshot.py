@@ -12,16 +12,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.frontier.importance import ShownImportance, shown_importance
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
-from minicrawl.opic.estimate import completed, shares
 from minicrawl.opic.ledger import READ
 from minicrawl.opic.money import UNIT
 from minicrawl.store import columns, questions, tables
-from minicrawl.store.derived import ranks
-from minicrawl.store.derived.files import reading_beside
-from minicrawl.store.derived.ranks import OPIC, RankRow
+from minicrawl.store.derived.ranks import RankRow
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage
@@ -47,23 +45,16 @@ class Snapshot:
     @property
     def converged(self) -> RankRow | None:
         """The converged ranks that the importance is taken from, if there are any."""
-        return self._judged[0]
+        return self._shown.row
 
     @property
     def importance(self) -> NDArray[np.float64]:
-        """The importance of each page, estimated where it has not converged; the sum is 1."""
-        return self._judged[1]
+        """The importance of each page; the sum is 1."""
+        return self._shown.shares
 
     @cached_property
-    def _judged(self) -> tuple[RankRow | None, NDArray[np.float64]]:
-        with reading_beside(self.path, self.connection) as derived:
-            row = ranks.row_of(derived, OPIC)
-            if derived is None or row is None:
-                return None, self.frontier.importance()
-            scores = ranks.scores(derived, OPIC, len(self))
-        if row.nodes >= len(self):
-            return row, shares(scores)
-        return row, completed(scores, self.frontier.importance())
+    def _shown(self) -> ShownImportance:
+        return shown_importance(self.path, self.connection, self.frontier)
 
     @cached_property
     def states(self) -> NDArray[np.uint8]:

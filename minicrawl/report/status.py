@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, FailureKind, Refusal, State
 from minicrawl.opic.money import UNIT
-from minicrawl.report.kept import OPIC, Convergence, convergence, gathered_by
+from minicrawl.report.kept import OPIC, Convergence, convergence
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import ranks
 from minicrawl.store.derived.files import reading_beside
@@ -101,7 +101,7 @@ def _status(path: Path, connection: tables.Connection, converged: RankRow | None
 def _gathered(converged: RankRow | None, found: Convergence | None) -> float | None:
     if converged is None or found is None or found.steps_since:
         return None
-    return gathered_by(converged)
+    return ranks.gathered(converged)
 
 
 def _pages_by_state(counters: Mapping[str, object]) -> dict[State, int] | None:

@@ -14,7 +14,6 @@ from minicrawl.store.records import (
     DocumentRow,
     FetchRow,
     HostRow,
-    RefinementRow,
     Saved,
     StepRow,
     StoreTerms,
@@ -133,12 +132,6 @@ def spent_by(connection: Connection, page: PageId) -> int:
     """The step of the last spending of a page, as of the last checkpoint; 0 if there is none."""
     row = connection.execute("SELECT spent FROM frontier WHERE id = ?", (page,)).fetchone()
     return 0 if row is None else int(row[0])
-
-
-def refinement(connection: Connection) -> RefinementRow | None:
-    """The unfinished refinement, if there is one."""
-    row = connection.execute("SELECT seq, rounds, history, cash FROM refinement").fetchone()
-    return None if row is None else RefinementRow._make(row)
 
 
 def last_step(connection: Connection) -> int:

@@ -89,3 +89,14 @@ def test_estimates_come_to_the_fixpoint(links: Links) -> None:
     minus = estimate.minus_birth(window.history, cash, recorded)
     assert growing == pytest.approx(truth, abs=0.01)
     assert minus == pytest.approx(truth, abs=0.005)
+
+
+def test_pages_that_were_found_later_keep_their_estimate_and_the_others_share_the_rest() -> None:
+    converged = np.array([0.75, 0.25, np.nan])
+    estimated = np.array([0.1, 0.7, 0.2])
+    assert estimate.completed(converged, estimated) == pytest.approx([0.6, 0.2, 0.2])
+
+
+def test_where_all_has_converged_nothing_is_estimated() -> None:
+    converged = np.array([0.75, 0.25])
+    assert estimate.completed(converged, np.array([0.5, 0.5])) == pytest.approx(converged)

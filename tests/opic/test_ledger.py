@@ -10,13 +10,10 @@ from hypothesis.stateful import (
     rule,
 )
 
-from minicrawl.opic.estimate import shares
 from minicrawl.opic.ledger import READ, Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
 from minicrawl.opic.steps import dead_end, forward, replay, visit, weighted_visit
-from minicrawl.opic.windows import WINDOWS
 from minicrawl.opic.windows.static import Static
-from minicrawl.opic.windows.window import Window
 
 
 def units(ledger: Ledger) -> list[float]:
@@ -169,46 +166,6 @@ def test_books_that_were_saved_go_on_as_if_nothing_had_been(discovery: float | N
         ledger.post(visit(ledger, 1, [0, 5]))
     assert loaded.totals == lived.totals
     assert (loaded.key, loaded.flags) == (lived.key, lived.flags)
-
-
-def a_ledger_to_restate(window: Window) -> Ledger:
-    ledger = Ledger(windows=[window], discovery=0.5)
-    ledger.endow(ledger.mint(4), 10)
-    ledger.post(visit(ledger, 0, [1, 2]))
-    ledger.post(visit(ledger, 2, [3]))
-    return ledger
-
-
-IMPORTANCE = np.array([0.5, 0.25, 0.125, 0.125])
-
-
-@pytest.mark.parametrize("name", WINDOWS)
-def test_restated_books_deal_all_the_cash_by_importance(name: str) -> None:
-    window = WINDOWS[name](8)
-    ledger = a_ledger_to_restate(window)
-    recorded = ledger.recorded
-    ledger.restate(IMPORTANCE)
-    assert units(ledger) == pytest.approx(14 * IMPORTANCE, rel=1e-9)
-    assert ledger.missing() == 0
-    assert (ledger.minted, ledger.recorded, ledger.unread) == (14 * UNIT, recorded, 2)
-    found = window.importance(ledger.cash_of_all(), ledger.now, ledger.turn)
-    assert shares(found) == pytest.approx(IMPORTANCE, rel=1e-9)
-
-
-def test_what_restating_could_not_deal_is_handed_on_by_the_next_step() -> None:
-    ledger = a_ledger_to_restate(Static())
-    ledger.restate(IMPORTANCE)
-    assert 4 <= ledger.virtual_page.remainder < UNIT >> 20
-    ledger.post(visit(ledger, 1, [0]))
-    assert 0 <= ledger.virtual_page.remainder < 4
-    assert ledger.missing() == 0
-
-
-def test_shares_that_sum_to_a_little_more_than_1_make_no_debts() -> None:
-    ledger = a_ledger_to_restate(Static())
-    ledger.restate(IMPORTANCE * (1 + 1e-13))
-    assert ledger.virtual_page.remainder >= 0
-    assert ledger.missing() == 0
 
 
 class Books(RuleBasedStateMachine):

@@ -21,6 +21,8 @@ OPIC = "opic"
 """The name of the importance: converged, where it is kept here, or as the crawl estimates it."""
 GATHERED = "gathered"
 """An option of `OPIC`: the share of it on pages that were read."""
+FLOWED = "flowed"
+"""An option of `OPIC`: what flows through a page in a lap of `opic.refine`, on average."""
 
 _SCORES_AT_ONCE = 1 << 16
 _SCHEMA = """
@@ -81,6 +83,21 @@ def kept(derived: Connection | None) -> list[RankRow]:
 def row_of(derived: Connection | None, name: str) -> RankRow | None:
     """The rank of this name, if it is kept."""
     return next((row for row in kept(derived) if row.name == name), None)
+
+
+def gathered(row: RankRow) -> float | None:
+    """The share of the importance on pages that were read; None if it is not kept."""
+    return _number(row, GATHERED)
+
+
+def flowed(row: RankRow) -> float | None:
+    """What flows through a page, on average; None if it is not kept."""
+    return _number(row, FLOWED)
+
+
+def _number(row: RankRow, option: str) -> float | None:
+    found = json.loads(row.options).get(option)
+    return float(found) if isinstance(found, float | int) else None
 
 
 def scores(derived: Connection, name: str, pages: int) -> NDArray[np.float64]:
