@@ -230,28 +230,3 @@ def restored(window: Window, name: str, pages: int) -> Window:
     blocks = zip(np.array_split(histories, 2), np.array_split(times, 2), strict=True)
     loaded.restore(blocks, measures)
     return loaded
-
-
-@pytest.mark.parametrize("name", WINDOWS)
-@pytest.mark.parametrize("now", [1, 40])
-def test_a_restated_window_says_what_it_was_told(name: str, now: int) -> None:
-    """Whether it was young or old, and after it was saved as well."""
-    told = np.array([0.5, 0.25, 0.125])
-    cash = told * 4
-    window = a_window(name, 8, pages=3)
-    record(window, 0, 0.5, now, turn=4)
-    window.restate(told, cash, now * TICKS, 4 * TICKS)
-    for one in (window, restored(window, name, pages=3)):
-        found = importance(one, cash.tolist(), now, turn=4)
-        assert np.array(found) / found[2] == pytest.approx(told / told[2], rel=1e-8)
-
-
-@pytest.mark.parametrize("name", ["static", "interpolation"])
-def test_a_restated_window_follows_what_comes_after(name: str) -> None:
-    window = a_window(name, 8, pages=2)
-    window.restate(np.array([0.5, 0.5]), np.array([1.0, 1.0]), 10 * TICKS, 2 * TICKS)
-    for now in range(11, 200):
-        record(window, 0, 0.75, now, turn=2)
-        record(window, 1, 0.25, now, turn=2)
-    rich, poor = importance(window, [0, 0], now=199, turn=2)
-    assert 2 < rich / poor <= 3

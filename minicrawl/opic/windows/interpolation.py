@@ -13,13 +13,11 @@ from minicrawl.model import PageId
 from minicrawl.opic import estimate
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows.window import (
-    TICKS_IN_A_UNIT,
     Births,
     Floats,
     Numbers,
     Past,
     Pasts,
-    atoms,
 )
 from minicrawl.slots import DenseRows
 
@@ -65,12 +63,6 @@ class Interpolation:
 
     def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
         self._readings.restore(pasts)
-
-    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
-        width = self.width * turn / TICKS_IN_A_UNIT
-        history = np.frombuffer(atoms(importance * width - cash), dtype=np.int64)
-        self._readings = Readings()
-        self._readings.restore([(history, np.full(len(history), now))])
 
 
 class Readings:

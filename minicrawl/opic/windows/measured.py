@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows.window import TICKS_IN_A_UNIT, Births, Floats, Numbers, Past, Pasts
+from minicrawl.opic.windows.window import Births, Floats, Numbers, Past, Pasts
 
 Measure = tuple[int, int]
 """(G, c): when the page was read, and the cash it handed on."""
@@ -82,15 +82,6 @@ class MeasuredWindow(ABC):
         for page, packed in measures.items():
             numbers = array("q", packed)
             self._measures[page] = list(zip(numbers[::2], numbers[1::2], strict=True))
-
-    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
-        """One measure a page: what flowed through it since the beginning of the last turn."""
-        since = now - turn
-        flows = importance * (turn / TICKS_IN_A_UNIT)
-        self._born = array("q", repeat(since, len(flows)))
-        self._measures = {
-            page: [(now, int(flow * UNIT))] for page, flow in enumerate(flows.tolist())
-        }
 
     def measures_per_page(self) -> float:
         return sum(map(len, self._measures.values())) / max(len(self._born), 1)

@@ -19,7 +19,6 @@ from minicrawl.opic.windows.window import (
     Numbers,
     Past,
     Pasts,
-    atoms,
 )
 
 
@@ -63,7 +62,3 @@ class Static:
     def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
         for history, _ in pasts:
             self._history.frombytes(history.tobytes())
-
-    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
-        flowed = (now + turn) / TICKS_IN_A_UNIT
-        self._history = atoms(importance * flowed - cash)

@@ -9,7 +9,6 @@ d        time since the page was last read (or born).
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
@@ -70,14 +69,3 @@ class Window(Protocol):
 
     def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
         """All pages, as they were saved; `measures` are by page."""
-
-    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
-        """Rewrite the past so that `importance` is what it says of each page, given its cash.
-
-        `importance` sums to 1 over the pages and the virtual page, `cash` is in units.
-        """
-
-
-def atoms(units: Floats) -> array[int]:
-    """Amounts in units as whole atoms."""
-    return array("q", np.rint(units * UNIT).astype(np.int64).tobytes())
