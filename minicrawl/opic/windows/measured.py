@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.windows.window import Births, Floats, Numbers, Past, Pasts
+from minicrawl.opic.windows.window import Births, Floats, Past, Pasts
 
 Measure = tuple[int, int]
 """(G, c): when the page was read, and the cash it handed on."""
@@ -63,11 +63,6 @@ class MeasuredWindow(ABC):
     def past(self, page: PageId) -> Past:
         measures = self._measures.get(page)
         return 0, self._born[page], array("q", chain(*measures)).tobytes() if measures else None
-
-    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
-        born = np.frombuffer(self._born, dtype=np.int64)[first:end].copy()
-        packed = ((page, self.past(page)[2]) for page in range(first, end))
-        return np.zeros_like(born), born, {page: one for page, one in packed if one is not None}
 
     def births(self, first: int, end: int) -> Births:
         return Births(np.frombuffer(self._born, dtype=np.int64)[first:end].copy())

@@ -16,7 +16,6 @@ from minicrawl.opic.windows.window import (
     TICKS_IN_A_UNIT,
     Births,
     Floats,
-    Numbers,
     Past,
     Pasts,
 )
@@ -48,10 +47,6 @@ class Static:
 
     def past(self, page: PageId) -> Past:
         return self._history[page], 0, None
-
-    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
-        history = np.frombuffer(self._history, dtype=np.int64)[first:end].copy()
-        return history, np.zeros_like(history), {}
 
     def births(self, first: int, end: int) -> Births:
         return Births(np.zeros(1, dtype=np.int64), end - first)
