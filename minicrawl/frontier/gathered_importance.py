@@ -73,9 +73,10 @@ class DiscoveryRate:
 
     def __init__(self, read: int, known: int, rate: float | None = None) -> None:
         """`rate` is what an earlier run has found; without it, that of all readings so far."""
-        width = _width(read)
-        then = known - rate * width if rate is not None else 0.0
-        self._marks = deque([(read - width if rate is not None else 0, then), (read, known)])
+        first: tuple[int, float] = (0, 0 if read else known)
+        if rate is not None:
+            first = (read - _width(read), known - rate * _width(read))
+        self._marks = deque([first, (read, known)])
 
     def record(self, read: int, known: int) -> None:
         """So many pages were read and are known by now."""
