@@ -13,7 +13,7 @@ from minicrawl.errors import UsageError
 from minicrawl.ranks import compare
 from minicrawl.ranks.compare import Comparison
 from minicrawl.ranks.scores import Floats
-from minicrawl.report.kept import OPIC, convergence, kept, kept_scores, told
+from minicrawl.report.kept import OPIC, convergence_of, kept, kept_scores, told
 from minicrawl.report.snapshot import Snapshot
 
 
@@ -67,7 +67,7 @@ def rank_of(source: Source, name: str) -> KnownRank:
 
 def _origin(seen: Snapshot, name: str, converged: Mapping[str, bool]) -> str:
     if name == OPIC:
-        return told(convergence(seen.converged, len(seen), seen.frontier.last_seq))
+        return told(convergence_of(seen))
     return _told("kept", converged=converged[name])
 
 

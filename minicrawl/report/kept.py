@@ -74,6 +74,11 @@ def convergence(row: RankRow | None, known: int, last: int) -> Convergence | Non
     )
 
 
+def convergence_of(seen: Snapshot) -> Convergence | None:
+    """That of the importance in a snapshot."""
+    return convergence(seen.converged, len(seen), seen.frontier.last_seq)
+
+
 def told(found: Convergence | None) -> str:
     """Where the importance comes from, in words."""
     return ESTIMATED if found is None else str(found)

@@ -10,7 +10,7 @@ import numpy as np
 from minicrawl.model import FailureKind, PageId, State
 from minicrawl.progress import Progress
 from minicrawl.report.finding import page_of
-from minicrawl.report.kept import Convergence, convergence, kept, scores
+from minicrawl.report.kept import Convergence, convergence_of, kept, scores
 from minicrawl.report.links.flows import flows
 from minicrawl.report.ranks import iso, rank_of
 from minicrawl.report.snapshot import Snapshot
@@ -115,7 +115,7 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
         state=state.label,
         rank=rank_of(snapshot.importance, page),
         importance=float(snapshot.importance[page]),
-        convergence=convergence(snapshot.converged, len(snapshot), snapshot.frontier.last_seq),
+        convergence=convergence_of(snapshot),
         cash=float(snapshot.cash(alone)[0]),
         history=float(snapshot.histories(alone)[0]),
         depth=depth,

@@ -18,7 +18,7 @@ from minicrawl.config.parts import DEMO_STORE
 from minicrawl.config.settings import DEFAULT
 from minicrawl.errors import MinicrawlError, StoreError
 from minicrawl.report.audit import audit
-from minicrawl.report.kept import convergence, kept, told
+from minicrawl.report.kept import convergence_of, kept, told
 from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store.trouble import translating_sqlite_errors
@@ -143,10 +143,10 @@ def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
             click.echo(f"{pages} no score by {rank.row.name}: found after it was made", err=True)
 
 
-def tell_of_importance(seen: Snapshot) -> None:
-    """Say where the importance of the pages comes from."""
-    found = convergence(seen.converged, len(seen), seen.frontier.last_seq)
-    click.echo(f"importance: {told(found)}", err=True)
+def tell_of_importance(seen: Snapshot, *, err: bool = False) -> None:
+    """Say where the importance of the pages comes from, if there are any."""
+    if len(seen):
+        click.echo(f"importance: {told(convergence_of(seen))}", err=err)
 
 
 def percent(share: float) -> str:

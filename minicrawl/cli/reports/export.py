@@ -25,6 +25,7 @@ from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import FORMATS, WRITERS, format_of
 from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
 from minicrawl.progress import Progress
+from minicrawl.report.kept import convergence_of, told
 from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import snapshot
@@ -70,13 +71,15 @@ def export(
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
     With --edges, write the links between them. A .graphml, .gexf or .dot file has both. `-` is
-    stdout.
+    stdout. Where a file is written, a line says how exact the importance is.
     """
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
     names = list(dict.fromkeys(filter(None, map(str.strip, ranks.split(",")))))
     with snapshot(store) as seen, _progress(file) as tell:
-        tell_of_importance(seen)
+        found = convergence_of(seen)
+        if not as_json and file != STDOUT:
+            tell_of_importance(seen, err=True)
         warn_of_unranked_pages(seen, names)
         selected = replace(selection, noindex=noindex)
         if edges or suffix in DRAWINGS:
@@ -85,7 +88,7 @@ def export(
             write = _page_writer(blocks(seen, selected, names, tell), names, suffix)
         _write(file, write)
     if as_json and file != STDOUT:
-        show_json({"file": str(file), "bytes": file.stat().st_size})
+        show_json({"file": str(file), "bytes": file.stat().st_size, "importance": told(found)})
 
 
 def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None) -> None:

@@ -42,14 +42,12 @@ def top(store: Path, selection: PageSelection, by: str, sites: bool, as_json: bo
     """Show the most important pages, whether they were read or not.
 
     The importance of a page is its share of all cash that flows through all pages once the ranks
-    have converged. A line on stderr says how exact that is. Where they have not, for example for
-    pages that were found since, it is estimated by the cash that flowed. Cash and history are in
-    units.
+    have converged. The last line says how exact that is. Where they have not, it is estimated by
+    the cash that flowed. Cash and history are in units.
     """
     if sites and not selection.is_all:
         raise click.UsageError("--sites excludes --host, --unread and --fetched")
     with snapshot(store) as seen:
-        tell_of_importance(seen)
         warn_of_unranked_pages(seen, [by])
         if sites:
             with progress("links") as tell:
@@ -59,11 +57,13 @@ def top(store: Path, selection: PageSelection, by: str, sites: bool, as_json: bo
         found = top_pages(seen, replace(selection, by=by))
         if as_json:
             show_json([page._asdict() for page in found])
-        elif by == OPIC:
+            return
+        if by == OPIC:
             show_list(PAGE_HEADINGS, map(_page_line, found), texts=2)
         else:
             lines = (_with_score(_page_line(page), page.score) for page in found)
             show_list(_with_heading(PAGE_HEADINGS, by), lines, texts=2)
+        tell_of_importance(seen)
 
 
 def _with_heading(headings: Sequence[str], by: str) -> tuple[str, ...]:
