@@ -97,9 +97,8 @@ class TestACrawl:
         ]
         assert re.match(r"  fetched     30 pages of \d+ known on \d+ hosts$", lines[2])
         assert "  store       data/crawl.db" in lines
-        assert re.match(
-            r"  importance  \S+% gathered; ranks converged, error at most \S+$", lines[3]
-        )
+        told = r"  importance  \S+% gathered; ranks converged, error at most \S+$"
+        assert re.match(told, lines[3])
         assert lines[-4:-1] == ["next steps", "  minicrawl top --n 20", "  minicrawl status"]
         assert numbers(capsys)["command"] == lines[-1].partition("#")[0].strip()
         again = shlex.split(lines[-1], comments=True)
