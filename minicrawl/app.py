@@ -90,7 +90,6 @@ class Crawl:
         self._listeners: list[Listener] = []
         self._crawler: Crawler | None = None
         self._meter: ProgressMeter | None = None
-        self._clock = SystemClock()
         self._ranks: LastConvergence | None = None
         self._is_stopped = False
 
@@ -139,9 +138,9 @@ class Crawl:
         """The same as `run`, for callers with a running event loop."""
         try:
             with RARE_CYCLE_SEARCH.during_a_crawl():
-                began = self._clock.now()
+                began = time.monotonic()
                 reason = await self._run_from(self._seeds_at_hand())
-                await self._converge(self._clock.now() - began)
+                await self._converge(time.monotonic() - began)
                 return reason
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
@@ -149,7 +148,7 @@ class Crawl:
     async def _converge(self, ran_s: float) -> None:
         self._meter, self._crawler = None, None  # all pages are loaded again
         storing = self.settings.storing
-        self._ranks = LastConvergence(storing.store, self._clock, self._tell)
+        self._ranks = LastConvergence(storing.store, SystemClock(), self._tell)
         if storing.converge and storing.links:
             await self._ranks.run(ran_s)
 
@@ -178,7 +177,7 @@ class Crawl:
                 return await dry_run.preview(count)
 
     async def _crawl(self, recorder: Recorder) -> Reason:
-        clock, storing = self._clock, self.settings.storing
+        clock, storing = SystemClock(), self.settings.storing
         self._meter = ProgressMeter(recorder, clock)
         async with (
             _network(self.settings, recorder) as (gate, web_access),

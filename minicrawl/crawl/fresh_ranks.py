@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Converged, Converging, Event, Listener, Warned
-from minicrawl.crawl.refinement import is_due, refine
+from minicrawl.crawl.refinement import Refined, is_due, refine
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.errors import MinicrawlError
 from minicrawl.ports import Clock
@@ -178,12 +178,7 @@ class LastConvergence:
                 goes_on=lambda: not self._is_halted and self._clock.now() < ends_at,
             ),
         )
-        try:
-            found = await asyncio.shield(work)
-        except asyncio.CancelledError:
-            self.halt()
-            found = await work
-            _forget_cancellation()
+        found = await self._result(work)
         kept = found is not None and found.is_kept
         self._tell(
             Converged(
@@ -191,6 +186,17 @@ class LastConvergence:
                 is_complete=found is not None and found.converged,
             )
         )
+
+    async def _result(self, work: asyncio.Future[Refined | None]) -> Refined | None:
+        """What comes of it. Whoever cancels this task, however often, waits for it as well."""
+        while True:
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                if work.cancelled():
+                    raise
+                self.halt()
+                _forget_cancellation()
 
 
 def _post(loop: asyncio.AbstractEventLoop, tell: Callable[[Event], None], event: Event) -> None:
