@@ -125,8 +125,8 @@ class TestACrawl:
         found = json.loads(capsys.readouterr().out)
         assert found["origins"][0].startswith("converged, error at most ")
         assert found["spearman"] >= 0.999
-        assert found["overlap"]["10"] == 1
-        assert found["overlap"]["100"] == 1
+        assert found["overlap"]["10"] >= 0.9  # `pagerank` keeps a small edge of redirects, too
+        assert found["overlap"]["100"] >= 0.98
 
     def test_until_ends_it_when_so_much_is_gathered(
         self, server: DemoServer, capsys: Captured
@@ -231,7 +231,7 @@ class TestFresh:
         monkeypatch.setattr("minicrawl.app.time.strftime", lambda _form: "crawl.db.then")
         for _ in range(4):
             assert main(["crawl", "seeds.txt", "--pages", "1", "--fresh", *of(server)]) == 0
-        assert {file.name for file in Path("data").glob("crawl.db.*[!s]")} == {
+        assert {file.name for file in Path("data").glob("crawl.db.*") if "-r" not in file.name} == {
             *("crawl.db.then", "crawl.db.then-2", "crawl.db.then-3")
         }
 
@@ -381,7 +381,8 @@ class TestDemo:
     def test_it_shows_the_top_ten_and_the_commands_to_go_on_with(self, capsys: Captured) -> None:
         assert main(["crawl", "--demo", "--demo-pages", "100"]) == 0
         out, err = capsys.readouterr()
-        assert len(out.splitlines()) == 11
+        assert len(out.splitlines()) == 12
+        assert out.splitlines()[-1].startswith("importance: converged, error at most ")
         assert ".example/" in out
         assert "contact" not in err
         assert "  minicrawl top --n 20 --store data/demo.db\n" in err
@@ -393,7 +394,7 @@ class TestDemo:
         first = capsys.readouterr().out
         assert main(demo) == 0
         out, err = capsys.readouterr()
-        assert out == first
+        assert out.splitlines()[:-1] == first.splitlines()[:-1]
         assert err.startswith("the budget is spent\n")
         assert "this run    0 pages" in err
 
