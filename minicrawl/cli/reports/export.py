@@ -78,8 +78,6 @@ def export(
     names = list(dict.fromkeys(filter(None, map(str.strip, ranks.split(",")))))
     with snapshot(store) as seen, _progress(file) as tell:
         found = convergence_of(seen)
-        if not as_json and file != STDOUT:
-            tell_of_importance(seen, err=True)
         warn_of_unranked_pages(seen, names)
         selected = replace(selection, noindex=noindex)
         if edges or suffix in DRAWINGS:
@@ -87,6 +85,8 @@ def export(
         else:
             write = _page_writer(blocks(seen, selected, names, tell), names, suffix)
         _write(file, write)
+        if not as_json and file != STDOUT:
+            tell_of_importance(seen, err=True)
     if as_json and file != STDOUT:
         show_json({"file": str(file), "bytes": file.stat().st_size, "importance": told(found)})
 
