@@ -7,14 +7,16 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Loaded, Settings
+from minicrawl.config.parts import DEMO_STORE
 from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
 from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listens
+from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
@@ -31,8 +33,8 @@ from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.ports import WebAccess
 from minicrawl.store import tables
-from minicrawl.store.derived import SUFFIX
-from minicrawl.store.reader import connect, reading, real_path
+from minicrawl.store.derived import set_aside
+from minicrawl.store.reader import connect, reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, Store
@@ -84,6 +86,7 @@ class Crawl:
         self._listeners: list[Listener] = []
         self._crawler: Crawler | None = None
         self._meter: ProgressMeter | None = None
+        self._ranks: LastConvergence | None = None
         self._is_stopped = False
 
     def subscribe(self, listener: Listener) -> None:
@@ -95,18 +98,28 @@ class Crawl:
         return asyncio.run(self.run_in_loop())
 
     def stop(self) -> None:
-        """Begin no more requests, and wait for those under way. Call it in the loop's thread."""
+        """Begin no more requests, and wait for those under way. Call it in the loop's thread.
+
+        If the crawl is over and its ranks converge, it ends that.
+        """
         self._is_stopped = True
+        if self._ranks is not None:
+            self._ranks.halt()
         if self._crawler is not None:
             self._crawler.stop()
 
     @property
     def has_begun(self) -> bool:
         """Whether all seeds are known, so that pages may be asked for."""
-        return self._meter is not None
+        return self._meter is not None or self.is_over
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, and only its ranks may still converge."""
+        return self._ranks is not None
 
     def progress(self) -> Progress | None:
-        """How far it has come, or None before it has begun."""
+        """How far it has come, or None before it has begun and when it is over."""
         return None if self._meter is None else self._meter.read()
 
     def pages(self, count: int = 0) -> Iterator[ExportRow]:
@@ -121,9 +134,19 @@ class Crawl:
         """The same as `run`, for callers with a running event loop."""
         try:
             with RARE_CYCLE_SEARCH.during_a_crawl():
-                return await self._run_from(self._seeds_at_hand())
+                began = time.monotonic()
+                reason = await self._run_from(self._seeds_at_hand())
+                await self._converge(time.monotonic() - began)
+                return reason
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
+
+    async def _converge(self, ran_s: float) -> None:
+        self._meter, self._crawler = None, None  # all pages are loaded again
+        storing = self.settings.storing
+        self._ranks = LastConvergence(storing.store, SystemClock(), self._tell)
+        if storing.converge and storing.links:
+            await self._ranks.run(ran_s)
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
         check_authorities()
@@ -150,9 +173,12 @@ class Crawl:
                 return await dry_run.preview(count)
 
     async def _crawl(self, recorder: Recorder) -> Reason:
-        clock = SystemClock()
+        clock, storing = SystemClock(), self.settings.storing
         self._meter = ProgressMeter(recorder, clock)
-        async with _network(self.settings, recorder) as (gate, web_access):
+        async with (
+            _network(self.settings, recorder) as (gate, web_access),
+            kept_fresh(storing, recorder, clock),
+        ):
             crawler = Crawler(self.settings, recorder, web_access, gate, clock, self._tell)
             self._crawler = crawler
             if self._is_stopped:
@@ -219,7 +245,7 @@ def _demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
         "delay": 0,
         "endowment": 100,
         "per_address": loaded.settings.politeness.concurrency,
-        "store": "data/demo.db",
+        "store": str(DEMO_STORE),
     }
     is_flag = {name: origin.startswith("--") for name, origin in loaded.origins.items()}
     flags = {
@@ -238,31 +264,6 @@ def _demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
 
 
 # ---------------------------------------------------------------- stores
-
-
-_WHILE_READ = ("", "-wal", "-shm")
-"""The last two exist while a process has the store open."""
-_FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ))
-
-
-def set_aside(path: Path) -> Path | None:
-    """Rename the store. Returns its new name, or None if there is no store.
-
-    If the path is a link, the store that it leads to is renamed, and the link stays.
-    """
-    if not path.exists():
-        return None
-    if path.is_symlink():
-        path = real_path(path)
-    with closing(Store.open(path)) as store:  # nobody else is writing it
-        store.compact()
-    stamp = time.strftime(f"{path.name}.%Y-%m-%dT%H-%M-%S")
-    names = chain((stamp,), (f"{stamp}-{number}" for number in count(2)))
-    aside = next(free for name in names if not (free := path.with_name(name)).exists())
-    for suffix in _FILES:
-        if (file := path.with_name(path.name + suffix)).exists():
-            file.rename(aside.with_name(aside.name + suffix))
-    return aside
 
 
 def _copy(path: Path, copy: Path) -> None:

@@ -34,7 +34,7 @@ MANUAL = tuple(
 """The pages of the manual that people wrote; the reference is generated."""
 
 DEMO_STORE = "data/demo.db"
-_MAKE_DEMO = ("crawl --demo --demo-pages 100 --pages 5000", f"refine --store {DEMO_STORE}")
+_MAKE_DEMO = ("crawl --demo --demo-pages 100 --pages 5000",)
 
 _BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")

@@ -206,8 +206,8 @@ def files_page() -> str:
         "belongs to the store: never copy or delete one without the other",
         f"{store}-shm": "an index of `-wal`, while somebody has the store open",
         f"{store}{LOCK}": "the lock of the process that writes the store; no harm if it stays",
-        f"{store}{SUFFIX}": "ranks and the index of in-links, derived from the store; may be "
-        "deleted at any time",
+        f"{store}{SUFFIX}": "ranks, the converged importance among them, and the index of "
+        "in-links, derived from the store; may be deleted at any time",
         f"{store}.2026-11-21T09-30-00": "a store that `minicrawl crawl --fresh` set aside, with "
         "the time at which it did",
         f"{store}.part": "a copy that `minicrawl refine --to` has not finished",

@@ -13,7 +13,7 @@ what is said twice counts once, and grades that differ are refused.
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +34,9 @@ from minicrawl.ranks.compare import (
 )
 from minicrawl.ranks.scores import Floats
 from minicrawl.ranks.sites import SiteNames, sites_of
-from minicrawl.report.kept import OPIC, kept, kept_scores
+from minicrawl.report.kept import convergence_of, kept, kept_scores, told
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store.derived import OPIC
 from minicrawl.web import urls
 from minicrawl.web.sites import site
 
@@ -76,10 +78,9 @@ def check(source: Source, name: str) -> None:
 
 def rank_of(source: Source, name: str) -> KnownRank:
     """The rank that is kept by this name, or else computed."""
-    found = None if source.snapshot is None else kept_scores(source.snapshot, name)
-    if found is not None:
-        origin = "the crawl's own" if name == OPIC else "kept"
-        return KnownRank(name, found, _told(origin, converged=_converged(source)[name]))
+    seen = source.snapshot
+    if seen is not None and (found := kept_scores(seen, name)) is not None:
+        return KnownRank(name, found, _origin(seen, name, _converged(source)))
     graph = source.graph
     with source.progress(name) as tell:
         scores = RANKS[name](graph, tell)
@@ -88,8 +89,14 @@ def rank_of(source: Source, name: str) -> KnownRank:
     )
 
 
+def _origin(seen: Snapshot, name: str, converged: Mapping[str, bool]) -> str:
+    if name == OPIC:
+        return told(convergence_of(seen))
+    return _told("kept", converged=converged[name])
+
+
 def _converged(source: Source) -> dict[str, bool]:
-    """The ranks of the store, and whether each has converged; the crawl's own claims nothing."""
+    """The ranks of the store, and whether each has converged; the importance tells by itself."""
     if (seen := source.snapshot) is None:
         return {}
     rows = (one.row for one in kept(seen.path, seen.connection))

@@ -19,9 +19,9 @@ from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 from minicrawl.ranks.walks.pagerank import pagerank
 from minicrawl.ranks.walks.trust import chosen_seeds, trust
 from minicrawl.ranks.walks.variants import inverse_pagerank
-from minicrawl.report.kept import OPIC, RISING
+from minicrawl.report.kept import RISING
 from minicrawl.store import tables
-from minicrawl.store.derived import RankRow, keep_ranks
+from minicrawl.store.derived import OPIC, RankRow, keep_ranks
 
 TRUSTED = 20
 """So many seeds are chosen for trust where none are named."""

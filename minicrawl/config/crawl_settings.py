@@ -36,6 +36,15 @@ BUDGET_ROWS = (
     ),
     Setting(
         BUDGET,
+        "importance",
+        "until",
+        kinds.optional(kinds.PART),
+        "Stop when about this share of all importance is on pages that were read, pages that are "
+        "not known yet included, such as 90% or 0.9. What is not known is estimated; none for no "
+        "limit.",
+    ),
+    Setting(
+        BUDGET,
         "continuous",
         "continuous",
         kinds.SWITCH,
@@ -303,5 +312,14 @@ STORE_ROWS = (
         kinds.SWITCH,
         "Remove session ids and campaign parameters from URLs. The original URL is stored as well.",
         off="--keep-marks",
+    ),
+    Setting(
+        STORE,
+        "converge",
+        "converge",
+        kinds.SWITCH,
+        "Compute the converged importance of all known pages when the crawl ends, for at most a "
+        "tenth of its time or 5 seconds, and also while it is idle.",
+        off="--no-converge",
     ),
 )

@@ -95,6 +95,13 @@ def _read_size(value: object) -> int:
     return found
 
 
+def _read_part(value: object) -> float:
+    found = quantities.part(value)
+    if found is None or not 0 < found <= 1:
+        raise InvalidValue(value, "must be a share above 0 and at most 1, such as 90% or 0.9")
+    return found
+
+
 # ---------------------------------------------------------------- words
 
 
@@ -281,6 +288,7 @@ SHARE = number("a number from 0 to 1", lambda share: 0 <= share <= 1, "SHARE")
 SMALL_EDGE = number(
     "a number from 0.01 to 0.99", lambda share: LEAST_EDGE <= share <= 1 - LEAST_EDGE, "SHARE"
 )
+PART = ValueKind("SHARE", _read_part, show=quantities.as_percent)
 POSITIVE = number("a number above 0", lambda found: found > 0)
 WEIGHT = number("a number of at least 0", lambda weight: weight >= 0, "WEIGHT")
 WAIT = time("of at least 0", lambda seconds: seconds >= 0)

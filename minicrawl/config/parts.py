@@ -7,6 +7,9 @@ The default of a field is the default of its setting. All else about a setting i
 from dataclasses import dataclass
 from pathlib import Path
 
+DEMO_STORE = Path("data/demo.db")
+"""Where a demo crawl is stored."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Focus:
@@ -23,6 +26,7 @@ class Budget:
     pages: int | None = None
     seconds: float | None = None
     body_bytes: int | None = None
+    importance: float | None = None
     continuous: bool = False
 
 
@@ -130,3 +134,4 @@ class Storing:
     store: Path = Path("data/crawl.db")
     links: bool = True
     strip_marks: bool = True
+    converge: bool = True

@@ -13,6 +13,8 @@ _DECIMAL = r"([0-9]+(?:\.[0-9]+)?)"
 _SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
 _TIME = re.compile(r"\s*".join(rf"(?:{_DECIMAL}\s*{unit})?" for unit in _SECONDS), re.IGNORECASE)
 
+_PERCENT = re.compile(rf"{_DECIMAL}\s*%")
+
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _SIZE = re.compile(rf"{_DECIMAL}\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
@@ -57,6 +59,19 @@ def size(value: object) -> int | None:
     unit = (1024 if found[3] else 1000) ** _POWERS[found[2].lower()]
     count = finite_number(float(found[1]) * unit)
     return None if count is None else round(count)
+
+
+def part(value: object) -> float | None:
+    """A share of 1, or one in percent: 0.9 or 90%."""
+    if (plain := finite_number(value)) is not None:
+        return plain
+    found = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    return None if found is None else float(found[1]) / 100
+
+
+def as_percent(value: object) -> str:
+    """A share in percent: 90%."""
+    return f"{100 * float(str(value)):g}%"
 
 
 def as_time(value: object) -> str:

@@ -15,5 +15,6 @@ workers/     which process does it?
 settle/      what came of it, and what changes?
 start/       how does a crawl begin, or resume?
 events, progress              what listeners hear; how far the crawl has come
-refinement, process_memory    cash by the converged importance; memory of a long crawl
+refinement, fresh_ranks       converged ranks beside the store; when they are computed
+process_memory                memory of a long crawl
 """

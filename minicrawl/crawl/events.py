@@ -47,10 +47,26 @@ class Warned:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converging:
+    """The crawl is over, and its ranks converge."""
+
+    done: float  # a share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Converged:
+    """The ranks are kept beside the store."""
+
+    error_bound: float | None  # none if they were broken off before they were worth keeping
+    is_complete: bool
+
+
 class Reason(StrEnum):
     """Why a crawl ended."""
 
     BUDGET = "the budget is spent"
+    GATHERED = "enough of the importance is gathered"
     EMPTY = "no page is left to fetch"
     STOPPED = "stopped"
 
@@ -62,7 +78,7 @@ class Ended:
     reason: Reason
 
 
-Event = Asked | Settled | Delayed | Noted | Warned | Ended
+Event = Asked | Settled | Delayed | Noted | Warned | Ended | Converging | Converged
 Listener = Callable[[Event], None]
 
 

@@ -19,6 +19,7 @@ from minicrawl.crawl.events import Ended, Event, Listener, Reason
 from minicrawl.crawl.host_turns import HostTurns
 from minicrawl.crawl.page_turns import PageTurns
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.progress import ImportanceLimit
 from minicrawl.crawl.schedule.aside import AsidePages
 from minicrawl.crawl.schedule.dispatch import LONGEST_LOOK_S, Dispatcher
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
@@ -104,6 +105,7 @@ class Crawler:
             last = now
             self._news.clear()
             self.parts.hosts.wake(now)
+            self._turns.limit.look(now)
             if recorder.committer.takes_more and not self._time.is_over(now):
                 self._launch(group)
             reason = self._reason_to_end(now)
@@ -124,7 +126,7 @@ class Crawler:
         if self._turns.requesting or self._news.is_set() or not takes_more:
             return None
         if self._turns.is_budget_spent():
-            return Reason.BUDGET
+            return Reason.GATHERED if self._turns.limit.is_reached else Reason.BUDGET
         return None if len(self._turns) or self._find_more() else Reason.EMPTY
 
     def _find_more(self) -> bool:
@@ -178,6 +180,8 @@ class TurnTasks:
 
     def __init__(self, context: CrawlContext, parts: CrawlParts, aside: AsidePages) -> None:
         self._context, self._parts = context, parts
+        wanted = context.settings.budget.importance
+        self.limit = ImportanceLimit(wanted, context.recorder, context.clock)
         introducer = PageIntroducer(context.recorder, parts.settler.poster)
         self._pages = PageTurns(context, parts, introducer)
         self._hosts = HostTurns(context, parts, introducer)
@@ -197,12 +201,12 @@ class TurnTasks:
         return self.requesting >= self._context.settings.politeness.concurrency
 
     def is_budget_spent(self) -> bool:
-        """Whether what is under way may use up the pages and bytes of the budget."""
+        """Whether what is under way may use up the pages, bytes and importance of the budget."""
         budget, counted = self._context.settings.budget, self._context.recorder.counters.number
         if budget.pages is not None and counted("fetched") + self._pages.under_way >= budget.pages:
             return True
         limit = budget.body_bytes
-        return limit is not None and counted("wire_bytes") >= limit
+        return self.limit.is_reached or (limit is not None and counted("wire_bytes") >= limit)
 
     def launch(self, group: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.frontier.gathered_importance import GatheredImportance
+from minicrawl.frontier.gathered_importance import DiscoveryRate, GatheredImportance, of_all
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock
@@ -29,6 +29,39 @@ class Progress:
     running_s: float
     turns_of_cash: float  # G / M: how often all the cash has gone round
     importance_gathered: float  # the share that lies on pages that were read
+
+
+class ImportanceLimit:
+    """Has so much of all importance been gathered? What is not known yet is estimated.
+
+    It is added up so seldom that this costs next to nothing.
+    """
+
+    def __init__(self, limit: float | None, recorder: Recorder, clock: Clock) -> None:
+        """None is no limit."""
+        self._limit, self._clock = limit, clock
+        self._frontier, self._counters = recorder.frontier, recorder.counters
+        self._gathering = GatheredImportance(recorder.frontier)
+        kept = self._counters.get(tables.FOUND_LATELY)
+        rate = kept if isinstance(kept, float) else None
+        self._discovery = DiscoveryRate(*self._counts, rate)
+        self._due = 0.0
+        self.is_reached = False
+
+    @property
+    def _counts(self) -> tuple[int, int]:
+        return int(self._counters.number("fetched")), len(self._frontier)
+
+    def look(self, now: float) -> None:
+        """Look whether it is reached, if it is time."""
+        if self._limit is None or now < self._due or not len(self._frontier):
+            return
+        self._discovery.record(*self._counts)
+        if self._gathering.go_on():
+            share, rate = self._gathering.share, self._discovery.rate
+            self._counters[tables.FOUND_LATELY] = rate
+            self.is_reached = of_all(share, self._gathering.waiting, rate) >= self._limit
+        self._due = now + (self._clock.now() - now) / _COST_SHARE
 
 
 class ProgressMeter:

@@ -6,5 +6,6 @@ url_index            the seen-set: URL -> page id, in a few bytes a page
 changes              what changed since the last checkpoint
 checkpoint           the rows that a checkpoint writes
 loading              the last checkpoint and the steps behind it, and whether they fit together
+importance           the importance as it is shown: converged ranks, and what came after them
 gathered_importance  the share of all importance that lies on pages that were read
 """

@@ -140,15 +140,6 @@ class LastSpendings:
         """The steps that are in no checkpoint yet; after `cut` this mapping stays as it is."""
         return self._young
 
-    def newest_between(self, first: int, end: int, otherwise: int) -> NDArray[np.int64]:
-        """The newest steps of a range of pages; `otherwise` for pages that have none."""
-        pages = np.array(list(self._young), dtype=np.int64)
-        steps = np.array(list(self._young.values()), dtype=np.int64)
-        inside = (pages >= first) & (pages < end)
-        found = np.full(end - first, otherwise)
-        found[pages[inside] - first] = steps[inside]
-        return found
-
     def cut(self, pages: int) -> None:
         """A checkpoint of so many pages takes the newest steps."""
         self._young, self._old = {}, self._young

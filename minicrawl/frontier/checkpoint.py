@@ -41,27 +41,6 @@ def cut_checkpoint(frontier: Frontier) -> Checkpoint:
     )
 
 
-def restate(frontier: Frontier, importance: NDArray[np.float64]) -> Checkpoint:
-    """Deal all the cash by these importances. Every row changes, and is read as it is written."""
-    frontier.ledger.restate(importance)
-    changes = frontier.take_changes()
-    cut, saved = changes.cut(frontier.ledger.key), changes.saved
-    return Checkpoint(
-        watermark=frontier.last_seq,
-        totals=frontier.ledger.totals,
-        born=_columns_between(frontier, saved, len(frontier), spent=0).rows(cut),
-        turned=_saved_rows(frontier, saved, cut),
-        paid=(),
-    )
-
-
-def _saved_rows(frontier: Frontier, saved: int, cut: Cut) -> Iterator[FrontierRow]:
-    """The rows of all pages that have one already."""
-    for first in range(0, saved, _ROWS_AT_ONCE):
-        end = min(first + _ROWS_AT_ONCE, saved)
-        yield from _columns_between(frontier, first, end, spent=UNCHANGED).rows(cut)
-
-
 @dataclass(frozen=True, slots=True)
 class Rows(Iterable[Row], Generic[Row]):
     """Rows that are made anew by each iteration."""
@@ -94,20 +73,6 @@ class Columns:
             values = (column[block].tolist() for column in columns)
             measures = map(self.measures.get, pages)
             yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))
-
-
-def _columns_between(frontier: Frontier, first: int, end: int, *, spent: int) -> Columns:
-    """The columns of a range of pages; `spent` is for those with no spending of late."""
-    history, g_time, measures = frontier.window.pasts(first, end)
-    return Columns(
-        pages=np.arange(first, end),
-        state=frontier.states()[first:end].copy(),
-        key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[first:end].copy(),
-        history=history,
-        g_time=g_time,
-        spent=frontier.spendings.newest_between(first, end, spent),
-        measures=measures,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,8 +148,12 @@ class Frontier:
     def tally(self) -> dict[str, object]:
         """What `status` shows of all pages; each commit keeps it, so that nobody counts."""
         states = {str(int(state)): pages for state, pages in self.counts.items() if pages}
-        recorded, steps = self.ledger.recorded, self.last_seq
-        return {tables.STATES: states, tables.RECORDED: recorded, tables.STEPS: steps}
+        return {
+            tables.STATES: states,
+            tables.RECORDED: self.ledger.recorded,
+            tables.MINTED: self.ledger.minted,
+            tables.STEPS: self.last_seq,
+        }
 
     def states(self) -> NDArray[np.uint8]:
         """The state of every page; a view: let go of it before pages are born."""

@@ -4,8 +4,8 @@
     scatter  y_j += Σ w_ij x_i   each row hands what it has to its targets
 
 Both are two loops in C of scipy's sparse matrices, called on parts of a graph as they lie. These
-loops are no public part of scipy. Where a release of scipy lacks them, public matrices do the same;
-they make a vector as long as `y` for each call.
+loops are no public part of scipy. Where a release of scipy lacks them, and for small graphs, numpy
+does the same.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def row_products() -> RowProducts:
 
         return _by_loops(_sparsetools.csr_matvec, _sparsetools.csc_matvec)
     except (ImportError, AttributeError):  # pragma: no cover - in no release of scipy so far
-        return by_matrices()
+        return by_counting()
 
 
 def _by_loops(csr_matvec: Callable[..., None], csc_matvec: Callable[..., None]) -> RowProducts:
@@ -54,14 +54,15 @@ def _by_loops(csr_matvec: Callable[..., None], csc_matvec: Callable[..., None]) 
     return RowProducts(gather, scatter)
 
 
-def by_matrices() -> RowProducts:
-    """The same by scipy's public matrices."""
-    from scipy.sparse import csc_array, csr_array
+def by_counting() -> RowProducts:
+    """The same by numpy, which takes no time to load but a vector for each call."""
 
     def gather(rows: WeightedRows, x: AnyFloats, y: AnyFloats) -> None:
-        y += csr_array((rows.weights, rows.targets, rows.starts), shape=(len(y), len(x))) @ x
+        places = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
+        y += np.bincount(places, rows.weights * x[rows.targets], len(y))
 
     def scatter(rows: WeightedRows, x: AnyFloats, y: AnyFloats) -> None:
-        y += csc_array((rows.weights, rows.targets, rows.starts), shape=(len(y), len(x))) @ x
+        handed = np.repeat(x, np.diff(rows.starts)) * rows.weights
+        y += np.bincount(rows.targets, handed, len(y))
 
     return RowProducts(gather, scatter)

@@ -50,6 +50,16 @@ def rising(cash: Floats, flow: Floats, away: NDArray[np.int64]) -> Floats:
     return found
 
 
+def completed(converged: Floats, estimated: Floats) -> Floats:
+    """Converged shares, and estimated ones where they are NaN: for pages that were found later.
+
+    Such pages keep their estimated share of the whole; the others share the rest.
+    """
+    is_later = np.isnan(converged)
+    rest = 1 - float(estimated[is_later].sum())
+    return np.where(is_later, estimated, converged * (rest / converged[~is_later].sum()))
+
+
 def shares(estimate: Floats) -> Floats:
     """The estimate as a share of the whole; the same for all where nothing is known."""
     total = estimate.sum()

@@ -1,8 +1,10 @@
-"""The ranks of a store: the crawl's own importance, and those kept beside the store.
+"""The ranks of a store: its importance, and the other ranks that are kept beside it.
 
 Law: a page that was found after a rank was made has no score. It is NaN.
 """
 
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,10 +14,15 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import RankRow, kept_ranks, rank_scores, reading_beside
-
-OPIC = "opic"
-"""The name of the importance that the crawl itself computes."""
+from minicrawl.store.derived import (
+    OPIC,
+    RankRow,
+    kept_ranks,
+    rank_row,
+    rank_scores,
+    reading_beside,
+)
+from minicrawl.wording import counted
 
 RISING = "rising"
 """The name of what is computed of it for each moment: how much faster cash flows to a page."""
@@ -33,11 +40,72 @@ class KeptRank(NamedTuple):
     """Whether there was no step since, so that all links are the same."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convergence:
+    """How far the converged importance of a store may be trusted."""
+
+    error_bound: float
+    """Of the shares, summed over all pages that were known then."""
+    is_complete: bool
+    """Whether it was computed to the end."""
+    age_s: float
+    steps_since: int
+    pages_since: int
+    """Pages that were found since."""
+
+    def __str__(self) -> str:
+        kind = "converged" if self.is_complete else "broken off while converging"
+        told = f"{kind}, error at most {self.error_bound:.1e}, {_age(self.age_s)} old"
+        if not self.steps_since:
+            return told
+        since = f"{counted(self.steps_since, 'step')} and {counted(self.pages_since, 'page')} ago"
+        return f"{told}, {since}"
+
+
+ESTIMATED = "estimated by the crawl; `minicrawl refine` makes it converge"
+
+
+def convergence(row: RankRow | None, known: int, last: int) -> Convergence | None:
+    """That of the importance by `row`, in a store of so many pages and steps; None if there is
+    none.
+    """
+    if row is None:
+        return None
+    return Convergence(
+        error_bound=row.error_bound,
+        is_complete=row.converged,
+        age_s=max(0.0, time.time() - row.made_at),
+        steps_since=max(0, last - row.step),
+        pages_since=max(0, known - row.nodes),
+    )
+
+
+def convergence_of(seen: Snapshot) -> Convergence | None:
+    """That of the importance in a snapshot."""
+    return convergence(seen.converged, len(seen), seen.frontier.last_seq)
+
+
+def told(found: Convergence | None) -> str:
+    """Where the importance comes from, in words."""
+    return ESTIMATED if found is None else str(found)
+
+
+_UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))
+
+
+def _age(seconds: float) -> str:
+    for name, length in _UNITS:
+        if seconds >= length:
+            return counted(int(seconds // length), name)
+    return counted(int(seconds), "second")
+
+
 def kept(store: Path, connection: tables.Connection) -> list[KeptRank]:
-    """All ranks beside the store, by name."""
+    """All ranks beside the store but for the importance, by name."""
     known, last = questions.pages_known(connection), tables.last_step(connection)
     with reading_beside(store, connection) as derived:
-        return [KeptRank(row, known - row.nodes, row.step == last) for row in kept_ranks(derived)]
+        others = (row for row in kept_ranks(derived) if row.name != OPIC)
+        return [KeptRank(row, known - row.nodes, row.step == last) for row in others]
 
 
 def scores(snapshot: Snapshot, name: str) -> Floats:
@@ -59,7 +127,7 @@ def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
     if name == RISING:
         return _rising(snapshot)
     with reading_beside(snapshot.path, snapshot.connection) as derived:
-        if derived is None or name not in {row.name for row in kept_ranks(derived)}:
+        if derived is None or rank_row(derived, name) is None:
             return None
         return rank_scores(derived, name, len(snapshot))
 

@@ -19,9 +19,10 @@ from minicrawl.errors import UsageError
 from minicrawl.export.cells import Block, ExportRow, rows_of
 from minicrawl.model import READ_STATES, State
 from minicrawl.progress import Progress, unreported
-from minicrawl.report.kept import OPIC, Floats, scores
+from minicrawl.report.kept import Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host_name
 from minicrawl.store import questions
+from minicrawl.store.derived import OPIC
 from minicrawl.store.records import DocumentRow
 from minicrawl.store.trouble import reporting_damage
 

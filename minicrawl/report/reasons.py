@@ -9,7 +9,7 @@ import numpy as np
 
 from minicrawl.model import FailureKind, PageId, State
 from minicrawl.progress import Progress
-from minicrawl.report.kept import kept, scores
+from minicrawl.report.kept import Convergence, convergence_of, kept, scores
 from minicrawl.report.links.flows import flows
 from minicrawl.report.ranks import iso, rank_of
 from minicrawl.report.snapshot import Snapshot, page_of
@@ -73,6 +73,7 @@ class Explanation:
     state: str
     rank: int
     importance: float
+    convergence: Convergence | None
     cash: float
     history: float
     depth: int
@@ -113,6 +114,7 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
         state=state.label,
         rank=rank_of(snapshot.importance, page),
         importance=float(snapshot.importance[page]),
+        convergence=convergence_of(snapshot),
         cash=float(snapshot.cash(alone)[0]),
         history=float(snapshot.histories(alone)[0]),
         depth=depth,

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.progress import Progress
-from minicrawl.report.kept import OPIC, scores
+from minicrawl.report.kept import scores
 from minicrawl.report.links.flows import flows
 from minicrawl.report.links.graphs import refuse_without_links
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.store.derived import OPIC
 from minicrawl.web.sites import site
 
 

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
+from minicrawl.frontier.importance import ShownImportance, shown_importance
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.store import columns, questions, tables
+from minicrawl.store.derived import RankRow
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage
@@ -43,10 +45,19 @@ class Snapshot:
     def __len__(self) -> int:
         return len(self.frontier)
 
-    @cached_property
+    @property
+    def converged(self) -> RankRow | None:
+        """The converged ranks that the importance is taken from, if there are any."""
+        return self._shown.row
+
+    @property
     def importance(self) -> NDArray[np.float64]:
         """The importance of each page; the sum is 1."""
-        return self.frontier.importance()
+        return self._shown.shares
+
+    @cached_property
+    def _shown(self) -> ShownImportance:
+        return shown_importance(self.path, self.connection, self.frontier)
 
     @cached_property
     def states(self) -> NDArray[np.uint8]:

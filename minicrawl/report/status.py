@@ -3,7 +3,7 @@
 Law: `status` reads what the crawl itself counted, so it is immediate for a store of any size. What
 the crawl did not count is unknown. `mirrors` compares pages by their content.
 
-N   known pages      G   units of cash recorded in histories, the clock of OPIC
+G   units of cash recorded in histories, the clock of OPIC      M   all units that there are
 """
 
 from collections import Counter
@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, FailureKind, Refusal, State
 from minicrawl.opic.money import UNIT
+from minicrawl.report.kept import Convergence, convergence
 from minicrawl.store import questions, tables
+from minicrawl.store.derived import OPIC, RankRow, gathered, rank_row, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import counted
@@ -24,7 +26,11 @@ Counts = dict[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """The numbers as of the last commit. The importance is updated from time to time."""
+    """The numbers as of the last commit. The importance is updated from time to time.
+
+    The error factor is M / G. `importance_gathered` is that of the converged importance where this
+    knows all steps, and else an estimate.
+    """
 
     pages_known: int
     pages_fetched: int | None
@@ -41,6 +47,7 @@ class Status:
     g: float | None
     error_factor: float | None
     importance_gathered: float | None
+    convergence: Convergence | None
     store_bytes: int
     command: str | None  # that resumes the crawl
 
@@ -52,17 +59,20 @@ class Status:
 def status(path: Path) -> Status:
     """The status of a store, which a crawl may be writing."""
     with reading(path) as connection, reporting_damage(path):
-        return _status(path, connection)
+        with reading_beside(path, connection) as derived:
+            converged = rank_row(derived, OPIC)
+        return _status(path, connection, converged)
 
 
-def _status(path: Path, connection: tables.Connection) -> Status:
+def _status(path: Path, connection: tables.Connection, converged: RankRow | None) -> Status:
     counters = tables.counters(connection)
     counted = {name: number for name, number in counters.items() if isinstance(number, int | float)}
     pages = _pages_by_state(counters)
     known = questions.pages_known(connection)
     fetched = None if pages is None else sum(pages.get(state, 0) for state in READ_STATES)
-    recorded = counted.get(tables.RECORDED)
+    recorded, minted = counted.get(tables.RECORDED), counted.get(tables.MINTED)
     g = None if recorded is None else recorded / UNIT
+    found = convergence(converged, known, tables.last_step(connection))
     requests, running_s = counted.get("requests"), counted.get("running_s")
     return Status(
         pages_known=known,
@@ -78,11 +88,18 @@ def _status(path: Path, connection: tables.Connection) -> Status:
         fetches_per_second=requests / running_s if requests and running_s else None,
         found_per_fetch=known / fetched if fetched else None,
         g=g,
-        error_factor=known / g if g else None,
-        importance_gathered=counted.get(tables.GATHERED),
+        error_factor=minted / recorded if minted and recorded else None,
+        importance_gathered=_gathered(converged, found) or counted.get(tables.GATHERED),
+        convergence=found,
         store_bytes=path.stat().st_size,
         command=str(counters.get(tables.COMMAND) or "") or None,
     )
+
+
+def _gathered(converged: RankRow | None, found: Convergence | None) -> float | None:
+    if converged is None or found is None or found.steps_since:
+        return None
+    return gathered(converged)
 
 
 def _pages_by_state(counters: Mapping[str, object]) -> dict[State, int] | None:

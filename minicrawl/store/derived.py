@@ -11,10 +11,11 @@ a rank was made has no score, which reads as NaN.
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,14 @@ from minicrawl.store import tables
 from minicrawl.store.reader import begin_snapshot, connect, real_path
 from minicrawl.store.tables import Connection
 from minicrawl.store.trouble import NONSENSE, translating_sqlite_errors
+from minicrawl.store.writer import Store
+
+OPIC = "opic"
+"""The name of the importance: converged, where it is kept here, or as the crawl estimates it."""
+GATHERED = "gathered"
+"""An option of `OPIC`: the share of it on pages that were read."""
+FLOWED = "flowed"
+"""An option of `OPIC`: what flows through a page in a lap of `opic.refine`, on average."""
 
 SUFFIX = "-ranks"
 DERIVED = "delete it if need be: it can be made again"
@@ -168,6 +177,26 @@ def kept_ranks(derived: Connection | None) -> list[RankRow]:
     return [_checked_row(RankRow._make(row)) for row in rows]
 
 
+def rank_row(derived: Connection | None, name: str) -> RankRow | None:
+    """The rank of this name, if it is kept."""
+    return next((row for row in kept_ranks(derived) if row.name == name), None)
+
+
+def gathered(row: RankRow) -> float | None:
+    """The share of the importance on pages that were read; None if it is not kept."""
+    return _number(row, GATHERED)
+
+
+def flowed(row: RankRow) -> float | None:
+    """What flows through a page, on average; None if it is not kept."""
+    return _number(row, FLOWED)
+
+
+def _number(row: RankRow, option: str) -> float | None:
+    found = json.loads(row.options).get(option)
+    return float(found) if isinstance(found, float | int) else None
+
+
 def rank_scores(derived: Connection, name: str, pages: int) -> NDArray[np.float64]:
     """The scores by this rank of all pages in the store."""
     found = np.full(pages, np.nan)
@@ -259,3 +288,30 @@ def _index_blocks(inlinks: Csr) -> Iterator[tuple[int, bytes, bytes]]:
         starts = inlinks.starts[first : end + 1]
         blob = inlinks.targets[starts[0] : starts[-1]].tobytes()
         yield number, (starts - starts[0]).tobytes(), blob
+
+
+# ---------------------------------------------------------------- all files of a store
+
+_WHILE_READ = ("", "-wal", "-shm")
+"""The last two exist while a process has the store open."""
+_FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ))
+
+
+def set_aside(path: Path) -> Path | None:
+    """Rename the store. Returns its new name, or None if there is no store.
+
+    If the path is a link, the store that it leads to is renamed, and the link stays.
+    """
+    if not path.exists():
+        return None
+    if path.is_symlink():
+        path = real_path(path)
+    with closing(Store.open(path)) as store:  # nobody else is writing it
+        store.compact()
+    stamp = time.strftime(f"{path.name}.%Y-%m-%dT%H-%M-%S")
+    names = chain((stamp,), (f"{stamp}-{number}" for number in count(2)))
+    aside = next(free for name in names if not (free := path.with_name(name)).exists())
+    for suffix in _FILES:
+        if (file := path.with_name(path.name + suffix)).exists():
+            file.rename(aside.with_name(aside.name + suffix))
+    return aside

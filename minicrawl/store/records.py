@@ -95,15 +95,6 @@ PaidRow = tuple[int, int, int]
 """Key, new in-links and id of a page, for a row in which nothing else changed."""
 
 
-class RefinementRow(NamedTuple):
-    """The state of an unfinished refinement. It is resumed if no step came after `seq`."""
-
-    seq: int
-    rounds: int
-    history: bytes
-    cash: bytes
-
-
 @dataclass(slots=True, kw_only=True)
 class Batch:
     """The rows that one transaction adds."""

@@ -7,7 +7,7 @@ steps      the log, append-only: every step that moved cash, and where the cash 
 frontier   the checkpoint of the log: a row a page. `meta` has the watermark, which is the last step
            in the rows, and the totals at that step
 originals  URLs as they were written, where the URL of the page differs
-refinement an unfinished refinement; otherwise empty
+refinement of earlier versions, which refined in the store; otherwise empty
 pages      a view for people: URL, cash and history in units, as of the last checkpoint
 """
 

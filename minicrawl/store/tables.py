@@ -14,7 +14,6 @@ from minicrawl.store.records import (
     DocumentRow,
     FetchRow,
     HostRow,
-    RefinementRow,
     Saved,
     StepRow,
     StoreTerms,
@@ -34,6 +33,10 @@ FETCHES = "fetches"
 """The numbers of steps and of fetches."""
 GATHERED = "importance_gathered"
 """The share of the importance on pages that were read, as of its last update."""
+FOUND_LATELY = "found_lately"
+"""How many new pages a reading revealed of late, for a crawl with a limit of importance."""
+MINTED = "minted"
+"""M in atoms."""
 SETTINGS = "settings"
 """The settings of the crawl that were given, by name."""
 WISHES = "wishes"
@@ -129,12 +132,6 @@ def spent_by(connection: Connection, page: PageId) -> int:
     """The step of the last spending of a page, as of the last checkpoint; 0 if there is none."""
     row = connection.execute("SELECT spent FROM frontier WHERE id = ?", (page,)).fetchone()
     return 0 if row is None else int(row[0])
-
-
-def refinement(connection: Connection) -> RefinementRow | None:
-    """The unfinished refinement, if there is one."""
-    row = connection.execute("SELECT seq, rounds, history, cash FROM refinement").fetchone()
-    return None if row is None else RefinementRow._make(row)
 
 
 def last_step(connection: Connection) -> int:

@@ -2,8 +2,7 @@
 
 Laws: a batch is written as a whole or not at all, and a committed batch survives a power cut
 (`synchronous=FULL`). A store has one writer; a second one is refused. Committed rows never change,
-except for the checkpoint, which can be made again from the steps. Only after a refinement do the
-steps continue from a checkpoint that they do not lead to.
+except for the checkpoint, which can be made again from the steps.
 """
 
 import fcntl
@@ -22,7 +21,7 @@ from minicrawl.opic.journal import StepKind
 from minicrawl.store import tables
 from minicrawl.store.blobs import pack
 from minicrawl.store.reader import LOCK, real_path
-from minicrawl.store.records import Batch, Checkpoint, RefinementRow, StepRow, StoreTerms
+from minicrawl.store.records import Batch, Checkpoint, StepRow, StoreTerms
 from minicrawl.store.schema import prepare
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 
@@ -135,19 +134,6 @@ class Store:
                     "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
                     (checkpoint.watermark, StepKind.FORWARD, StepKind.ENDOWED),
                 )
-
-    def restate(self, checkpoint: Checkpoint) -> None:
-        """Write the rows of a finished refinement, which is not in the steps."""
-        with self._transaction() as write:
-            self._write_rows(write, checkpoint)
-            self._set_meta("restated", json.dumps(checkpoint.watermark))
-            self._connection.execute("DELETE FROM refinement")
-
-    def keep_refinement(self, row: RefinementRow) -> None:
-        """Write an unfinished refinement in place of the last one."""
-        with self._transaction() as write:
-            self._connection.execute("DELETE FROM refinement WHERE seq != ?", (row.seq,))
-            write("INSERT OR REPLACE INTO refinement VALUES (?, ?, ?, ?)", [row])
 
     def become(self, original: sqlite3.Connection) -> None:
         """Replace the content by a copy of another store."""

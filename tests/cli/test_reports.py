@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.crawl.refinement import refine
 from minicrawl.export.cells import COLUMNS
 from minicrawl.model import State
 from minicrawl.report.status import Status
@@ -36,6 +38,14 @@ def printed(capsys: Captured, *arguments: str, code: int = 0) -> str:
     assert main(arguments) == code
     out, err = capsys.readouterr()
     assert err == ""
+    return out
+
+
+def exported(capsys: Captured, *arguments: str) -> str:
+    """What `export` prints; to people it also says where the importance comes from."""
+    assert main(["export", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == "importance: estimated by the crawl; `minicrawl refine` makes it converge\n"
     return out
 
 
@@ -117,6 +127,37 @@ class TestTop:
         assert first.split()[0] == "1"
         assert first.split()[2] == "%"
 
+    def test_the_last_line_says_how_exact_the_importance_is(
+        self, capsys: Captured, store: Path
+    ) -> None:
+        last = printed(capsys, "top").splitlines()[-1]
+        assert last == "importance: estimated by the crawl; `minicrawl refine` makes it converge"
+        refine(store)
+        last = printed(capsys, "top").splitlines()[-1]
+        assert re.fullmatch(
+            r"importance: converged, error at most \S+e-\d+, \d+ seconds? old", last
+        )
+        with closing(HandCrawl(store)) as crawl:
+            crawl.frontier = crawl.loaded()
+            crawl.read(DEEP, [f"{A}new"])
+        for shown in (
+            printed(capsys, "top"),
+            printed(capsys, "status"),
+            printed(capsys, "explain", A),
+        ):
+            assert "old, 1 step and 1 page ago" in shown
+
+    def test_programs_are_told_by_status_and_explain(self, capsys: Captured, store: Path) -> None:
+        refine(store)
+        for command in (["status"], ["explain", A]):
+            (found,) = as_json(capsys, *command)
+            told = found["convergence"]
+            assert set(told) == {
+                *("error_bound", "is_complete", "age_s", "steps_since", "pages_since"),
+            }
+            assert 0 <= told["error_bound"] <= 1e-6
+            assert told["is_complete"] is True
+
     def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
         found = as_json(capsys, "top", "--n", "0")
         assert len(found) == 6
@@ -151,7 +192,7 @@ class TestTop:
 class TestExport:
     @pytest.mark.parametrize("name", ["ranks.csv", "ranks.tsv", "ranks.jsonl", "ranks.parquet"])
     def test_a_file_is_written_by_its_suffix(self, capsys: Captured, name: str) -> None:
-        assert printed(capsys, "export", name) == ""
+        assert exported(capsys, name) == ""
         assert Path(name).stat().st_size > 0
 
     def test_stdout_gets_csv_unless_another_is_named(self, capsys: Captured) -> None:
@@ -176,7 +217,11 @@ class TestExport:
 
     def test_json_says_what_was_written(self, capsys: Captured) -> None:
         (found,) = as_json(capsys, "export", "ranks.csv")
-        assert found == {"file": "ranks.csv", "bytes": Path("ranks.csv").stat().st_size}
+        assert found == {
+            "file": "ranks.csv",
+            "bytes": Path("ranks.csv").stat().st_size,
+            "importance": "estimated by the crawl; `minicrawl refine` makes it converge",
+        }
 
 
 class TestStatus:
@@ -197,7 +242,8 @@ class TestStatus:
         shown = dict(line.split("  ", 1) for line in printed(capsys, "status").splitlines())
         assert shown.pop("pages known").strip() == "6 on 3 hosts"
         assert shown.pop("store").strip().startswith("crawl.db, ")
-        assert shown.pop("G").strip() == "-, error factor N/G -"
+        assert shown.pop("G").strip() == "-, error factor M/G -"
+        assert shown.pop("importance").strip().startswith("estimated by the crawl")
         assert {value.strip() for value in shown.values()} == {"-"}
 
     def test_hosts_that_repeat_others_are_shown_to_whoever_asks(

@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.config.quantities import (
+    as_percent,
     as_size,
     as_time,
     finite_number,
+    part,
     seconds,
     size,
     whole_number,
@@ -133,3 +135,13 @@ def test_a_size_is_shown_with_the_largest_unit_that_divides_it(count: int, text:
 def test_a_time_is_shown_with_the_largest_unit_that_divides_it(time: float, text: str) -> None:
     assert as_time(time) == text
     assert seconds(text) == time
+
+
+@given(st.integers(1, 1000))
+def test_a_share_in_percent_is_read_as_it_is_shown(thousandths: int) -> None:
+    assert part(as_percent(thousandths / 1000)) == pytest.approx(thousandths / 1000)
+
+
+@pytest.mark.parametrize(("share", "shown"), [(0.9, "90%"), (1.0, "100%"), (0.125, "12.5%")])
+def test_a_share_is_shown_in_percent(share: float, shown: str) -> None:
+    assert as_percent(share) == shown

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.workers.visitor import PageParser
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
+    READ_STATES,
     Failed,
     FailureKind,
     FetchResult,
@@ -453,6 +455,46 @@ def test_the_budget_of_pages_is_for_all_runs(path: Path) -> None:
     assert len(web.asked) == 4
     crawl(web, path, f"{A}/", pages=6)
     assert len(web.asked) == 6
+
+
+def ring(origin: str, pages: int) -> dict[str, Answer]:
+    """Each page links to the next three."""
+    names = [f"{origin}/{page}" for page in range(pages)]
+    return web_of(
+        {name: [names[(at + by) % pages] for by in (1, 2, 3)] for at, name in enumerate(names)}
+    )
+
+
+def test_a_crawl_ends_when_enough_of_the_importance_is_gathered(path: Path) -> None:
+    """A star is known after its first page: no link reveals more, so nothing else is estimated."""
+    run = crawl(star(A, 400), path, f"{A}/", until="90%", concurrency=1)
+    assert run.reason is Reason.GATHERED
+    read = np.isin(run.recorder.frontier.states(), READ_STATES)
+    share = float(run.recorder.frontier.importance()[read].sum())
+    assert 0.9 <= share < 0.93
+
+
+def test_while_pages_are_being_found_it_goes_on(path: Path) -> None:
+    """Each page reveals one more, to the end: at no time is most of it known."""
+    assert crawl(ring(A, 60), path, f"{A}/0", until="90%").reason is Reason.EMPTY
+
+
+def test_without_a_limit_of_importance_all_is_read(path: Path) -> None:
+    assert crawl(star(A, 40), path, f"{A}/", until="none").reason is Reason.EMPTY
+
+
+def test_a_crawl_that_has_gathered_enough_asks_for_nothing_when_it_goes_on(path: Path) -> None:
+    web = FakeWeb(star(A, 400))
+    crawl(web, path, f"{A}/", until=0.9, concurrency=1)
+    asked = len(web.asked)
+    assert crawl(web, path, f"{A}/", until=0.9).reason is Reason.GATHERED
+    assert len(web.asked) == asked
+    assert crawl(web, path, f"{A}/", until=0.95, concurrency=1).reason is Reason.GATHERED
+    assert asked < len(web.asked) < 401
+
+
+def test_a_budget_of_pages_may_be_spent_first(path: Path) -> None:
+    assert crawl(star(A, 40), path, f"{A}/", until=0.9, pages=5).reason is Reason.BUDGET
 
 
 def test_what_fails_costs_nothing_of_the_budget(path: Path) -> None:

@@ -1,6 +1,9 @@
-"""A store is restated at once and to the atom, or goes on where it was broken off."""
+"""Ranks converge aside from the store, are shown in its stead, and say how exact they are."""
 
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -10,42 +13,51 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from minicrawl.crawl import refinement
-from minicrawl.crawl.refinement import refine
-from minicrawl.errors import StoreError, UsageError
+from minicrawl.crawl.refinement import HONEST, UNTIL, Refined, is_due, refine
+from minicrawl.errors import UsageError
+from minicrawl.frontier import importance
 from minicrawl.model import READ_STATES, State
 from minicrawl.opic.estimate import shares
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.money import in_parts
 from minicrawl.opic.windows import WINDOWS
-from minicrawl.report.snapshot import inlinks
+from minicrawl.progress import unreported
+from minicrawl.report.audit import differences
+from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StepRow, StoreTerms
 from minicrawl.store.writer import Store
 from tests.crawl.refined_stores import a_store, frontier_of, load, take
+from tests.stores import A, B, C, HandCrawl
 
 TIGHT = 1e-11
+KEPT = 0.85
 
 Floats = NDArray[np.float64]
-
-
-class Broken(Exception):
-    """The run is broken off here."""
 
 
 # ---------------------------------------------------------------- stores by hand
 
 
-def inlinks_of(path: Path) -> list[int]:
-    with reading(path) as connection:
-        return list(map(int, inlinks(connection, load(connection))))
+def shown(path: Path) -> Floats:
+    """The importance that reports show."""
+    with snapshot(path) as seen:
+        return seen.importance
 
 
-def spendings_of(path: Path) -> list[Spending]:
-    with reading(path) as connection:
-        return [*map(load(connection).spendings.of, range(80))]
+def flows_of(path: Path) -> Floats:
+    """What flows through each page, where 1 is the least; and through one page that is unknown."""
+    importance = shown(path)
+    return np.append(importance / importance.min(), 1.0)
+
+
+def refined(path: Path, until: float = UNTIL, to: Path | None = None) -> Refined:
+    """Refine without a break."""
+    found = refine(path, until=until, to=to)
+    assert found is not None
+    return found
 
 
 def last_step(path: Path) -> int:
@@ -101,31 +113,25 @@ def all_of(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_a_refined_store_says_the_ranks_of_its_links(window: str, tmp_path: Path) -> None:
+def test_what_is_shown_are_the_ranks_of_the_links(window: str, tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db", StoreTerms(window=window))
-    before, links, spendings = frontier_of(path), inlinks_of(path), spendings_of(path)
-    expected = pagerank(path)
-    refined = refine(path, until=TIGHT)
-    after = frontier_of(path)
-    assert after.importance() == pytest.approx(expected, abs=1e-9)
-    assert refined.pages == len(after) == 80
-    assert refined.error_bound <= TIGHT
-    assert refined.moved == pytest.approx(np.abs(expected - before.importance()).sum(), abs=1e-9)
-    assert after.ledger.missing() == 0
-    assert after.ledger.recorded == before.ledger.recorded
-    assert after.state == before.state
-    assert spendings_of(path) == spendings
-    assert inlinks_of(path) == links
+    before, expected = frontier_of(path).importance(), pagerank(path)
+    found = refined(path, until=TIGHT)
+    assert shown(path) == pytest.approx(expected, abs=1e-9)
+    assert found.pages == 80
+    assert found.error_bound <= TIGHT
+    assert found.converged
+    assert found.moved == pytest.approx(np.abs(expected - before).sum(), abs=1e-9)
 
 
-def test_unread_pages_wait_in_the_order_of_their_importance(tmp_path: Path) -> None:
+def test_the_store_is_left_as_it_is_to_the_byte(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
+    before, keys = all_of(path), frontier_of(path).ledger.key
     refine(path)
-    frontier = frontier_of(path)
-    unread = np.flatnonzero(frontier.states() == State.UNREAD)
-    keys, importance = np.array(frontier.ledger.key)[unread], frontier.importance()[unread]
-    assert len(unread) == 20
-    assert (np.argsort(keys, kind="stable") == np.argsort(importance, kind="stable")).all()
+    assert all_of(path) == before
+    assert frontier_of(path).ledger.key == keys
+    with reading(path) as connection:
+        assert list(differences(connection, frontier_of(path), unreported)) == []
 
 
 def test_steps_behind_the_last_checkpoint_count(tmp_path: Path) -> None:
@@ -135,136 +141,236 @@ def test_steps_behind_the_last_checkpoint_count(tmp_path: Path) -> None:
         store.commit(Batch(steps=[last]))
     expected = pagerank(path)
     refine(path, until=TIGHT)
-    assert frontier_of(path).importance() == pytest.approx(expected, abs=1e-9)
+    assert shown(path) == pytest.approx(expected, abs=1e-9)
 
 
-def test_status_tells_of_the_importance_as_it_was_restated(tmp_path: Path) -> None:
+def test_status_tells_of_the_importance_that_has_converged(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
+    assert status(path).convergence is None
     refine(path, until=TIGHT)
-    frontier = frontier_of(path)
-    read = np.isin(frontier.states(), READ_STATES)
-    expected = float(frontier.importance()[read].sum())
-    assert status(path).importance_gathered == pytest.approx(expected)
+    read = np.isin(frontier_of(path).states(), READ_STATES)
+    found = status(path)
+    assert found.importance_gathered == pytest.approx(float(shown(path)[read].sum()))
+    assert found.convergence is not None
+    assert found.convergence.error_bound <= TIGHT
+    assert (found.convergence.steps_since, found.convergence.pages_since) == (0, 0)
 
 
 def test_a_store_in_which_nothing_was_read_holds_all_pages_alike(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db", fetched=0)
-    refined = refine(path)
-    assert (refined.links, refined.rounds, refined.error_bound) == (0, 0, 0)
-    assert frontier_of(path).importance() == pytest.approx([1 / 80] * 80)
+    found = refined(path)
+    assert (found.links, found.rounds, found.error_bound) == (0, 0, 0)
+    assert shown(path) == pytest.approx([1 / 80] * 80)
 
 
-def test_a_crawl_goes_on_from_there(tmp_path: Path) -> None:
-    """What restating could not deal is handed on by the first step."""
+def test_a_crawl_may_be_writing_the_store(tmp_path: Path) -> None:
     path = a_store(tmp_path / "crawl.db")
-    refine(path)
-    assert frontier_of(path).ledger.virtual_page.remainder > 0
+    with closing(Store.open(path)):
+        assert refined(path).pages == 80
+
+
+# ---------------------------------------------------------------- what is there already
+
+
+def go_on(path: Path) -> None:
+    """One more page is read, and reveals another one."""
     with closing(Store.open(path)) as store:
         take(store, (Step(StepKind.VISIT, 79, 1, Spending((0, 80))), State.FETCHED))
-    frontier = frontier_of(path)
-    assert frontier.ledger.missing() == 0
-    assert 0 <= frontier.ledger.virtual_page.remainder < 81
 
 
-def test_the_store_notes_from_which_step_on_its_books_were_restated(tmp_path: Path) -> None:
+def test_what_became_known_later_is_worked_in(tmp_path: Path) -> None:
+    """By hand: what flowed through page 79 goes to its two links, but for the small edge."""
     path = a_store(tmp_path / "crawl.db")
-    last = last_step(path)
+    refine(path, until=TIGHT)
+    flows = flows_of(path)
+    go_on(path)
+    flows[[0, 80]] += flows[79] * KEPT / 2
+    assert shown(path) == pytest.approx(shares(flows))
+    told = status(path).convergence
+    assert told is not None
+    assert (told.steps_since, told.pages_since) == (1, 1)
+    assert status(path).importance_gathered is None  # this crawl counted none
+
+
+def test_a_page_that_came_to_stand_for_another_hands_all_to_it(tmp_path: Path) -> None:
+    path = a_store(tmp_path / "crawl.db")
+    refine(path, until=TIGHT)
+    flows = flows_of(path)
+    with closing(Store.open(path)) as store:
+        take(
+            store,
+            (Step(StepKind.VISIT, 79, 0, Spending((77, 78), (1, 2), (), 1)), State.FETCHED),
+            (Step(StepKind.FORWARD, 78, 0, Spending((76,))), State.MOVED),
+        )
+    flows[[77, 76]] += flows[79] * KEPT * np.array([1, 2]) / 4
+    flows[76] += flows[78]
+    flows[78] = 1
+    assert shown(path) == pytest.approx(shares(flows[:80]))
+
+
+def test_what_came_later_is_nearer_to_the_truth_than_the_estimate(tmp_path: Path) -> None:
+    path = a_store(tmp_path / "crawl.db", fetched=40)
     refine(path)
-    with reading(path) as connection:
-        assert tables.meta(connection, "restated") == str(last)
-        assert tables.refinement(connection) is None
+    with closing(Store.open(path)) as store:
+        take(
+            store,
+            *(
+                (Step(StepKind.VISIT, page, 0, Spending((page - 60, page - 50))), State.FETCHED)
+                for page in range(60, 70)
+            ),
+        )
+    limit = pagerank(path)
+    off = np.abs(shown(path) - limit).sum()
+    assert 0 < off < np.abs(frontier_of(path).importance() - limit).sum() / 2
+
+
+def test_a_page_that_is_read_again_hands_on_nothing_new(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db"
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([A])
+        crawl.read(A, [B, C])
+        crawl.commit()
+        refine(path)
+        before = shown(path)
+        crawl.read(A, [B])
+        crawl.commit()
+    assert shown(path) == pytest.approx(before)
+
+
+def test_when_too_much_came_later_new_pages_are_estimated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = a_store(tmp_path / "crawl.db")
+    refine(path)
+    converged = shown(path)
+    go_on(path)
+    monkeypatch.setattr(importance, "MOST_STEPS", 0)
+    estimated = frontier_of(path).importance()
+    found = shown(path)
+    assert found[80] == pytest.approx(estimated[80])
+    assert found[:80] == pytest.approx(converged * (1 - estimated[80]))
+
+
+def test_the_next_refinement_begins_from_what_is_there(tmp_path: Path) -> None:
+    path = a_store(tmp_path / "crawl.db")
+    cold = refined(path).rounds
+    assert refined(path).rounds == 0
+    go_on(path)
+    expected = pagerank(path)
+    assert 0 < refined(path).rounds < cold
+    assert shown(path) == pytest.approx(expected, abs=1e-6)
+
+
+def test_it_is_due_until_it_has_converged_and_after_each_step(tmp_path: Path) -> None:
+    path = a_store(tmp_path / "crawl.db")
+    assert is_due(path)
+    broken_off(path, rounds=4)
+    assert is_due(path)
+    refine(path)
+    assert not is_due(path)
+    go_on(path)
+    assert is_due(path)
+
+
+def test_without_its_file_a_store_shows_the_estimate(tmp_path: Path) -> None:
+    path = a_store(tmp_path / "crawl.db")
+    refine(path)
+    for file in tmp_path.glob("crawl.db-ranks*"):
+        file.unlink()
+    assert shown(path) == pytest.approx(frontier_of(path).importance())
+    assert status(path).convergence is None
 
 
 # ---------------------------------------------------------------- broken off
 
 
-def broken_off(path: Path, rounds: int, to: Path | None = None) -> None:
-    """Refine, saving after every round, and stop in the midst of one."""
-    told = count()
-
-    def tell(share: float) -> None:
-        assert 0 <= share <= 1
-        if next(told) == rounds:
-            raise Broken
-
-    seconds = count(step=refinement.SAVE_EVERY_S)
-    with pytest.raises(Broken):
-        refine(path, to=to, tell=tell, now=lambda: float(next(seconds)))
+def broken_off(path: Path, rounds: int, to: Path | None = None) -> Refined | None:
+    """Refine for so many rounds; before the first one the log is read."""
+    asked = count()
+    return refine(path, to=to, goes_on=lambda: next(asked) <= rounds)
 
 
-def test_what_was_broken_off_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    whole, broken = (a_store(tmp_path / name) for name in ("whole.db", "broken.db"))
-    books = frontier_of(broken).ledger
-    broken_off(broken, rounds=5)
-    assert frontier_of(broken).ledger.totals == books.totals
-    with reading(broken) as connection:
-        row = tables.refinement(connection)
-    assert row is not None
-    assert row.rounds == 4
+def test_what_was_broken_off_says_how_far_it_came(tmp_path: Path) -> None:
+    path = a_store(tmp_path / "crawl.db")
+    limit, before = pagerank(path), frontier_of(path).importance()
+    found = broken_off(path, rounds=4)
+    assert found is not None
+    assert (found.rounds, found.converged, found.is_kept) == (4, False, True)
+    off = float(np.abs(shown(path) - limit).sum())
+    assert off <= found.error_bound < HONEST
+    assert off < float(np.abs(before - limit).sum())
+    told = status(path).convergence
+    assert told is not None
+    assert not told.is_complete
+    assert told.error_bound == found.error_bound
+
+
+def test_what_says_too_little_is_not_kept(tmp_path: Path) -> None:
+    path = a_store(tmp_path / "crawl.db")
+    found = broken_off(path, rounds=0)
+    assert found is not None
+    assert found.error_bound > HONEST
+    assert not found.is_kept
+    assert status(path).convergence is None
+
+
+def test_without_time_to_read_the_log_nothing_is_done(tmp_path: Path) -> None:
+    path = a_store(tmp_path / "crawl.db")
+    assert refine(path, goes_on=lambda: False) is None
+    assert status(path).convergence is None
+
+
+def test_progress_is_a_share_that_grows(tmp_path: Path) -> None:
     tells: list[float] = []
-    assert refine(broken, tell=tells.append).rounds == refine(whole).rounds == 4 + len(tells)
-    assert all_of(broken) == all_of(whole)
+    refine(a_store(tmp_path / "crawl.db"), tell=tells.append)
+    assert tells == sorted(tells)
+    assert 0 <= tells[0] < tells[-1] <= 1
 
 
-def test_what_was_saved_before_the_crawl_went_on_counts_no_more(tmp_path: Path) -> None:
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from minicrawl.crawl.refinement import refine
+
+def tell(done):
+    if done > 0.9:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+refine(Path(sys.argv[1]), tell=tell)
+"""
+
+
+def test_a_kill_leaves_the_ranks_that_were_there(tmp_path: Path) -> None:
+    """Killed in its last round, before it writes."""
     path = a_store(tmp_path / "crawl.db")
-    broken_off(path, rounds=5)
-    with closing(Store.open(path)) as store:
-        take(store, (Step(StepKind.VISIT, 79, 0, Spending((1, 2))), State.FETCHED))
-    expected = pagerank(path)
-    broken_off(path, rounds=2)
-    refine(path, until=TIGHT)
-    assert frontier_of(path).importance() == pytest.approx(expected, abs=1e-9)
-
-
-def test_a_store_that_needs_no_more_is_restated_from_what_was_saved(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
-    broken_off(path, rounds=8)
-    assert refine(path, until=0.1).rounds == 7
+    broken_off(path, rounds=4)
+    before = shown(path)
+    killed = subprocess.run([sys.executable, "-c", _KILLED, str(path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert shown(path) == pytest.approx(before)
+    assert refined(path).converged
 
 
 # ---------------------------------------------------------------- copies
 
 
-def test_a_copy_is_refined_and_the_store_left_alone(tmp_path: Path) -> None:
-    path, to = a_store(tmp_path / "crawl.db"), tmp_path / "new" / "refined.db"
-    before = all_of(path)
-    assert refine(path, to=to).store == to
-    assert all_of(path) == before
-    refine(path)
+def test_the_ranks_may_be_kept_beside_a_copy(tmp_path: Path) -> None:
+    path, to = a_store(tmp_path / "crawl.db"), tmp_path / "new" / "copy.db"
+    assert refined(path, to=to).store == to
     assert all_of(to) == all_of(path)
-    assert [file.name for file in to.parent.iterdir()] == ["refined.db"]
+    assert status(path).convergence is None
+    assert status(to).convergence is not None
+    assert {file.name for file in to.parent.iterdir()} >= {"copy.db", "copy.db-ranks"}
+    assert not list(to.parent.glob("*.part*"))
 
 
-def test_a_copy_that_was_broken_off_goes_on_and_bears_its_name_when_it_is_done(
-    tmp_path: Path,
-) -> None:
-    path, to = a_store(tmp_path / "crawl.db"), tmp_path / "refined.db"
-    broken_off(path, rounds=5, to=to)
+def test_of_what_was_broken_off_too_early_no_copy_is_made(tmp_path: Path) -> None:
+    path, to = a_store(tmp_path / "crawl.db"), tmp_path / "copy.db"
+    broken_off(path, rounds=0, to=to)
     assert not to.exists()
-    tells: list[float] = []
-    assert refine(path, to=to, tell=tells.append).rounds == 4 + len(tells)
-
-
-def test_a_copy_is_made_anew_if_the_crawl_has_gone_on(tmp_path: Path) -> None:
-    path, to = a_store(tmp_path / "crawl.db"), tmp_path / "refined.db"
-    broken_off(path, rounds=5, to=to)
-    with closing(Store.open(path)) as store:
-        take(store, (Step(StepKind.VISIT, 79, 0, Spending((1, 2))), State.FETCHED))
-        refine(path, to=to)
-    refine(path)
-    assert all_of(to) == all_of(path)
 
 
 # ---------------------------------------------------------------- refusals
-
-
-def test_a_store_that_a_crawl_has_open_is_refused_but_can_be_copied(tmp_path: Path) -> None:
-    path = a_store(tmp_path / "crawl.db")
-    with closing(Store.open(path)):
-        with pytest.raises(StoreError, match="in use by another crawl"):
-            refine(path)
-        assert refine(path, to=tmp_path / "refined.db").pages == 80
 
 
 def test_a_store_without_links_is_refused(tmp_path: Path) -> None:

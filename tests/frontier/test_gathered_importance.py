@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from minicrawl.frontier import gathered_importance
-from minicrawl.frontier.gathered_importance import GatheredImportance, gathered
-from minicrawl.model import READ_STATES
+from minicrawl.frontier.gathered_importance import (
+    FEWEST_READINGS,
+    DiscoveryRate,
+    GatheredImportance,
+    gathered,
+    of_all,
+)
+from minicrawl.model import READ_STATES, State
 from tests.stores import DEEP, A, B, C, HandCrawl
 
 
@@ -54,3 +60,70 @@ def test_within_a_lap_the_share_is_that_of_the_last_one(
 def test_where_no_page_is_known_nothing_is_gathered(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "new.db")) as crawl:
         assert gathered(crawl.frontier) == 0
+
+
+def test_what_waits_is_the_share_of_the_unread_pages(crawl: HandCrawl) -> None:
+    crawl.ended(B, State.ROBOTS)
+    laps = GatheredImportance(crawl.frontier)
+    laps.go_on()
+    frontier = crawl.frontier
+    unread = frontier.importance()[frontier.states() == State.UNREAD].sum()
+    assert laps.waiting == pytest.approx(float(unread))
+    assert 0 < laps.waiting < 1 - laps.share
+
+
+# ---------------------------------------------------------------- what is not known yet
+
+
+@pytest.mark.parametrize(
+    ("share", "waiting", "rate", "expected"),
+    [(0.8, 0.2, 0.0, 0.8), (0.8, 0.2, 1.0, 0.8 / 1.2), (0.5, 0.3, 2.0, 0.5 / 1.6), (1, 0, 9, 1)],
+)
+def test_each_page_that_waits_stands_for_those_that_it_will_reveal(
+    share: float, waiting: float, rate: float, expected: float
+) -> None:
+    assert of_all(share, waiting, rate) == pytest.approx(expected)
+
+
+def test_at_first_all_readings_count() -> None:
+    discovery = DiscoveryRate(0, 10)
+    assert discovery.rate == 0
+    discovery.record(10, 60)
+    assert discovery.rate == 5
+    discovery.record(100, 200)
+    assert discovery.rate == 1.9
+
+
+def test_later_the_last_readings_count() -> None:
+    """Each of a thousand reveals 5 pages, and then none does."""
+    discovery = DiscoveryRate(0, 0)
+    for read in range(1000):
+        discovery.record(read, 5 * read)
+    assert discovery.rate == pytest.approx(5)
+    for read in range(1000, 1000 + FEWEST_READINGS // 2):
+        discovery.record(read, 5000)
+    assert discovery.rate == pytest.approx(2.5, abs=0.2)
+    for read in range(1100, 1020 + FEWEST_READINGS):
+        discovery.record(read, 5000)
+    assert discovery.rate == 0
+
+
+def test_of_a_long_crawl_a_tenth_counts() -> None:
+    discovery = DiscoveryRate(0, 0)
+    for read in range(0, 100_001, 7):
+        discovery.record(read, 2 * read if read < 90_000 else 90_000 + read)
+    assert discovery.rate == pytest.approx(1, abs=0.03)
+
+
+def test_a_crawl_that_goes_on_remembers_the_rate() -> None:
+    discovery = DiscoveryRate(5000, 20_000, 0.25)
+    assert discovery.rate == pytest.approx(0.25)
+    discovery.record(5250, 20_000)
+    assert 0.1 < discovery.rate < 0.17
+    for read in range(5250, 5800, 5):
+        discovery.record(read, 20_000)
+    assert discovery.rate == 0
+
+
+def test_a_crawl_that_remembers_none_counts_all_readings() -> None:
+    assert DiscoveryRate(5000, 20_000).rate == 4

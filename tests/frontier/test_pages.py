@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.frontier.checkpoint import cut_checkpoint, restate
+from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, State
 from minicrawl.opic.windows import WINDOWS
@@ -122,19 +122,6 @@ class TestCheckpoints:
                 (1, State.FETCHED, 0),
             ]
             assert list(checkpoint.paid) == [(keys[2], 2, 2)]
-
-    def test_cash_that_was_dealt_anew_is_saved_for_all_pages(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-            crawl.seeds([A, B], endowment=10)
-            crawl.read(A, [B, C])
-            crawl.checkpoint()
-            shares = np.array([0.5, 0.25, 0.25])
-            crawl.read(B, [A])
-            crawl.store.restate(restate(crawl.frontier, shares))
-            assert inlinks(crawl) == [1, 1, 1]
-            assert_same(crawl.loaded(), crawl.frontier)
-            np.testing.assert_allclose(crawl.loaded().importance(), shares)
-            assert crawl.loaded().ledger.missing() == 0
 
     def test_the_rows_of_a_checkpoint_may_be_had_again(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:

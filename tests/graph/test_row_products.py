@@ -1,4 +1,4 @@
-"""The loops of scipy that are not public do what its public matrices do."""
+"""The loops of scipy that are not public do what numpy does."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from minicrawl.graph.row_products import (
     AnyFloats,
     RowProducts,
     WeightedRows,
-    by_matrices,
+    by_counting,
     row_products,
 )
 from tests.ranks.graphs import NODES, Pairs, dense, graph_of, some_links
 
-WAYS = [row_products(), by_matrices()]
+WAYS = [row_products(), by_counting()]
 
 
 @given(some_links, st.sampled_from(WAYS), st.sampled_from([np.float32, np.float64]))

@@ -102,3 +102,14 @@ def test_a_page_rises_by_what_it_was_given_more_than_its_past_promised() -> None
 def test_where_nothing_was_promised_yet_a_page_rises_by_what_it_holds() -> None:
     found = estimate.rising(np.array([0.0, 3]), np.array([1.0, 1]), np.array([0, 0]))
     assert found.tolist() == [1, 4]
+
+
+def test_pages_that_were_found_later_keep_their_estimate_and_the_others_share_the_rest() -> None:
+    converged = np.array([0.75, 0.25, np.nan])
+    estimated = np.array([0.1, 0.7, 0.2])
+    assert estimate.completed(converged, estimated) == pytest.approx([0.6, 0.2, 0.2])
+
+
+def test_where_all_has_converged_nothing_is_estimated() -> None:
+    converged = np.array([0.75, 0.25])
+    assert estimate.completed(converged, np.array([0.5, 0.5])) == pytest.approx(converged)

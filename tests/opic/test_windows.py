@@ -227,10 +227,6 @@ def test_the_pages_of_a_range_are_judged_as_among_all(name: str) -> None:
         for end in range(first, 6):
             part = window.importance(cash[first:end], 9 * TICKS, 2 * TICKS, first)
             assert part.tolist() == whole[first:end].tolist()
-            histories, times, measures = window.pasts(first, min(end, 5))
-            pages = range(first, min(end, 5))
-            pasts = zip(histories.tolist(), times.tolist(), map(measures.get, pages), strict=True)
-            assert list(pasts) == list(map(window.past, pages))
 
 
 @pytest.mark.parametrize("name", WINDOWS)

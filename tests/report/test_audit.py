@@ -5,10 +5,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from minicrawl.frontier.checkpoint import restate
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.audit import Audit, audit, differences
 from minicrawl.store.records import StoreTerms
@@ -66,12 +64,13 @@ def test_without_links_the_log_cannot_be_folded(tmp_path: Path) -> None:
     ]
 
 
-def test_cash_that_was_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
+def test_cash_that_an_earlier_version_dealt_anew_cannot_be_folded(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
         crawl.read(A, [B])
         crawl.checkpoint()
-        crawl.store.restate(restate(crawl.frontier, np.array([0.5, 0.5])))
+    with closing(sqlite3.connect(crawl.path)) as connection, connection:
+        connection.execute("INSERT INTO meta VALUES ('restated', '2')")
     found = audit(crawl.path)
     assert found.is_intact
     assert found.notes == ["the fold: the ranks were refined after step 2"]

@@ -9,7 +9,7 @@ from minicrawl.errors import StoreError
 from minicrawl.model import State
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import Status, status
-from tests.stores import A, HandCrawl, filled_store
+from tests.stores import A, B, C, HandCrawl, filled_store
 
 
 def test_pages_are_counted_by_what_became_of_them(tmp_path: Path) -> None:
@@ -55,7 +55,17 @@ def test_g_counts_the_cash_that_flowed(tmp_path: Path) -> None:
         crawl.read(A)
     after = status(crawl.path)
     assert (before.g, before.error_factor) == (0, None)
-    assert (after.g, after.error_factor) == (4, 0.25)
+    assert (after.g, after.error_factor) == (4, 1)
+
+
+def test_the_error_factor_is_all_cash_that_there_is_over_g(tmp_path: Path) -> None:
+    """Three pages and an endowment of 5 make 8 units; 3.5 of them have flowed."""
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B], endowment=5)
+        crawl.read(A, [C])
+    found = status(crawl.path)
+    assert found.g == 3.5
+    assert found.error_factor == pytest.approx(8 / 3.5)
 
 
 def test_importance_gathered_is_that_of_the_pages_read(tmp_path: Path) -> None:

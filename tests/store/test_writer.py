@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
-from minicrawl.frontier.checkpoint import restate
 from minicrawl.opic.journal import Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import Batch, HostRow, RefinementRow, StepRow, StoreTerms, UrlRow
+from minicrawl.store.records import Batch, HostRow, StepRow, StoreTerms, UrlRow
 from minicrawl.store.writer import Store, write_rows
 from tests.stores import HandCrawl, filled_store
 
@@ -166,18 +164,6 @@ def test_other_terms_than_it_was_begun_with_are_refused(
         store.agree(StoreTerms())
         with pytest.raises(UsageError, match=message):
             store.agree(other)
-
-
-def test_cash_that_was_dealt_anew_is_noted_and_ends_the_replays(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
-        crawl.seeds(["http://a.example/"])
-        crawl.checkpoint()
-        for rounds in (1, 2):
-            crawl.store.keep_refinement(RefinementRow(1, rounds, b"h", b"c"))
-        assert tables.refinement(crawl.store.connection) == RefinementRow(1, 2, b"h", b"c")
-        crawl.store.restate(restate(crawl.frontier, np.array([1.0])))
-        assert tables.meta(crawl.store.connection, "restated") == "1"
-        assert tables.refinement(crawl.store.connection) is None
 
 
 def test_a_store_becomes_a_copy_of_another(tmp_path: Path) -> None:

@@ -13,10 +13,12 @@ from click.core import ParameterSource
 from minicrawl.analysis.source import opened
 from minicrawl.cli.common.options import CONFIG_VARIABLE, default_file
 from minicrawl.cli.common.progress import progress
-from minicrawl.config import Storing, load
+from minicrawl.config import Loaded, Storing, load
+from minicrawl.config.parts import DEMO_STORE
+from minicrawl.config.settings import DEFAULT
 from minicrawl.errors import MinicrawlError, StoreError
 from minicrawl.report.audit import audit
-from minicrawl.report.kept import kept
+from minicrawl.report.kept import convergence_of, kept, told
 from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store.trouble import translating_sqlite_errors
@@ -27,6 +29,13 @@ Command = Callable[..., Any]
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
+READ = "read"
+_DEFAULTS = {
+    False: str(Storing().store),
+    True: f"{Storing().store}, or {DEMO_STORE} if only that exists",
+}
+
+
 def store_option_for(purpose: str) -> Callable[[Command], Command]:
     """Pass `store` to the command, from the strongest source of settings."""
 
@@ -35,8 +44,8 @@ def store_option_for(purpose: str) -> Callable[[Command], Command]:
         def with_store(store: Path | None, **rest: Any) -> Any:
             chosen = os.environ.get(CONFIG_VARIABLE)
             file = Path(chosen) if chosen else default_file()
-            settings = load({"store": store and str(store)}, os.environ, file).settings
-            read = settings.storing.store
+            loaded = load({"store": store and str(store)}, os.environ, file)
+            read = _store_of(loaded) if purpose == READ else loaded.settings.storing.store
             with nullcontext() if rest.get("graph") else reporting_damaged_store(read):
                 return command(store=read, **rest)
 
@@ -44,10 +53,17 @@ def store_option_for(purpose: str) -> Callable[[Command], Command]:
             "--store",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help=f"The store to {purpose}.  [default: {Storing().store}]",
+            help=f"The store to {purpose}.  [default: {_DEFAULTS[purpose == READ]}]",
         )(with_store)
 
     return decorate
+
+
+def _store_of(loaded: Loaded) -> Path:
+    """The store that was named, else the usual one, else that of the demo."""
+    store = loaded.settings.storing.store
+    is_named = loaded.origins["store"] != DEFAULT
+    return store if is_named or store.exists() or not DEMO_STORE.exists() else DEMO_STORE
 
 
 @contextmanager
@@ -77,7 +93,7 @@ def _first_wrong(store: Path) -> str | None:
         return str(error)
 
 
-store_option = store_option_for("read")
+store_option = store_option_for(READ)
 
 
 def selection_options(count: int) -> Callable[[Command], Command]:
@@ -125,6 +141,12 @@ def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
         if rank.row.name in names and rank.unranked:
             pages = counted(rank.unranked, "page has", "pages have")
             click.echo(f"{pages} no score by {rank.row.name}: found after it was made", err=True)
+
+
+def tell_of_importance(seen: Snapshot, *, err: bool = False) -> None:
+    """Say where the importance of the pages comes from, if there are any."""
+    if len(seen):
+        click.echo(f"importance: {told(convergence_of(seen))}", err=err)
 
 
 def percent(share: float) -> str:

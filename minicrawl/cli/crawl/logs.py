@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import assert_never
 
 from minicrawl.cli.common import tables
-from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Settled, Warned
+from minicrawl.crawl.events import (
+    Asked,
+    Converged,
+    Converging,
+    Delayed,
+    Ended,
+    Event,
+    Noted,
+    Settled,
+    Warned,
+)
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.export.cells import visible
 from minicrawl.report.ranks import iso
@@ -25,9 +35,9 @@ Form = Callable[[Event, float], str | None]
 
 
 def as_text(event: Event, at: float) -> str | None:
-    """One line of text with the time, the state, the duration and the page; None for `Asked`."""
+    """One line of text with the time, the state, the duration and the page; None for no line."""
     match event:
-        case Asked():
+        case Asked() | Converging():
             return None
         case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s):
             line = f"{state.label:<12} {elapsed_s:7.3f} s  {url}  {detail}"
@@ -39,16 +49,20 @@ def as_text(event: Event, at: float) -> str | None:
             line = f"{'warning':<24}{text}"
         case Ended(reason=reason):
             line = f"{'ended':<24}{reason}"
+        case Converged(error_bound=error, is_complete=is_complete):
+            how = "" if is_complete else "broken off, "
+            left = "not kept" if error is None else f"error at most {error:.1e}"
+            line = f"{'ranks':<24}{how}{left}"
         case _:
             assert_never(event)
     return f"{iso(at)}  {visible(line.rstrip())}"
 
 
 def as_json(event: Event, at: float) -> str | None:
-    """One line of JSON; None for `Asked`."""
+    """One line of JSON; None for no line."""
     fields: dict[str, object]
     match event:
-        case Asked():
+        case Asked() | Converging():
             return None
         case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s):
             seconds = round(elapsed_s, 6)
@@ -59,6 +73,8 @@ def as_json(event: Event, at: float) -> str | None:
             fields = {"text": text}
         case Ended(reason=reason):
             fields = {"reason": reason}
+        case Converged(error_bound=error, is_complete=is_complete):
+            fields = {"error_bound": error, "complete": is_complete}
         case _:
             assert_never(event)
     named = {"at": round(at, 3), "event": type(event).__name__.lower()} | fields

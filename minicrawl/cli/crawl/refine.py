@@ -1,9 +1,11 @@
 """`minicrawl refine`: replays until the ranks converge, and how far they moved."""
 
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -13,6 +15,8 @@ from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.crawl.refinement import TOP, UNTIL, Refined
 from minicrawl.crawl.refinement import refine as refine_store
 from minicrawl.errors import Interrupted
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @click.command()
@@ -28,18 +32,22 @@ from minicrawl.errors import Interrupted
     "--to",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Refine a copy of the store, this new file, and leave the store as it is.",
+    help="Copy the store to this new file, and keep the ranks beside the copy.",
 )
 @json_option
 @store_option
 def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
-    """Replay a crawl without fetching until its ranks converge.
+    """Compute the converged importance of all known pages, without fetching.
 
-    Pages spend their cash along the stored links, round after round. A crawl that is resumed
-    continues from the result. If refine is interrupted, the same command resumes it.
+    A crawl does the same by itself when it ends and while it is idle. All cash is spent again along
+    the stored links, round after round, aside from the crawl: the result is kept beside the store,
+    and a crawl that is resumed goes on in the order that it would have had. If refine is
+    interrupted, the same command continues from what it kept.
     """
-    with _interruptible(), progress("refine") as tell:
-        refined = refine_store(store, until=until, to=to, tell=tell)
+    with _while_undisturbed() as goes_on, progress("refine") as tell:
+        refined = refine_store(store, until=until, to=to, tell=tell, goes_on=goes_on)
+    if refined is None or not refined.converged:
+        raise Interrupted(_interrupted(refined))
     if as_json:
         show_json(asdict(refined) | {"store": str(refined.store)})
     else:
@@ -58,9 +66,27 @@ def _facts(refined: Refined) -> list[tuple[str, str]]:
     ]
 
 
+def _interrupted(refined: Refined | None) -> str:
+    if refined is None or not refined.is_kept:
+        return "interrupted before the ranks were worth keeping: run the same command again"
+    return (
+        f"interrupted; ranks with an error of at most {refined.error_bound:.1e} are kept: "
+        "run the same command to resume"
+    )
+
+
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def _while_undisturbed() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether no signal has come. The second signal kills."""
+    came: list[int] = []
+
+    def remember(number: int, _frame: FrameType | None) -> None:
+        came.append(number)
+        signal.signal(number, signal.SIG_DFL)
+
+    former = [signal.signal(number, remember) for number in _SIGNALS]
     try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        raise Interrupted("interrupted: run the same command to resume") from interrupt
+        yield lambda: not came
+    finally:
+        for number, handler in zip(_SIGNALS, former, strict=True):
+            signal.signal(number, handler)

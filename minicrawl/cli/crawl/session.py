@@ -21,6 +21,7 @@ from rich.text import Text
 
 from minicrawl.app import Crawl
 from minicrawl.cli import PROGRAM
+from minicrawl.cli.common.progress import progress
 from minicrawl.cli.crawl.live import (
     Display,
     DisplayState,
@@ -31,7 +32,7 @@ from minicrawl.cli.crawl.live import (
 )
 from minicrawl.cli.crawl.logs import Log, Writer, log_file
 from minicrawl.config import Storing
-from minicrawl.crawl.events import Event, Listener, Noted, Reason, Warned
+from minicrawl.crawl.events import Converging, Event, Listener, Noted, Reason, Warned
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
@@ -43,6 +44,10 @@ FEWEST_ANSWERS = 20
 _NO_CONTACT = "server owners cannot reach you: set --contact to a URL or a mail address"
 _COST_SHARE = 0.02
 """The share of the time that displays may take; counting millions of pages takes a while."""
+_STOPPING = {
+    False: "stopping after the requests in flight; interrupt again to stop now",
+    True: "leaving the ranks as they are",
+}
 _LABEL = 12
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -112,7 +117,8 @@ class Session:
         """Print commands that make sense after this run."""
         name = shlex.quote(str(self._store))
         store = "" if self._store == Storing().store else f" --store {name}"
-        refine = ("refine",) if self._crawl.settings.storing.links else ()
+        is_estimated = self._found.convergence is None and self._crawl.settings.storing.links
+        refine = ("refine",) if is_estimated else ()
         self._print("")
         self._print("next steps", "bold")
         for command in ("top --n 20", "status", *refine):
@@ -139,7 +145,7 @@ class Session:
         found, counter, speed = self._found, self._state.counter, self._state.speed
         known = f"{found.pages_known:,} known on {counted(found.hosts, 'host')}"
         yield "fetched", f"{counted(found.pages_fetched or 0, 'page')} of {known}"
-        yield "importance", f"{found.importance_gathered or 0:.1%} gathered"
+        yield "importance", f"{found.importance_gathered or 0:.1%} gathered; {self._ranks(found)}"
         for name, counts in (("failed", found.failures), ("refused", found.refusals)):
             if counts:
                 yield name, f"{sum(counts.values()):,}{_listed(counts)}"
@@ -149,6 +155,14 @@ class Session:
         pages, duration = counted(counter.read, "page"), as_duration(speed.elapsed_s)
         yield "this run", f"{pages} in {duration}, {speed.mean:,.0f}/s"
         yield "store", str(self._store)
+
+    @staticmethod
+    def _ranks(found: Status) -> str:
+        ranks = found.convergence
+        if ranks is None:
+            return "ranks are estimates"
+        kind = "ranks converged" if ranks.is_complete else "ranks broken off while converging"
+        return f"{kind}, error at most {ranks.error_bound:.1e}"
 
     def _subscribe(self, shown: Display, stack: ExitStack) -> None:
         options, writers = self._options, list[Writer]()
@@ -160,6 +174,7 @@ class Session:
             self._crawl.subscribe(Log(options.log_format, *writers).hear)
         if not options.verbose:
             self._crawl.subscribe(lambda event: _show_note(event, shown))
+        self._crawl.subscribe(_showing_ranks(shown, stack, quiet=options.quiet))
         if not options.is_demo:
             self._crawl.subscribe(_warning_without_contact(self._crawl, shown))
         self._crawl.subscribe(self._state.counter.hear)
@@ -181,6 +196,23 @@ def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
             line = lines.pop()
             if crawl.settings.politeness.contact is None:
                 shown.say(line)
+
+    return hear
+
+
+def _showing_ranks(shown: Display, stack: ExitStack, *, quiet: bool) -> Listener:
+    """Show the progress of the ranks in place of that of the crawl."""
+    reports: list[Callable[[float], None]] = []
+
+    def hear(event: Event) -> None:
+        match event:
+            case Converging(done=done) if not quiet:
+                if not reports:
+                    shown.close()
+                    reports.append(stack.enter_context(progress("ranks")))
+                reports[0](done)
+            case _:
+                pass
 
     return hear
 
@@ -242,7 +274,7 @@ def _stoppable(crawl: Crawl, say: Callable[[str], None]) -> Iterator[None]:
 
     def stop() -> None:
         crawl.stop()
-        say("stopping after the requests in flight; interrupt again to stop now")
+        say(_STOPPING[crawl.is_over])
 
     def gracefully(_number: int, _frame: FrameType | None) -> None:
         if not crawl.has_begun and not crawl.settings.storing.store.exists():

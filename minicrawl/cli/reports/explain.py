@@ -9,6 +9,7 @@ from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import count_option, json_option, percent, store_option, units
 from minicrawl.cli.common.tables import show_facts, show_json, show_list
 from minicrawl.report import reasons
+from minicrawl.report.kept import told
 from minicrawl.report.links.backlinks import Linked, LinkedPage
 from minicrawl.report.links.backlinks import backlinks as find_backlinks
 from minicrawl.report.links.backlinks import links as find_links
@@ -48,6 +49,7 @@ def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
         yield "title", found.title
     yield "state", found.state
     yield "importance", f"{percent(found.importance)}, rank {found.rank:,}"
+    yield "", told(found.convergence)
     for score in found.ranks:
         yield f"by {score.name}", _score(score)
     yield "cash", f"{units(found.cash)} units"

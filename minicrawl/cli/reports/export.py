@@ -18,6 +18,7 @@ from minicrawl.cli.common.stores import (
     json_option,
     selection_options,
     store_option,
+    tell_of_importance,
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json
@@ -26,6 +27,7 @@ from minicrawl.export.drafts import replacing
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import FORMATS, WRITERS, format_of
 from minicrawl.progress import Progress
+from minicrawl.report.kept import convergence_of, told
 from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import snapshot
@@ -77,7 +79,7 @@ def export(
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
     With --edges, write the links between them. A .graphml, .gexf or .dot file has both. `-` is
-    stdout.
+    stdout. Where a file is written, a line says how exact the importance is.
     """
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
     is_graph = edges or suffix in DRAWINGS
@@ -86,6 +88,7 @@ def export(
         selection = _crawled(selection, is_graph=is_graph)
     names = list(dict.fromkeys(filter(None, map(str.strip, ranks.split(",")))))
     with snapshot(store) as seen, _progress(file) as tell:
+        found = convergence_of(seen)
         warn_of_unranked_pages(seen, names)
         selected = replace(selection, noindex=noindex)
         if is_graph:
@@ -93,8 +96,10 @@ def export(
         else:
             write = _page_writer(blocks(seen, selected, names, tell), names, suffix)
         _write(file, write)
+        if not as_json and file != STDOUT:
+            tell_of_importance(seen, err=True)
     if as_json and file != STDOUT:
-        show_json({"file": str(file), "bytes": file.stat().st_size})
+        show_json({"file": str(file), "bytes": file.stat().st_size, "importance": told(found)})
 
 
 def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None) -> None:

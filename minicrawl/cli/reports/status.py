@@ -21,6 +21,7 @@ from minicrawl.report.errors import (
     FailingHost,
 )
 from minicrawl.report.errors import errors as find_errors
+from minicrawl.report.kept import told
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import mirrors
 from minicrawl.report.waiting import WaitingPage, waiting
@@ -66,8 +67,9 @@ def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
     yield "refused", _counts(found.refusals)
     gathered = found.importance_gathered
     yield "importance gathered", _UNKNOWN if gathered is None else percent(gathered)
+    yield "importance", told(found.convergence)
     yield "found per fetch", _number(found.found_per_fetch, " pages")
-    yield "G", f"{_number(found.g, ' units')}, error factor N/G {_number(found.error_factor)}"
+    yield "G", f"{_number(found.g, ' units')}, error factor M/G {_number(found.error_factor)}"
     yield "running time", _duration(found.running_s)
     yield "fetches per second", _number(found.fetches_per_second)
     yield "downloaded", _size(found.bytes)

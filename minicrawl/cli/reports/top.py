@@ -12,15 +12,17 @@ from minicrawl.cli.common.stores import (
     percent,
     selection_options,
     store_option,
+    tell_of_importance,
     units,
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json, show_list
-from minicrawl.report.kept import OPIC, RISING
+from minicrawl.report.kept import RISING
 from minicrawl.report.ranks import PageSelection, RankedPage
 from minicrawl.report.ranks import top as top_pages
 from minicrawl.report.sites import RankedSite, top_sites
 from minicrawl.report.snapshot import snapshot
+from minicrawl.store.derived import OPIC
 
 PAGE_HEADINGS = ("rank", "importance", "cash", "history", "in-links", "status", "url", "title")
 SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "site")
@@ -48,8 +50,9 @@ def top(
 ) -> None:
     """Show the most important pages, whether they were read or not.
 
-    The importance of a page is its share of all cash that ever flowed. Cash and history are in
-    units.
+    The importance of a page is its share of all cash that flows through all pages once the ranks
+    have converged. The last line says how exact that is. Where they have not, it is estimated by
+    the cash that flowed. Cash and history are in units.
     """
     if rising and by != OPIC:
         raise click.UsageError("--rising is an order of its own: leave out --by")
@@ -68,11 +71,13 @@ def top(
         found = top_pages(seen, replace(selection, by=by))
         if as_json:
             show_json([page._asdict() for page in found])
-        elif by == OPIC:
+            return
+        if by == OPIC:
             show_list(PAGE_HEADINGS, map(_page_line, found), texts=2)
         else:
             lines = (_with_score(_page_line(page), page.score, by) for page in found)
             show_list(_with_heading(PAGE_HEADINGS, by), lines, texts=2)
+        tell_of_importance(seen)
 
 
 def _with_heading(headings: Sequence[str], by: str) -> tuple[str, ...]:

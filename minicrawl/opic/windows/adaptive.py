@@ -138,18 +138,6 @@ class Adaptive:
             return history, time, None
         return history, time, array("q", (self._own[row], self._narrow[row])).tobytes()
 
-    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
-        history, times = self._readings.between(first, end)
-        own, narrow = self._columns(first, end)
-        read = np.flatnonzero(history)
-        packed = np.column_stack((own[read], narrow[read]))
-        pages = (first + read).tolist()
-        return (
-            history,
-            times,
-            {page: row.tobytes() for page, row in zip(pages, packed, strict=True)},
-        )
-
     def births(self, first: int, end: int) -> Births:
         return self._readings.births(first, end)
 

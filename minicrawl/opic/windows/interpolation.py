@@ -60,9 +60,6 @@ class Interpolation:
     def past(self, page: PageId) -> Past:
         return *self._readings.of(page), None
 
-    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
-        return *self._readings.between(first, end), {}
-
     def births(self, first: int, end: int) -> Births:
         return self._readings.births(first, end)
 

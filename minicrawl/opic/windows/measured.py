@@ -28,7 +28,6 @@ from minicrawl.opic.windows.window import (
     Births,
     Floats,
     Flows,
-    Numbers,
     Past,
     Pasts,
 )
@@ -101,11 +100,6 @@ class MeasuredWindow(ABC):
     def _packed(self, measures: list[Measure]) -> bytes:
         """Whoever compresses no measure need not say how many readings are in it."""
         return array("q", chain(*(one if self._most else one[:2] for one in measures))).tobytes()
-
-    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
-        since = np.frombuffer(self._since, dtype=np.int64)[first:end].copy()
-        packed = ((page, self.past(page)[2]) for page in range(first, end))
-        return np.zeros_like(since), since, {page: one for page, one in packed if one is not None}
 
     def births(self, first: int, end: int) -> Births:
         return Births(np.frombuffer(self._since, dtype=np.int64)[first:end].copy())

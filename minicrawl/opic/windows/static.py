@@ -17,7 +17,6 @@ from minicrawl.opic.windows.window import (
     Births,
     Floats,
     Flows,
-    Numbers,
     Past,
     Pasts,
     atoms,
@@ -55,10 +54,6 @@ class Static:
 
     def past(self, page: PageId) -> Past:
         return self._history[page], 0, None
-
-    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
-        history = np.frombuffer(self._history, dtype=np.int64)[first:end].copy()
-        return history, np.zeros_like(history), {}
 
     def births(self, first: int, end: int) -> Births:
         return Births(np.zeros(1, dtype=np.int64), end - first)

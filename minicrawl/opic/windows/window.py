@@ -71,9 +71,6 @@ class Window(Protocol):
     def past(self, page: PageId) -> Past:
         """What must be saved of a page."""
 
-    def pasts(self, first: int, end: int) -> tuple[Numbers, Numbers, dict[int, bytes]]:
-        """The same of a range of pages, as columns; measures by page."""
-
     def births(self, first: int, end: int) -> Births:
         """The same of those that were never read: a copy, made in no time."""
 

@@ -97,15 +97,45 @@ class TestACrawl:
         ]
         assert re.match(r"  fetched     30 pages of \d+ known on \d+ hosts$", lines[2])
         assert "  store       data/crawl.db" in lines
-        assert lines[-4:-1] == [
-            "  minicrawl top --n 20",
-            "  minicrawl status",
-            "  minicrawl refine",
-        ]
+        told = r"  importance  \S+% gathered; ranks converged, error at most \S+$"
+        assert re.match(told, lines[3])
+        assert lines[-4:-1] == ["next steps", "  minicrawl top --n 20", "  minicrawl status"]
         assert numbers(capsys)["command"] == lines[-1].partition("#")[0].strip()
         again = shlex.split(lines[-1], comments=True)
         assert again == ["minicrawl", "crawl", "seeds.txt", "--pages", "30", *of(server)]
         assert numbers(capsys)["pages_fetched"] == 30
+
+    def test_without_converging_the_ranks_are_estimates_and_refine_is_advised(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        assert main(["crawl", "seeds.txt", "--pages", "9", "--no-converge", *of(server)]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert lines[3].endswith("% gathered; ranks are estimates")
+        assert "  minicrawl refine" in lines
+        assert numbers(capsys)["convergence"] is None
+
+    def test_the_importance_is_that_of_pagerank_when_a_crawl_is_over(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        """With the store of the demo no store need be named."""
+        store = ["--store", "data/demo.db"]
+        assert main(["crawl", "seeds.txt", "--pages", "100", *store, *of(server)]) == 0
+        capsys.readouterr()
+        assert main(["compare", "opic", "pagerank", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["origins"][0].startswith("converged, error at most ")
+        assert found["spearman"] >= 0.999
+        assert found["overlap"]["10"] >= 0.9  # `pagerank` keeps a small edge of redirects, too
+        assert found["overlap"]["100"] >= 0.98
+
+    def test_until_ends_it_when_so_much_is_gathered(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        assert main(["crawl", "seeds.txt", "--until", "15%", *of(server)]) == 0
+        assert "enough of the importance is gathered" in capsys.readouterr().err
+        found = numbers(capsys)
+        assert 0.15 < found["importance_gathered"] < 1
+        assert found["pages_fetched"] < 300
 
     def test_it_goes_on_without_seeds_and_asks_for_no_page_twice(
         self, server: DemoServer, capsys: Captured
@@ -138,15 +168,20 @@ class TestACrawl:
             sum(re.search(r"Z  fetched +\d\.\d{3} s  http://", line) is not None for line in logged)
             == 5
         )
-        assert logged[-1].endswith("ended                   the budget is spent")
+        assert logged[-2].endswith("ended                   the budget is spent")
+        assert re.search(r"Z  ranks                   error at most \S+$", logged[-1])
 
     def test_programs_get_the_lines_as_json(self, server: DemoServer) -> None:
         arguments = ["seeds.txt", "--pages", "5", "-q", "--log-format", "json"]
         assert main(["crawl", *arguments, "--log-file", "crawl.log", *of(server)]) == 0
-        logged = map(json.loads, Path("crawl.log").read_text(encoding="utf-8").splitlines())
+        logged = [
+            json.loads(line) for line in Path("crawl.log").read_text(encoding="utf-8").splitlines()
+        ]
         events = [line["event"] for line in logged]
         assert events.count("settled") >= 5
-        assert events[-1] == "ended"
+        assert events[-2:] == ["ended", "converged"]
+        assert logged[-1]["complete"] is True
+        assert 0 <= logged[-1]["error_bound"] <= 1e-6
 
     def test_quiet_means_nothing_but_errors(self, server: DemoServer, capsys: Captured) -> None:
         assert main(["crawl", "seeds.txt", "--pages", "5", "-q", *of(server)]) == 0
@@ -196,14 +231,15 @@ class TestFresh:
         monkeypatch.setattr("minicrawl.app.time.strftime", lambda _form: "crawl.db.then")
         for _ in range(4):
             assert main(["crawl", "seeds.txt", "--pages", "1", "--fresh", *of(server)]) == 0
-        assert {file.name for file in Path("data").glob("crawl.db.*")} == {
+        assert {file.name for file in Path("data").glob("crawl.db.*") if "-r" not in file.name} == {
             *("crawl.db.then", "crawl.db.then-2", "crawl.db.then-3")
         }
 
     def test_ranks_go_with_the_store_that_they_were_made_of(self, server: DemoServer) -> None:
         assert main(["crawl", "seeds.txt", "--pages", "1", "-q", *of(server)]) == 0
         assert main(["rank", "degree"]) == 0
-        assert main(["crawl", "seeds.txt", "--pages", "1", "-q", "--fresh", *of(server)]) == 0
+        arguments = ["seeds.txt", "--pages", "1", "-q", "--fresh", "--no-converge"]
+        assert main(["crawl", *arguments, *of(server)]) == 0
         (aside,) = Path("data").glob("crawl.db.*-ranks")
         assert Path("data", aside.name.removesuffix("-ranks")).exists()
         assert not Path("data/crawl.db-ranks").exists()
@@ -217,7 +253,8 @@ class TestFresh:
         link.symlink_to(Path("..", "bigdisk", "real.db"))
         assert main(["crawl", "seeds.txt", "--pages", "20", "-q", *of(server)]) == 0
         assert main(["rank", "degree"]) == 0
-        assert main(["crawl", "seeds.txt", "--pages", "5", "--fresh", *of(server)]) == 0
+        arguments = ["seeds.txt", "--pages", "5", "--fresh", "--no-converge"]
+        assert main(["crawl", *arguments, *of(server)]) == 0
         assert link.is_symlink()
         assert [file.name for file in Path("data").iterdir()] == [link.name]
         assert (
@@ -344,7 +381,8 @@ class TestDemo:
     def test_it_shows_the_top_ten_and_the_commands_to_go_on_with(self, capsys: Captured) -> None:
         assert main(["crawl", "--demo", "--demo-pages", "100"]) == 0
         out, err = capsys.readouterr()
-        assert len(out.splitlines()) == 11
+        assert len(out.splitlines()) == 12
+        assert out.splitlines()[-1].startswith("importance: converged, error at most ")
         assert ".example/" in out
         assert "contact" not in err
         assert "  minicrawl top --n 20 --store data/demo.db\n" in err
@@ -356,7 +394,7 @@ class TestDemo:
         first = capsys.readouterr().out
         assert main(demo) == 0
         out, err = capsys.readouterr()
-        assert out == first
+        assert out.splitlines()[:-1] == first.splitlines()[:-1]
         assert err.startswith("the budget is spent\n")
         assert "this run    0 pages" in err
 

@@ -2,14 +2,17 @@
 
 import json
 import os
+import re
 import signal
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from minicrawl.cli import main
 from minicrawl.errors import Interrupted
-from minicrawl.opic.ledger import Ledger
+from minicrawl.opic.refine import Refinement
+from minicrawl.report.status import status
 from tests.cli.damages import DAMAGES, whole_store
 from tests.crawl.refined_stores import a_store, frontier_of
 
@@ -34,7 +37,7 @@ def test_programs_get_the_same_as_json(store: Path, capsys: Captured) -> None:
     assert main(["refine", "--store", str(store), "--until", "1e-9", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found) == {
-        *("pages", "links", "rounds", "error_bound", "moved", "top_kept", "store")
+        *("pages", "links", "rounds", "error_bound", "converged", "moved", "top_kept", "store")
     }
     assert found["pages"] == 80
     assert 0 < found["error_bound"] <= 1e-9
@@ -49,7 +52,8 @@ def test_the_environment_may_name_the_store(
     to = store.with_name("refined.db")
     assert main(["refine", "--to", str(to), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["store"] == str(to)
-    assert frontier_of(to).importance().tolist() != frontier_of(store).importance().tolist()
+    assert status(to).convergence is not None
+    assert status(store).convergence is None
 
 
 @pytest.mark.parametrize("arguments", [["--until", "nan"], ["--until", "x"], ["--to", "."]])
@@ -64,19 +68,35 @@ def test_what_cannot_be_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("rounds", "told"),
+    [
+        (0, "interrupted before the ranks were worth keeping: run the same command again"),
+        (4, "interrupted; ranks with an error of at most .* are kept: run the same command to"),
+    ],
+)
 def test_a_signal_ends_it_in_one_line_and_the_same_command_goes_on(
-    number: signal.Signals, store: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals,
+    rounds: int,
+    told: str,
+    store: Path,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def interrupt(*_: object) -> None:
-        os.kill(os.getpid(), number)
+    made, handler = count(), signal.getsignal(number)
+    once = Refinement._round
 
-    before, handler = frontier_of(store).ledger.totals, signal.getsignal(number)
+    def round_or_signal(self: Refinement) -> None:
+        if next(made) == rounds:
+            os.kill(os.getpid(), number)
+        once(self)
+
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "cash_of_all", interrupt)
+        patched.setattr(Refinement, "_round", round_or_signal)
         assert main(["refine", "--store", str(store)]) == 130
-    assert capsys.readouterr().err == "minicrawl: interrupted: run the same command to resume\n"
+    assert re.match(f"minicrawl: {told}", capsys.readouterr().err)
     assert signal.getsignal(number) is handler
-    assert frontier_of(store).ledger.totals == before
+    assert (status(store).convergence is not None) == bool(rounds)
     assert main(["refine", "--store", str(store)]) == 0
 
 
@@ -91,7 +111,4 @@ def test_a_damaged_store_is_named_and_not_its_copy(
     monkeypatch.chdir(tmp_path)
     DAMAGES["zeros for a leaf of frontier"](whole_store(Path("crawl.db")))
     assert main(["refine", "--store", "crawl.db", *options]) == 1
-    assert capsys.readouterr().err == (
-        "minicrawl: crawl.db: database disk image is malformed; "
-        "everything committed before is safe\n"
-    )
+    assert capsys.readouterr().err == ("minicrawl: crawl.db: database disk image is malformed\n")

@@ -1,0 +1,210 @@
+"""The importance that reports show is kept fresh: while the crawl has time, and when it ends.
+
+Laws: it is computed aside from the crawl, which goes on in the order that it would have had anyway.
+While pages are read, another process computes it, at the lowest priority, and only if the loop, the
+disk and a core had time to spare just now and enough has changed since. At the end it may take a
+tenth of the time of the run, 5 seconds at least, and whoever stops it waits for one round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import DEVNULL
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from time import process_time
+from typing import NamedTuple
+
+from minicrawl.config import Storing
+from minicrawl.crawl.events import Converged, Converging, Event, Listener, Warned
+from minicrawl.crawl.refinement import Refined, is_due, refine
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.errors import MinicrawlError
+from minicrawl.ports import Clock
+
+SHARE_AT_END, LEAST_AT_END_S = 0.1, 5.0
+LOOK_EVERY_S = 1.0
+SHARE_WHILE_CRAWLING = 0.25
+"""The share of the time in which ranks may be computed beside a crawl."""
+CHANGED = 0.02
+"""The share of all steps that must be new."""
+MOST_BUSY = 0.5
+"""The share of the time that the crawl's own process may have worked just now."""
+FEWEST_SPARE = 0.5
+"""So many cores must have had nothing to do, or nothing but work of low priority."""
+MOST_PAGES = 1_000_000
+"""With more, another process would need too much memory beside the crawl."""
+AFTER_TROUBLE_S = 60.0
+_NICE = 19
+_CODE = "from minicrawl.crawl.fresh_ranks import main; main()"
+_STAT = Path("/proc/stat")
+_NICE_COLUMN, _IDLE_COLUMN = 2, 4
+
+
+# ---------------------------------------------------------------- while it runs
+
+
+class Load(NamedTuple):
+    """What has been done up to a moment, in seconds."""
+
+    at: float
+    own_s: float
+    """By the crawl's own process."""
+    spare_s: float
+    """Nothing, by all cores together that it may use, or nothing but work of low priority."""
+
+    @classmethod
+    def measured(cls, now: float) -> Load:
+        """The load up to now."""
+        lines = _STAT.read_text().splitlines() if _STAT.exists() else ()
+        return cls(now, process_time(), spare_s(lines, os.sched_getaffinity(0)))
+
+
+def spare_s(lines: list[str] | tuple[str, ...], cores: set[int]) -> float:
+    """The seconds that these cores had to spare, by the lines of /proc/stat."""
+    rows = (line.split() for line in lines)
+    mine = [row for row in rows if row and row[0] in {f"cpu{core}" for core in cores}]
+    ticks = sum(int(row[_NICE_COLUMN]) + int(row[_IDLE_COLUMN]) for row in mine)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def has_time(before: Load, after: Load) -> bool:
+    """Whether neither the loop nor all cores were busy in between."""
+    passed = after.at - before.at
+    is_calm = after.own_s - before.own_s <= MOST_BUSY * passed
+    return is_calm and after.spare_s - before.spare_s >= FEWEST_SPARE * passed
+
+
+def has_changed(known: int, last: int) -> bool:
+    """Whether enough steps came after the ones that the ranks know."""
+    return last - known > CHANGED * last
+
+
+@asynccontextmanager
+async def kept_fresh(storing: Storing, recorder: Recorder, clock: Clock) -> AsyncIterator[None]:
+    """While the crawl runs, its ranks are computed again and again when there is time."""
+    if not (storing.converge and storing.links):
+        yield
+        return
+    task = asyncio.create_task(_keep_fresh(storing.store, recorder, clock))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _keep_fresh(store: Path, recorder: Recorder, clock: Clock) -> None:
+    frontier, committer = recorder.frontier, recorder.committer
+    known, due, load = 0, 0.0, Load.measured(clock.now())
+    while len(frontier) <= MOST_PAGES:
+        await asyncio.sleep(LOOK_EVERY_S)
+        before, load = load, Load.measured(clock.now())
+        last = frontier.last_seq
+        has_room = committer.takes_more and has_time(before, load)
+        if load.at < due or not has_room or not has_changed(known, last):
+            continue
+        is_done = await _refine_beside(store)
+        known, now = last, clock.now()
+        due = now + (now - load.at) / SHARE_WHILE_CRAWLING if is_done else now + AFTER_TROUBLE_S
+        load = Load.measured(now)
+
+
+async def _refine_beside(store: Path) -> bool:
+    """Compute the ranks in another process; False if it failed."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _CODE, str(store)),
+        stdin=DEVNULL,
+        stdout=DEVNULL,
+        stderr=DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        return await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def main() -> None:
+    """The other process."""
+    os.nice(_NICE)
+    refine(Path(sys.argv[1]))
+
+
+# ---------------------------------------------------------------- when it ends
+
+
+class LastConvergence:
+    """Computes the ranks when the crawl is over, in a thread, so that it can be told to end."""
+
+    def __init__(self, store: Path, clock: Clock, tell: Listener) -> None:
+        self.is_under_way = False
+        self._store, self._clock, self._tell = store, clock, tell
+        self._is_halted = False
+
+    def halt(self) -> None:
+        """End it after this round."""
+        self._is_halted = True
+
+    async def run(self, ran_s: float) -> None:
+        """Converge, after a run of so many seconds. Trouble is told, for the crawl itself is safe.
+
+        If this task is cancelled, it ends as if it was halted.
+        """
+        self.is_under_way = True
+        try:
+            if is_due(self._store):
+                await self._converge(max(LEAST_AT_END_S, SHARE_AT_END * ran_s))
+        except (MinicrawlError, OSError) as error:
+            self._tell(Warned(text=f"the ranks were not computed: {error}"))
+        finally:
+            self.is_under_way = False
+
+    async def _converge(self, limit_s: float) -> None:
+        loop, ends_at = asyncio.get_running_loop(), self._clock.now() + limit_s
+        work = loop.run_in_executor(
+            None,
+            partial(
+                refine,
+                self._store,
+                tell=lambda done: _post(loop, self._tell, Converging(done=done)),
+                goes_on=lambda: not self._is_halted and self._clock.now() < ends_at,
+            ),
+        )
+        found = await self._result(work)
+        kept = found is not None and found.is_kept
+        self._tell(
+            Converged(
+                error_bound=found.error_bound if found and kept else None,
+                is_complete=found is not None and found.converged,
+            )
+        )
+
+    async def _result(self, work: asyncio.Future[Refined | None]) -> Refined | None:
+        """What comes of it. Whoever cancels this task, however often, waits for it as well."""
+        while True:
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                if work.cancelled():
+                    raise
+                self.halt()
+                _forget_cancellation()
+
+
+def _post(loop: asyncio.AbstractEventLoop, tell: Callable[[Event], None], event: Event) -> None:
+    """Tell it in the thread of the loop."""
+    loop.call_soon_threadsafe(tell, event)
+
+
+def _forget_cancellation() -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()

@@ -1,0 +1,152 @@
+"""A crawl of a real graph is cut off on purpose. Two questions about it:
+
+refined   does it harm the rest of the crawl to deal the cash by the converged ranks there?
+until     how wrong is the estimate of what is gathered, pages yet unknown included?
+
+    python -m tests.bench.cut_off refined cnr-2000.edges.txt.gz
+    python -m tests.bench.cut_off until cnr-2000.edges.txt.gz
+"""
+
+import os
+from array import array
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.frontier.gathered_importance import DiscoveryRate, of_all
+from minicrawl.graph.synthetic import SyntheticWeb
+from minicrawl.lab.convergence import true_importance
+from minicrawl.lab.exploration import Exploration
+from minicrawl.lab.order import draw_seeds
+from minicrawl.lab.strategies import Greedy
+from minicrawl.lab.webs import web_from_file
+from minicrawl.opic.journal import Spending
+from minicrawl.opic.ledger import READ, VirtualPage
+from minicrawl.opic.money import SMALL_EDGE
+from minicrawl.opic.refine import FlowBuilder, Refinement
+from minicrawl.opic.steps import visit
+from minicrawl.opic.windows import WINDOWS
+from tests.bench.notes import head, row
+
+ENDOWMENT = 1000
+STOPS = (None, 0.1, 0.25)
+FRACTIONS = (0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+WANTED = (0.5, 0.7, 0.8, 0.9, 0.95)
+LOOKS = 200
+_FLOAT_ERROR = 2.0**-40
+
+Floats = NDArray[np.float64]
+
+
+class GreedyCrawl:
+    """Reads the richest page, again and again."""
+
+    def __init__(self, web: SyntheticWeb, links: list[list[int]], truth: Floats, draw: int) -> None:
+        self.crawl = Exploration(web, links, truth)
+        self.ledger = self.crawl.ledger
+        self.window = WINDOWS["interpolation"](8.0, None)
+        self.ledger.windows = [self.window]
+        self.crawl.start(draw_seeds(web, 1, draw), ENDOWMENT)
+        self.read: list[int] = []
+        self.mass = 0.0
+        self._truth = truth
+        self._order()
+
+    def _order(self) -> None:
+        self._strategy = Greedy(self.ledger)
+        self._strategy.born(range(len(self.ledger)))
+
+    def go_to(self, pages: int) -> bool:
+        """Read until so many pages are read; False if no page is left."""
+        while len(self.read) < pages:
+            page = self._strategy.take()
+            if page is None:
+                return False
+            self.read.append(page)
+            self.mass += float(self._truth[self.crawl.pages[page]])
+            links, born = self.crawl.links_of(page)
+            self._strategy.born(born)
+            plan = visit(self.ledger, page, links)
+            self.ledger.post(plan)
+            self._strategy.settled(plan)
+        return True
+
+    def deal_anew(self) -> None:
+        """Each page gets its share of all cash by the converged ranks of what is known."""
+        builder = FlowBuilder(self.ledger.small_edge)
+        for page in self.read:
+            builder.spend(page, Spending(self.crawl.links_of(page)[0]))
+        refinement = Refinement(builder.flow(len(self.ledger)))
+        for _ in refinement.until(1e-6):
+            pass
+        whole = self.ledger.minted * (1 - _FLOAT_ERROR)
+        atoms = np.floor(refinement.importance * whole).astype(np.int64)
+        self.ledger.key[:] = array("q", atoms.tobytes())
+        self.ledger.virtual_page = VirtualPage()
+        self.ledger.virtual_page.remainder = self.ledger.missing()
+        self._order()
+
+    def shares(self) -> tuple[float, float]:
+        """The estimated importance of the pages that were read, and of those that wait."""
+        ledger = self.ledger
+        found = self.window.importance(ledger.cash_of_all(), ledger.now, ledger.turn)
+        was_read = np.frombuffer(ledger.flags, dtype=np.uint8) == READ
+        share = float(found[was_read].sum() / found.sum())
+        return share, 1 - share
+
+
+def _refined(crawl: GreedyCrawl, stop: float | None, nodes: int) -> list[float]:
+    masses = []
+    if stop is not None:
+        crawl.go_to(int(stop * nodes))
+        crawl.deal_anew()
+    for fraction in FRACTIONS:
+        crawl.go_to(int(fraction * nodes))
+        masses.append(crawl.mass if stop is None or fraction > stop else np.nan)
+    return masses
+
+
+def _until(crawl: GreedyCrawl, nodes: int) -> list[float]:
+    """The true importance gathered when the estimate first says that so much is."""
+    rate, found = DiscoveryRate(0, len(crawl.ledger)), list[float]()
+    for look in range(1, LOOKS + 1):
+        is_over = not crawl.go_to(look * nodes // LOOKS)
+        rate.record(len(crawl.read), len(crawl.ledger))
+        told = of_all(*crawl.shares(), rate.rate)
+        while len(found) < len(WANTED) and (told >= WANTED[len(found)] or is_over):
+            found.append(crawl.mass)
+    return found + [crawl.mass] * (len(WANTED) - len(found))
+
+
+def _cells(rows: Sequence[Sequence[float]]) -> Iterator[str]:
+    for column in np.array(rows).T:
+        error = column.std(ddof=1) / np.sqrt(len(column)) if len(column) > 1 else np.nan
+        yield "-" if np.isnan(column).any() else f"{column.mean():.3f} ({error:.3f})"
+
+
+@click.command()
+@click.argument("question", type=click.Choice(("refined", "until")))
+@click.argument("graph")
+@click.option("--draws", default=4, show_default=True)
+def main(question: str, graph: str, draws: int) -> None:
+    """Mean and standard error over draws of ten seeds."""
+    web = web_from_file(Path(os.environ["MINICRAWL_GRAPHS"]) / graph)
+    links, nodes = web.graph.adjacency(), web.graph.nodes
+    truth = true_importance(web.graph, SMALL_EDGE)
+    if question == "until":
+        click.echo("\n".join(head(graph, *(f"{one:.0%}" for one in WANTED))))
+        found = [_until(GreedyCrawl(web, links, truth, draw), nodes) for draw in range(draws)]
+        click.echo(row("true", *_cells(found)))
+        return
+    click.echo("\n".join(head(graph, *(f"{one:.0%}" for one in FRACTIONS))))
+    for stop in STOPS:
+        crawls = (GreedyCrawl(web, links, truth, draw) for draw in range(draws))
+        found = [_refined(crawl, stop, nodes) for crawl in crawls]
+        click.echo(row("none" if stop is None else f"{stop:.0%}", *_cells(found)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,357 @@
+"""Ranks are computed while a crawl has time, and when it is over; neither touches the crawl."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from minicrawl.app import Crawl, SystemClock
+from minicrawl.config import Settings
+from minicrawl.crawl import fresh_ranks
+from minicrawl.crawl.events import Converged, Converging, Ended, Event, Reason, Warned
+from minicrawl.crawl.fresh_ranks import (
+    LastConvergence,
+    Load,
+    has_changed,
+    has_time,
+    kept_fresh,
+    spare_s,
+)
+from minicrawl.crawl.refinement import UNTIL, refine
+from minicrawl.errors import StoreError
+from minicrawl.report.audit import audit
+from minicrawl.report.status import status
+from minicrawl.store.derived import beside
+from tests.crawl.fakes import keeping
+from tests.crawl.refined_stores import a_store
+from tests.stores import A, B, C, HandCrawl
+
+PATIENCE_S = 60.0
+
+
+# ---------------------------------------------------------------- is there time?
+
+
+def test_spare_is_what_cores_idle_or_give_to_work_of_low_priority() -> None:
+    second = os.sysconf("SC_CLK_TCK")
+    lines = [
+        f"cpu  {9 * second} {9 * second} 0 {9 * second} 0 0 0",
+        f"cpu0 {3 * second} {1 * second} 0 {2 * second} {5 * second} 0 0",
+        f"cpu1 {3 * second} 0 0 {4 * second} 0 0 0",
+        f"cpu2 0 0 0 {7 * second} 0 0 0",
+        "intr 12345",
+    ]
+    assert spare_s(lines, {0, 1}) == 1 + 2 + 4
+    assert spare_s(lines, {2}) == 7
+    assert spare_s((), {0}) == 0
+
+
+@pytest.mark.parametrize(
+    ("own_s", "spare", "answer"),
+    [
+        pytest.param(0.2, 1.5, True, id="both are calm"),
+        pytest.param(1.0, 1.0, True, id="half of the time is calm enough"),
+        pytest.param(1.2, 1.5, False, id="the loop is busy"),
+        pytest.param(0.2, 0.9, False, id="the cores are busy"),
+    ],
+)
+def test_there_is_time_while_loop_and_cores_are_calm(
+    own_s: float, spare: float, *, answer: bool
+) -> None:
+    before = Load(at=100.0, own_s=50.0, spare_s=70.0)
+    assert has_time(before, Load(102.0, 50.0 + own_s, 70.0 + spare)) is answer
+
+
+def test_where_nothing_tells_what_cores_do_there_is_no_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fresh_ranks, "_STAT", tmp_path / "nothing")
+    assert not has_time(Load.measured(0.0), Load.measured(1.0))
+
+
+def test_two_in_a_hundred_steps_are_a_change() -> None:
+    assert has_changed(0, 1)
+    assert has_changed(97, 100)
+    assert not has_changed(98, 100)
+    assert not has_changed(0, 0)
+
+
+# ---------------------------------------------------------------- while it runs
+
+
+async def seen_within_patience(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+def fresh(path: Path, is_so: Callable[[], bool], **storing: object) -> None:
+    """Keep the ranks of a store fresh until something is so."""
+    settings = Settings.of(store=path, **storing)
+
+    async def work() -> None:
+        with keeping(path) as recorder:
+            async with kept_fresh(settings.storing, recorder, SystemClock()):
+                await seen_within_patience(is_so)
+
+    asyncio.run(work())
+
+
+def always(*_: object) -> bool:
+    return True
+
+
+@pytest.fixture
+def with_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fresh_ranks, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(fresh_ranks, "has_time", always)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return a_store(tmp_path / "crawl.db")
+
+
+def is_told(path: Path) -> bool:
+    found = status(path).convergence
+    return found is not None and found.is_complete
+
+
+@pytest.mark.usefixtures("with_time")
+def test_another_process_computes_them_while_the_crawl_has_the_store(path: Path) -> None:
+    fresh(path, lambda: is_told(path))
+    found = status(path).convergence
+    assert found is not None
+    assert found.error_bound <= UNTIL
+
+
+_SLEEPER = """
+import os, sys, time
+open(sys.argv[1] + "-pid", "w").write(str(os.getpid()))
+time.sleep(600)
+"""
+
+
+@pytest.mark.usefixtures("with_time")
+def test_a_process_that_is_under_way_at_the_end_is_ended(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fresh_ranks, "_CODE", _SLEEPER)
+    told = path.with_name("crawl.db-pid")
+    fresh(path, lambda: told.exists() and bool(told.read_text()))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(told.read_text()), 0)
+
+
+@pytest.mark.usefixtures("with_time")
+def test_a_process_that_fails_is_not_begun_again_at_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Path] = []
+
+    async def fails(store: Path) -> bool:
+        begun.append(store)
+        return False
+
+    looks = iter(range(1000))
+    monkeypatch.setattr(fresh_ranks, "_refine_beside", fails)
+    fresh(path, lambda: next(looks) == 50)
+    assert begun == [path]
+
+
+@pytest.mark.usefixtures("with_time")
+@pytest.mark.parametrize("storing", [{"converge": False}, {"links": False}])
+def test_nothing_is_begun_where_nobody_wants_it(
+    storing: dict[str, object], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fresh_ranks, "_keep_fresh", None)
+    fresh(path, lambda: True, **storing)
+
+
+@pytest.mark.usefixtures("with_time")
+def test_a_store_that_is_too_large_is_left_alone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fresh_ranks, "MOST_PAGES", 79)
+    monkeypatch.setattr(fresh_ranks, "_refine_beside", None)
+    fresh(path, lambda: True)
+
+
+def test_the_other_process_has_the_lowest_priority(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    niced: list[int] = []
+    monkeypatch.setattr(os, "nice", niced.append)
+    monkeypatch.setattr("sys.argv", ["-c", str(path)])
+    fresh_ranks.main()
+    assert niced == [19]
+    assert is_told(path)
+
+
+# ---------------------------------------------------------------- when it is over
+
+
+class StillClock:
+    """Its time is what it was told."""
+
+    def __init__(self, *times: float) -> None:
+        self._times = list(times)
+
+    def now(self) -> float:
+        return self._times.pop(0) if len(self._times) > 1 else self._times[0]
+
+    def today(self) -> float:
+        return self.now()
+
+
+def converged(path: Path, clock: StillClock, ran_s: float = 0.0) -> list[Event]:
+    heard: list[Event] = []
+    asyncio.run(LastConvergence(path, clock, heard.append).run(ran_s))
+    return heard
+
+
+def test_it_tells_how_far_it_is_and_what_came_of_it(path: Path) -> None:
+    *on_the_way, last = converged(path, StillClock(0.0))
+    shares = [event.done for event in on_the_way if isinstance(event, Converging)]
+    assert len(shares) == len(on_the_way) > 5
+    assert shares == sorted(shares)
+    assert isinstance(last, Converged)
+    assert last.is_complete
+    assert last.error_bound is not None
+    assert last.error_bound <= UNTIL
+
+
+def test_what_is_known_already_is_not_computed_again(path: Path) -> None:
+    refine(path)
+    assert converged(path, StillClock(0.0)) == []
+
+
+@pytest.mark.parametrize(("ran_s", "limit_s"), [(0.0, 5.0), (50.0, 5.0), (600.0, 60.0)])
+def test_it_takes_a_tenth_of_the_time_but_five_seconds_at_least(
+    path: Path, ran_s: float, limit_s: float
+) -> None:
+    """The clock is asked once before, and then before each part of the work."""
+    assert is_complete(converged(path, StillClock(0.0, limit_s - 0.01), ran_s))
+    beside(path).unlink()
+    assert not is_complete(converged(path, StillClock(0.0, limit_s), ran_s))
+
+
+def is_complete(heard: list[Event]) -> bool:
+    last = heard[-1]
+    assert isinstance(last, Converged)
+    return last.is_complete
+
+
+def test_broken_off_it_says_how_far_it_came(path: Path) -> None:
+    *_, last = converged(path, StillClock(*[0.0] * 8, 5.0))
+    found = status(path).convergence
+    assert found is not None
+    assert last == Converged(error_bound=found.error_bound, is_complete=False)
+    assert UNTIL < found.error_bound < 0.1
+
+
+def test_broken_off_too_early_it_leaves_the_estimate(path: Path) -> None:
+    assert converged(path, StillClock(0.0, 5.0)) == [Converged(error_bound=None, is_complete=False)]
+    assert status(path).convergence is None
+
+
+def test_who_halts_it_waits_for_one_round(path: Path) -> None:
+    heard: list[Event] = []
+
+    def hear(event: Event) -> None:
+        heard.append(event)
+        last.halt()
+
+    last = LastConvergence(path, StillClock(0.0), hear)
+    asyncio.run(last.run(0.0))
+    assert not is_complete(heard)
+    assert not last.is_under_way
+
+
+def test_who_cancels_it_halts_it(path: Path) -> None:
+    heard: list[Event] = []
+
+    def hear(event: Event) -> None:
+        heard.append(event)
+        if isinstance(event, Converging):
+            tasks[0].cancel()
+
+    async def work() -> None:
+        tasks.append(asyncio.create_task(last.run(0.0)))
+        await tasks[0]
+
+    tasks: list[asyncio.Task[None]] = []
+    last = LastConvergence(path, StillClock(0.0), hear)
+    asyncio.run(work())
+    assert isinstance(heard[-1], Converged)
+
+
+def test_trouble_is_told_for_the_crawl_is_safe(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(fresh_ranks, "refine", fail)
+    text = "the ranks were not computed: the disk is full"
+    assert converged(path, StillClock(0.0)) == [Warned(text=text)]
+
+
+# ---------------------------------------------------------------- a whole crawl
+
+
+def crawled(path: Path, **settings: object) -> list[Event]:
+    """A crawl of a server that nobody runs: one page is known, and fails."""
+    crawl, heard = Crawl([A], Settings.of(store=path, **settings)), list[Event]()
+    crawl.subscribe(heard.append)
+    assert crawl.run() is Reason.BUDGET
+    assert crawl.is_over
+    assert crawl.progress() is None
+    return heard
+
+
+def with_pages(path: Path) -> Path:
+    with HandCrawlClosing(path) as crawl:
+        crawl.seeds([A], endowment=10)
+        crawl.read(A, [B, C])
+        crawl.batch.counters |= {"fetched": 1}
+    return path
+
+
+class HandCrawlClosing(HandCrawl):
+    def __enter__(self) -> "HandCrawlClosing":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def test_a_crawl_whose_budget_is_spent_converges(tmp_path: Path) -> None:
+    path = with_pages(tmp_path / "crawl.db")
+    heard = crawled(path, pages=1)
+    ended = next(place for place, event in enumerate(heard) if isinstance(event, Ended))
+    assert {type(event) for event in heard[ended + 1 :]} == {Converging, Converged}
+    assert is_told(path)
+    assert audit(path).wrong == []
+
+
+def test_without_converging_nothing_is_written_beside_the_store(tmp_path: Path) -> None:
+    path = with_pages(tmp_path / "crawl.db")
+    assert isinstance(crawled(path, pages=1, converge=False)[-1], Ended)
+    assert not beside(path).exists()
+    assert status(path).convergence is None
+
+
+def test_a_signal_while_it_converges_ends_it_at_once(tmp_path: Path) -> None:
+    """In Python a Ctrl-C cancels the crawl's task; the crawl was over, so it still says why."""
+    path = with_pages(tmp_path / "crawl.db")
+
+    def interrupt(event: Event) -> None:
+        if isinstance(event, Converging):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    crawl = Crawl([A], Settings.of(store=path, pages=1))
+    crawl.subscribe(interrupt)
+    assert crawl.run() is Reason.BUDGET
+    assert audit(path).wrong == []
