@@ -122,7 +122,9 @@ class ByGroup:
         waiting &= (best != links) & (best != _NOBODY)
         links, groups, best = links[waiting], groups[waiting], best[waiting]
         worths = siblings.worths(links)
-        for place in np.argsort(worths)[np.sort(worths > siblings.worths(best))].tolist():
+        worst_first = np.argsort(worths)
+        is_better = worths > siblings.worths(best)
+        for place in worst_first[is_better[worst_first]].tolist():
             if (link := int(links[place])) not in leased:
                 self._best[groups[place]] = link
 

@@ -45,8 +45,8 @@ REVEALED, LINKED, NOVELTY = 0.2, 0.3, 0.2
 """The exponents of the factor."""
 RETURNED = 0.7
 """The share of a gift to a page never read that would come back if that were read."""
-_NOVELTIES = 254
-UNKNOWN_NOVELTY = _NOVELTIES // 2
+_NOVELTIES = 254  # an even number, so that a half is one of them
+UNKNOWN_NOVELTY = 0.5
 """Half: neither good nor bad."""
 
 _LIFTS = np.power((np.arange(1 << 16) + 1.0) / (1 << 16), -0.01)
@@ -56,11 +56,6 @@ _MIX, _MIX_AGAIN, _HALF = np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B), np.uint3
 Pages = NDArray[np.uint32]
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
-
-
-def novelty(new: int, links: int) -> int:
-    """In 254ths, so that a half is a whole number of them."""
-    return min(new * _NOVELTIES // links, _NOVELTIES) if links else UNKNOWN_NOVELTY
 
 
 def lifts(pages: Pages) -> Floats:
@@ -85,14 +80,14 @@ class Groups:
     def __len__(self) -> int:
         return len(self.first)
 
-    def add(self, first: int, hosts: Sequence[int], novel: int) -> None:
+    def add(self, first: int, hosts: Sequence[int], novelty: float) -> None:
         """Pages from the first one on, of these hosts, became known together."""
         for start in range(0, len(hosts), MOST_MEMBERS):
             distinct = sorted(set(hosts[start : start + MOST_MEMBERS]))
             count = len(distinct)
             self.first.extend(repeat(first + start, count))
             self.host.extend(distinct)
-            self.novelty.extend(repeat(novel, count))
+            self.novelty.extend(repeat(round(novelty * _NOVELTIES), count))
             for column in (self.turns, self.revealed, self.linked):
                 column.extend(repeat(0, count))
 
@@ -153,10 +148,10 @@ class Siblings:
 
     # ------------------------------------------------------------ the fold
 
-    def introduce(self, pages: range, novel: int = UNKNOWN_NOVELTY) -> None:
+    def introduce(self, pages: range, novelty: float = UNKNOWN_NOVELTY) -> None:
         """These pages were born."""
         self.bonus.extend(repeat(0.0, len(pages)))
-        self.groups.add(pages.start, self.host_of[pages.start : pages.stop], novel)
+        self.groups.add(pages.start, self.host_of[pages.start : pages.stop], novelty)
 
     def foretell(self, page: PageId, pages: range) -> None:
         """A page whose turn has not ended yet makes these pages known, among others."""
@@ -170,10 +165,11 @@ class Siblings:
         links, atoms = gifts(plan)
         told = [new, *self._foretold.pop(plan.page, ())]
         revealed = sum(map(len, told))
-        novel = novelty(revealed, len(links)) if leads_on else UNKNOWN_NOVELTY
+        is_known = leads_on and len(links) > 0
+        novelty = min(revealed / len(links), 1.0) if is_known else UNKNOWN_NOVELTY
         if new:
-            self.introduce(new, novel)
-        groups = self._give(plan.page, links, atoms, novel if leads_on else 0)
+            self.introduce(new, novelty)
+        groups = self._give(plan.page, links, atoms, novelty if is_known else 0.0)
         strange = np.ones(len(links), dtype=bool)
         for pages in told:
             strange &= (links < pages.start) | (links >= pages.stop)
@@ -185,18 +181,18 @@ class Siblings:
 
     def spend_again(self, plan: Plan) -> None:
         """A page that was read before spent its cash."""
-        self._give(plan.page, *gifts(plan), 0)
+        self._give(plan.page, *gifts(plan), 0.0)
 
     def hand_over(self, plan: Plan) -> None:
         """A page stands for another one from now on: its bonus goes where its cash goes."""
         (target,) = plan.links
         self.bonus[target] += self.bonus[plan.page]
 
-    def _give(self, page: PageId, links: Pages, atoms: Floats, novel: int) -> Numbers:
+    def _give(self, page: PageId, links: Pages, atoms: Floats, novelty: float) -> Numbers:
         """The groups of the links."""
         self.bonus[page] = 0.0
-        if novel:
-            more = 1 / (1 - RETURNED * novel / _NOVELTIES) - 1
+        if novelty:
+            more = 1 / (1 - RETURNED * novelty) - 1
             np.frombuffer(self.bonus, dtype=np.float32)[links] += atoms * more
         host, hosts = self.host_of[page], np.frombuffer(self.host_of, dtype=np.uint32)[links]
         groups = self.groups.of(links, hosts)
