@@ -39,7 +39,7 @@ class BySiblings:
         self._siblings.introduce(range(len(pages)))
         for host in set(self._host_of):
             self._siblings.vouch(host)
-        self._queue.born(pages)
+        self._queue.settled()
 
     def take(self) -> int | None:
         page = self._queue.take()
@@ -50,7 +50,6 @@ class BySiblings:
     def settled(self, plan: Plan) -> None:
         self._siblings.end_turn(plan, self._new)
         self._queue.settled(plan.page)
-        self._queue.born(self._new)
         self._new = range(self._new.stop, self._new.stop)
 
     def put_back(self, page: int) -> None:

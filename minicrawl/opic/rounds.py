@@ -30,10 +30,18 @@ _GROWTH = 1 + 1 / (1 << _GROWTH_BITS)
 class Means:
     """What a turn brings: the means over all turns, as of the last round."""
 
-    __slots__ = ("linked", "mean_linked", "mean_revealed", "next_round", "revealed", "turns")
+    __slots__ = (
+        "linked",
+        "mean_linked",
+        "mean_revealed",
+        "next_round",
+        "revealed",
+        "step_bits",
+        "turns",
+    )
 
     def __init__(self) -> None:
-        self.turns = self.linked = self.next_round = 0
+        self.turns = self.linked = self.next_round = self.step_bits = 0
         self.revealed = self.mean_revealed = self.mean_linked = 0.0
 
     def count(self, revealed: float, linked: int) -> bool:
@@ -46,6 +54,7 @@ class Means:
         self.next_round = self.turns + max(1, self.turns >> _GROWTH_BITS)
         self.mean_revealed = self.revealed / self.turns
         self.mean_linked = self.linked / self.turns
+        self.step_bits = max(0, (int(self.mean_linked) >> 2).bit_length() - 1)
         return True
 
 
@@ -54,11 +63,6 @@ class Round(NamedTuple):
 
     reads: int
     budget: float
-
-    @property
-    def factor(self) -> float | None:
-        """By how much its groups are held back, if they are."""
-        return sqrt(self.budget / self.reads) if self.reads > self.budget else None
 
 
 class SiteBudgets:
@@ -101,12 +105,14 @@ class SiteBudgets:
             return None
         return self._look(site)
 
-    def factor(self, host: int) -> float | None:
-        """By how much the groups of the host are held back, if they are."""
+    def hold_back(self, host: int, factor: float) -> float:
+        """The factor of a group of the host, by the budget of its site."""
         if not self.rounds:
-            return None
-        last = self.rounds.get(self._site(host))
-        return None if last is None else last.factor
+            return factor
+        last = self.rounds.get(self._site_of[host])
+        if last is None or last.reads <= last.budget:
+            return factor
+        return min(factor, 1.0) * sqrt(last.budget / last.reads)
 
     def hosts(self, site: int) -> list[int]:
         """The hosts of a site."""

@@ -50,19 +50,23 @@ UNKNOWN_NOVELTY = 0.5
 """Half: neither good nor bad."""
 
 _LIFTS = np.power((np.arange(1 << 16) + 1.0) / (1 << 16), -0.01)
+_LIFT: list[float] = _LIFTS.tolist()
+MOST_LIFT = _LIFT[0]
 _NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(_NOVELTIES + 1) / _NOVELTIES - 0.5))
-_MIX, _MIX_AGAIN, _HALF = np.uint32(0x9E3779B1), np.uint32(0x85EBCA6B), np.uint32(16)
+_NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
+_MIX, _MIX_AGAIN, _HALF, _32_BITS = 0x9E3779B1, 0x85EBCA6B, 16, 0xFFFFFFFF
 
 Pages = NDArray[np.uint32]
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+Atoms = Floats | float
 
 
 def lifts(pages: Pages) -> Floats:
     """hash^-.01 of pages, the same in every run."""
-    mixed = pages.astype(np.uint32) * _MIX
+    mixed = pages.astype(np.uint32) * np.uint32(_MIX)
     mixed ^= mixed >> _HALF
-    mixed *= _MIX_AGAIN
+    mixed *= np.uint32(_MIX_AGAIN)
     found: Floats = _LIFTS[mixed >> _HALF]
     return found
 
@@ -90,6 +94,14 @@ class Groups:
             self.novelty.extend(repeat(round(novelty * _NOVELTIES), count))
             for column in (self.turns, self.revealed, self.linked):
                 column.extend(repeat(0, count))
+
+    def count_links(self, groups: Numbers, step_bits: int) -> list[int]:
+        """One more link to a member of each; answers with those in which a step is full."""
+        linked = np.frombuffer(self.linked, dtype=np.uint32)
+        before = linked[groups] >> step_bits
+        np.add.at(linked, groups, 1)
+        full: list[int] = groups[linked[groups] >> step_bits != before].tolist()
+        return full
 
     def of(self, pages: Pages, hosts: Pages) -> Numbers:
         """The groups of pages of these hosts."""
@@ -119,14 +131,13 @@ class Groups:
 class Changes:
     """What has changed since it was asked last."""
 
-    __slots__ = ("groups", "links", "of_all", "own", "sites")
+    __slots__ = ("gifts", "groups", "of_all", "sites")
 
     def __init__(self) -> None:
-        self.links: list[Pages] = []
-        self.groups: list[Numbers] = []
-        """Those of the links."""
-        self.own: set[int] = set()
-        """Groups of which a member had its turn."""
+        self.gifts: list[tuple[Pages, Numbers]] = []
+        """Pages that were given cash, and their groups."""
+        self.groups: list[int] = []
+        """Those whose factors may have changed."""
         self.sites: set[int] = set()
         self.of_all = False
 
@@ -163,17 +174,17 @@ class Siblings:
         `leads_on` says that its links are those of the plan; those of a redirect are not.
         """
         links, atoms = gifts(plan)
-        told = [new, *self._foretold.pop(plan.page, ())]
-        revealed = sum(map(len, told))
+        told = self._foretold.pop(plan.page, ())
+        revealed = len(new) + sum(map(len, told))
         is_known = leads_on and len(links) > 0
         novelty = min(revealed / len(links), 1.0) if is_known else UNKNOWN_NOVELTY
         if new:
             self.introduce(new, novelty)
         groups = self._give(plan.page, links, atoms, novelty if is_known else 0.0)
-        strange = np.ones(len(links), dtype=bool)
+        is_strange = links < new.start
         for pages in told:
-            strange &= (links < pages.start) | (links >= pages.stop)
-        self._judge(plan.page, log1p(revealed), groups[strange].tolist())
+            is_strange &= (links < pages.start) | (links >= pages.stop)
+        self._judge(plan.page, log1p(revealed), groups[is_strange])
 
     def vouch(self, host: int) -> None:
         """The user named a page of the host: its site has no budget."""
@@ -188,33 +199,32 @@ class Siblings:
         (target,) = plan.links
         self.bonus[target] += self.bonus[plan.page]
 
-    def _give(self, page: PageId, links: Pages, atoms: Floats, novelty: float) -> Numbers:
+    def _give(self, page: PageId, links: Pages, atoms: Atoms, novelty: float) -> Numbers:
         """The groups of the links."""
         self.bonus[page] = 0.0
         if novelty:
             more = 1 / (1 - RETURNED * novelty) - 1
             np.frombuffer(self.bonus, dtype=np.float32)[links] += atoms * more
         host, hosts = self.host_of[page], np.frombuffer(self.host_of, dtype=np.uint32)[links]
+        if (is_away := hosts != host).any():
+            units = np.broadcast_to(atoms / UNIT, links.shape)[is_away].tolist()
+            for taker, income in zip(hosts[is_away].tolist(), units, strict=True):
+                self._note_site(self.budgets.earn(taker, host, income))
         groups = self.groups.of(links, hosts)
-        for place in np.flatnonzero(hosts != host).tolist():
-            units = float(atoms[place]) / UNIT
-            self._note_site(self.budgets.earn(int(hosts[place]), host, units))
         if self.changes is not None:
-            self.changes.links.append(links)
-            self.changes.groups.append(groups)
+            self.changes.gifts.append((links, groups))
         return groups
 
-    def _judge(self, page: PageId, revealed: float, linked: Sequence[int]) -> None:
+    def _judge(self, page: PageId, revealed: float, linked: Numbers) -> None:
         """A turn revealed so much, and its page links to members of these groups."""
-        groups, host = self.groups, self.host_of[page]
-        for group in linked:
-            groups.linked[group] += 1
+        groups, means, host = self.groups, self.means, self.host_of[page]
         own = groups.of_one(page, host)
         groups.turns[own] += 1
         groups.revealed[own] += revealed
-        is_over = self.means.count(revealed, len(linked))
+        changed = groups.count_links(linked, means.step_bits)
+        is_over = means.count(revealed, len(linked))
         if self.changes is not None:
-            self.changes.own.add(own)
+            self.changes.groups += (own, *changed)
             self.changes.of_all |= is_over
         self._note_site(self.budgets.read(host))
 
@@ -226,40 +236,55 @@ class Siblings:
 
     def worths(self, pages: Pages) -> Floats:
         """What pages that wait are worth beside their siblings."""
+        return self.gross(pages) * lifts(pages)
+
+    def gross(self, pages: Pages | slice) -> Floats:
+        """The same before their hashes count: at most `MOST_LIFT` times less."""
         keys = np.frombuffer(self.ledger.key, dtype=np.int64)[pages]
-        bonus = np.frombuffer(self.bonus, dtype=np.float32)[pages]
-        found: Floats = (keys + bonus.astype(np.float64)) * lifts(pages)
+        found: Floats = keys + np.frombuffer(self.bonus, dtype=np.float32)[pages].astype(np.float64)
         return found
 
+    def worth(self, page: PageId) -> float:
+        """What one page is worth."""
+        mixed = page * _MIX & _32_BITS
+        mixed = (mixed ^ mixed >> _HALF) * _MIX_AGAIN & _32_BITS
+        return (self.ledger.key[page] + self.bonus[page]) * _LIFT[mixed >> _HALF]
+
+    def factor(self, group: int) -> float:
+        """What the siblings of its members have shown, in 65,536ths."""
+        of, means = self.groups, self.means
+        weight = of.turns[group] + PRIOR
+        found = _NOVELTY_FACTOR[of.novelty[group]]
+        if means.mean_revealed:
+            found *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** REVEALED
+        if means.mean_linked:
+            linked = of.linked[group] >> means.step_bits << means.step_bits
+            found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
+        return float(round(self.budgets.hold_back(of.host[group], found) * PARTS))
+
     def factors(self, groups: Numbers) -> Floats:
-        """What the siblings of their members have shown, in 65,536ths."""
+        """The same for many groups."""
         of, means = self.groups, self.means
         weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
         found = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
         if means.mean_revealed:
-            revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups]
+            revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups].astype(np.float64)
             found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** REVEALED
         if means.mean_linked:
             linked = np.frombuffer(of.linked, dtype=np.uint32)[groups]
+            linked = linked >> means.step_bits << means.step_bits
             found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
         if self.budgets.rounds:
-            self._hold_back(groups, found)
+            hosts = np.frombuffer(of.host, dtype=np.uint32)[groups].tolist()
+            pairs = zip(hosts, found.tolist(), strict=True)
+            found = np.array([self.budgets.hold_back(host, factor) for host, factor in pairs])
         return np.rint(found * PARTS)
 
-    def _hold_back(self, groups: Numbers, factors: Floats) -> None:
-        """The groups of hosts whose sites have spent their budgets."""
-        for place, host in enumerate(np.frombuffer(self.groups.host, dtype=np.uint32)[groups].tolist()):
-            held_back = self.budgets.factor(host)
-            if held_back is not None:
-                factors[place] = min(factors[place], 1.0) * held_back
 
-
-def gifts(plan: Plan) -> tuple[Pages, Floats]:
-    """The links of a plan, and what it gives to each."""
-    links = np.array(plan.links, dtype=np.uint32)
-    atoms = np.full(len(links), float(plan.share))
-    if plan.extras:
-        more, extra = np.array(plan.extras, dtype=np.int64).T
-        links = np.concatenate((links, more.astype(np.uint32)))
-        atoms = np.concatenate((atoms, extra.astype(np.float64)))
-    return links, atoms
+def gifts(plan: Plan) -> tuple[Pages, Atoms]:
+    """The links of a plan, and what it gives to each; one number if that is the same."""
+    if not plan.extras:
+        return np.array(plan.links, dtype=np.uint32), float(plan.share)
+    shares = [(link, plan.share) for link in plan.links]
+    links, atoms = np.array([*shares, *plan.extras], dtype=np.int64).T
+    return links.astype(np.uint32), atoms.astype(np.float64)
