@@ -85,11 +85,11 @@ def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> Non
     kept = {setting.name for setting in KEPT}
     assert kept > {"scope", "allow", "deny", "max-depth", "per-host-pages", "sitemaps"}
     assert kept > {"robots", "agent", "contact", "delay", "address-delay", "host-pages"}
-    assert kept > {"focus", "focus-type", "focus-words", "weight-internal", "window", "links"}
-    of_a_run = {"pages", "for", "bytes", "continuous", "strategy", "discovery", "refresh"}
+    assert kept > {"focus", "focus-type", "focus-words", "weight-internal", "window", "strategy"}
+    of_a_run = {"pages", "for", "bytes", "continuous", "discovery", "refresh"}
     of_a_run |= {"concurrency", "per-host", "resolve", "allow-private", "workers", "store"}
     assert not kept & of_a_run
-    assert len(kept) == 28
+    assert len(kept) == 29
 
 
 def test_the_windows_are_those_of_the_algorithm() -> None:
