@@ -63,14 +63,7 @@ class CrawlParts:
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
         by_host = settings.order.newborn == "host-mean"
         newborns = Newborns(frontier.urls.host_of) if by_host else None
-        poster = StepPoster(
-            recorder,
-            self.leases.queue,
-            self.leases.order,
-            self.depths,
-            self.replays.saw,
-            newborns,
-        )
+        poster = StepPoster(recorder, self.leases.queue, self.depths, self.replays.saw, newborns)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
 

@@ -202,7 +202,12 @@ class _Loaded:
 def _load(connection: tables.Connection) -> Frontier:
     terms = tables.terms(connection)
     assert terms is not None  # _check refuses a store without terms
-    frontier = load_frontier(connection, terms, partial(tables.spending, connection))
+    frontier = load_frontier(
+        connection,
+        terms,
+        partial(tables.spending, connection),
+        siblings=tables.are_siblings_asked(connection),
+    )
     verify(frontier, connection)
     return frontier
 

@@ -38,7 +38,12 @@ def cut_checkpoint(frontier: Frontier) -> Checkpoint:
         born=Rows(partial(born.rows, cut)),
         turned=Rows(partial(turned.rows, cut)),
         paid=Rows(partial(cut.paid, changes.saved, turned.pages)),
+        siblings=_shown(frontier),
     )
+
+
+def _shown(frontier: Frontier) -> Mapping[str, bytes] | None:
+    return None if frontier.siblings is None else frontier.siblings.shown.state()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Changes, LastSpendings
+from minicrawl.frontier.sibling_steps import SiblingSteps
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.urls import UrlTable, no_urls
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
@@ -24,6 +25,7 @@ from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.windows.window import Window
 from minicrawl.store import tables
 from minicrawl.store.records import StepRow, StoreTerms
 
@@ -52,11 +54,13 @@ class Frontier:
         the step by which a page was last spent as of the last checkpoint.
         """
         self.terms = terms
-        self.window = WINDOWS[terms.window](terms.width, terms.measures)
-        self.ledger = Ledger(windows=[self.window], small_edge=fixed_edge(terms.small_edge))
+        window = WINDOWS[terms.window](terms.width, terms.measures)
+        self.ledger = Ledger(windows=[window], small_edge=fixed_edge(terms.small_edge))
         self.spendings = LastSpendings(spending_at, saved_step)
         self.books = Books(self.ledger, self.spendings.of)
         self.urls = UrlTable(urls_of)
+        self.siblings: SiblingSteps | None = None
+        """If the crawl is ordered by them."""
         self.state = bytearray()
         self.counts = Counter[int]()  # pages by their state
         self.last_seq = 0
@@ -65,12 +69,18 @@ class Frontier:
     def __len__(self) -> int:
         return len(self.state)
 
+    @property
+    def window(self) -> Window:
+        """What remembers the histories."""
+        return self.ledger.windows[0]
+
     # ------------------------------------------------------------ steps
 
     def apply(self, row: StepRow) -> list[Plan]:
         """Fold one more step; answers with what was posted."""
         seq, state, step = row
         self.last_seq = seq
+        waited = step.kind in _TURNS and self.state[step.page] == State.UNREAD
         if step.born:
             self._bear(step.born)
         if step.kind in _TURNS:
@@ -83,6 +93,8 @@ class Frontier:
         plans = self.books.apply(step)
         for plan in plans:
             self._note(plan, step)
+        if self.siblings is not None:
+            self.siblings.apply(step, state, plans, waited=waited)
         return plans
 
     def _note(self, plan: Plan, step: Step) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.exploration import Exploration
+from minicrawl.lab.siblings import BySiblings
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan
 from minicrawl.opic.schedule import Richest
 from minicrawl.opic.steps import replay
@@ -326,6 +327,7 @@ OF_A_KNOWN_WEB: dict[str, Callable[[Ledger, int], Strategy]] = {
 OF_AN_UNKNOWN_WEB: dict[str, Callable[[Exploration, int], Strategy]] = {
     "oracle": lambda crawl, _seed: Oracle(crawl),
     "opic": lambda crawl, _seed: Greedy(crawl.ledger),
+    "siblings": lambda crawl, _seed: BySiblings(crawl),
     "opic-replay": lambda crawl, _seed: WithReplays(crawl),
     "pagerank": lambda crawl, _seed: RecomputedPageRank(crawl),
     "backlink-count": lambda crawl, _seed: BacklinkCount(crawl.ledger),

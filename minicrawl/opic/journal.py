@@ -50,7 +50,8 @@ class Step(NamedTuple):
     born: int = 0
     spending: Spending = Spending(())
     amount: int = 0
-    """Units of an endowment; atoms of a grant to each page; what new terms say, see `terms`; of a
+    """Of a birth, how many links of the page were looked at, or 0 if no link made the pages known;
+    units of an endowment; atoms of a grant to each page; what new terms say, see `terms`; of a
     forward 1 if the page only hands over what it was given in the other's stead."""
 
 

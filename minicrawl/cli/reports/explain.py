@@ -27,7 +27,7 @@ _SHOWN = 100
 @store_option
 def explain(url: str, store: Path, as_json: bool) -> None:
     """Explain the rank of the page at URL, where its cash came from, and why it was read or not."""
-    with snapshot(store) as seen, progress("links") as tell:
+    with snapshot(store, ordered=True) as seen, progress("links") as tell:
         found = reasons.explain(seen, url, tell)
     if as_json:
         show_json(found.as_json())

@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.config import Settings
-from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.crawl.schedule.orders import ORDERS, best_site_first
 from minicrawl.crawl.schedule.refresh import RefreshScheduler
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.model import PageId, State
-from minicrawl.opic.by_host import ByHost
-from minicrawl.opic.by_site import BySite
+from minicrawl.model import PageId
 from minicrawl.ports import Clock
 
 
@@ -49,16 +47,17 @@ class LeaseScheduler:
         self._recorder, self._frontier, self._clock = recorder, frontier, clock
         self._share_again = settings.order.refresh
         self._granted = self._granted_again = 0
-        self.order = ORDERS[settings.order.strategy](frontier.ledger)
-        waiting = self.order.keys, frontier.ledger.flags, frontier.urls.host_of
-        by_site = settings.order.order_by == "site"
-        self.queue = BySite(*waiting, importance_of_sites) if by_site else ByHost(*waiting)
+        order = settings.order
+        self.queue = (
+            best_site_first(frontier, order.strategy, importance_of_sites)
+            if order.order_by == "site"
+            else ORDERS[order.strategy](frontier)
+        )
         self.refresh = RefreshScheduler(frontier.urls.host_of, endless=settings.budget.continuous)
 
     def restore(self) -> None:
         """Load the pages that wait when the crawl begins."""
-        self.order.grow(range(len(self._frontier)))
-        self.queue.wait(self._frontier.in_state(State.UNREAD))
+        self.queue.load()
         if self._share_again:
             for document in self._recorder.pages.documents():
                 self.refresh.saw(document)

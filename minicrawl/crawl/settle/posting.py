@@ -22,13 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.crawl.schedule.depth import DepthTracker
-from minicrawl.crawl.schedule.orders import PageOrder
+from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.pages import Frontier
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.frontier.urls import Meeting
-from minicrawl.model import READ_STATES, Originals, State
-from minicrawl.opic.by_host import ByHost
+from minicrawl.model import READ_STATES, Originals, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.ledger import READ, Plan
 from minicrawl.opic.money import UNIT
@@ -43,8 +42,7 @@ class StepPoster:
     def __init__(
         self,
         recorder: Recorder,
-        queue: ByHost,
-        order: PageOrder,
+        queue: PageQueue,
         depths: DepthTracker | None,
         saw: Callable[[list[Plan]], None],
         newborns: Newborns | None = None,
@@ -54,7 +52,7 @@ class StepPoster:
         Without `newborns` a page is born with one unit.
         """
         self._recorder = recorder
-        self._queue, self._order, self._depths, self._saw = queue, order, depths, saw
+        self._queue, self._depths, self._saw = queue, depths, saw
         self._newborns = newborns
         self.reopened: set[int] = set()
 
@@ -69,11 +67,7 @@ class StepPoster:
         queue = self._queue
         if new:
             self._bear(new)
-        for plan in plans:
-            queue.offer(plan.links)
-            if plan.extras:
-                queue.offer([page for page, _ in plan.extras])
-            queue.release(plan.page)
+        queue.posted(plans, new)
         self._saw(plans)
         if self._newborns is not None:
             self._newborns.saw(plans)
@@ -86,8 +80,6 @@ class StepPoster:
         if self._newborns is not None:
             for grant in self._newborns.grants(new):
                 self._recorder.apply_step(grant)
-        self._order.grow(range(new[0], new[-1] + 1))
-        self._queue.born(new)
         self._recorder.counters.add("born", len(new))
 
     def introduce(
@@ -96,18 +88,28 @@ class StepPoster:
         depth: int,
         originals: Originals = (),
         looked_up: PagesByUrl = NO_PAGES,
+        by: PageId | None = None,
     ) -> Meeting:
-        """Pages become known before anybody gives them cash."""
-        meeting = self._recorder.meet(list(dict.fromkeys(urls)), depth, originals, looked_up)
+        """Pages become known before anybody gives them cash, some of them by the links of a page
+        whose turn has not ended yet.
+        """
+        links = list(dict.fromkeys(urls))
+        meeting = self._recorder.meet(links, depth, originals, looked_up)
         if new := [row.id for row in meeting.urls]:
-            self.post(Step(StepKind.BORN, born=len(new)), new=new)
+            born = len(new)
+            step = (
+                Step(StepKind.BORN, born=born)
+                if by is None
+                else Step(StepKind.BORN, by, born, amount=len(links))
+            )
+            self.post(step, new=new)
         return meeting
 
     def reopen(self, pages: Sequence[int]) -> None:
         """These pages had their turn, and wait again."""
         self.post(Step(StepKind.REOPEN, spending=Spending(pages)))
         self.reopened.update(pages)
-        self._queue.born(pages)
+        self._queue.wait_again(pages)
 
     def replay(self, pages: Sequence[int]) -> None:
         """These pages, which were read before, spend what they hold once more."""
@@ -135,8 +137,10 @@ class PageIntroducer:
     def __init__(self, recorder: Recorder, poster: StepPoster) -> None:
         self._recorder, self._poster = recorder, poster
 
-    async def introduce(self, urls: Sequence[str], depth: int, originals: Originals) -> Introduced:
-        """Each URL is there once."""
+    async def introduce(
+        self, urls: Sequence[str], depth: int, originals: Originals, by: PageId | None = None
+    ) -> Introduced:
+        """Each URL is there once; `by` is the page that links to all of them, if there is one."""
         pages: dict[str, int] = {}
         new: list[int] = []
         cost_s = 0.0
@@ -145,7 +149,7 @@ class PageIntroducer:
             await self._recorder.committer.caught_up()
             looked_up = await self._recorder.look_up_urls(block)
             began = perf_counter()
-            meeting = self._poster.introduce(block, depth, originals, looked_up)
+            meeting = self._poster.introduce(block, depth, originals, looked_up, by)
             cost_s += perf_counter() - began
             pages.update(zip(block, meeting.pages, strict=True))
             new += [row.id for row in meeting.urls]

@@ -1,0 +1,59 @@
+"""The order by siblings in the laboratory, by the code of the crawl.
+
+Law: where nothing is known about hosts, all pages are of one. The site of a host is the host itself
+unless the caller knows better.
+"""
+
+from array import array
+from collections.abc import Sequence
+
+from minicrawl.lab.exploration import Exploration
+from minicrawl.opic.by_group import ByGroup
+from minicrawl.opic.ledger import Plan
+from minicrawl.opic.siblings import Siblings
+
+
+class BySiblings:
+    """Judges a page by its siblings: the pages of its host that were introduced with it."""
+
+    def __init__(self, crawl: Exploration, site_of: Sequence[int] = ()) -> None:
+        """`site_of` has the site of each host: the number of one host of it."""
+        hosts = crawl.web.host
+        self._crawl = crawl
+        self._are_known = int(hosts.max(initial=0)) + 1 < len(hosts)
+        self._host_of = array("I")
+        sites = array("I", site_of or range(int(hosts.max(initial=0)) + 1))
+        self._siblings = Siblings(crawl.ledger, self._host_of, sites)
+        self._queue = ByGroup(self._siblings)
+        self._new = range(0)
+
+    def born(self, pages: Sequence[int]) -> None:
+        """The first ones are the seeds; others wait from when their introducer is settled."""
+        if not pages:
+            return
+        self._host_of.extend(map(self._host, pages))
+        if self._new.stop:
+            self._new = range(pages[0], pages[-1] + 1)
+            return
+        self._new = range(len(pages), len(pages))
+        self._siblings.introduce(range(len(pages)))
+        for page in pages:
+            self._siblings.vouch(page)
+        self._queue.posted((), pages)
+
+    def take(self) -> int | None:
+        page = self._queue.take()
+        if page is not None:
+            self._queue.resume(self._host_of[page])
+        return page
+
+    def settled(self, plan: Plan) -> None:
+        self._siblings.end_turn(plan, self._new)
+        self._queue.posted((plan,), self._new)
+        self._new = range(self._new.stop, self._new.stop)
+
+    def put_back(self, page: int) -> None:
+        self._queue.release(page)
+
+    def _host(self, page: int) -> int:
+        return self._crawl.host_of(page) if self._are_known else 0
