@@ -24,12 +24,14 @@ class Exploration:
         self.truth = truth
         self.ledger = Ledger()
         self.pages = array("q")
-        self._ids = array("q", [-1]) * web.graph.nodes
+        self.seeds = range(0)
+        self._ids = array("q", [-1]) * len(links)
         self._links = links
 
     def start(self, seeds: Sequence[int], endowment: int) -> None:
         """All that is known at first."""
-        self.ledger.endow(self.discover(seeds), endowment)
+        self.seeds = self.discover(seeds)
+        self.ledger.endow(self.seeds, endowment)
 
     def discover(self, pages: Sequence[int]) -> range:
         """These pages of the web become known."""

@@ -17,9 +17,10 @@ from minicrawl.export.drafts import replacing
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import Series, convergence
+from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
 from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.order import Crawls, Curve, order
-from minicrawl.lab.strategies import OF_A_KNOWN_WEB, OF_AN_UNKNOWN_WEB
+from minicrawl.lab.strategies import OF_A_KNOWN_WEB
 from minicrawl.lab.windows import RATES, Point, WindowPolicy, windows
 from minicrawl.progress import Progress, part
 

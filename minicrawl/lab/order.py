@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
+from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB, SMALL_EDGE
 from minicrawl.lab.exploration import Exploration
-from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB, SMALL_EDGE, Strategy
+from minicrawl.lab.strategies import Strategy
 from minicrawl.opic.steps import visit
 from minicrawl.progress import Progress
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB
+from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
 
 SMALL = ["--nodes", "300", "--seed", "3"]
 

@@ -9,6 +9,7 @@ import pytest
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
+from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB, SMALL_EDGE
 from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.order import (
     FRACTIONS,
@@ -17,7 +18,6 @@ from minicrawl.lab.order import (
     draw_seeds,
     order,
 )
-from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB, SMALL_EDGE
 from minicrawl.lab.webs import Model, synthetic_web, web_from_file, without_hosts
 from tests.unmeasured import unmeasured
 

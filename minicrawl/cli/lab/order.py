@@ -18,7 +18,7 @@ from minicrawl.cli.lab.options import (
 )
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import order as lab
-from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB
+from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
 from minicrawl.lab.webs import Model
 
 
