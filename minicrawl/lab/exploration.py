@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.synthetic import SyntheticWeb
+from minicrawl.lab.webs import Web
 from minicrawl.opic.ledger import Ledger
 
 Floats = NDArray[np.float64]
@@ -19,7 +19,7 @@ class Exploration:
     discovery; `_ids` is the way back, -1 for a page that is unknown.
     """
 
-    def __init__(self, web: SyntheticWeb, links: list[list[int]], truth: Floats) -> None:
+    def __init__(self, web: Web, links: list[list[int]], truth: Floats) -> None:
         self.web = web
         self.truth = truth
         self.ledger = Ledger()
@@ -49,4 +49,9 @@ class Exploration:
         return [ids[page] for page in targets], born
 
     def host_of(self, known: int) -> int:
+        """The host of a page."""
         return int(self.web.host[self.pages[known]])
+
+    def site_of(self, known: int) -> int:
+        """The site of a page."""
+        return int(self.web.site[self.pages[known]])

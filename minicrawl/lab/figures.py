@@ -15,12 +15,12 @@ from typing import Any, BinaryIO
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import replacing
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import Series, convergence
 from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
 from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.order import Crawls, Curve, order
 from minicrawl.lab.strategies import OF_A_KNOWN_WEB
+from minicrawl.lab.webs import Web
 from minicrawl.lab.windows import RATES, Point, WindowPolicy, windows
 from minicrawl.progress import Progress, part
 
@@ -68,7 +68,7 @@ class ExperimentSize:
 
 
 def draw_all(
-    out: Path, graph: Csr, crawled: SyntheticWeb, settings: ExperimentSize, progress: Progress
+    out: Path, graph: Csr, crawled: Web, settings: ExperimentSize, progress: Progress
 ) -> list[Path]:
     """Run the experiments and write their figures into the folder; the files written.
 
@@ -121,7 +121,7 @@ def _prepare(out: Path) -> None:
 
 
 def _figures(
-    graph: Csr, crawled: SyntheticWeb, settings: ExperimentSize, progress: Progress
+    graph: Csr, crawled: Web, settings: ExperimentSize, progress: Progress
 ) -> Iterator[Figure]:
     seed, laps = settings.seed, settings.laps
     series = convergence(

@@ -3,42 +3,70 @@
 A crawl starts from a few random pages and knows of a page only when it has read a page that links
 to it. What is measured is the share of the true importance, that of the whole graph, which the
 pages fetched so far hold together.
+
+Draws of seeds differ more than orders do. So two orders are compared draw by draw: a *gain* is the
+mean of the differences, and its standard error is that of the differences.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB, SMALL_EDGE
 from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.strategies import Strategy
+from minicrawl.lab.webs import Web
 from minicrawl.opic.steps import visit
-from minicrawl.progress import Progress
+from minicrawl.progress import Progress, part
 
 Floats = NDArray[np.float64]
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5)
 SEEDS = 10
+BASELINE = "opic"
+"""The order that the others are compared with."""
 
 _FEWEST_LINKS = 5
 """A page that someone would choose as a seed links to that many others."""
 
 
+class Spread(NamedTuple):
+    """The mean over the draws at each budget, and its standard error; one draw has none."""
+
+    mean: list[float]
+    error: list[float] | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """`mass[i]` of the importance lies on the first `fractions[i]` of all pages fetched."""
+    """`found.mean[i]` of the importance lies on the first `fractions[i]` of all pages fetched.
+
+    `gain` is what that is more than the baseline's from the same seeds, if that one ran as well.
+    """
 
     order: str
     fractions: Sequence[float]
-    mass: list[float]
+    found: Spread
+    gain: Spread | None
+
+    @property
+    def mass(self) -> list[float]:
+        return self.found.mean
 
     def as_json(self) -> dict[str, object]:
-        return {"order": self.order, "fractions": list(self.fractions), "mass": self.mass}
+        return {
+            "order": self.order,
+            "fractions": list(self.fractions),
+            "mass": self.found.mean,
+            "mass_error": self.found.error,
+            "gain": self.gain and self.gain.mean,
+            "gain_error": self.gain and self.gain.error,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,28 +83,50 @@ class Crawls:
     fractions: Sequence[float] = FRACTIONS
 
 
-def order(
-    web: SyntheticWeb, *, orders: Sequence[str], crawls: Crawls, progress: Progress
-) -> list[Curve]:
+def order(web: Web, *, orders: Sequence[str], crawls: Crawls, progress: Progress) -> list[Curve]:
     """The curve of every order, the mean over the crawls."""
     truth = true_importance(web.graph, SMALL_EDGE)
     links = web.graph.adjacency()
-    budget = int(max(crawls.fractions) * web.graph.nodes)
-    curves = []
+    masses = {}
     for done, name in enumerate(orders):
-        masses = []
-        for draw in range(crawls.draws):
-            crawl = Exploration(web, links, truth)
-            crawl.start(draw_seeds(web, crawls.seed, draw), crawls.endowment)
-            fetched = _fetch(crawl, OF_AN_UNKNOWN_WEB[name](crawl, crawls.seed + draw), budget)
-            masses.append(_mass(truth, fetched, crawls.fractions))
-            progress((done + (draw + 1) / crawls.draws) / len(orders))
-        mean = np.mean(masses, axis=0).tolist()
-        curves.append(Curve(order=name, fractions=crawls.fractions, mass=mean))
-    return curves
+        tell = part(progress, done / len(orders), (done + 1) / len(orders))
+        masses[name] = _masses(web, links, truth, name, crawls, tell)
+    return [_curve(name, masses, crawls.fractions) for name in masses]
 
 
-def draw_seeds(web: SyntheticWeb, seed: int, draw: int) -> list[int]:
+def spread(draws: Floats) -> Spread:
+    """Of values with a row for each draw."""
+    count = len(draws)
+    error = draws.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else None
+    return Spread(draws.mean(axis=0).tolist(), None if error is None else error.tolist())
+
+
+def _curve(name: str, masses: dict[str, Floats], fractions: Sequence[float]) -> Curve:
+    is_compared = BASELINE in masses and name != BASELINE
+    return Curve(
+        order=name,
+        fractions=fractions,
+        found=spread(masses[name]),
+        gain=spread(masses[name] - masses[BASELINE]) if is_compared else None,
+    )
+
+
+def _masses(
+    web: Web, links: list[list[int]], truth: Floats, name: str, crawls: Crawls, progress: Progress
+) -> Floats:
+    """What each crawl has gathered at each budget."""
+    budget = int(max(crawls.fractions) * web.graph.nodes)
+    masses = []
+    for draw in range(crawls.draws):
+        crawl = Exploration(web, links, truth)
+        crawl.start(draw_seeds(web, crawls.seed, draw), crawls.endowment)
+        fetched = _fetch(crawl, OF_AN_UNKNOWN_WEB[name](crawl, crawls.seed + draw), budget)
+        masses.append(_mass(truth, fetched, crawls.fractions))
+        progress((draw + 1) / crawls.draws)
+    return np.array(masses)
+
+
+def draw_seeds(web: Web, seed: int, draw: int) -> list[int]:
     """Random pages with at least 5 links; if there are not enough, those with most links."""
     degrees = web.graph.out_degrees()
     suitable = np.flatnonzero(degrees >= _FEWEST_LINKS)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB, SMALL_EDGE
 from minicrawl.lab.exploration import Exploration
@@ -18,13 +17,13 @@ from minicrawl.lab.order import (
     draw_seeds,
     order,
 )
-from minicrawl.lab.webs import Model, synthetic_web, web_from_file, without_hosts
+from minicrawl.lab.webs import Model, Web, synthetic_web, web_from_file, without_hosts
 from tests.unmeasured import unmeasured
 
 Masses = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]
 
 
-def masses(web: SyntheticWeb, orders: list[str], draws: int, endowment: int = 0) -> Masses:
+def masses(web: Web, orders: list[str], draws: int, endowment: int = 0) -> Masses:
     told: list[float] = []
     crawls = Crawls(draws=draws, seed=1, endowment=endowment)
     curves = order(web, orders=orders, crawls=crawls, progress=told.append)

@@ -14,10 +14,9 @@ import click
 from minicrawl.cli.common.stores import graph_option
 from minicrawl.cli.common.tables import show_json
 from minicrawl.graph.csr import MOST_NODES, Csr
-from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab import webs
 from minicrawl.lab.measure import EstimateErrors
-from minicrawl.lab.webs import Model
+from minicrawl.lab.webs import Model, Web
 from minicrawl.lab.windows import RATES
 
 _TWO_DIGITS = 9.95
@@ -82,10 +81,10 @@ class WebChoice:
         if self.graph and self.nodes:
             raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
 
-    def web(self) -> SyntheticWeb:
+    def web(self) -> Web:
         return webs.web_from_file(self.graph) if self.graph else self._synthetic(self.model)
 
-    def with_hosts(self, web: SyntheticWeb) -> SyntheticWeb:
+    def with_hosts(self, web: Web) -> Web:
         """The same, or one with hosts in place of a synthetic one that may have none."""
         return web if self.graph else self._synthetic(Model.COPYING)
 
@@ -103,7 +102,7 @@ class WebChoice:
         """The usual rates of change."""
         return QUICK_RATES if self.quick else RATES
 
-    def _synthetic(self, model: Model) -> SyntheticWeb:
+    def _synthetic(self, model: Model) -> Web:
         nodes = self.otherwise(self.nodes, NODES, QUICK_NODES)
         return webs.synthetic_web(model, nodes, self.seed)
 

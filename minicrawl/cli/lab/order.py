@@ -1,6 +1,6 @@
 """`minicrawl lab order`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -51,7 +51,8 @@ def order(
     """Show which order of reading finds the important pages first.
 
     A crawl from ten random pages, which knows what it has read and no more. The numbers are the
-    share of all importance that the pages fetched so far hold.
+    share of all importance that the pages fetched so far hold, and their standard errors over the
+    draws. Draws differ more than orders do, so orders are compared draw by draw: the second table.
     """
     web = choice.web()
     with progress("order") as tell:
@@ -69,9 +70,26 @@ def order(
 
 
 def _show_order(graph: Csr, curves: Sequence[lab.Curve]) -> None:
-    show_table(
-        "Share of all importance on the pages fetched, by share of pages fetched",
-        ["order", *(f"{share:.0%}" for share in curves[0].fractions)],
-        ([curve.order, *(f"{mass:.3f}" for mass in curve.mass)] for curve in curves),
+    errors = ", with standard errors" if curves[0].found.error else ""
+    _show_spreads(
+        f"Share of all importance on the pages fetched, in %{errors}",
+        [(curve, curve.found) for curve in curves],
         about(graph),
     )
+    if gains := [(curve, curve.gain) for curve in curves if curve.gain]:
+        title = f"The same less that of {lab.BASELINE}, from the same seeds{errors}"
+        _show_spreads(title, gains, f"{lab.SEEDS} seeds a draw", sign="+")
+
+
+def _show_spreads(
+    title: str, rows: Sequence[tuple[lab.Curve, lab.Spread]], caption: str, sign: str = ""
+) -> None:
+    headings = ["order", *(f"{share:.0%}" for share in rows[0][0].fractions)]
+    show_table(title, headings, ([curve.order, *_cells(of, sign)] for curve, of in rows), caption)
+
+
+def _cells(of: lab.Spread, sign: str) -> Iterator[str]:
+    """In percent. The 0 before the point of an error is left out, for the width of a terminal."""
+    errors = [f"±{100 * error:.1f}".replace("±0.", "±.") for error in of.error or ()]
+    for place, mean in enumerate(of.mean):
+        yield f"{100 * mean:{sign}.1f}{errors[place] if errors else ''}"
