@@ -1,6 +1,6 @@
 """Orders in which a web is discovered: each page is read once, and known pages alone can be read.
 
-cash          opic; the same with replays; the same times a little chance (`hash`)
+cash          opic; the same with replays; the same times a little chance (`hash`); siblings
 links         backlink-count, larger-sites-first
 PageRank      of all that is known, computed again after every hundredth of the web read
 truth         oracle
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from minicrawl.graph.adjacency import Weights
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.exploration import Exploration
+from minicrawl.lab.siblings import BySiblings
 from minicrawl.lab.strategies import Cycle, Greedy, Lottery, Strategy
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan
 from minicrawl.opic.schedule import Richest
@@ -292,6 +293,7 @@ class WithReplays:
 OF_AN_UNKNOWN_WEB: dict[str, Callable[[Exploration, int], Strategy]] = {
     "oracle": lambda crawl, _seed: Oracle(crawl),
     "opic": lambda crawl, _seed: Greedy(crawl.ledger),
+    "siblings": lambda crawl, _seed: BySiblings(crawl),
     "opic-replay": lambda crawl, _seed: WithReplays(crawl),
     "hash": lambda crawl, seed: CashAndChance(crawl.ledger, Random(seed)),
     "pagerank": lambda crawl, _seed: RecomputedPageRank(crawl),

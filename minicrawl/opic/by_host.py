@@ -139,7 +139,7 @@ class HostQueue:
 
     def _richest(self) -> int | None:
         """One look at all the pages."""
-        waiting = self._waiting()
+        waiting = self.waiting()
         keys = np.frombuffer(self._eligible.keys, dtype=np.int64)[waiting]
         for _ in range(len(keys)):
             place = int(keys.argmax())
@@ -149,7 +149,7 @@ class HostQueue:
             keys[place] = _LOWEST
         return None
 
-    def _waiting(self) -> NDArray[np.uint32]:
+    def waiting(self) -> NDArray[np.uint32]:
         """The pages that are still in the pool. The others are forgotten."""
         pages = np.frombuffer(self.pages, dtype=np.uint32) if self.pages else _NO_PAGES
         stay = np.frombuffer(self._eligible.flags, dtype=np.uint8)[pages] == self._eligible.pool
@@ -184,7 +184,7 @@ class HostQueue:
 
         The pages of a queue are in the order of their birth, so of equals the first are taken.
         """
-        waiting = self._waiting()
+        waiting = self.waiting()
         keys = np.frombuffer(self._eligible.keys, dtype=np.int64)[waiting]
         if wanted >= len(keys):
             best = np.arange(len(keys))
@@ -276,6 +276,14 @@ class ByHost:
                 return page
             self._show(queue)
         return None
+
+    def hold(self, page: PageId) -> None:
+        """Nobody may take the page until it is released."""
+        self._eligible.leased.add(page)
+
+    def waiting(self, host: int) -> NDArray[np.uint32]:
+        """The pages of a host that wait, those on lease too."""
+        return self._queue(host).waiting()
 
     def release(self, page: PageId) -> None:
         """The lease of the page has ended. Its host stays as it is."""

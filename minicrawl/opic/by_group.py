@@ -1,0 +1,254 @@
+"""The best page by its siblings among the hosts that may be asked now: exact order.
+
+Law: `take` answers with a page of the largest factor * worth among the pages of ready hosts that
+wait and are not on lease; see `siblings` for what these are.
+
+A group waits in the queue of its host with the key of its best member, so `by_host` does for groups
+what it does for pages. That a factor changes costs one key, however many members the group has.
+Which member is the best is looked for only when the group is taken: until then its key is that of a
+member worth as much as any may be.
+
+worth    of a group: that of its best member, or a bound for it where the best is not known
+held     a group whose waiting members are all on lease
+empty    a group without members that wait
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from itertools import repeat
+
+import numpy as np
+
+from minicrawl.model import PageId
+from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.ledger import UNREAD
+from minicrawl.opic.siblings import MOST_LIFT, Changes, Floats, Numbers, Pages, Siblings
+
+_NOBODY, _NOT_KNOWN = 0xFFFFFFFF, 0xFFFFFFFE
+_WAITING, _EMPTY = 0, 1
+_SCALE = 2.0**-12
+"""A key is counted in 16ths of atoms: factors are in 65,536ths."""
+_MOST = 2.0**62
+_GROUPS_AT_ONCE = 1 << 18
+
+
+class ByGroup:
+    """Picks pages by what their siblings have shown. All that is posted must be `settled`."""
+
+    __slots__ = ("_best", "_flags", "_groups", "_keys", "_leased", "_queue", "_siblings", "_worth")
+
+    def __init__(self, siblings: Siblings) -> None:
+        self._siblings, self._groups = siblings, siblings.groups
+        self._keys, self._flags = array("q"), bytearray()
+        self._best, self._worth = array("I"), array("d")
+        self._queue = ByHost(self._keys, self._flags, self._groups.host)
+        self._leased: set[int] = set()
+        siblings.changes = Changes()
+
+    # ------------------------------------------------------------ pages that wait
+
+    def load(self) -> None:
+        """All pages that are known and not read wait from now on."""
+        for first in range(0, len(self._groups), _GROUPS_AT_ONCE):
+            self._load(first, min(first + _GROUPS_AT_ONCE, len(self._groups)))
+        flags = np.frombuffer(self._flags, dtype=np.uint8)
+        self._queue.wait([np.flatnonzero(flags == _WAITING).astype(np.uint32)])
+
+    def wait_again(self, pages: Iterable[int]) -> None:
+        """These pages had their turn, and wait for another one."""
+        for page in pages:
+            self._let_wait(page)
+
+    def settled(self, page: PageId | None = None) -> None:
+        """Something was posted; the lease of its page, if there was one, has ended."""
+        changes, self._siblings.changes = self._siblings.changes, Changes()
+        assert changes is not None  # or nobody would tell this queue anything
+        self._bear()
+        touched = set(changes.groups)
+        for links, groups in changes.gifts:
+            touched.update(self._compare(links, groups))
+        if page is not None:
+            self._end_lease(page)
+        if changes.of_all:
+            self._key_many(np.arange(len(self._groups)))
+            return
+        for site in changes.sites:
+            self._key_many(self._groups_of_site(site))
+        for group in touched:
+            self._key(group)
+
+    def release(self, page: PageId) -> None:
+        """The lease of the page has ended, and it waits again. Its host stays as it is."""
+        self._leased.discard(page)
+        self._let_wait(page)
+
+    def take(self) -> int | None:
+        """Lease the best page and its host; None if no ready host has a page."""
+        while (group := self._queue.take()) is not None:
+            page = self._best[group]
+            if page == _NOT_KNOWN:
+                self._look_through(group)
+                self._queue.resume(self._groups.host[group])
+                continue
+            self._leased.add(page)
+            self._look_through(group)
+            return page
+        return None
+
+    # ------------------------------------------------------------ hosts
+
+    def resume(self, host: int) -> None:
+        """The host may be asked again."""
+        self._queue.resume(host)
+
+    def pause(self, host: int) -> None:
+        """The host may not be asked."""
+        self._queue.pause(host)
+
+    def is_ready(self, host: int) -> bool:
+        """Whether the host may be asked."""
+        return self._queue.is_ready(host)
+
+    # ------------------------------------------------------------ what is known
+
+    def key(self, page: PageId) -> int:
+        """By what the page is ordered: the cash that it is as good as, in 16ths of atoms."""
+        worth = self._siblings.worth(page)
+        return _key(self._siblings.factor(self._group_of(page)), worth)
+
+    def __len__(self) -> int:
+        """Entries in all the heaps, the stale ones too."""
+        return len(self._queue)
+
+    def _group_of(self, page: PageId) -> int:
+        return self._groups.of_one(page, self._siblings.host_of[page])
+
+    # ------------------------------------------------------------ groups that become known
+
+    def _bear(self) -> None:
+        """New groups wait, none of their members being read."""
+        new = range(len(self._keys), len(self._groups))
+        if not new:
+            return
+        pages = slice(self._groups.first[new.start], len(self._siblings.ledger))
+        bound = float(self._siblings.gross(pages).max()) * MOST_LIFT
+        self._flags.extend(repeat(_WAITING, len(new)))
+        self._best.extend(repeat(_NOT_KNOWN, len(new)))
+        self._worth.extend(repeat(bound, len(new)))
+        self._keys.extend(_key(self._siblings.factor(group), bound) for group in new)
+        self._queue.born(new)
+
+    def _load(self, first: int, end: int) -> None:
+        """A range of groups, of which some have no member that waits."""
+        firsts, siblings = np.array(self._groups.first[first:end]), self._siblings
+        pages = slice(int(firsts[0]), self._groups.span(end - 1, len(siblings.ledger))[1])
+        is_read = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] != UNREAD
+        gross = np.where(is_read, -1.0, siblings.gross(pages))
+        starts, start_of = np.unique(firsts - firsts[0], return_inverse=True)
+        bounds = np.maximum.reduceat(gross, starts)[start_of] * MOST_LIFT
+        is_empty = bounds < 0
+        best = np.where(is_empty, _NOBODY, _NOT_KNOWN).astype(np.uint32)
+        self._flags.extend(np.where(is_empty, _EMPTY, _WAITING).astype(np.uint8).tobytes())
+        self._best.frombytes(best.tobytes())
+        self._worth.frombytes(bounds.tobytes())
+        keys = _keys(siblings.factors(np.arange(first, end)), bounds)
+        self._keys.frombytes(keys.tobytes())
+
+    # ------------------------------------------------------------ the best member
+
+    def _compare(self, links: Pages, groups: Numbers) -> set[int]:
+        """Find which of these pages are the best of their groups now: the groups of those."""
+        siblings, leased = self._siblings, self._leased
+        bounds = np.frombuffer(self._worth, dtype=np.float64)[groups]
+        waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[links] == UNREAD
+        places = np.flatnonzero(waits & (siblings.gross(links) * MOST_LIFT >= bounds))
+        grown = set()
+        for page, group in zip(links[places].tolist(), groups[places].tolist(), strict=True):
+            worth, best = siblings.worth(page), self._best[group]
+            if page in leased or best == _NOBODY or not (worth > self._worth[group]):
+                continue
+            if best != _NOT_KNOWN:
+                self._best[group] = page
+            self._worth[group] = worth
+            grown.add(group)
+        return grown
+
+    def _let_wait(self, page: PageId) -> None:
+        group, worth = self._group_of(page), self._siblings.worth(page)
+        best = self._best[group]
+        if best == _NOBODY:
+            self._put_first(group, page, worth)
+        elif worth > self._worth[group]:
+            self._best[group] = best if best == _NOT_KNOWN else page
+            self._worth[group] = worth
+            self._key(group)
+
+    def _end_lease(self, page: PageId) -> None:
+        """Of a page that does not wait any more."""
+        self._leased.discard(page)
+        group = self._group_of(page)
+        if self._best[group] == _NOBODY:
+            self._look_through(group)
+
+    def _look_through(self, group: int) -> None:
+        """Find the best member that may be taken; if there is none, the group is held or empty."""
+        host, ledger = self._groups.host[group], self._siblings.ledger
+        first, end = self._groups.span(group, len(ledger))
+        flags = np.frombuffer(ledger.flags, dtype=np.uint8)[first:end]
+        pages = (first + np.flatnonzero(flags == UNREAD)).astype(np.uint32)
+        pages = pages[np.frombuffer(self._siblings.host_of, dtype=np.uint32)[pages] == host]
+        worths = self._siblings.worths(pages)
+        is_held = False
+        while len(worths) and worths[place := int(worths.argmax())] >= 0:
+            if (page := int(pages[place])) not in self._leased:
+                self._put_first(group, page, float(worths[place]))
+                return
+            worths[place], is_held = -1.0, True
+        self._best[group] = _NOBODY
+        self._flags[group] = _WAITING if is_held else _EMPTY
+        if is_held:
+            self._queue.hold(group)
+        else:
+            self._queue.release(group)
+
+    def _put_first(self, group: int, page: int, worth: float) -> None:
+        """The page is the best that the group has."""
+        was_empty = self._flags[group] == _EMPTY
+        self._best[group], self._worth[group] = page, worth
+        self._flags[group] = _WAITING
+        self._keys[group] = _key(self._siblings.factor(group), worth)
+        if was_empty:
+            self._queue.born((group,))
+        else:
+            self._queue.release(group)
+
+    # ------------------------------------------------------------ keys
+
+    def _key(self, group: int) -> None:
+        """The factor of the group may have changed, or the worth of its best member."""
+        if self._best[group] != _NOBODY:
+            self._keys[group] = _key(self._siblings.factor(group), self._worth[group])
+            self._queue.offer((group,))
+
+    def _key_many(self, groups: Numbers) -> None:
+        """The same for many groups."""
+        keys = np.frombuffer(self._keys, dtype=np.int64)
+        worths = np.frombuffer(self._worth, dtype=np.float64)[groups]
+        keys[groups] = _keys(self._siblings.factors(groups), worths)
+        del keys, worths
+        self._queue.offer(groups.tolist())
+
+    def _groups_of_site(self, site: int) -> Numbers:
+        hosts = self._siblings.budgets.hosts(site)
+        return np.concatenate([self._queue.waiting(host) for host in hosts]).astype(np.int64)
+
+
+def _key(factor: float, worth: float) -> int:
+    return int(min(factor * worth * _SCALE, _MOST))
+
+
+def _keys(factors: Floats, worths: Floats) -> Numbers:
+    found: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
+    return found

@@ -1,0 +1,135 @@
+"""Sums over all pages and over the pages of a site, as the order by siblings looks them up.
+
+Law: a sum that moves with every step would change all keys with every step. So what the order uses
+is the sum as of the last *round*. A round ends when what is counted has grown by a thirty-second;
+then all groups that depend on it are keyed anew, which comes to a few groups a step. A round is told
+by counts alone, so the same steps make the same rounds.
+
+turn      the first turn of a page, or that of a page that waited again
+income    units that came to a site along links from other sites
+reads     turns of a site's pages
+budget    of a site without a seed: 200 turns + 100 a unit of income. Past that all its groups have
+          at most factor 1, times sqrt(budget / reads): a farm that links to itself earns nothing.
+          All hosts of a registrable domain are one site.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import repeat
+from math import inf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+FREE_READS, READS_A_UNIT = 200, 100
+_GROWTH_BITS = 5
+_GROWTH = 1 + 1 / (1 << _GROWTH_BITS)
+
+
+class Means:
+    """What a turn brings: the means over all turns, as of the last round."""
+
+    __slots__ = (
+        "linked",
+        "mean_linked",
+        "mean_revealed",
+        "next_round",
+        "revealed",
+        "step_bits",
+        "turns",
+    )
+
+    def __init__(self) -> None:
+        self.turns = self.linked = self.next_round = self.step_bits = 0
+        self.revealed = self.mean_revealed = self.mean_linked = 0.0
+
+    def count(self, revealed: float, linked: int) -> bool:
+        """One more turn; whether a round ends."""
+        self.turns += 1
+        self.revealed += revealed
+        self.linked += linked
+        if self.turns < self.next_round:
+            return False
+        self.next_round = self.turns + max(1, self.turns >> _GROWTH_BITS)
+        self.mean_revealed = self.revealed / self.turns
+        self.mean_linked = self.linked / self.turns
+        self.step_bits = max(0, (int(self.mean_linked) >> 2).bit_length() - 1)
+        return True
+
+
+class Round(NamedTuple):
+    """A site as it was when its budget was looked at last."""
+
+    reads: int
+    budget: float
+
+
+class SiteBudgets:
+    """Turns and incomes of sites. A site has the number of its first known host."""
+
+    __slots__ = ("_site_of", "income", "reads", "rounds")
+
+    def __init__(self, site_of: array[int]) -> None:
+        """`site_of` has the site of each host."""
+        self._site_of = site_of
+        self.reads, self.income = array("I"), array("d")
+        self.rounds: dict[int, Round] = {}
+        """Those of sites that have had their free turns."""
+
+    def vouch(self, host: int) -> int | None:
+        """The user named a page of the host. Answers like `read`."""
+        site = self._site(host)
+        self.income[site] = inf
+        return self._look(site) if site in self.rounds else None
+
+    def read(self, host: int) -> int | None:
+        """A page of the host had its turn: its site, if a round of that ends."""
+        site = self._site(host)
+        reads = self.reads[site] = self.reads[site] + 1
+        if reads <= FREE_READS or self.income[site] == inf:
+            return None
+        last = self.rounds.get(site)
+        if last is not None and reads < last.reads * _GROWTH:
+            return None
+        return self._look(site)
+
+    def earn(self, host: int, giver: int, units: float) -> int | None:
+        """A page of one host gave units to a page of another. Answers like `read`."""
+        site = self._site(host)
+        if site == self._site(giver):
+            return None
+        self.income[site] += units
+        last = self.rounds.get(site)
+        if last is None or self._budget(site) < last.budget * _GROWTH:
+            return None
+        return self._look(site)
+
+    def hold_back(self, host: int, factor: float) -> float:
+        """The factor of a group of the host, by the budget of its site."""
+        if not self.rounds:
+            return factor
+        last = self.rounds.get(self._site_of[host])
+        if last is None or last.reads <= last.budget:
+            return factor
+        return min(factor, 1.0) * sqrt(last.budget / last.reads)
+
+    def hosts(self, site: int) -> list[int]:
+        """The hosts of a site."""
+        sites = np.frombuffer(self._site_of, dtype=np.uint32)
+        return np.flatnonzero(sites == site).tolist()
+
+    def _look(self, site: int) -> int:
+        self.rounds[site] = Round(self.reads[site], self._budget(site))
+        return site
+
+    def _budget(self, site: int) -> float:
+        return FREE_READS + READS_A_UNIT * self.income[site]
+
+    def _site(self, host: int) -> int:
+        site = self._site_of[host]
+        missing = site + 1 - len(self.reads)
+        if missing > 0:
+            self.reads.extend(repeat(0, missing))
+            self.income.extend(repeat(0.0, missing))
+        return site

@@ -1,0 +1,290 @@
+"""What siblings have shown: pages first seen on one page mostly share a template and a worth.
+
+Laws: it is an order and no ledger: cash is read, never moved. All of it is a fold over what was
+posted, so the same steps in the same order make the same values to the bit. What depends on sums
+over all pages, or over all pages of a site, is looked up in *rounds* (`rounds`), so that one step
+changes the factors of a few groups only.
+
+group     the pages of one host that one page introduced, at most a thousand. Pages that no link
+          introduced are a group for each host and each step that bore them.
+u         how many pages a page made known when it was read
+F, S, T   of a group: its members' turns, the sum of ln(1 + u) over them, and the links to any
+          member from pages that did not introduce it
+novelty   new links / links of a page; of one that is no ordinary page with links it is unknown
+worth     of a page: (its key + its bonus) * hash^-.01. The *bonus* lets gifts count as
+          gift / (1 - .7 novelty of the giver): cash is slow to return from pages never read.
+factor    of a group: ((3 mS + S) / ((3 + F) mS))^.2 * ((3 mT + T) / ((3 + F) mT))^.3 *
+          exp(.2 (novelty of the introducing page - .5)); mS and mT are S and T a turn, over all
+          groups. A site without a seed has a budget on top of that.
+
+The order is by factor * worth. Both are made in the same way one by one and many at once: the hash
+of a page has 16 bits, whose powers are in a table, and a factor is counted in 65,536ths.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import repeat
+from math import exp, log1p
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import PageId
+from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.money import PARTS, UNIT
+from minicrawl.opic.rounds import Means, SiteBudgets
+
+MOST_MEMBERS = 1000
+"""Pages that are looked through for the best member of a group."""
+PRIOR = 3
+"""A group begins as if so many of its members had been average."""
+REVEALED, LINKED, NOVELTY = 0.2, 0.3, 0.2
+"""The exponents of the factor."""
+RETURNED = 0.7
+"""The share of a gift to a page never read that would come back if that were read."""
+_NOVELTIES = 254  # an even number, so that a half is one of them
+UNKNOWN_NOVELTY = 0.5
+"""Half: neither good nor bad."""
+
+_LIFTS = np.power((np.arange(1 << 16) + 1.0) / (1 << 16), -0.01)
+_LIFT: list[float] = _LIFTS.tolist()
+MOST_LIFT = _LIFT[0]
+_NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(_NOVELTIES + 1) / _NOVELTIES - 0.5))
+_NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
+_MIX, _MIX_AGAIN, _HALF, _32_BITS = 0x9E3779B1, 0x85EBCA6B, 16, 0xFFFFFFFF
+
+Pages = NDArray[np.uint32]
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+Atoms = Floats | float
+
+
+def lifts(pages: Pages) -> Floats:
+    """hash^-.01 of pages, the same in every run."""
+    mixed = pages.astype(np.uint32) * np.uint32(_MIX)
+    mixed ^= mixed >> _HALF
+    mixed *= np.uint32(_MIX_AGAIN)
+    found: Floats = _LIFTS[mixed >> _HALF]
+    return found
+
+
+class Groups:
+    """All groups, in the order of their first possible members, and then by host."""
+
+    __slots__ = ("first", "host", "linked", "novelty", "revealed", "turns")
+
+    def __init__(self) -> None:
+        self.first, self.host = array("I"), array("I")
+        self.novelty = bytearray()
+        self.turns, self.revealed, self.linked = array("I"), array("f"), array("I")
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def add(self, first: int, hosts: Sequence[int], novelty: float) -> None:
+        """Pages from the first one on, of these hosts, became known together."""
+        for start in range(0, len(hosts), MOST_MEMBERS):
+            distinct = sorted(set(hosts[start : start + MOST_MEMBERS]))
+            count = len(distinct)
+            self.first.extend(repeat(first + start, count))
+            self.host.extend(distinct)
+            self.novelty.extend(repeat(round(novelty * _NOVELTIES), count))
+            for column in (self.turns, self.revealed, self.linked):
+                column.extend(repeat(0, count))
+
+    def count_links(self, groups: Numbers, step_bits: int) -> list[int]:
+        """One more link to a member of each; answers with those in which a step is full."""
+        linked = np.frombuffer(self.linked, dtype=np.uint32)
+        before = linked[groups] >> step_bits
+        np.add.at(linked, groups, 1)
+        full: list[int] = groups[linked[groups] >> step_bits != before].tolist()
+        return full
+
+    def of(self, pages: Pages, hosts: Pages) -> Numbers:
+        """The groups of pages of these hosts."""
+        found = np.frombuffer(self.first, dtype=np.uint32).searchsorted(pages, side="right") - 1
+        is_other = np.frombuffer(self.host, dtype=np.uint32)[found] != hosts
+        for place in np.flatnonzero(is_other).tolist():
+            found[place] = self._among(int(found[place]), int(hosts[place]))
+        return found
+
+    def of_one(self, page: PageId, host: int) -> int:
+        """The group of one page."""
+        last = bisect_right(self.first, page) - 1
+        return last if self.host[last] == host else self._among(last, host)
+
+    def _among(self, last: int, host: int) -> int:
+        """The group of the host among those that have the same first page."""
+        low = bisect_left(self.first, self.first[last])
+        return bisect_left(self.host, host, low, last + 1)
+
+    def span(self, group: int, pages: int) -> tuple[int, int]:
+        """Where its members are, of so many pages: others of the span are of other hosts."""
+        first = self.first[group]
+        after = bisect_right(self.first, first)
+        return first, self.first[after] if after < len(self.first) else pages
+
+
+class Changes:
+    """What has changed since it was asked last."""
+
+    __slots__ = ("gifts", "groups", "of_all", "sites")
+
+    def __init__(self) -> None:
+        self.gifts: list[tuple[Pages, Numbers]] = []
+        """Pages that were given cash, and their groups."""
+        self.groups: list[int] = []
+        """Those whose factors may have changed."""
+        self.sites: set[int] = set()
+        self.of_all = False
+
+
+class Siblings:
+    """The groups of all pages, and what their members have shown so far."""
+
+    def __init__(self, ledger: Ledger, host_of: array[int], site_of: array[int]) -> None:
+        """`site_of` has the site of a host: the first known host of it."""
+        self.groups = Groups()
+        self.bonus = array("f")
+        self.means = Means()
+        self.budgets = SiteBudgets(site_of)
+        self.host_of = host_of
+        self.ledger = ledger
+        self.changes: Changes | None = None
+        """What a queue has to hear of, if there is one."""
+        self._foretold: dict[int, list[range]] = {}
+
+    # ------------------------------------------------------------ the fold
+
+    def introduce(self, pages: range, novelty: float = UNKNOWN_NOVELTY) -> None:
+        """These pages were born."""
+        self.bonus.extend(repeat(0.0, len(pages)))
+        self.groups.add(pages.start, self.host_of[pages.start : pages.stop], novelty)
+
+    def foretell(self, page: PageId, pages: range) -> None:
+        """A page whose turn has not ended yet makes these pages known, among others."""
+        self._foretold.setdefault(page, []).append(pages)
+
+    def end_turn(self, plan: Plan, new: range, *, leads_on: bool = True) -> None:
+        """A page that had not been read spent its cash, and `new` pages were born by that.
+
+        `leads_on` says that its links are those of the plan; those of a redirect are not.
+        """
+        links, atoms = gifts(plan)
+        told = self._foretold.pop(plan.page, ())
+        revealed = len(new) + sum(map(len, told))
+        is_known = leads_on and len(links) > 0
+        novelty = min(revealed / len(links), 1.0) if is_known else UNKNOWN_NOVELTY
+        if new:
+            self.introduce(new, novelty)
+        groups = self._give(plan.page, links, atoms, novelty if is_known else 0.0)
+        is_strange = links < new.start
+        for pages in told:
+            is_strange &= (links < pages.start) | (links >= pages.stop)
+        self._judge(plan.page, log1p(revealed), groups[is_strange])
+
+    def vouch(self, host: int) -> None:
+        """The user named a page of the host: its site has no budget."""
+        self._note_site(self.budgets.vouch(host))
+
+    def spend_again(self, plan: Plan) -> None:
+        """A page that was read before spent its cash."""
+        self._give(plan.page, *gifts(plan), 0.0)
+
+    def hand_over(self, plan: Plan) -> None:
+        """A page stands for another one from now on: its bonus goes where its cash goes."""
+        (target,) = plan.links
+        self.bonus[target] += self.bonus[plan.page]
+
+    def _give(self, page: PageId, links: Pages, atoms: Atoms, novelty: float) -> Numbers:
+        """The groups of the links."""
+        self.bonus[page] = 0.0
+        if novelty:
+            more = 1 / (1 - RETURNED * novelty) - 1
+            np.frombuffer(self.bonus, dtype=np.float32)[links] += atoms * more
+        host, hosts = self.host_of[page], np.frombuffer(self.host_of, dtype=np.uint32)[links]
+        if (is_away := hosts != host).any():
+            units = np.broadcast_to(atoms / UNIT, links.shape)[is_away].tolist()
+            for taker, income in zip(hosts[is_away].tolist(), units, strict=True):
+                self._note_site(self.budgets.earn(taker, host, income))
+        groups = self.groups.of(links, hosts)
+        if self.changes is not None:
+            self.changes.gifts.append((links, groups))
+        return groups
+
+    def _judge(self, page: PageId, revealed: float, linked: Numbers) -> None:
+        """A turn revealed so much, and its page links to members of these groups."""
+        groups, means, host = self.groups, self.means, self.host_of[page]
+        own = groups.of_one(page, host)
+        groups.turns[own] += 1
+        groups.revealed[own] += revealed
+        changed = groups.count_links(linked, means.step_bits)
+        is_over = means.count(revealed, len(linked))
+        if self.changes is not None:
+            self.changes.groups += (own, *changed)
+            self.changes.of_all |= is_over
+        self._note_site(self.budgets.read(host))
+
+    def _note_site(self, site: int | None) -> None:
+        if site is not None and self.changes is not None:
+            self.changes.sites.add(site)
+
+    # ------------------------------------------------------------ the order
+
+    def worths(self, pages: Pages) -> Floats:
+        """What pages that wait are worth beside their siblings."""
+        return self.gross(pages) * lifts(pages)
+
+    def gross(self, pages: Pages | slice) -> Floats:
+        """The same before their hashes count: at most `MOST_LIFT` times less."""
+        keys = np.frombuffer(self.ledger.key, dtype=np.int64)[pages]
+        found: Floats = keys + np.frombuffer(self.bonus, dtype=np.float32)[pages].astype(np.float64)
+        return found
+
+    def worth(self, page: PageId) -> float:
+        """What one page is worth."""
+        mixed = page * _MIX & _32_BITS
+        mixed = (mixed ^ mixed >> _HALF) * _MIX_AGAIN & _32_BITS
+        return (self.ledger.key[page] + self.bonus[page]) * _LIFT[mixed >> _HALF]
+
+    def factor(self, group: int) -> float:
+        """What the siblings of its members have shown, in 65,536ths."""
+        of, means = self.groups, self.means
+        weight = of.turns[group] + PRIOR
+        found = _NOVELTY_FACTOR[of.novelty[group]]
+        if means.mean_revealed:
+            found *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** REVEALED
+        if means.mean_linked:
+            linked = of.linked[group] >> means.step_bits << means.step_bits
+            found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
+        return float(round(self.budgets.hold_back(of.host[group], found) * PARTS))
+
+    def factors(self, groups: Numbers) -> Floats:
+        """The same for many groups."""
+        of, means = self.groups, self.means
+        weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
+        found = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
+        if means.mean_revealed:
+            revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups].astype(np.float64)
+            found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** REVEALED
+        if means.mean_linked:
+            linked = np.frombuffer(of.linked, dtype=np.uint32)[groups]
+            linked = linked >> means.step_bits << means.step_bits
+            found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
+        if self.budgets.rounds:
+            hosts = np.frombuffer(of.host, dtype=np.uint32)[groups].tolist()
+            pairs = zip(hosts, found.tolist(), strict=True)
+            found = np.array([self.budgets.hold_back(host, factor) for host, factor in pairs])
+        return np.rint(found * PARTS)
+
+
+def gifts(plan: Plan) -> tuple[Pages, Atoms]:
+    """The links of a plan, and what it gives to each; one number if that is the same."""
+    if not plan.extras:
+        return np.array(plan.links, dtype=np.uint32), float(plan.share)
+    shares = [(link, plan.share) for link in plan.links]
+    links, atoms = np.array([*shares, *plan.extras], dtype=np.int64).T
+    return links.astype(np.uint32), atoms.astype(np.float64)
