@@ -3,6 +3,8 @@
 Law: hosts and sites are those of the laboratory's web, which has one host where none is known.
 """
 
+from __future__ import annotations
+
 from array import array
 from collections.abc import Sequence
 
