@@ -15,11 +15,13 @@ Floats = NDArray[np.float64]
 class Exploration:
     """What a crawler has discovered of a web. `truth` is the importance of the web's pages.
 
+    `links` may have more pages than the web's graph: those of farms, which are behind the others.
+
     `pages` has the web's page for each id of the crawler, which are given in the order of
     discovery; `_ids` is the way back, -1 for a page that is unknown.
     """
 
-    def __init__(self, web: Web, links: list[list[int]], truth: Floats) -> None:
+    def __init__(self, web: Web, links: Sequence[Sequence[int]], truth: Floats) -> None:
         self.web = web
         self.truth = truth
         self.ledger = Ledger()

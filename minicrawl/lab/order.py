@@ -5,13 +5,14 @@ to it. What is measured is the share of the true importance, that of the whole g
 pages fetched so far hold together.
 
 Draws of seeds differ more than orders do. So two orders are compared draw by draw: a *gain* is the
-mean of the differences, and its standard error is that of the differences.
+mean of the differences, and its standard error is that of the differences. What farms of spam cost
+is a difference, too: each order crawls the web with them and without them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB, SMALL_EDGE
 from minicrawl.lab.exploration import Exploration
-from minicrawl.lab.strategies import Strategy
+from minicrawl.lab.polite import PoliteCrawl
+from minicrawl.lab.spam import Farm, Links, planted
 from minicrawl.lab.webs import Web
-from minicrawl.opic.steps import visit
 from minicrawl.progress import Progress, part
 
 Floats = NDArray[np.float64]
@@ -47,26 +48,27 @@ class Curve:
     """`found.mean[i]` of the importance lies on the first `fractions[i]` of all pages fetched.
 
     `gain` is what that is more than the baseline's from the same seeds, if that one ran as well.
+    `spam` is the share of spam in the pages fetched, and `loss` what would have been found more
+    without it; nothing where there are no farms.
     """
 
     order: str
     fractions: Sequence[float]
     found: Spread
-    gain: Spread | None
+    gain: Spread | None = None
+    spam: Spread | None = None
+    loss: Spread | None = None
 
     @property
     def mass(self) -> list[float]:
         return self.found.mean
 
     def as_json(self) -> dict[str, object]:
-        return {
-            "order": self.order,
-            "fractions": list(self.fractions),
-            "mass": self.found.mean,
-            "mass_error": self.found.error,
-            "gain": self.gain and self.gain.mean,
-            "gain_error": self.gain and self.gain.error,
-        }
+        spreads = {"mass": self.found, "gain": self.gain, "spam": self.spam, "loss": self.loss}
+        numbers: dict[str, object] = {}
+        for name, found in spreads.items():
+            numbers |= {name: found and found.mean, f"{name}_error": found and found.error}
+        return {"order": self.order, "fractions": list(self.fractions), **numbers}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,24 +76,106 @@ class Crawls:
     """`draws` crawls, each from seeds drawn anew that share `endowment` units.
 
     The person who chose the seeds vouches for them. On real webs the endowment is the largest gain.
-    In a made-up web nobody has chosen, and it costs some of the first importance.
+    In a made-up web nobody has chosen, and it costs some of the first importance. `at_once`
+    requests are under way together, one a host; with 1 hosts do not matter.
     """
 
     draws: int
     seed: int
     endowment: int
+    at_once: int = 1
     fractions: Sequence[float] = FRACTIONS
 
 
-def order(web: Web, *, orders: Sequence[str], crawls: Crawls, progress: Progress) -> list[Curve]:
+class _Terrain(NamedTuple):
+    """A web to crawl, with farms or without: links of all pages, and what they are worth."""
+
+    web: Web
+    links: Links
+    truth: Floats
+
+
+class _Gathered(NamedTuple):
+    """Importance and share of spam of the pages fetched: a row for each draw."""
+
+    mass: Floats
+    spam: Floats
+
+
+def order(
+    web: Web,
+    *,
+    orders: Sequence[str],
+    crawls: Crawls,
+    farms: Sequence[Farm] = (),
+    progress: Progress,
+) -> list[Curve]:
     """The curve of every order, the mean over the crawls."""
     truth = true_importance(web.graph, SMALL_EDGE)
-    links = web.graph.adjacency()
-    masses = {}
-    for done, name in enumerate(orders):
-        tell = part(progress, done / len(orders), (done + 1) / len(orders))
-        masses[name] = _masses(web, links, truth, name, crawls, tell)
-    return [_curve(name, masses, crawls.fractions) for name in masses]
+    honest = _Terrain(web, list(web.graph.adjacency()), truth)
+    terrains = [_with_farms(honest, farms, crawls.seed), honest] if farms else [honest]
+    gathered: list[list[_Gathered]] = []
+    for name in orders:
+        gathered.append([])
+        for terrain in terrains:
+            done = len(gathered) - 1 + len(gathered[-1]) / len(terrains)
+            tell = part(progress, done / len(orders), (done + 1 / len(terrains)) / len(orders))
+            gathered[-1].append(_gather(terrain, name, crawls, tell))
+    base = dict(zip(orders, gathered, strict=True)).get(BASELINE)
+    return [
+        _curve(name, crawls.fractions, found, base if name != BASELINE else None)
+        for name, found in zip(orders, gathered, strict=True)
+    ]
+
+
+def _with_farms(honest: _Terrain, farms: Sequence[Farm], seed: int) -> _Terrain:
+    web, links, truth = honest
+    rng = np.random.default_rng(seed)
+    for farm in farms:
+        web, links = planted(web, links, farm, rng)
+    return _Terrain(web, links, np.append(truth, np.zeros(len(links) - len(truth))))
+
+
+def _curve(
+    name: str,
+    fractions: Sequence[float],
+    found: Sequence[_Gathered],
+    base: Sequence[_Gathered] | None,
+) -> Curve:
+    """`found` is what was gathered here and, if there are farms, without them."""
+    here, *honest = found
+    return Curve(
+        order=name,
+        fractions=fractions,
+        found=spread(here.mass),
+        gain=spread(here.mass - base[0].mass) if base else None,
+        spam=spread(here.spam) if honest else None,
+        loss=spread(honest[0].mass - here.mass) if honest else None,
+    )
+
+
+def _gather(terrain: _Terrain, name: str, crawls: Crawls, progress: Progress) -> _Gathered:
+    """What each crawl has gathered at each budget."""
+    nodes = terrain.web.graph.nodes
+    budgets = [int(share * nodes) for share in crawls.fractions]
+    masses, spams = [], []
+    for draw in range(crawls.draws):
+        crawl = Exploration(*terrain)
+        crawl.start(draw_seeds(terrain.web, crawls.seed, draw), crawls.endowment)
+        strategy = OF_AN_UNKNOWN_WEB[name](crawl, crawls.seed + draw)
+        polite = PoliteCrawl(crawl, strategy, crawls.at_once)
+        fetched = np.array(polite.fetch(max(budgets)), dtype=np.int64)
+        masses.append(_sums(terrain.truth[fetched], budgets))
+        spams.append(_sums(fetched >= nodes, budgets) / np.clip(budgets, 1, max(len(fetched), 1)))
+        progress((draw + 1) / crawls.draws)
+    return _Gathered(np.array(masses), np.array(spams))
+
+
+def _sums(values: NDArray[Any], budgets: Sequence[int]) -> Floats:
+    """Of the first so many; a crawl that ran out of pages keeps what it has."""
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    found: Floats = sums[np.minimum(budgets, len(values))]
+    return found
 
 
 def spread(draws: Floats) -> Spread:
@@ -101,31 +185,6 @@ def spread(draws: Floats) -> Spread:
     return Spread(draws.mean(axis=0).tolist(), None if error is None else error.tolist())
 
 
-def _curve(name: str, masses: dict[str, Floats], fractions: Sequence[float]) -> Curve:
-    is_compared = BASELINE in masses and name != BASELINE
-    return Curve(
-        order=name,
-        fractions=fractions,
-        found=spread(masses[name]),
-        gain=spread(masses[name] - masses[BASELINE]) if is_compared else None,
-    )
-
-
-def _masses(
-    web: Web, links: list[list[int]], truth: Floats, name: str, crawls: Crawls, progress: Progress
-) -> Floats:
-    """What each crawl has gathered at each budget."""
-    budget = int(max(crawls.fractions) * web.graph.nodes)
-    masses = []
-    for draw in range(crawls.draws):
-        crawl = Exploration(web, links, truth)
-        crawl.start(draw_seeds(web, crawls.seed, draw), crawls.endowment)
-        fetched = _fetch(crawl, OF_AN_UNKNOWN_WEB[name](crawl, crawls.seed + draw), budget)
-        masses.append(_mass(truth, fetched, crawls.fractions))
-        progress((draw + 1) / crawls.draws)
-    return np.array(masses)
-
-
 def draw_seeds(web: Web, seed: int, draw: int) -> list[int]:
     """Random pages with at least 5 links; if there are not enough, those with most links."""
     degrees = web.graph.out_degrees()
@@ -133,25 +192,3 @@ def draw_seeds(web: Web, seed: int, draw: int) -> list[int]:
     if len(suitable) < SEEDS:
         suitable = np.argsort(-degrees, kind="stable")[:SEEDS]
     return Random(seed + draw).sample(suitable.tolist(), min(SEEDS, len(suitable)))
-
-
-def _fetch(crawl: Exploration, strategy: Strategy, budget: int) -> list[int]:
-    """So many pages in the order in which they are fetched, or fewer if no more can be reached."""
-    ledger = crawl.ledger
-    strategy.born(range(len(ledger)))
-    fetched: list[int] = []
-    while len(fetched) < budget and (page := strategy.take()) is not None:
-        fetched.append(crawl.pages[page])
-        links, born = crawl.links_of(page)
-        strategy.born(born)
-        plan = visit(ledger, page, links)
-        ledger.post(plan)
-        strategy.settled(plan)
-    return fetched
-
-
-def _mass(truth: Floats, fetched: Sequence[int], fractions: Sequence[float]) -> list[float]:
-    """At each budget; a crawl that ran out of pages keeps what it has."""
-    gathered = np.concatenate(([0.0], np.cumsum(truth[fetched])))
-    last = len(fetched)
-    return [float(gathered[min(int(share * len(truth)), last)]) for share in fractions]
