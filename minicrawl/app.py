@@ -293,9 +293,10 @@ async def _opened(
     """The store with the seeds in it. It is created if it does not exist."""
     with closing(Store.open(path)) as store, translating_sqlite_errors(path, SAFE):
         settings = agree(store)
+        by_siblings = settings.order.strategy == "siblings"
         with (
             closing(connect(path)) as connection,
-            closing(recorder_of(store, connection)) as recorder,
+            closing(recorder_of(store, connection, by_siblings=by_siblings)) as recorder,
         ):
             await plant(recorder, seeds, settings.order.endowment, tell)
             if not len(recorder.frontier):
@@ -304,11 +305,14 @@ async def _opened(
         store.compact()
 
 
-def recorder_of(store: Store, connection: tables.Connection) -> Recorder:
+def recorder_of(
+    store: Store, connection: tables.Connection, *, by_siblings: bool = False
+) -> Recorder:
     """A recorder of all that is in the store, once that has been checked."""
     with reporting_damage(store.path):
         terms = tables.terms(store.connection) or StoreTerms()
-        recorder = Recorder(store, connection, partial(load_frontier, store.connection, terms))
+        load = partial(load_frontier, store.connection, terms, siblings=by_siblings)
+        recorder = Recorder(store, connection, load)
         verify(recorder.frontier, store.connection)
         if store.was_cut_off:
             for contradiction in contradictions(recorder.frontier, store.connection):

@@ -3,7 +3,7 @@
 from minicrawl.config import kinds
 from minicrawl.config.setting import BUDGET, ORDER, SCOPE, STORE, TRAPS, Setting
 
-STRATEGIES = ("greedy", "random", "breadth-first")
+STRATEGIES = ("siblings", "greedy", "random", "breadth-first")
 REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 """In a crawl both were the order of discovery."""
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "static")
@@ -49,7 +49,8 @@ ORDER_ROWS = (
         "strategy",
         "strategy",
         kinds.choice(*STRATEGIES, renamed=REMOVED_STRATEGIES),
-        "The order in which pages are read. greedy reads the page with the most cash first.",
+        "The order in which pages are read. greedy reads the page with the most cash first; "
+        "siblings also asks what pages that were found together with it have led to.",
     ),
     Setting(
         ORDER,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.frontier.url_index import PagesByUrl
-from minicrawl.model import Originals
+from minicrawl.model import Originals, PageId
 
 LINKS_AT_ONCE = 1000
 """Links of a page, or pages of a sitemap, that become known before other pages have their turn."""
@@ -30,8 +30,10 @@ class PageIntroducer:
     def __init__(self, recorder: Recorder, settler: Settler) -> None:
         self._recorder, self._settler = recorder, settler
 
-    async def introduce(self, urls: Sequence[str], depth: int, originals: Originals) -> Introduced:
-        """Each URL is there once."""
+    async def introduce(
+        self, urls: Sequence[str], depth: int, originals: Originals, by: PageId | None = None
+    ) -> Introduced:
+        """Each URL is there once; `by` is the page that links to all of them, if there is one."""
         pages: dict[str, int] = {}
         new: list[int] = []
         cost_s = 0.0
@@ -40,7 +42,7 @@ class PageIntroducer:
             await self._recorder.committer.caught_up()
             looked_up = await self._recorder.look_up_urls(block)
             began = perf_counter()
-            meeting = self._settler.poster.introduce(block, depth, originals, looked_up)
+            meeting = self._settler.poster.introduce(block, depth, originals, looked_up, by)
             cost_s += perf_counter() - began
             pages.update(zip(block, meeting.pages, strict=True))
             new += [row.id for row in meeting.urls]

@@ -213,7 +213,7 @@ class TurnFinisher:
             turn.looked_up = await self._recorder.look_up_urls(links)
             return
         depth = self._frontier.urls.depth[turn.page] + 1
-        introduced = await self._introducer.introduce(links, depth, parsed.originals)
+        introduced = await self._introducer.introduce(links, depth, parsed.originals, turn.page)
         turn.looked_up, turn.introduced, cost_s = introduced
         turn.cost_s += cost_s
 

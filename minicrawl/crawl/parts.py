@@ -58,9 +58,7 @@ class CrawlParts:
         )
         self.replays = ReplayScheduler(frontier, settings.order.replay)
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
-        poster = StepPoster(
-            recorder, self.leases.queue, self.leases.order, self.depths, self.replays.saw
-        )
+        poster = StepPoster(recorder, self.leases.queue, self.depths, self.replays.saw)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()
 

@@ -140,7 +140,12 @@ def _refine(
 def _load(connection: tables.Connection) -> Frontier:
     terms = tables.terms(connection)
     assert terms is not None  # _check refuses a store without terms
-    frontier = load_frontier(connection, terms, partial(tables.spending, connection))
+    frontier = load_frontier(
+        connection,
+        terms,
+        partial(tables.spending, connection),
+        siblings=tables.are_siblings_asked(connection),
+    )
     verify(frontier, connection)
     return frontier
 

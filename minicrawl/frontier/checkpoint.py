@@ -38,6 +38,7 @@ def cut_checkpoint(frontier: Frontier) -> Checkpoint:
         born=Rows(partial(born.rows, cut)),
         turned=Rows(partial(turned.rows, cut)),
         paid=Rows(partial(cut.paid, changes.saved, turned.pages)),
+        siblings=_shown(frontier),
     )
 
 
@@ -52,7 +53,12 @@ def restate(frontier: Frontier, importance: NDArray[np.float64]) -> Checkpoint:
         born=_columns_between(frontier, saved, len(frontier), spent=0).rows(cut),
         turned=_saved_rows(frontier, saved, cut),
         paid=(),
+        siblings=_shown(frontier),
     )
+
+
+def _shown(frontier: Frontier) -> Mapping[str, bytes] | None:
+    return None if frontier.siblings is None else frontier.siblings.shown.state()
 
 
 def _saved_rows(frontier: Frontier, saved: int, cut: Cut) -> Iterator[FrontierRow]:

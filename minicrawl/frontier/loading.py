@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.sibling_steps import SiblingSteps
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.urls import no_urls
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, State
@@ -31,8 +32,12 @@ def load_frontier(
     spending_at: Callable[[int], Spending],
     urls_of: UrlsOf | None = None,
     saved_step: Callable[[int], int] | None = None,
+    *,
+    siblings: bool = False,
 ) -> Frontier:
     """The last checkpoint and the steps behind it. Without `urls_of` no URLs are loaded.
+
+    With `siblings`, what they have shown is loaded as well.
 
     A caller that goes on using the connection in another thread gives its own `saved_step`.
     """
@@ -41,6 +46,8 @@ def load_frontier(
     if urls_of is not None:
         frontier.urls.load(connection)
     _load_checkpoint(frontier, connection)
+    if siblings:
+        _load_siblings(frontier, connection)
     _check_births(frontier, connection)
     for row in tables.steps_after(connection, frontier.last_seq):
         frontier.apply(row)
@@ -68,6 +75,13 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
         spendings = tables.spendings_of(connection, pages.tolist())
         targets = [spending.links[0] for spending in spendings]
         frontier.books.forwards.update(zip(pages.tolist(), targets, strict=True))
+
+
+def _load_siblings(frontier: Frontier, connection: tables.Connection) -> None:
+    if not frontier.urls.origins:
+        frontier.urls.load_hosts(connection)
+    frontier.siblings = SiblingSteps(frontier.ledger, frontier.urls)
+    frontier.siblings.load(tables.siblings(connection), len(frontier))
 
 
 def _check_births(frontier: Frontier, connection: tables.Connection) -> None:

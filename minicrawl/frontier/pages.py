@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Changes, LastSpendings
+from minicrawl.frontier.sibling_steps import SiblingSteps
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.urls import UrlTable, no_urls
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
@@ -56,6 +57,8 @@ class Frontier:
         self.spendings = LastSpendings(spending_at, saved_step)
         self.books = Books(self.ledger, self.spendings.of)
         self.urls = UrlTable(urls_of)
+        self.siblings: SiblingSteps | None = None
+        """If the crawl is ordered by them."""
         self.state = bytearray()
         self.counts = Counter[int]()  # pages by their state
         self.last_seq = 0
@@ -70,6 +73,7 @@ class Frontier:
         """Fold one more step; answers with what was posted."""
         seq, state, step = row
         self.last_seq = seq
+        waited = step.kind in _TURNS and self.state[step.page] == State.UNREAD
         if step.born:
             self._bear(step.born)
         if step.kind in _TURNS:
@@ -82,6 +86,8 @@ class Frontier:
         plans = self.books.apply(step)
         for plan in plans:
             self._note(plan, step)
+        if self.siblings is not None:
+            self.siblings.apply(step, state, plans, waited=waited)
         return plans
 
     def _note(self, plan: Plan, step: Step) -> None:

@@ -62,6 +62,12 @@ class UrlTable:
         for (depths,) in columns.urls(connection, "depth"):
             self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
 
+    def load_hosts(self, connection: tables.Connection) -> None:
+        """The hosts of all pages, without the pages' URLs."""
+        self.origins += [host.origin for host in tables.hosts(connection)]
+        for (hosts,) in columns.urls(connection, "host"):
+            self.host_of.frombytes(hosts.tobytes())
+
     # ------------------------------------------------------------ pages
 
     def find(self, url: str) -> int | None:

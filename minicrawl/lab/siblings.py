@@ -37,9 +37,9 @@ class BySiblings:
             return
         self._new = range(len(pages), len(pages))
         self._siblings.introduce(range(len(pages)))
-        for host in set(self._host_of):
-            self._siblings.vouch(host)
-        self._queue.settled()
+        for page in pages:
+            self._siblings.vouch(page)
+        self._queue.posted((), pages)
 
     def take(self) -> int | None:
         page = self._queue.take()
@@ -49,7 +49,7 @@ class BySiblings:
 
     def settled(self, plan: Plan) -> None:
         self._siblings.end_turn(plan, self._new)
-        self._queue.settled(plan.page)
+        self._queue.posted((plan,), self._new)
         self._new = range(self._new.stop, self._new.stop)
 
     def put_back(self, page: int) -> None:

@@ -16,14 +16,14 @@ empty    a group without members that wait
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 
 import numpy as np
 
 from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
-from minicrawl.opic.ledger import UNREAD
+from minicrawl.opic.ledger import UNREAD, Plan
 from minicrawl.opic.siblings import MOST_LIFT, Changes, Floats, Numbers, Pages, Siblings
 
 _NOBODY, _NOT_KNOWN = 0xFFFFFFFF, 0xFFFFFFFE
@@ -35,7 +35,7 @@ _GROUPS_AT_ONCE = 1 << 18
 
 
 class ByGroup:
-    """Picks pages by what their siblings have shown. All that is posted must be `settled`."""
+    """Picks pages by what their siblings have shown. It has to hear of all that is `posted`."""
 
     __slots__ = ("_best", "_flags", "_groups", "_keys", "_leased", "_queue", "_siblings", "_worth")
 
@@ -61,16 +61,16 @@ class ByGroup:
         for page in pages:
             self._let_wait(page)
 
-    def settled(self, page: PageId | None = None) -> None:
-        """Something was posted; the lease of its page, if there was one, has ended."""
+    def posted(self, plans: Sequence[Plan], new: Sequence[int] = ()) -> None:
+        """Plans were posted, so their pages have no lease; `new` pages were born before."""
         changes, self._siblings.changes = self._siblings.changes, Changes()
         assert changes is not None  # or nobody would tell this queue anything
         self._bear()
         touched = set(changes.groups)
         for links, groups in changes.gifts:
             touched.update(self._compare(links, groups))
-        if page is not None:
-            self._end_lease(page)
+        for plan in plans:
+            self._end_lease(plan.page)
         if changes.of_all:
             self._key_many(np.arange(len(self._groups)))
             return

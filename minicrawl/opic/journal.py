@@ -49,7 +49,8 @@ class Step(NamedTuple):
     born: int = 0
     spending: Spending = Spending(())
     amount: int = 0
-    """Units of an endowment; the discovery share in 65,536ths of new terms, or -1 for none; of a
+    """Of a birth, how many links of the page were looked at, or 0 if no link made the pages known;
+    units of an endowment; the discovery share in 65,536ths of new terms, or -1 for none; of a
     forward 1 if the page only hands over what it was given in the other's stead."""
 
 

@@ -2,8 +2,8 @@
 
 Law: a sum that moves with every step would change all keys with every step. So what the order uses
 is the sum as of the last *round*. A round ends when what is counted has grown by a thirty-second;
-then all groups that depend on it are keyed anew, which comes to a few groups a step. A round is told
-by counts alone, so the same steps make the same rounds.
+then all groups that depend on it are keyed anew, which comes to a few groups a step. A round is
+told by counts alone, so the same steps make the same rounds.
 
 turn      the first turn of a page, or that of a page that waited again
 income    units that came to a site along links from other sites
@@ -16,7 +16,8 @@ budget    of a site without a seed: 200 turns + 100 a unit of income. Past that 
 from __future__ import annotations
 
 from array import array
-from itertools import repeat
+from collections.abc import Mapping
+from itertools import chain, repeat
 from math import inf, sqrt
 from typing import NamedTuple
 
@@ -56,6 +57,15 @@ class Means:
         self.mean_linked = self.linked / self.turns
         self.step_bits = max(0, (int(self.mean_linked) >> 2).bit_length() - 1)
         return True
+
+    def state(self) -> dict[str, bytes]:
+        """All of it, by a name."""
+        return {"means": array("d", [getattr(self, name) for name in self.__slots__]).tobytes()}
+
+    def restore(self, state: Mapping[str, bytes]) -> None:
+        """Go on from what was saved."""
+        for name, value in zip(self.__slots__, array("d", state["means"]), strict=True):
+            setattr(self, name, type(getattr(self, name))(value))
 
 
 class Round(NamedTuple):
@@ -113,6 +123,23 @@ class SiteBudgets:
         if last is None or last.reads <= last.budget:
             return factor
         return min(factor, 1.0) * sqrt(last.budget / last.reads)
+
+    def state(self) -> dict[str, bytes]:
+        """All of it, by names."""
+        rounds = [(site, last.reads, last.budget) for site, last in self.rounds.items()]
+        return {
+            "reads": self.reads.tobytes(),
+            "income": self.income.tobytes(),
+            "rounds": array("d", chain.from_iterable(rounds)).tobytes(),
+        }
+
+    def restore(self, state: Mapping[str, bytes]) -> None:
+        """Go on from what was saved."""
+        self.reads.frombytes(state["reads"])
+        self.income.frombytes(state["income"])
+        rounds = array("d", state["rounds"])
+        for site, reads, budget in zip(rounds[::3], rounds[1::3], rounds[2::3], strict=True):
+            self.rounds[int(site)] = Round(int(reads), budget)
 
     def hosts(self, site: int) -> list[int]:
         """The hosts of a site."""

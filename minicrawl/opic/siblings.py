@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from itertools import repeat
-from math import exp, log1p
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
+from math import log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,8 @@ MOST_LIFT = _LIFT[0]
 _NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(_NOVELTIES + 1) / _NOVELTIES - 0.5))
 _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 _MIX, _MIX_AGAIN, _HALF, _32_BITS = 0x9E3779B1, 0x85EBCA6B, 16, 0xFFFFFFFF
+
+_COLUMNS = ("first", "host", "turns", "revealed", "linked")
 
 Pages = NDArray[np.uint32]
 Floats = NDArray[np.float64]
@@ -94,6 +96,18 @@ class Groups:
             self.novelty.extend(repeat(round(novelty * _NOVELTIES), count))
             for column in (self.turns, self.revealed, self.linked):
                 column.extend(repeat(0, count))
+
+    def state(self) -> dict[str, bytes]:
+        """All columns, by their names."""
+        return {name: getattr(self, name).tobytes() for name in _COLUMNS} | {
+            "novelty": bytes(self.novelty)
+        }
+
+    def restore(self, state: Mapping[str, bytes]) -> None:
+        """Go on from saved columns."""
+        for name in _COLUMNS:
+            getattr(self, name).frombytes(state[name])
+        self.novelty += state["novelty"]
 
     def count_links(self, groups: Numbers, step_bits: int) -> list[int]:
         """One more link to a member of each; answers with those in which a step is full."""
@@ -155,6 +169,7 @@ class Siblings:
         self.ledger = ledger
         self.changes: Changes | None = None
         """What a queue has to hear of, if there is one."""
+        self.seeds: set[int] = set()
         self._foretold: dict[int, list[range]] = {}
 
     # ------------------------------------------------------------ the fold
@@ -171,7 +186,8 @@ class Siblings:
     def end_turn(self, plan: Plan, new: range, *, leads_on: bool = True) -> None:
         """A page that had not been read spent its cash, and `new` pages were born by that.
 
-        `leads_on` says that its links are those of the plan; those of a redirect are not.
+        `leads_on` says that its links are those of the plan. Those of a redirect are not: the page
+        stands for the one that the plan leads to.
         """
         links, atoms = gifts(plan)
         told = self._foretold.pop(plan.page, ())
@@ -180,15 +196,18 @@ class Siblings:
         novelty = min(revealed / len(links), 1.0) if is_known else UNKNOWN_NOVELTY
         if new:
             self.introduce(new, novelty)
+        if not leads_on:
+            self.hand_over(plan)
         groups = self._give(plan.page, links, atoms, novelty if is_known else 0.0)
         is_strange = links < new.start
         for pages in told:
             is_strange &= (links < pages.start) | (links >= pages.stop)
         self._judge(plan.page, log1p(revealed), groups[is_strange])
 
-    def vouch(self, host: int) -> None:
-        """The user named a page of the host: its site has no budget."""
-        self._note_site(self.budgets.vouch(host))
+    def vouch(self, page: PageId) -> None:
+        """The user named the page, or one that redirects to it: its site has no budget."""
+        self.seeds.add(page)
+        self._note_site(self.budgets.vouch(self.host_of[page]))
 
     def spend_again(self, plan: Plan) -> None:
         """A page that was read before spent its cash."""
@@ -196,8 +215,8 @@ class Siblings:
 
     def hand_over(self, plan: Plan) -> None:
         """A page stands for another one from now on: its bonus goes where its cash goes."""
-        (target,) = plan.links
-        self.bonus[target] += self.bonus[plan.page]
+        for target in plan.links:
+            self.bonus[target] += self.bonus[plan.page]
 
     def _give(self, page: PageId, links: Pages, atoms: Atoms, novelty: float) -> Numbers:
         """The groups of the links."""
@@ -232,6 +251,35 @@ class Siblings:
         if site is not None and self.changes is not None:
             self.changes.sites.add(site)
 
+    # ------------------------------------------------------------ what a checkpoint has
+
+    def state(self) -> dict[str, bytes]:
+        """All of it, by names."""
+        foretold = [
+            (page, pages.start, pages.stop)
+            for page, told in self._foretold.items()
+            for pages in told
+        ]
+        return {
+            "bonus": self.bonus.tobytes(),
+            "foretold": array("I", chain.from_iterable(foretold)).tobytes(),
+            "seeds": array("I", sorted(self.seeds)).tobytes(),
+            **self.groups.state(),
+            **self.means.state(),
+            **self.budgets.state(),
+        }
+
+    def restore(self, state: Mapping[str, bytes]) -> None:
+        """Go on from a saved state; nothing was introduced before."""
+        self.bonus.frombytes(state["bonus"])
+        numbers = array("I", state["foretold"])
+        for page, start, stop in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
+            self.foretell(page, range(start, stop))
+        self.seeds.update(array("I", state["seeds"]))
+        self.groups.restore(state)
+        self.means.restore(state)
+        self.budgets.restore(state)
+
     # ------------------------------------------------------------ the order
 
     def worths(self, pages: Pages) -> Floats:
@@ -241,7 +289,8 @@ class Siblings:
     def gross(self, pages: Pages | slice) -> Floats:
         """The same before their hashes count: at most `MOST_LIFT` times less."""
         keys = np.frombuffer(self.ledger.key, dtype=np.int64)[pages]
-        found: Floats = keys + np.frombuffer(self.bonus, dtype=np.float32)[pages].astype(np.float64)
+        bonus = np.frombuffer(self.bonus, dtype=np.float32)[pages].astype(np.float64)
+        found: Floats = np.add(keys, bonus)
         return found
 
     def worth(self, page: PageId) -> float:
@@ -262,6 +311,11 @@ class Siblings:
             found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
         return float(round(self.budgets.hold_back(of.host[group], found) * PARTS))
 
+    def urgency(self, pages: Pages) -> Floats:
+        """The cash that these pages are as good as, in atoms: the one with the most comes first."""
+        hosts = np.frombuffer(self.host_of, dtype=np.uint32)[pages]
+        return self.factors(self.groups.of(pages, hosts)) * self.worths(pages) / PARTS
+
     def factors(self, groups: Numbers) -> Floats:
         """The same for many groups."""
         of, means = self.groups, self.means
@@ -271,14 +325,15 @@ class Siblings:
             revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups].astype(np.float64)
             found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** REVEALED
         if means.mean_linked:
-            linked = np.frombuffer(of.linked, dtype=np.uint32)[groups]
+            linked = np.frombuffer(of.linked, dtype=np.uint32)[groups].astype(np.int64)
             linked = linked >> means.step_bits << means.step_bits
             found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
         if self.budgets.rounds:
             hosts = np.frombuffer(of.host, dtype=np.uint32)[groups].tolist()
             pairs = zip(hosts, found.tolist(), strict=True)
             found = np.array([self.budgets.hold_back(host, factor) for host, factor in pairs])
-        return np.rint(found * PARTS)
+        parts: Floats = np.rint(found * PARTS)
+        return parts
 
 
 def gifts(plan: Plan) -> tuple[Pages, Atoms]:

@@ -32,10 +32,11 @@ LABELS = {state.value: state.label for state in State}
 class Snapshot:
     """A store as it was when the snapshot was opened."""
 
-    def __init__(self, path: Path, connection: tables.Connection) -> None:
+    def __init__(self, path: Path, connection: tables.Connection, *, ordered: bool = False) -> None:
+        """`ordered` loads what the order of the pages that wait needs."""
         self.path = path
         self.connection = connection
-        self.frontier = load(path, connection)
+        self.frontier = load(path, connection, ordered=ordered)
 
     def __len__(self) -> int:
         return len(self.frontier)
@@ -57,8 +58,20 @@ class Snapshot:
 
     @cached_property
     def keys(self) -> NDArray[np.int64]:
-        """The keys that order the unread pages."""
+        """The keys of the ledger; those of unread pages are what links gave them."""
         return np.frombuffer(self.frontier.ledger.key, dtype=np.int64)
+
+    @property
+    def is_by_siblings(self) -> bool:
+        """Whether siblings decide what is read next, and not cash alone."""
+        return self.frontier.siblings is not None
+
+    def urgency(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What orders these unread pages: the first one has the most."""
+        siblings = self.frontier.siblings
+        if siblings is None:
+            return self.keys[pages].astype(np.float64)
+        return siblings.shown.urgency(pages.astype(np.uint32))
 
     @cached_property
     def inlinks(self) -> NDArray[np.int64]:
@@ -112,25 +125,27 @@ def host_name(origin: str) -> str:
 
 
 @contextmanager
-def snapshot(path: Path) -> Iterator[Snapshot]:
+def snapshot(path: Path, *, ordered: bool = False) -> Iterator[Snapshot]:
     """Open a snapshot of the store, while a crawl may be writing it."""
     with reading(path) as connection:
-        yield Snapshot(path, connection)
+        yield Snapshot(path, connection, ordered=ordered)
 
 
-def load(path: Path, connection: tables.Connection) -> Frontier:
+def load(path: Path, connection: tables.Connection, *, ordered: bool = False) -> Frontier:
     """Load the pages of the store, and check them against the last commit."""
-    frontier = unproven(path, connection)
+    frontier = unproven(path, connection, ordered=ordered)
     with reporting_damage(path):
         verify(frontier, connection)
     return frontier
 
 
-def unproven(path: Path, connection: tables.Connection) -> Frontier:
+def unproven(path: Path, connection: tables.Connection, *, ordered: bool = False) -> Frontier:
     """Load the pages of the store without that check."""
     with reporting_damage(path):
         terms = tables.terms(connection) or StoreTerms()
-        return load_frontier(connection, terms, partial(tables.spending, connection))
+        siblings = ordered and tables.are_siblings_asked(connection)
+        spending_at = partial(tables.spending, connection)
+        return load_frontier(connection, terms, spending_at, siblings=siblings)
 
 
 def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int64]:

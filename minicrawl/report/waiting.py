@@ -21,6 +21,7 @@ class WaitingPage(NamedTuple):
 
     rank: int
     url: str
+    key: float
     given: float
     cash: float
     depth: int
@@ -38,9 +39,9 @@ class QueuePosition(NamedTuple):
 
 
 def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
-    """The unread pages with the most cash. `count` 0 is all."""
+    """The unread pages that come first. `count` 0 is all."""
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
-    pages = unread[places_of_largest(snapshot.keys[unread], count)]
+    pages = unread[places_of_largest(snapshot.urgency(unread), count)]
     for start in range(0, len(pages), _PAGES_AT_ONCE):
         with reporting_damage(snapshot.path):
             block = list(_block(snapshot, pages[start : start + _PAGES_AT_ONCE], start + 1))
@@ -52,6 +53,7 @@ def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[
     columns = (
         range(rank, rank + len(pages)),
         places.urls,
+        (snapshot.urgency(pages) / UNIT).tolist(),
         _given(snapshot, pages).tolist(),
         snapshot.cash(pages).tolist(),
         places.depths,
@@ -79,4 +81,4 @@ def queue_position(snapshot: Snapshot, page: PageId) -> QueuePosition:
 
 
 def _rank(snapshot: Snapshot, pages: NDArray[np.int64], page: PageId) -> int:
-    return rank_of(snapshot.keys[pages], int(np.searchsorted(pages, page)))
+    return rank_of(snapshot.urgency(pages), int(np.searchsorted(pages, page)))

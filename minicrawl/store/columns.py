@@ -170,6 +170,7 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
         "changes": _COUNT,
     },
     "mirrors": {"host": _HOST, "of_host": _HOST, "pages": _COUNT},
+    "siblings": {"name": _TEXT, "data": _BLOB},
     "refinement": {"seq": _COUNT, "rounds": _COUNT, "history": _BLOB, "cash": _BLOB},
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -133,6 +133,8 @@ class Checkpoint:
     """Rows of pages that had none."""
     turned: Iterable[FrontierRow]
     paid: Iterable[PaidRow]
+    siblings: Mapping[str, bytes] | None = None
+    """What siblings have shown, if the crawl is ordered by that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

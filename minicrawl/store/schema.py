@@ -7,6 +7,7 @@ steps      the log, append-only: every step that moved cash, and where the cash 
 frontier   the checkpoint of the log: a row a page. `meta` has the watermark, which is the last step
            in the rows, and the totals at that step
 originals  URLs as they were written, where the URL of the page differs
+siblings   what the order by siblings knows, as of the checkpoint; empty for another order
 refinement an unfinished refinement; otherwise empty
 pages      a view for people: URL, cash and history in units, as of the last checkpoint
 """
@@ -114,7 +115,17 @@ CREATE TABLE originals (   -- of pages whose URL had marks of a visit when it be
 );
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2)
+_VERSION_3 = """
+CREATE TABLE siblings (    -- what siblings have shown, as of the last checkpoint: arrays by name
+    name TEXT PRIMARY KEY,
+    data BLOB NOT NULL
+);
+UPDATE meta SET value = json_set(value, '$.settings.strategy', 'greedy')
+WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
+    AND json_type(value, '$.settings.strategy') IS NULL;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """The n-th script upgrades version n - 1 to version n."""
 
 VERSION = len(MIGRATIONS)

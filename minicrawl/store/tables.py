@@ -89,6 +89,17 @@ def saved(connection: Connection) -> Saved:
     )
 
 
+def siblings(connection: Connection) -> dict[str, bytes]:
+    """What siblings have shown as of the last checkpoint; nothing in another order."""
+    return dict(connection.execute("SELECT name, data FROM siblings"))
+
+
+def are_siblings_asked(connection: Connection) -> bool:
+    """Whether the last run read pages in the order by siblings."""
+    wishes = counters(connection).get(WISHES)
+    return isinstance(wishes, dict) and wishes.get("strategy") == "siblings"
+
+
 def measures(connection: Connection) -> dict[int, bytes]:
     """The measures of pages, for windows with measures, as of the last checkpoint."""
     return dict(connection.execute("SELECT id, measures FROM frontier WHERE measures IS NOT NULL"))

@@ -170,6 +170,8 @@ class Store:
         write("INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?)", checkpoint.born)
         write(_TURNED, checkpoint.turned)
         write(_PAID, checkpoint.paid)
+        self._connection.execute("DELETE FROM siblings")
+        write("INSERT INTO siblings VALUES (?, ?)", (checkpoint.siblings or {}).items())
         for name, value in checkpoint.totals._asdict().items():
             self._set_meta(name, str(value))
         self._set_meta("watermark", str(checkpoint.watermark))

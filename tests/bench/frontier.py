@@ -103,7 +103,7 @@ class Bench:
         self._recorder, self._clock, self._web = recorder, clock, web
         self._leasing = LeaseScheduler(settings, recorder, clock)
         replays = ReplayScheduler(recorder.frontier, settings.order.replay)
-        poster = StepPoster(recorder, self._leasing.queue, self._leasing.order, None, replays.saw)
+        poster = StepPoster(recorder, self._leasing.queue, None, replays.saw)
         self._gate = ScopeGate(settings.scope, ())
         traps = TrapDetector(settings.traps, recorder, self._gate)
         self._settler = Settler(settings, recorder, poster, self._gate, traps)
@@ -275,7 +275,7 @@ async def opened(path: Path) -> AsyncIterator[Recorder]:
     with closing(Store.open(path)) as store:
         store.agree(StoreTerms())
         with closing(connect(path)) as reader:
-            load = partial(load_frontier, store.connection, StoreTerms())
+            load = partial(load_frontier, store.connection, StoreTerms(), siblings=True)
             with closing(Recorder(store, reader, load)) as recorder:
                 yield recorder
 

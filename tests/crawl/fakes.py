@@ -252,7 +252,8 @@ def frontier_of(path: Path) -> Frontier:
 
 
 def _load(connection: tables.Connection, *memory: Any) -> Frontier:
-    return load_frontier(connection, tables.terms(connection) or StoreTerms(), *memory)
+    terms = tables.terms(connection) or StoreTerms()
+    return load_frontier(connection, terms, *memory, siblings=True)
 
 
 @contextmanager

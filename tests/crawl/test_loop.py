@@ -163,9 +163,10 @@ def test_a_page_that_is_too_much_for_the_reader_fails_alone(
 # ---------------------------------------------------------------- order
 
 
+@pytest.mark.parametrize("strategy", ["siblings", "greedy"])
 @pytest.mark.parametrize(("concurrency", "delay"), [(1, 0), (1, 2), (3, 0), (3, 2)])
-def test_the_next_page_is_the_richest_of_all_whose_host_may_be_asked(
-    concurrency: int, delay: int, path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_next_page_is_the_best_of_all_whose_host_may_be_asked(
+    concurrency: int, delay: int, strategy: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each choice against a search over the whole ledger, at the moment at which it is made."""
     links = tangle(60, hosts=5, links=6)
@@ -185,7 +186,10 @@ def test_the_next_page_is_the_richest_of_all_whose_host_may_be_asked(
                 and hosts.may_be_asked(other, now)
             ]
             if hosts[host].rules:
-                chosen[host] = max(ready, key=frontier.ledger.cash)
+                worth = frontier.ledger.cash
+                if strategy == "siblings":
+                    worth = scene.crawler.parts.leases.queue.key
+                chosen[host] = max(ready, key=worth)
                 assert frontier.urls.host_of[chosen[host]] == host
             begin(host, now)
 
@@ -200,7 +204,16 @@ def test_the_next_page_is_the_richest_of_all_whose_host_may_be_asked(
 
     web = FakeWeb(web_of(links), takes_s=0.3)
     seed = next(iter(links))
-    crawl(web, path, seed, during=search, hear=hear, delay=delay, concurrency=concurrency)
+    crawl(
+        web,
+        path,
+        seed,
+        during=search,
+        hear=hear,
+        delay=delay,
+        concurrency=concurrency,
+        strategy=strategy,
+    )
     assert len(asked) == len(reach(links))
     assert asked != sorted(asked)
 

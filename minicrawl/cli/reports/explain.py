@@ -21,7 +21,7 @@ FETCH_HEADINGS = ("fetched at", "status", "outcome", "detail")
 @store_option
 def explain(url: str, store: Path, as_json: bool) -> None:
     """Explain the rank of the page at URL, where its cash came from, and why it was read or not."""
-    with snapshot(store) as seen, progress("links") as tell:
+    with snapshot(store, ordered=True) as seen, progress("links") as tell:
         found = reasons.explain(seen, url, tell)
     if as_json:
         show_json(found.as_json())

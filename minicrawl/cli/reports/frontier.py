@@ -9,7 +9,7 @@ from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.waiting import WaitingPage, waiting
 
-HEADINGS = ("rank", "given", "cash", "depth", "in-links", "url")
+HEADINGS = ("rank", "key", "given", "cash", "depth", "in-links", "url")
 
 
 @click.command()
@@ -19,10 +19,12 @@ HEADINGS = ("rank", "given", "cash", "depth", "in-links", "url")
 def frontier(store: Path, n: int, as_json: bool) -> None:
     """Show the pages that would be read next if no host made the crawl wait.
 
-    They are ordered by `given`, the units of cash from links and endowments. `cash` also has the
-    unit that every page starts with, and its share of the cash of the virtual page.
+    They are ordered by `key`, the units of cash that a page is as good as. In the order greedy that
+    is the unit that every page starts with, and `given`, which came from links and endowments. In
+    the order siblings it also says what pages that were found together with it have led to. `cash`
+    has a share of the cash of the virtual page as well.
     """
-    with snapshot(store) as seen:
+    with snapshot(store, ordered=True) as seen:
         if as_json:
             show_json([page._asdict() for page in waiting(seen, n)])
         else:
@@ -32,6 +34,7 @@ def frontier(store: Path, n: int, as_json: bool) -> None:
 def _line(page: WaitingPage) -> tuple[str, ...]:
     return (
         f"{page.rank:,}",
+        units(page.key),
         units(page.given),
         units(page.cash),
         str(page.depth),

@@ -111,11 +111,11 @@ class Admission:
         self._depths, self._traps = parts.depths, parts.traps
         self._hosts, self._onboarding = parts.hosts, parts.onboarding
         self._slots, self._host_turns = parts.slots, host_turns
-        self._keys = parts.leases.order.keys
+        self._key = parts.leases.queue.key
 
     def rank(self, turn: Turn) -> Rank:
         """Richer pages are first at their address, and of equal ones those of hosts we know."""
-        return -self._keys[turn.page], not self._onboarding.is_known(turn.host)
+        return -self._key(turn.page), not self._onboarding.is_known(turn.host)
 
     def decide(self, turn: Turn, now: float) -> Decision:
         """What to do with a page. What earlier runs knew of its host is recalled first."""

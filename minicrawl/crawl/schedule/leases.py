@@ -14,8 +14,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.crawl.schedule.refresh import RefreshScheduler
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.model import PageId, State
-from minicrawl.opic.by_host import ByHost
+from minicrawl.model import PageId
 from minicrawl.ports import Clock
 
 
@@ -36,14 +35,12 @@ class LeaseScheduler:
         self._recorder, self._frontier, self._clock = recorder, frontier, clock
         self._share_again = settings.order.refresh
         self._granted = self._granted_again = 0
-        self.order = ORDERS[settings.order.strategy](frontier.ledger)
-        self.queue = ByHost(self.order.keys, frontier.ledger.flags, frontier.urls.host_of)
+        self.queue = ORDERS[settings.order.strategy](frontier)
         self.refresh = RefreshScheduler(frontier.urls.host_of, endless=settings.budget.continuous)
 
     def restore(self) -> None:
         """Load the pages that wait when the crawl begins."""
-        self.order.grow(range(len(self._frontier)))
-        self.queue.wait(self._frontier.in_state(State.UNREAD))
+        self.queue.load()
         if self._share_again:
             for document in self._recorder.pages.documents():
                 self.refresh.saw(document)

@@ -1,17 +1,54 @@
-"""The orders in which pages are read: each gives every page a key, and the largest comes first.
+"""The orders in which pages are read, each with its queue of the pages that wait.
 
-An order is an array of keys, and what to do when pages become known. `ByHost` does the rest, so
-that hosts are asked politely whatever the order is.
+Law: whatever the order is, hosts are asked politely: the next page is one whose host may be asked.
+
+By siblings, a page is judged by what its siblings have shown. All other orders give every page a
+key, and the largest comes first: they are an array of keys, and what to do when pages become known.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Protocol
 
-from minicrawl.opic.ledger import Ledger
+from minicrawl.frontier.pages import Frontier
+from minicrawl.model import PageId, State
+from minicrawl.opic.by_group import ByGroup
+from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.ledger import Ledger, Plan
+
+
+class PageQueue(Protocol):
+    """The pages that wait to be read, in their order."""
+
+    def load(self) -> None:
+        """All pages that wait already do so from now on."""
+
+    def posted(self, plans: Sequence[Plan], new: Sequence[int] = ()) -> None:
+        """Plans were posted, so their pages have no lease; `new` pages were born before."""
+
+    def wait_again(self, pages: Iterable[int]) -> None:
+        """These pages had their turn, and wait for another one."""
+
+    def take(self) -> int | None:
+        """Lease the next page and its host; None if no ready host has a page."""
+
+    def release(self, page: PageId) -> None:
+        """The lease of the page has ended, and it waits again. Its host stays as it is."""
+
+    def resume(self, host: int) -> None:
+        """The host may be asked again."""
+
+    def pause(self, host: int) -> None:
+        """The host may not be asked."""
+
+    def is_ready(self, host: int) -> bool:
+        """Whether the host may be asked."""
+
+    def key(self, page: PageId) -> int:
+        """The page with the largest comes first."""
 
 
 class PageOrder(Protocol):
@@ -54,8 +91,47 @@ class ByLot:
         self.keys.extend(self._rng.getrandbits(62) for _ in pages)
 
 
-ORDERS: dict[str, Callable[[Ledger], PageOrder]] = {
-    "greedy": ByCash,
-    "random": ByLot,
-    "breadth-first": ByAge,
+class ByKey(ByHost):
+    """The queue of an order with keys."""
+
+    def __init__(self, frontier: Frontier, order: PageOrder) -> None:
+        super().__init__(order.keys, frontier.ledger.flags, frontier.urls.host_of)
+        self._frontier, self._order = frontier, order
+
+    def load(self) -> None:
+        """All pages that wait already do so from now on."""
+        self._order.grow(range(len(self._frontier)))
+        self.wait(self._frontier.in_state(State.UNREAD))
+
+    def posted(self, plans: Sequence[Plan], new: Sequence[int] = ()) -> None:
+        """Plans were posted, so their pages have no lease; `new` pages were born before."""
+        if new:
+            self._order.grow(range(new[0], new[-1] + 1))
+            self.born(new)
+        for plan in plans:
+            self.offer(plan.links)
+            if plan.extras:
+                self.offer([page for page, _ in plan.extras])
+            self.release(plan.page)
+
+    def wait_again(self, pages: Iterable[int]) -> None:
+        """These pages had their turn, and wait for another one."""
+        self.born(pages)
+
+    def key(self, page: PageId) -> int:
+        """The page with the largest comes first."""
+        return self._order.keys[page]
+
+
+def _by_siblings(frontier: Frontier) -> PageQueue:
+    if frontier.siblings is None:
+        raise ValueError("the frontier was loaded without what siblings have shown")
+    return ByGroup(frontier.siblings.shown)
+
+
+ORDERS: dict[str, Callable[[Frontier], PageQueue]] = {
+    "siblings": _by_siblings,
+    "greedy": lambda frontier: ByKey(frontier, ByCash(frontier.ledger)),
+    "random": lambda frontier: ByKey(frontier, ByLot(frontier.ledger)),
+    "breadth-first": lambda frontier: ByKey(frontier, ByAge(frontier.ledger)),
 }

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from minicrawl.crawl.schedule.depth import DepthTracker
-from minicrawl.crawl.schedule.orders import PageOrder
+from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.frontier.urls import Meeting
-from minicrawl.model import Originals, State
-from minicrawl.opic.by_host import ByHost
+from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.opic.ledger import Plan
 
@@ -27,29 +26,22 @@ class StepPoster:
     def __init__(
         self,
         recorder: Recorder,
-        queue: ByHost,
-        order: PageOrder,
+        queue: PageQueue,
         depths: DepthTracker | None,
         saw: Callable[[list[Plan]], None],
     ) -> None:
         """`saw` is called with what was posted; without a limit of depth there are no `depths`."""
         self._recorder = recorder
-        self._queue, self._order, self._depths, self._saw = queue, order, depths, saw
+        self._queue, self._depths, self._saw = queue, depths, saw
         self.reopened: set[int] = set()
 
     def post(self, step: Step, state: State = State.UNREAD, new: Sequence[int] = ()) -> list[Plan]:
         """Apply and keep the step, by which the `new` pages are born; answers with its plans."""
         plans = self._recorder.apply_step(step, state)
         queue = self._queue
+        queue.posted(plans, new)
         if new:
-            self._order.grow(range(new[0], new[-1] + 1))
-            queue.born(new)
             self._recorder.counters.add("born", len(new))
-        for plan in plans:
-            queue.offer(plan.links)
-            if plan.extras:
-                queue.offer([page for page, _ in plan.extras])
-            queue.release(plan.page)
         self._saw(plans)
         if self._depths is not None and step.kind in _LEADS_ON:
             for page in self._depths.shorten(step.page, step.spending.links):
@@ -62,18 +54,28 @@ class StepPoster:
         depth: int,
         originals: Originals = (),
         looked_up: PagesByUrl = NO_PAGES,
+        by: PageId | None = None,
     ) -> Meeting:
-        """Pages become known before anybody gives them cash."""
-        meeting = self._recorder.meet(list(dict.fromkeys(urls)), depth, originals, looked_up)
+        """Pages become known before anybody gives them cash, some of them by the links of a page
+        whose turn has not ended yet.
+        """
+        links = list(dict.fromkeys(urls))
+        meeting = self._recorder.meet(links, depth, originals, looked_up)
         if new := [row.id for row in meeting.urls]:
-            self.post(Step(StepKind.BORN, born=len(new)), new=new)
+            born = len(new)
+            step = (
+                Step(StepKind.BORN, born=born)
+                if by is None
+                else Step(StepKind.BORN, by, born, amount=len(links))
+            )
+            self.post(step, new=new)
         return meeting
 
     def reopen(self, pages: Sequence[int]) -> None:
         """These pages had their turn, and wait again."""
         self.post(Step(StepKind.REOPEN, spending=Spending(pages)))
         self.reopened.update(pages)
-        self._queue.born(pages)
+        self._queue.wait_again(pages)
 
     def replay(self, pages: Sequence[int]) -> None:
         """These pages, which were read before, spend what they hold once more."""

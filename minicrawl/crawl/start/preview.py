@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-import numpy as np
-
 from minicrawl.config import Settings
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import hosts_of
@@ -20,7 +18,6 @@ from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.model import Originals, PageId, State
-from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 from minicrawl.web.robots.rules import Rules
@@ -69,7 +66,7 @@ class DryRun:
         clock: Clock,
     ) -> None:
         self._frontier, self._recorder, self._gate = recorder.frontier, recorder, gate
-        self._order = ORDERS[settings.order.strategy](recorder.frontier.ledger)
+        self._queue = ORDERS[settings.order.strategy](recorder.frontier)
         self._hosts = hosts_of(settings, recorder.frontier.urls.origins, lambda _host: None)
         self._clock = clock
         for pages, _ in recorder.pages.contents():
@@ -97,10 +94,8 @@ class DryRun:
 
     def _pages(self) -> Iterator[int]:
         """The first page of every host comes before any second one, as if all delays were equal."""
-        frontier = self._frontier
-        self._order.grow(range(len(frontier)))
-        queue = ByHost(self._order.keys, frontier.ledger.flags, frontier.urls.host_of)
-        queue.born(np.flatnonzero(frontier.states() == State.UNREAD).tolist())
+        frontier, queue = self._frontier, self._queue
+        queue.load()
         paused: list[int] = []
         while (page := queue.take()) is not None or paused:
             if page is None:

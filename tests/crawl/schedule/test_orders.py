@@ -1,10 +1,14 @@
+from pathlib import Path
+
 import pytest
 
 from minicrawl import config
 from minicrawl.config.crawl_settings import STRATEGIES
 from minicrawl.crawl.schedule.orders import ORDERS, ByAge, ByCash, ByLot
+from minicrawl.opic.journal import Step, StepKind
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.steps import visit
+from tests.crawl.fakes import keeping
 
 
 def test_every_strategy_of_the_settings_has_an_order() -> None:
@@ -39,10 +43,19 @@ def test_lots_are_the_same_in_every_run_however_pages_came() -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_page_has_a_key(strategy: str) -> None:
-    ledger = Ledger()
-    order = ORDERS[strategy](ledger)
-    for pages in (range(5), range(5, 6)):
-        ledger.mint(len(pages))
-        order.grow(pages)
-    assert len(order.keys) == 6
+def test_every_page_that_waits_has_its_turn_once(strategy: str, tmp_path: Path) -> None:
+    with keeping(tmp_path / "store.db") as recorder:
+        meeting = recorder.meet([f"http://{host}.example/" for host in "abc"], 0)
+        recorder.apply_step(Step(StepKind.BORN, born=3))
+        queue = ORDERS[strategy](recorder.frontier)
+        queue.load()
+        pages = [queue.take() for _ in range(3)]
+        assert sorted(pages, key=str) == meeting.pages
+        assert queue.take() is None
+        for page in meeting.pages:
+            assert not queue.is_ready(recorder.frontier.urls.host_of[page])
+            queue.release(page)
+            queue.resume(recorder.frontier.urls.host_of[page])
+        keys = {queue.key(page): page for page in meeting.pages}
+        assert len(keys) in (1, 3)
+        assert queue.take() in meeting.pages

@@ -4,7 +4,7 @@ import zlib
 
 from minicrawl.config import Scope, Settings
 from minicrawl.crawl.schedule.depth import DepthTracker
-from minicrawl.crawl.schedule.orders import ByCash
+from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.crawl.settle.outcome import Outcome, WasRead
 from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
@@ -12,7 +12,6 @@ from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.scope_gate import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.model import FailureKind, ParsedPage, Response, State
-from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.ledger import Plan
 from tests.crawl.fakes import NOON
 
@@ -27,15 +26,14 @@ class Desk:
 
     def __init__(self, recorder: Recorder, scope: Scope | None = None) -> None:
         self.recorder, self.frontier = recorder, recorder.frontier
-        order = ByCash(self.frontier.ledger)
-        self.queue = ByHost(order.keys, self.frontier.ledger.flags, self.frontier.urls.host_of)
+        self.queue = ORDERS["greedy"](self.frontier)
         self.seen: list[Plan] = []
         depths = (
             None
             if scope is None or scope.max_depth is None
             else DepthTracker(self.frontier, scope.max_depth)
         )
-        poster = StepPoster(recorder, self.queue, order, depths, self.seen.extend)
+        poster = StepPoster(recorder, self.queue, depths, self.seen.extend)
         gate = ScopeGate(scope or Scope(), [f"{A}/"])
         traps = TrapDetector(Settings().traps, recorder, gate)
         settings = Settings.of(max_redirects=LONGEST_CHAIN)

@@ -1,0 +1,96 @@
+"""What siblings have shown, as the steps of a crawl tell it.
+
+Law: it is a fold over the steps, like the books: a crawl that goes on after a kill has what the
+last checkpoint knew, and folds the steps behind it.
+
+Which turns count for a group: those of pages that waited, whose end the host was asked for. A page
+that is closed without a request says nothing of its siblings, and neither does one that was read
+before and is read again. Links of pages read again count as cash alone.
+
+A store that was begun in another order knows nothing of siblings: its pages are those of nobody.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+
+from minicrawl.frontier.urls import UrlTable
+from minicrawl.model import State
+from minicrawl.opic.journal import Step, StepKind
+from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.siblings import UNKNOWN_NOVELTY, Siblings
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host as host_of_url
+
+_NOT_ASKED = frozenset(
+    (
+        State.TWIN,
+        State.ROBOTS,
+        State.SCOPE,
+        State.DEPTH,
+        State.HOST_BUDGET,
+        State.ADDRESS,
+        State.TRAP,
+        State.ALLOWANCE,
+    )
+)
+
+
+class SiblingSteps:
+    """Folds steps into what siblings have shown."""
+
+    def __init__(self, ledger: Ledger, urls: UrlTable) -> None:
+        self._urls = urls
+        self._site_of, self._sites = array("I"), dict[str, int]()
+        self._hosts = urls.host_of
+        self.shown = Siblings(ledger, self._hosts, self._site_of)
+
+    def load(self, state: Mapping[str, bytes], pages: int) -> None:
+        """Go on from a checkpoint with so many pages."""
+        if state:
+            self.shown.restore(state)
+        elif pages:
+            self.shown.introduce(range(pages))
+
+    def apply(self, step: Step, state: int, plans: Sequence[Plan], *, waited: bool) -> None:
+        """Fold one more step, which led to these plans; `waited` is whether its page did."""
+        self._find_sites()
+        new = range(self._known() - step.born, self._known())
+        match step.kind:
+            case StepKind.VISIT | StepKind.FORWARD | StepKind.DEAD_END:
+                self._end_turn(step, state, plans[0], new, waited=waited)
+            case StepKind.REPLAY:
+                for plan in plans:
+                    self.shown.spend_again(plan)
+            case StepKind.ENDOWED:
+                for page in step.spending.links:
+                    self.shown.vouch(page)
+            case StepKind.BORN if step.amount:
+                self.shown.introduce(new, min(step.born / step.amount, 1.0))
+                self.shown.foretell(step.page, new)
+            case StepKind.BORN if new:
+                self.shown.introduce(new)
+
+    def _end_turn(self, step: Step, state: int, plan: Plan, new: range, *, waited: bool) -> None:
+        is_forward = step.kind is StepKind.FORWARD
+        if state == State.MOVED and step.page in self.shown.seeds:
+            self.shown.vouch(step.spending.links[0])
+        if waited and state not in _NOT_ASKED:
+            self.shown.end_turn(plan, new, leads_on=not is_forward)
+            return
+        if new:
+            self.shown.introduce(new, UNKNOWN_NOVELTY)
+        if is_forward:
+            self.shown.hand_over(plan)
+        self.shown.spend_again(plan)
+
+    def _known(self) -> int:
+        return len(self.shown.ledger)
+
+    def _find_sites(self) -> None:
+        """The sites of hosts that became known."""
+        origins = self._urls.origins
+        for host in range(len(self._site_of), len(origins)):
+            name = site(host_of_url(f"{origins[host]}/"))
+            self._site_of.append(self._sites.setdefault(name, host))

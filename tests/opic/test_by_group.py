@@ -1,0 +1,149 @@
+"""The order by siblings takes the page that a search through all pages by the formulas would."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicrawl.opic import rounds
+from minicrawl.opic.by_group import ByGroup
+from minicrawl.opic.siblings import Siblings
+from tests.opic.sibling_worlds import SiblingWorld
+
+HOSTS = 5
+SITES = (0, 1, 1, 3, 4)
+EXACT = 1 - 1e-4
+"""Factors are counted in 65,536ths, bonuses in 24 bits."""
+
+
+@pytest.fixture(autouse=True)
+def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their budgets are soon spent."""
+    monkeypatch.setattr(rounds, "FREE_READS", 4)
+    monkeypatch.setattr(rounds, "READS_A_UNIT", 2)
+
+
+def drawn_hosts(rng: Random, most: int) -> list[int]:
+    return [rng.randrange(HOSTS) for _ in range(rng.randrange(most))]
+
+
+def live(world: SiblingWorld, rng: Random, page: int) -> None:
+    """Something happens to a leased page."""
+    known = range(len(world.ledger))
+    links = rng.sample(known, min(len(known), rng.randrange(12)))
+    match rng.randrange(10):
+        case 0:
+            world.put_back(page)
+        case 1:
+            world.refuse(page)
+        case 2 if (target := rng.choice(known)) != page:
+            world.redirect(page, target)
+        case 3:
+            world.foretold(page, drawn_hosts(rng, 5), 10)
+            world.visit(page, links)
+        case _:
+            world.visit(page, links, drawn_hosts(rng, 6))
+
+
+def disturb(world: SiblingWorld, rng: Random) -> None:
+    """Something happens beside the turns."""
+    read = [page for page, flag in enumerate(world.ledger.flags) if flag]
+    match rng.randrange(12):
+        case 0:
+            world.pause(rng.randrange(HOSTS))
+        case 1:
+            world.birth(drawn_hosts(rng, 4))
+        case 2 if read:
+            world.reopen(rng.choice(read))
+        case 3 if read:
+            world.replay(rng.choice(read), rng.sample(range(len(world.ledger)), 3))
+        case 4 if world.leased:
+            world.put_back(rng.choice(sorted(world.leased)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_the_page_that_is_taken_is_worth_most(seed: int) -> None:
+    rng = Random(seed)
+    world = SiblingWorld(SITES)
+    world.birth(range(HOSTS), 20)
+    world.vouch(0)
+    for _ in range(60):
+        best = world.best()
+        page = world.take()
+        if page is None:
+            assert best == 0
+        else:
+            assert world.truth.value(page) >= best * EXACT
+            assert world.queue.key(page) == pytest.approx(16 * world.truth.value(page), rel=1e-4)
+        for one in sorted(world.leased):
+            if rng.random() < 0.7:
+                live(world, rng, one)
+        disturb(world, rng)
+        for host in sorted(world.paused):
+            if rng.random() < 0.8:
+                world.resume(host)
+    assert world.ledger.missing() == 0
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_a_queue_that_is_loaded_goes_on_where_another_one_was(seed: int) -> None:
+    rng = Random(seed)
+    world = SiblingWorld(SITES)
+    world.birth(range(HOSTS))
+    world.foretold(0, [1, 2], 4)
+    world.vouch(3)
+    for _ in range(30):
+        page = world.take()
+        if page is not None:
+            live(world, rng, page)
+        for host in range(HOSTS):
+            world.resume(host)
+    for page in sorted(world.leased):
+        world.put_back(page)
+    restored = Siblings(world.ledger, world.host_of, world.siblings.budgets._site_of)
+    restored.restore(world.siblings.state())
+    assert restored.state() == world.siblings.state()
+    again = ByGroup(restored)
+    again.load()
+    while (page := world.take()) is not None:
+        assert again.take() == page
+        world.resume(world.host_of[page])
+        again.resume(world.host_of[page])
+    assert again.take() is None
+
+
+def test_a_host_that_is_paused_is_passed_over() -> None:
+    world = SiblingWorld((0, 1))
+    world.birth([0, 1])
+    assert world.queue.is_ready(0)
+    world.pause(0)
+    assert not world.queue.is_ready(0)
+    assert (world.take(), world.take()) == (1, None)
+    world.resume(0)
+    assert world.take() == 0
+
+
+def test_a_group_whose_members_are_all_on_lease_waits_until_one_is_put_back() -> None:
+    world = SiblingWorld((0,))
+    world.birth([0, 0])
+    one = world.take()
+    world.resume(0)
+    other = world.take()
+    world.resume(0)
+    assert {one, other} == {0, 1}
+    assert world.take() is None
+    world.put_back(1)
+    assert world.take() == 1
+
+
+def test_the_heaps_hold_few_entries_a_group() -> None:
+    world = SiblingWorld((0,))
+    for _ in range(50):
+        world.birth([0])
+    for page in range(40):
+        world.ledger.key[page] += page
+        world.visit(page, [45])
+    assert len(world.queue) <= 400

@@ -1,0 +1,59 @@
+"""Sums as of the last round, computed by hand."""
+
+from array import array
+
+import pytest
+
+from minicrawl.opic.rounds import FREE_READS, READS_A_UNIT, Means, SiteBudgets
+
+FARM, OTHER, SUBDOMAIN = 0, 1, 2
+
+
+@pytest.fixture
+def budgets() -> SiteBudgets:
+    return SiteBudgets(array("I", [FARM, OTHER, FARM]))
+
+
+def test_means_are_renewed_when_turns_have_grown_by_a_thirty_second() -> None:
+    means = Means()
+    ends = [turn for turn in range(1, 101) if means.count(2.0, 3)]
+    assert ends[:32] == list(range(1, 33))
+    assert ends[-3:] == [94, 96, 99]
+    assert (means.mean_revealed, means.mean_linked) == (2.0, 3.0)
+
+
+def test_links_are_counted_in_steps_of_a_quarter_of_the_mean() -> None:
+    means = Means()
+    means.count(0.0, 33)
+    assert means.step_bits == 3
+
+
+def test_a_site_is_held_back_when_its_budget_is_spent(budgets: SiteBudgets) -> None:
+    for _ in range(FREE_READS):
+        assert budgets.read(FARM) is None
+    assert budgets.hold_back(FARM, 2.0) == 2.0
+    assert budgets.read(SUBDOMAIN) == FARM
+    assert budgets.hold_back(SUBDOMAIN, 2.0) == pytest.approx((FREE_READS / (FREE_READS + 1)) ** 0.5)
+    assert budgets.hold_back(OTHER, 2.0) == 2.0
+    assert budgets.hosts(FARM) == [FARM, SUBDOMAIN]
+    assert [budgets.read(FARM) for _ in range(7)] == [*[None] * 6, FARM]
+
+
+def test_a_site_earns_from_other_sites_only(budgets: SiteBudgets) -> None:
+    assert budgets.earn(FARM, SUBDOMAIN, 5.0) is None
+    assert budgets.income[FARM] == 0
+    for _ in range(FREE_READS + 1):
+        budgets.read(FARM)
+    assert budgets.earn(FARM, OTHER, 0.01) is None
+    assert budgets.earn(SUBDOMAIN, OTHER, 5.0) == FARM
+    assert budgets.rounds[FARM].budget == pytest.approx(FREE_READS + 5.01 * READS_A_UNIT)
+    assert budgets.hold_back(FARM, 2.0) == 2.0
+
+
+def test_a_site_that_the_user_named_has_no_budget(budgets: SiteBudgets) -> None:
+    assert budgets.vouch(OTHER) is None
+    assert {budgets.read(OTHER) for _ in range(2 * FREE_READS)} == {None}
+    for _ in range(FREE_READS + 1):
+        budgets.read(FARM)
+    assert budgets.vouch(SUBDOMAIN) == FARM
+    assert budgets.hold_back(FARM, 2.0) == 2.0

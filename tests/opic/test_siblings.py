@@ -1,0 +1,145 @@
+"""What siblings have shown, computed by hand."""
+
+from array import array
+from math import exp, log
+
+import numpy as np
+import pytest
+
+from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.money import PARTS, UNIT
+from minicrawl.opic.siblings import Groups, Siblings
+from minicrawl.opic.steps import visit, weighted_visit
+from tests.opic.sibling_worlds import SiblingWorld
+
+
+def world(*hosts: int) -> SiblingWorld:
+    made = SiblingWorld(range(3))
+    made.birth(hosts)
+    return made
+
+
+def factor(of: SiblingWorld, page: int) -> float:
+    group = of.siblings.groups.of_one(page, of.host_of[page])
+    one = of.siblings.factor(group)
+    assert one == of.siblings.factors(np.array([group]))[0]
+    return one / PARTS
+
+
+def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
+    groups = Groups()
+    groups.add(0, [3, 1, 3], 0.5)
+    groups.add(3, [1], 0.5)
+    assert list(groups.host) == [1, 3, 1]
+    assert groups.of(np.arange(4, dtype=np.uint32), np.array([3, 1, 3, 1])).tolist() == [1, 0, 1, 2]
+    assert [groups.of_one(page, host) for page, host in ((0, 3), (1, 1), (3, 1))] == [1, 0, 2]
+    assert [groups.span(group, 4) for group in range(3)] == [(0, 3), (0, 3), (3, 4)]
+
+
+def test_a_group_has_a_thousand_members_at_most() -> None:
+    groups = Groups()
+    groups.add(0, [0] * 2001, 0.5)
+    assert list(groups.first) == [0, 1000, 2000]
+
+
+def test_siblings_of_a_page_that_revealed_more_are_worth_more() -> None:
+    made = world(0, 1, 0, 1)
+    made.visit(0, [], [0, 0, 0])
+    made.visit(1, [], [])
+    mean = log(4) / 2
+    assert factor(made, 2) == pytest.approx(((3 * mean + log(4)) / (4 * mean)) ** 0.2, abs=1e-4)
+    assert factor(made, 3) == pytest.approx((3 / 4) ** 0.2, abs=1e-4)
+
+
+def test_siblings_of_a_page_that_others_link_to_are_worth_more() -> None:
+    made = world(0, 1, 2)
+    made.visit(0, [1])
+    assert factor(made, 1) == pytest.approx(4**0.3 / 3**0.3, abs=1e-4)
+    assert factor(made, 2) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_link_that_made_a_page_known_does_not_count() -> None:
+    made = world(0)
+    new = made.visit(0, [], [1])
+    assert made.siblings.groups.linked[made.siblings.groups.of_one(new[0], 1)] == 0
+
+
+def test_pages_that_a_page_with_many_new_links_made_known_are_worth_more() -> None:
+    made = world(0, 0)
+    (only,) = made.visit(0, [1], [0])
+    assert factor(made, only) == pytest.approx(1, abs=1e-4)
+    (all_new,) = made.visit(1, [], [1])
+    group = made.siblings.groups.of_one(all_new, 1)
+    assert made.siblings.groups.novelty[group] == 254
+    assert factor(made, all_new) == pytest.approx(exp(0.1), rel=2e-1)
+
+
+def test_gifts_of_a_page_whose_links_are_new_count_more() -> None:
+    made = world(0, 1)
+    cash = made.ledger.cash(0)
+    made.visit(0, [1], [0])
+    share = visit_share(cash, 2)
+    assert made.siblings.bonus[1] == pytest.approx(share * (1 / 0.65 - 1), rel=1e-6)
+    assert made.siblings.gross(np.array([1], dtype=np.uint32))[0] == pytest.approx(
+        UNIT + share / 0.65, rel=1e-6
+    )
+
+
+def visit_share(cash: int, links: int) -> int:
+    return (cash - (cash * round(0.15 * PARTS) >> 16)) // links
+
+
+def test_gifts_by_weight_count_by_weight() -> None:
+    ledger = Ledger()
+    siblings = Siblings(ledger, array("I", [0, 0, 0]), array("I", [0]))
+    ledger.mint(2)
+    siblings.introduce(range(2))
+    ledger.mint(1)
+    plan = weighted_visit(ledger, 0, [1, 2], [3, 1])
+    ledger.post(plan)
+    siblings.end_turn(plan, range(2, 3))
+    assert siblings.bonus[1] == pytest.approx(3 * siblings.bonus[2], rel=1e-6)
+
+
+def test_a_page_that_spends_has_no_bonus_any_more_and_one_that_stands_for_another_hands_it_on() -> (
+    None
+):
+    made = world(0, 1, 1)
+    made.visit(0, [1], [0])
+    bonus = made.siblings.bonus[1]
+    assert bonus
+    made.redirect(1, 2)
+    assert made.siblings.bonus[1] == 0
+    assert made.siblings.bonus[2] == bonus
+
+
+def test_pages_that_were_foretold_count_when_the_turn_ends() -> None:
+    made = world(0, 0)
+    new = made.foretold(0, [0, 0, 1], 6)
+    made.visit(0, list(new))
+    groups = made.siblings.groups
+    assert groups.revealed[groups.of_one(0, 0)] == pytest.approx(log(4))
+    assert list(groups.linked) == [0, 0, 0]
+
+
+def test_a_page_read_again_gives_cash_and_says_nothing_of_its_siblings() -> None:
+    made = world(0, 1)
+    made.visit(0, [1])
+    before = list(made.siblings.groups.turns), list(made.siblings.groups.linked)
+    made.replay(0, [1])
+    assert (list(made.siblings.groups.turns), list(made.siblings.groups.linked)) == before
+
+
+def test_it_is_an_order_and_moves_no_cash() -> None:
+    made = world(0, 1)
+    plan = visit(made.ledger, 0, [1])
+    assert plan == Plan(0, UNIT, [1], visit_share(UNIT, 1), (), UNIT - visit_share(UNIT, 1))
+    made.visit(0, [1], [1])
+    assert made.ledger.missing() == 0
+
+
+def test_one_and_many_are_worth_the_same() -> None:
+    made = world(*[0] * 300)
+    pages = np.arange(300, dtype=np.uint32)
+    assert made.siblings.worths(pages).tolist() == [made.siblings.worth(page) for page in range(300)]
+    assert made.siblings.urgency(pages).tolist() == made.siblings.worths(pages).tolist()
