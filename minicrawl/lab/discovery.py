@@ -150,19 +150,16 @@ class RecomputedPageRank:
         self._sources, self._targets = array("q"), array("q")
         self._best: list[int] = []
         self._leased: set[int] = set()
-        self._left = 0
         self._rank: Floats | None = None
 
     def born(self, pages: Sequence[int]) -> None:
         """They wait for the next computation."""
 
     def take(self) -> int | None:
-        if not self._best or not self._left:
+        if not self._best:
             self._recompute()
-            self._left = self._every
         if not self._best:
             return None
-        self._left -= 1
         page = self._best.pop()
         self._leased.add(page)
         return page

@@ -36,7 +36,7 @@ _FEWEST_LINKS = 5
 """A page that someone would choose as a seed links to that many others."""
 
 
-class Spread(NamedTuple):
+class DrawnMean(NamedTuple):
     """The mean over the draws at each budget, and its standard error; one draw has none."""
 
     mean: list[float]
@@ -54,10 +54,10 @@ class Curve:
 
     order: str
     fractions: Sequence[float]
-    found: Spread
-    gain: Spread | None = None
-    spam: Spread | None = None
-    loss: Spread | None = None
+    found: DrawnMean
+    gain: DrawnMean | None = None
+    spam: DrawnMean | None = None
+    loss: DrawnMean | None = None
 
     @property
     def mass(self) -> list[float]:
@@ -178,11 +178,11 @@ def _sums(values: NDArray[Any], budgets: Sequence[int]) -> Floats:
     return found
 
 
-def spread(draws: Floats) -> Spread:
+def spread(draws: Floats) -> DrawnMean:
     """Of values with a row for each draw."""
     count = len(draws)
     error = draws.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else None
-    return Spread(draws.mean(axis=0).tolist(), None if error is None else error.tolist())
+    return DrawnMean(draws.mean(axis=0).tolist(), None if error is None else error.tolist())
 
 
 def draw_seeds(web: Web, seed: int, draw: int) -> list[int]:

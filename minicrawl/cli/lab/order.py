@@ -64,13 +64,13 @@ from minicrawl.lab.webs import Model
     "--spam-hosts",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Spread each farm over N hosts of one registrable domain.  [default: 1]",
+    help="DrawnMean each farm over N hosts of one registrable domain.  [default: 1]",
 )
 @click.option(
     "--spam-domains",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Spread each farm over N domains that link to each other.  [default: 1]",
+    help="DrawnMean each farm over N domains that link to each other.  [default: 1]",
 )
 @json_option
 def order(
@@ -137,12 +137,14 @@ def _show_order(graph: Csr, curves: Sequence[lab.Curve]) -> None:
             _show_spreads(f"{title}{errors}", rows, "")
 
 
-def _show_spreads(title: str, rows: Sequence[tuple[lab.Curve, lab.Spread]], caption: str) -> None:
+def _show_spreads(
+    title: str, rows: Sequence[tuple[lab.Curve, lab.DrawnMean]], caption: str
+) -> None:
     headings = ["order", *(f"{share:.0%}" for share in rows[0][0].fractions)]
     show_table(title, headings, ([curve.order, *_cells(of)] for curve, of in rows), caption)
 
 
-def _cells(of: lab.Spread) -> Iterator[str]:
+def _cells(of: lab.DrawnMean) -> Iterator[str]:
     """In percent. The 0 before the point of an error is left out, for the width of a terminal."""
     errors = [f"±{100 * error:.1f}".replace("±0.", "±.") for error in of.error or ()]
     for place, mean in enumerate(of.mean):
