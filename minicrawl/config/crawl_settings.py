@@ -3,7 +3,7 @@
 from minicrawl.config import kinds
 from minicrawl.config.setting import BUDGET, ORDER, SCOPE, STORE, TRAPS, Setting
 
-STRATEGIES = ("siblings", "greedy", "random", "breadth-first")
+STRATEGIES = ("greedy", "siblings", "random", "breadth-first")
 REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 """In a crawl both were the order of discovery."""
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "static")

@@ -30,7 +30,7 @@ class Budget:
 class Order:
     """Which page is read next, and how importance is computed."""
 
-    strategy: str = "siblings"
+    strategy: str = "greedy"
     discovery: float = 1.0
     refresh: float = 0.0
     window: str = "interpolation"

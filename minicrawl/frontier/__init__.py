@@ -1,6 +1,7 @@
 """The frontier: all pages in memory, as a fold over the steps that the store keeps.
 
 pages                the fold: the ledger, the state of each page, and its last spending
+sibling_steps        what siblings have shown, as a fold over the same steps
 urls                 the URL, host and depth of each page
 url_index            the seen-set: URL -> page id, in a few bytes a page
 changes              what changed since the last checkpoint

@@ -25,6 +25,7 @@ from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.windows import WINDOWS
+from minicrawl.opic.windows.window import Window
 from minicrawl.store import tables
 from minicrawl.store.records import StepRow, StoreTerms
 
@@ -52,8 +53,8 @@ class Frontier:
         the step by which a page was last spent as of the last checkpoint.
         """
         self.terms = terms
-        self.window = WINDOWS[terms.window](terms.width)
-        self.ledger = Ledger(windows=[self.window], small_edge=fixed_edge(terms.small_edge))
+        window = WINDOWS[terms.window](terms.width)
+        self.ledger = Ledger(windows=[window], small_edge=fixed_edge(terms.small_edge))
         self.spendings = LastSpendings(spending_at, saved_step)
         self.books = Books(self.ledger, self.spendings.of)
         self.urls = UrlTable(urls_of)
@@ -66,6 +67,11 @@ class Frontier:
 
     def __len__(self) -> int:
         return len(self.state)
+
+    @property
+    def window(self) -> Window:
+        """What remembers the histories."""
+        return self.ledger.windows[0]
 
     # ------------------------------------------------------------ steps
 

@@ -8,5 +8,8 @@ windows     how much of the past a page's history remembers
 estimate    from history and cash to importance
 schedule    the richest page first, exactly, in bounded memory
 by_host     the same among the hosts that may be asked now; the queue of each host
+siblings    what pages that became known together have shown: another order than by cash
+rounds      the sums that this order needs, as it looks them up
+by_group    the best page by its siblings among the hosts that may be asked now
 refine      what the histories come to if replays go on without end
 """

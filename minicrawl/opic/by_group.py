@@ -17,14 +17,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 
 import numpy as np
 
 from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.ledger import UNREAD, Plan
-from minicrawl.opic.siblings import MOST_LIFT, Changes, Floats, Numbers, Pages, Siblings
+from minicrawl.opic.siblings import MOST_LIFT, Floats, Numbers, OrderChanges, Pages, Siblings
 
 _NOBODY, _NOT_KNOWN = 0xFFFFFFFF, 0xFFFFFFFE
 _WAITING, _EMPTY = 0, 1
@@ -45,14 +45,22 @@ class ByGroup:
         self._best, self._worth = array("I"), array("d")
         self._queue = ByHost(self._keys, self._flags, self._groups.host)
         self._leased: set[int] = set()
-        siblings.changes = Changes()
+        siblings.changes = OrderChanges()
 
     # ------------------------------------------------------------ pages that wait
 
     def load(self) -> None:
         """All pages that are known and not read wait from now on."""
         for first in range(0, len(self._groups), _GROUPS_AT_ONCE):
-            self._load(first, min(first + _GROUPS_AT_ONCE, len(self._groups)))
+            end = min(first + _GROUPS_AT_ONCE, len(self._groups))
+            worths = _bounds(self._siblings, first, end)
+            is_empty = worths < 0
+            best = np.where(is_empty, _NOBODY, _NOT_KNOWN).astype(np.uint32)
+            keys = _keys(self._siblings.factors(np.arange(first, end)), worths)
+            self._flags.extend(np.where(is_empty, _EMPTY, _WAITING).astype(np.uint8).tobytes())
+            self._best.frombytes(best.tobytes())
+            self._worth.frombytes(worths.tobytes())
+            self._keys.frombytes(keys.tobytes())
         flags = np.frombuffer(self._flags, dtype=np.uint8)
         self._queue.wait([np.flatnonzero(flags == _WAITING).astype(np.uint32)])
 
@@ -63,19 +71,20 @@ class ByGroup:
 
     def posted(self, plans: Sequence[Plan], new: Sequence[int] = ()) -> None:
         """Plans were posted, so their pages have no lease; `new` pages were born before."""
-        changes, self._siblings.changes = self._siblings.changes, Changes()
+        changes, self._siblings.changes = self._siblings.changes, OrderChanges()
         assert changes is not None  # or nobody would tell this queue anything
         self._bear()
         touched = set(changes.groups)
         for links, groups in changes.gifts:
             touched.update(self._compare(links, groups))
         for plan in plans:
-            self._end_lease(plan.page)
+            self._leased.discard(plan.page)
+            if self._best[group := self._group_of(plan.page)] == _NOBODY:
+                self._look_through(group)
         if changes.of_all:
-            self._key_many(np.arange(len(self._groups)))
-            return
-        for site in changes.sites:
-            self._key_many(self._groups_of_site(site))
+            self._key_many(self._groups.judged())
+        for host in chain.from_iterable(map(self._siblings.budgets.hosts, changes.sites)):
+            self._key_many(self._queue.waiting(host).astype(np.int64))
         for group in touched:
             self._key(group)
 
@@ -118,10 +127,6 @@ class ByGroup:
         worth = self._siblings.worth(page)
         return _key(self._siblings.factor(self._group_of(page)), worth)
 
-    def __len__(self) -> int:
-        """Entries in all the heaps, the stale ones too."""
-        return len(self._queue)
-
     def _group_of(self, page: PageId) -> int:
         return self._groups.of_one(page, self._siblings.host_of[page])
 
@@ -139,22 +144,6 @@ class ByGroup:
         self._worth.extend(repeat(bound, len(new)))
         self._keys.extend(_key(self._siblings.factor(group), bound) for group in new)
         self._queue.born(new)
-
-    def _load(self, first: int, end: int) -> None:
-        """A range of groups, of which some have no member that waits."""
-        firsts, siblings = np.array(self._groups.first[first:end]), self._siblings
-        pages = slice(int(firsts[0]), self._groups.span(end - 1, len(siblings.ledger))[1])
-        is_read = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] != UNREAD
-        gross = np.where(is_read, -1.0, siblings.gross(pages))
-        starts, start_of = np.unique(firsts - firsts[0], return_inverse=True)
-        bounds = np.maximum.reduceat(gross, starts)[start_of] * MOST_LIFT
-        is_empty = bounds < 0
-        best = np.where(is_empty, _NOBODY, _NOT_KNOWN).astype(np.uint32)
-        self._flags.extend(np.where(is_empty, _EMPTY, _WAITING).astype(np.uint8).tobytes())
-        self._best.frombytes(best.tobytes())
-        self._worth.frombytes(bounds.tobytes())
-        keys = _keys(siblings.factors(np.arange(first, end)), bounds)
-        self._keys.frombytes(keys.tobytes())
 
     # ------------------------------------------------------------ the best member
 
@@ -184,13 +173,6 @@ class ByGroup:
             self._best[group] = best if best == _NOT_KNOWN else page
             self._worth[group] = worth
             self._key(group)
-
-    def _end_lease(self, page: PageId) -> None:
-        """Of a page that does not wait any more."""
-        self._leased.discard(page)
-        group = self._group_of(page)
-        if self._best[group] == _NOBODY:
-            self._look_through(group)
 
     def _look_through(self, group: int) -> None:
         """Find the best member that may be taken; if there is none, the group is held or empty."""
@@ -240,10 +222,6 @@ class ByGroup:
         del keys, worths
         self._queue.offer(groups.tolist())
 
-    def _groups_of_site(self, site: int) -> Numbers:
-        hosts = self._siblings.budgets.hosts(site)
-        return np.concatenate([self._queue.waiting(host) for host in hosts]).astype(np.int64)
-
 
 def _key(factor: float, worth: float) -> int:
     return int(min(factor * worth * _SCALE, _MOST))
@@ -252,3 +230,14 @@ def _key(factor: float, worth: float) -> int:
 def _keys(factors: Floats, worths: Floats) -> Numbers:
     found: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
     return found
+
+
+def _bounds(siblings: Siblings, first: int, end: int) -> Floats:
+    """What the best members of a range of groups are worth at most; below 0 if none waits."""
+    firsts = np.array(siblings.groups.first[first:end])
+    pages = slice(int(firsts[0]), siblings.groups.span(end - 1, len(siblings.ledger))[1])
+    is_read = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] != UNREAD
+    gross = np.where(is_read, -1.0, siblings.gross(pages))
+    starts, start_of = np.unique(firsts - firsts[0], return_inverse=True)
+    bounds: Floats = np.maximum.reduceat(gross, starts)[start_of] * MOST_LIFT
+    return bounds

@@ -1,9 +1,9 @@
 """Sums over all pages and over the pages of a site, as the order by siblings looks them up.
 
 Law: a sum that moves with every step would change all keys with every step. So what the order uses
-is the sum as of the last *round*. A round ends when what is counted has grown by a thirty-second;
-then all groups that depend on it are keyed anew, which comes to a few groups a step. A round is
-told by counts alone, so the same steps make the same rounds.
+is the sum as of the last *round*. A round ends when a mean has moved, or what is counted has grown,
+by a thirty-second; then all groups that depend on it are keyed anew. Means settle, so rounds become
+rare. A round is told by sums alone, so the same steps make the same rounds.
 
 turn      the first turn of a page, or that of a page that waited again
 income    units that came to a site along links from other sites
@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 FREE_READS, READS_A_UNIT = 200, 100
-_GROWTH_BITS = 5
-_GROWTH = 1 + 1 / (1 << _GROWTH_BITS)
+_SMALL = 1 / 32
+_GROWTH = 1 + _SMALL
 
 
 class Means:
@@ -35,14 +35,13 @@ class Means:
         "linked",
         "mean_linked",
         "mean_revealed",
-        "next_round",
         "revealed",
         "step_bits",
         "turns",
     )
 
     def __init__(self) -> None:
-        self.turns = self.linked = self.next_round = self.step_bits = 0
+        self.turns = self.linked = self.step_bits = 0
         self.revealed = self.mean_revealed = self.mean_linked = 0.0
 
     def count(self, revealed: float, linked: int) -> bool:
@@ -50,11 +49,10 @@ class Means:
         self.turns += 1
         self.revealed += revealed
         self.linked += linked
-        if self.turns < self.next_round:
+        now_revealed, now_linked = self.revealed / self.turns, self.linked / self.turns
+        if _is_near(now_revealed, self.mean_revealed) and _is_near(now_linked, self.mean_linked):
             return False
-        self.next_round = self.turns + max(1, self.turns >> _GROWTH_BITS)
-        self.mean_revealed = self.revealed / self.turns
-        self.mean_linked = self.linked / self.turns
+        self.mean_revealed, self.mean_linked = now_revealed, now_linked
         self.step_bits = max(0, (int(self.mean_linked) >> 2).bit_length() - 1)
         return True
 
@@ -66,6 +64,10 @@ class Means:
         """Go on from what was saved."""
         for name, value in zip(self.__slots__, array("d", state["means"]), strict=True):
             setattr(self, name, type(getattr(self, name))(value))
+
+
+def _is_near(now: float, last: float) -> bool:
+    return abs(now - last) <= last * _SMALL
 
 
 class Round(NamedTuple):

@@ -109,6 +109,11 @@ class Groups:
             getattr(self, name).frombytes(state[name])
         self.novelty += state["novelty"]
 
+    def judged(self) -> Numbers:
+        """Those of which a member has had its turn or a link: the factors of others are fixed."""
+        turns = np.frombuffer(self.turns, dtype=np.uint32)
+        return np.flatnonzero(turns | np.frombuffer(self.linked, dtype=np.uint32))
+
     def count_links(self, groups: Numbers, step_bits: int) -> list[int]:
         """One more link to a member of each; answers with those in which a step is full."""
         linked = np.frombuffer(self.linked, dtype=np.uint32)
@@ -142,7 +147,7 @@ class Groups:
         return first, self.first[after] if after < len(self.first) else pages
 
 
-class Changes:
+class OrderChanges:
     """What has changed since it was asked last."""
 
     __slots__ = ("gifts", "groups", "of_all", "sites")
@@ -167,7 +172,7 @@ class Siblings:
         self.budgets = SiteBudgets(site_of)
         self.host_of = host_of
         self.ledger = ledger
-        self.changes: Changes | None = None
+        self.changes: OrderChanges | None = None
         """What a queue has to hear of, if there is one."""
         self.seeds: set[int] = set()
         self._foretold: dict[int, list[range]] = {}

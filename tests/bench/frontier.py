@@ -275,7 +275,7 @@ async def opened(path: Path) -> AsyncIterator[Recorder]:
     with closing(Store.open(path)) as store:
         store.agree(StoreTerms())
         with closing(connect(path)) as reader:
-            load = partial(load_frontier, store.connection, StoreTerms(), siblings=True)
+            load = partial(load_frontier, store.connection, StoreTerms())
             with closing(Recorder(store, reader, load)) as recorder:
                 yield recorder
 

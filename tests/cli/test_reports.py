@@ -296,5 +296,5 @@ class TestErrors:
 class TestFrontier:
     def test_the_next_pages_come_first(self, capsys: Captured) -> None:
         found = as_json(capsys, "frontier", "--n", "1")
-        assert list(found[0]) == ["rank", "url", "given", "cash", "depth", "inlinks", "host"]
+        assert list(found[0]) == ["rank", "url", "key", "given", "cash", "depth", "inlinks", "host"]
         assert len(found) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log1p, log2, sqrt
+from math import exp, log, log1p, log2, sqrt
 
 from minicrawl.opic import rounds
 from minicrawl.opic.by_group import ByGroup
@@ -34,7 +34,7 @@ class Truth:
         self.group_of: list[Group] = []
         self.bonus: list[float] = []
         self._turns, self._revealed, self._linked = 0, 0.0, 0
-        self._next_round, self._means = 0, (0.0, 0.0)
+        self._means = 0.0, 0.0
         self._reads: dict[int, int] = {}
         self.income: dict[int, float] = {}
         self._rounds: dict[int, tuple[int, float]] = {}
@@ -66,15 +66,15 @@ class Truth:
         self._turns += 1
         self._revealed += log1p(revealed)
         self._linked += len(strange)
-        if self._turns >= self._next_round:
-            self._next_round = self._turns + max(1, self._turns // 32)
-            self._means = self._revealed / self._turns, self._linked / self._turns
+        now = self._revealed / self._turns, self._linked / self._turns
+        if any(abs(one - last) > last / 32 for one, last in zip(now, self._means, strict=True)):
+            self._means = now
         site = self._site_of[self._hosts[plan.page]]
         reads = self._reads[site] = self._reads.get(site, 0) + 1
         last = self._rounds.get(site)
-        if site not in self.vouched and reads > rounds.FREE_READS:
-            if last is None or reads >= last[0] * 33 / 32:
-                self._rounds[site] = reads, self._budget(site)
+        is_over = last is None or reads >= last[0] * 33 / 32
+        if site not in self.vouched and reads > rounds.FREE_READS and is_over:
+            self._rounds[site] = reads, self._budget(site)
 
     def pass_on(self, plan: Plan) -> None:
         for page in plan.links:
@@ -109,16 +109,16 @@ class Truth:
         last = self._rounds.get(self._site_of[group.host])
         if last and last[0] > last[1]:
             factor = min(factor, 1.0) * sqrt(last[1] / last[0])
-        return factor * (self._ledger.key[page] + self.bonus[page]) * _hash(page) ** -0.01
+        return factor * (self._ledger.key[page] + self.bonus[page]) * _lift(page)
 
     def _budget(self, site: int) -> float:
         return rounds.FREE_READS + rounds.READS_A_UNIT * self.income.get(site, 0.0)
 
 
-def _hash(page: int) -> float:
+def _lift(page: int) -> float:
     mixed = page * 0x9E3779B1 % 2**32
     mixed = (mixed ^ mixed >> 16) * 0x85EBCA6B % 2**32
-    return ((mixed >> 16) + 1) / 2**16
+    return exp(-0.01 * log(((mixed >> 16) + 1) / 2**16))
 
 
 class SiblingWorld:

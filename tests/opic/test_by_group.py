@@ -137,13 +137,3 @@ def test_a_group_whose_members_are_all_on_lease_waits_until_one_is_put_back() ->
     assert world.take() is None
     world.put_back(1)
     assert world.take() == 1
-
-
-def test_the_heaps_hold_few_entries_a_group() -> None:
-    world = SiblingWorld((0,))
-    for _ in range(50):
-        world.birth([0])
-    for page in range(40):
-        world.ledger.key[page] += page
-        world.visit(page, [45])
-    assert len(world.queue) <= 400

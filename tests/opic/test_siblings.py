@@ -141,5 +141,7 @@ def test_it_is_an_order_and_moves_no_cash() -> None:
 def test_one_and_many_are_worth_the_same() -> None:
     made = world(*[0] * 300)
     pages = np.arange(300, dtype=np.uint32)
-    assert made.siblings.worths(pages).tolist() == [made.siblings.worth(page) for page in range(300)]
+    assert made.siblings.worths(pages).tolist() == [
+        made.siblings.worth(page) for page in range(300)
+    ]
     assert made.siblings.urgency(pages).tolist() == made.siblings.worths(pages).tolist()

@@ -1,0 +1,139 @@
+"""What siblings have shown is a fold over the steps, and a checkpoint spares it."""
+
+from contextlib import closing
+from functools import partial
+from math import log
+from pathlib import Path
+
+import pytest
+
+from minicrawl.frontier.loading import load_frontier
+from minicrawl.frontier.pages import Frontier
+from minicrawl.frontier.sibling_steps import SiblingSteps
+from minicrawl.model import State
+from minicrawl.opic.journal import Step, StepKind
+from minicrawl.opic.siblings import Siblings
+from minicrawl.store import tables
+from tests.stores import A, B, HandCrawl
+
+ONE, TWO, THREE = f"{A}1", f"{A}2", f"{A}3"
+FAR, FARTHER = "http://far.example/", "http://www.far.example/"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+def judged(path: Path) -> HandCrawl:
+    """A crawl in the order by siblings."""
+    crawl = HandCrawl(path)
+    frontier = crawl.frontier
+    frontier.siblings = SiblingSteps(frontier.ledger, frontier.urls)
+    return crawl
+
+
+def shown(frontier: Frontier) -> Siblings:
+    assert frontier.siblings is not None
+    return frontier.siblings.shown
+
+
+def loaded(crawl: HandCrawl) -> Siblings:
+    """As a run that goes on would find it."""
+    connection = crawl.store.connection
+    spending_at = partial(tables.spending, connection)
+    return shown(load_frontier(connection, crawl.terms, spending_at, siblings=True))
+
+
+def begin(crawl: HandCrawl) -> None:
+    crawl.seeds([A])
+    crawl.read(A, [ONE, TWO, FAR])
+    crawl.read(ONE, [TWO, THREE])
+    crawl.moved(TWO, FARTHER)
+
+
+def go_on(crawl: HandCrawl) -> None:
+    crawl.ended(THREE, State.ROBOTS)
+    crawl.ended(FAR, State.NOT_FOUND)
+    crawl.replay([crawl.page(ONE)])
+    crawl.reopen([crawl.page(FAR)])
+    crawl.read(FAR, [A, B])
+
+
+def test_a_run_that_goes_on_knows_what_the_last_one_knew(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        begin(crawl)
+        crawl.checkpoint()
+        assert loaded(crawl).state() == shown(crawl.frontier).state()
+        go_on(crawl)
+        crawl.commit()
+        assert loaded(crawl).state() == shown(crawl.frontier).state()
+
+
+def test_without_a_checkpoint_it_is_folded_from_the_log(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        begin(crawl)
+        go_on(crawl)
+        crawl.commit()
+        assert loaded(crawl).state() == shown(crawl.frontier).state()
+
+
+def test_turns_count_and_pages_closed_without_a_request_do_not(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        begin(crawl)
+        go_on(crawl)
+        groups, host_of = shown(crawl.frontier).groups, crawl.frontier.urls.host_of
+        own = {url: groups.of_one(crawl.page(url), host_of[crawl.page(url)]) for url in (A, ONE)}
+        assert groups.turns[own[A]] == 1
+        assert groups.turns[own[ONE]] == 2  # ONE and TWO
+        assert groups.revealed[own[ONE]] == pytest.approx(2 * log(2))
+        three = groups.of_one(crawl.page(THREE), host_of[crawl.page(THREE)])
+        assert groups.turns[three] == 0
+
+
+def test_hosts_of_one_site_have_one_income(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        begin(crawl)
+        far, farther = (crawl.frontier.urls.host_of[crawl.page(url)] for url in (FAR, FARTHER))
+        budgets = shown(crawl.frontier).budgets
+        assert far != farther
+        assert budgets.hosts(far) == [far, farther]
+        first = budgets.income[far]
+        assert first > 0
+        crawl.read(FARTHER, [FAR])
+        assert budgets.income[far] == first
+
+
+def test_a_page_that_a_seed_redirects_to_is_vouched_for(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        crawl.seeds([A], endowment=10)
+        crawl.moved(A, FAR)
+        assert shown(crawl.frontier).budgets.income[1] == float("inf")
+        assert shown(crawl.frontier).seeds == {0, 1}
+
+
+def test_pages_that_a_long_page_makes_known_before_its_turn_ends_are_its_own(path: Path) -> None:
+    with closing(judged(path)) as crawl:
+        crawl.seeds([A])
+        meeting = crawl.frontier.urls.meet([ONE, TWO], 1)
+        crawl.batch.urls += meeting.urls
+        crawl._do(Step(StepKind.BORN, crawl.page(A), 2, amount=4))
+        crawl.commit()
+        assert loaded(crawl).state() == shown(crawl.frontier).state()
+        crawl.read(A, [ONE, TWO])
+        groups = shown(crawl.frontier).groups
+        assert groups.revealed[0] == pytest.approx(log(3))
+        assert list(groups.novelty) == [127, 127]
+        assert list(groups.linked) == [0, 0]
+
+
+def test_a_store_begun_in_another_order_begins_to_learn(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
+        begin(crawl)
+        crawl.checkpoint()
+        found = loaded(crawl)
+        assert len(found.bonus) == len(crawl.frontier)
+        assert set(found.groups.turns) == {0}
+        go_on(crawl)
+        crawl.commit()
+        assert sum(loaded(crawl).groups.turns) == 2
