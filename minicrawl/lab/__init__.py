@@ -1,7 +1,11 @@
 """The laboratory: the paper's experiments, run on the crawler's own ledger, windows and orders.
 
 webs         the graph an experiment runs on: synthetic, or from a file
-strategies   orders of reading: greedy by cash, and what it is measured against
+strategies   what an order of reading is; those in which a known web is read again and again
+discovery    orders in which an unknown web is read
+siblings     the crawl's order by siblings, for the laboratory
+spam         farms of spam beside the honest pages of a web
+polite       requests at once, and one a host
 exploration  what a crawler has discovered of a web
 convergence  how fast the estimates approach the true importance (figures 2 and 3)
 windows      how the windows follow a web that changes (figures 4, 5 and 6)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.synthetic import SyntheticWeb
+from minicrawl.lab.webs import Web
 from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import SMALL_EDGE, fixed_edge
 
@@ -16,14 +16,16 @@ Floats = NDArray[np.float64]
 class Exploration:
     """What a crawler has discovered of a web. `truth` is the importance of the web's pages.
 
+    `links` may have more pages than the web's graph: those of farms, which are behind the others.
+
     `pages` has the web's page for each id of the crawler, which are given in the order of
     discovery; `_ids` is the way back, -1 for a page that is unknown.
     """
 
     def __init__(
         self,
-        web: SyntheticWeb,
-        links: list[list[int]],
+        web: Web,
+        links: Sequence[Sequence[int]],
         truth: Floats,
         small_edge: float = SMALL_EDGE,
     ) -> None:
@@ -32,12 +34,14 @@ class Exploration:
         self.small_edge = small_edge
         self.ledger = Ledger(small_edge=fixed_edge(small_edge))
         self.pages = array("q")
-        self._ids = array("q", [-1]) * web.graph.nodes
+        self.seeds = range(0)
+        self._ids = array("q", [-1]) * len(links)
         self._links = links
 
     def start(self, seeds: Sequence[int], endowment: int) -> None:
         """All that is known at first."""
-        self.ledger.endow(self.discover(seeds), endowment)
+        self.seeds = self.discover(seeds)
+        self.ledger.endow(self.seeds, endowment)
 
     def discover(self, pages: Sequence[int]) -> range:
         """These pages of the web become known."""
@@ -55,4 +59,9 @@ class Exploration:
         return [ids[page] for page in targets], born
 
     def host_of(self, known: int) -> int:
+        """The host of a page."""
         return int(self.web.host[self.pages[known]])
+
+    def site_of(self, known: int) -> int:
+        """The site of a page."""
+        return int(self.web.site[self.pages[known]])

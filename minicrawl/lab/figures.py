@@ -15,11 +15,12 @@ from typing import Any, BinaryIO
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import replacing
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import Series, convergence
+from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
 from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.order import Crawls, Curve, order
-from minicrawl.lab.strategies import OF_A_KNOWN_WEB, OF_AN_UNKNOWN_WEB
+from minicrawl.lab.strategies import OF_A_KNOWN_WEB
+from minicrawl.lab.webs import Web
 from minicrawl.lab.windows import RATES, Point, Watching, WindowPolicy, windows
 from minicrawl.progress import Progress, part
 
@@ -101,7 +102,7 @@ class FigureWebs:
 
     known: Csr
     watched: Csr
-    crawled: SyntheticWeb
+    crawled: Web
 
 
 def draw_all(

@@ -3,42 +3,73 @@
 A crawl starts from a few random pages and knows of a page only when it has read a page that links
 to it. What is measured is the share of the true importance, that of the whole graph, which the
 pages fetched so far hold together.
+
+Draws of seeds differ more than orders do. So two orders are compared draw by draw: a *gain* is the
+mean of the differences, and its standard error is that of the differences. What farms of spam cost
+is a difference, too: each order crawls the web with them and without them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
+from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
 from minicrawl.lab.exploration import Exploration
-from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB, Strategy
+from minicrawl.lab.polite import PoliteCrawl
+from minicrawl.lab.spam import Farm, Links, planted
+from minicrawl.lab.webs import Web
 from minicrawl.opic.money import SMALL_EDGE
-from minicrawl.opic.steps import visit
-from minicrawl.progress import Progress
+from minicrawl.progress import Progress, part
 
 Floats = NDArray[np.float64]
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5)
 SEEDS = 10
+BASELINE = "opic"
+"""The order that the others are compared with."""
 
 _FEWEST_LINKS = 5
 """A page that someone would choose as a seed links to that many others."""
 
 
+class DrawnMean(NamedTuple):
+    """The mean over the draws at each budget, and its standard error; one draw has none."""
+
+    mean: list[float]
+    error: list[float] | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """`mass[i]` of the importance lies on the first `fractions[i]` of all pages fetched."""
+    """`found.mean[i]` of the importance lies on the first `fractions[i]` of all pages fetched.
+
+    `gain` is what that is more than the baseline's from the same seeds, if that one ran as well.
+    `spam` is the share of spam in the pages fetched, and `loss` what would have been found more
+    without it; nothing where there are no farms.
+    """
 
     order: str
     fractions: Sequence[float]
-    mass: list[float]
+    found: DrawnMean
+    gain: DrawnMean | None = None
+    spam: DrawnMean | None = None
+    loss: DrawnMean | None = None
+
+    @property
+    def mass(self) -> list[float]:
+        return self.found.mean
 
     def as_json(self) -> dict[str, object]:
-        return {"order": self.order, "fractions": list(self.fractions), "mass": self.mass}
+        spreads = {"mass": self.found, "gain": self.gain, "spam": self.spam, "loss": self.loss}
+        numbers: dict[str, object] = {}
+        for name, found in spreads.items():
+            numbers |= {name: found and found.mean, f"{name}_error": found and found.error}
+        return {"order": self.order, "fractions": list(self.fractions), **numbers}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,63 +78,120 @@ class Crawls:
     share of a page's cash that goes to all pages alike.
 
     The person who chose the seeds vouches for them. On real webs the endowment is the largest gain.
-    In a made-up web nobody has chosen, and it costs some of the first importance.
+    In a made-up web nobody has chosen, and it costs some of the first importance. `at_once`
+    requests are under way together, one a host; with 1 hosts do not matter.
     """
 
     draws: int
     seed: int
     endowment: int
+    at_once: int = 1
     fractions: Sequence[float] = FRACTIONS
     small_edge: float = SMALL_EDGE
 
 
+class _Terrain(NamedTuple):
+    """A web to crawl, with farms or without: links of all pages, and what they are worth."""
+
+    web: Web
+    links: Links
+    truth: Floats
+
+
+class _Gathered(NamedTuple):
+    """Importance and share of spam of the pages fetched: a row for each draw."""
+
+    mass: Floats
+    spam: Floats
+
+
 def order(
-    web: SyntheticWeb, *, orders: Sequence[str], crawls: Crawls, progress: Progress
+    web: Web,
+    *,
+    orders: Sequence[str],
+    crawls: Crawls,
+    farms: Sequence[Farm] = (),
+    progress: Progress,
 ) -> list[Curve]:
     """The curve of every order, the mean over the crawls."""
     truth = true_importance(web.graph, crawls.small_edge)
-    links = web.graph.adjacency()
-    budget = int(max(crawls.fractions) * web.graph.nodes)
-    curves = []
-    for done, name in enumerate(orders):
-        masses = []
-        for draw in range(crawls.draws):
-            crawl = Exploration(web, links, truth, crawls.small_edge)
-            crawl.start(draw_seeds(web, crawls.seed, draw), crawls.endowment)
-            fetched = _fetch(crawl, OF_AN_UNKNOWN_WEB[name](crawl, crawls.seed + draw), budget)
-            masses.append(_mass(truth, fetched, crawls.fractions))
-            progress((done + (draw + 1) / crawls.draws) / len(orders))
-        mean = np.mean(masses, axis=0).tolist()
-        curves.append(Curve(order=name, fractions=crawls.fractions, mass=mean))
-    return curves
+    honest = _Terrain(web, list(web.graph.adjacency()), truth)
+    terrains = [_with_farms(honest, farms, crawls.seed), honest] if farms else [honest]
+    gathered: list[list[_Gathered]] = []
+    for name in orders:
+        gathered.append([])
+        for terrain in terrains:
+            done = len(gathered) - 1 + len(gathered[-1]) / len(terrains)
+            tell = part(progress, done / len(orders), (done + 1 / len(terrains)) / len(orders))
+            gathered[-1].append(_gather(terrain, name, crawls, tell))
+    base = dict(zip(orders, gathered, strict=True)).get(BASELINE)
+    return [
+        _curve(name, crawls.fractions, found, base if name != BASELINE else None)
+        for name, found in zip(orders, gathered, strict=True)
+    ]
 
 
-def draw_seeds(web: SyntheticWeb, seed: int, draw: int) -> list[int]:
+def _with_farms(honest: _Terrain, farms: Sequence[Farm], seed: int) -> _Terrain:
+    web, links, truth = honest
+    rng = np.random.default_rng(seed)
+    for farm in farms:
+        web, links = planted(web, links, farm, rng)
+    return _Terrain(web, links, np.append(truth, np.zeros(len(links) - len(truth))))
+
+
+def _curve(
+    name: str,
+    fractions: Sequence[float],
+    found: Sequence[_Gathered],
+    base: Sequence[_Gathered] | None,
+) -> Curve:
+    """`found` is what was gathered here and, if there are farms, without them."""
+    here, *honest = found
+    return Curve(
+        order=name,
+        fractions=fractions,
+        found=spread(here.mass),
+        gain=spread(here.mass - base[0].mass) if base else None,
+        spam=spread(here.spam) if honest else None,
+        loss=spread(honest[0].mass - here.mass) if honest else None,
+    )
+
+
+def _gather(terrain: _Terrain, name: str, crawls: Crawls, progress: Progress) -> _Gathered:
+    """What each crawl has gathered at each budget."""
+    nodes = terrain.web.graph.nodes
+    budgets = [int(share * nodes) for share in crawls.fractions]
+    masses, spams = [], []
+    for draw in range(crawls.draws):
+        crawl = Exploration(*terrain, crawls.small_edge)
+        crawl.start(draw_seeds(terrain.web, crawls.seed, draw), crawls.endowment)
+        strategy = OF_AN_UNKNOWN_WEB[name](crawl, crawls.seed + draw)
+        polite = PoliteCrawl(crawl, strategy, crawls.at_once)
+        fetched = np.array(polite.fetch(max(budgets)), dtype=np.int64)
+        masses.append(_sums(terrain.truth[fetched], budgets))
+        spams.append(_sums(fetched >= nodes, budgets) / np.clip(budgets, 1, max(len(fetched), 1)))
+        progress((draw + 1) / crawls.draws)
+    return _Gathered(np.array(masses), np.array(spams))
+
+
+def _sums(values: NDArray[Any], budgets: Sequence[int]) -> Floats:
+    """Of the first so many; a crawl that ran out of pages keeps what it has."""
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    found: Floats = sums[np.minimum(budgets, len(values))]
+    return found
+
+
+def spread(draws: Floats) -> DrawnMean:
+    """Of values with a row for each draw."""
+    count = len(draws)
+    error = draws.std(axis=0, ddof=1) / np.sqrt(count) if count > 1 else None
+    return DrawnMean(draws.mean(axis=0).tolist(), None if error is None else error.tolist())
+
+
+def draw_seeds(web: Web, seed: int, draw: int) -> list[int]:
     """Random pages with at least 5 links; if there are not enough, those with most links."""
     degrees = web.graph.out_degrees()
     suitable = np.flatnonzero(degrees >= _FEWEST_LINKS)
     if len(suitable) < SEEDS:
         suitable = np.argsort(-degrees, kind="stable")[:SEEDS]
     return Random(seed + draw).sample(suitable.tolist(), min(SEEDS, len(suitable)))
-
-
-def _fetch(crawl: Exploration, strategy: Strategy, budget: int) -> list[int]:
-    """So many pages in the order in which they are fetched, or fewer if no more can be reached."""
-    ledger = crawl.ledger
-    strategy.born(range(len(ledger)))
-    fetched: list[int] = []
-    while len(fetched) < budget and (page := strategy.take()) is not None:
-        fetched.append(crawl.pages[page])
-        links, born = crawl.links_of(page)
-        strategy.born(born)
-        plan = visit(ledger, page, links)
-        ledger.post(plan)
-        strategy.settled(plan)
-    return fetched
-
-
-def _mass(truth: Floats, fetched: Sequence[int], fractions: Sequence[float]) -> list[float]:
-    """At each budget; a crawl that ran out of pages keeps what it has."""
-    gathered = np.concatenate(([0.0], np.cumsum(truth[fetched])))
-    last = len(fetched)
-    return [float(gathered[min(int(share * len(truth)), last)]) for share in fractions]

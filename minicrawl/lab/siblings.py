@@ -1,13 +1,17 @@
 """The order by siblings in the laboratory, by the code of the crawl.
 
-Law: where nothing is known about hosts, all pages are of one. The site of a host is the host itself
-unless the caller knows better.
+Law: hosts and sites are those of the laboratory's web, which has one host where none is known.
 """
+
+from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
 
+import numpy as np
+
 from minicrawl.lab.exploration import Exploration
+from minicrawl.lab.webs import Web
 from minicrawl.opic.by_group import ByGroup
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.siblings import Siblings
@@ -16,14 +20,10 @@ from minicrawl.opic.siblings import Siblings
 class BySiblings:
     """Judges a page by its siblings: the pages of its host that were introduced with it."""
 
-    def __init__(self, crawl: Exploration, site_of: Sequence[int] = ()) -> None:
-        """`site_of` has the site of each host: the number of one host of it."""
-        hosts = crawl.web.host
+    def __init__(self, crawl: Exploration) -> None:
         self._crawl = crawl
-        self._are_known = int(hosts.max(initial=0)) + 1 < len(hosts)
         self._host_of = array("I")
-        sites = array("I", site_of or range(int(hosts.max(initial=0)) + 1))
-        self._siblings = Siblings(crawl.ledger, self._host_of, sites)
+        self._siblings = Siblings(crawl.ledger, self._host_of, _sites_of_hosts(crawl.web))
         self._queue = ByGroup(self._siblings)
         self._new = range(0)
 
@@ -31,7 +31,7 @@ class BySiblings:
         """The first ones are the seeds; others wait from when their introducer is settled."""
         if not pages:
             return
-        self._host_of.extend(map(self._host, pages))
+        self._host_of.extend(map(self._crawl.host_of, pages))
         if self._new.stop:
             self._new = range(pages[0], pages[-1] + 1)
             return
@@ -55,5 +55,8 @@ class BySiblings:
     def put_back(self, page: int) -> None:
         self._queue.release(page)
 
-    def _host(self, page: int) -> int:
-        return self._crawl.host_of(page) if self._are_known else 0
+
+def _sites_of_hosts(web: Web) -> array[int]:
+    sites = np.zeros(int(web.host.max(initial=0)) + 1, dtype=np.uint32)
+    sites[web.host] = web.site
+    return array("I", sites.tobytes())

@@ -1,15 +1,23 @@
-"""The graph that an experiment runs on: synthetic, or read from a file."""
+"""The web that an experiment runs on: synthetic, or read from a graph file.
 
+Law: every page is on one host and every host on one site, or nothing is known of hosts. Then all
+pages count as pages of one host.
+"""
+
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph import synthetic
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.graphfiles.reading import read
+from minicrawl.web import sites
+
+Numbers = NDArray[np.int32]
 
 
 class Model(StrEnum):
@@ -20,7 +28,21 @@ class Model(StrEnum):
     COPYING = "copying"
 
 
-def synthetic_web(model: Model, nodes: int, seed: int) -> SyntheticWeb:
+@dataclass(frozen=True, slots=True, eq=False)
+class Web:
+    """A graph whose page i is on host `host[i]` of site `site[i]`, both numbered from 0."""
+
+    graph: Csr
+    host: Numbers
+    site: Numbers
+
+    @property
+    def has_hosts(self) -> bool:
+        """Whether it is known which pages share a host."""
+        return bool(self.host.any())
+
+
+def synthetic_web(model: Model, nodes: int, seed: int) -> Web:
     """A web of this model; the same seed gives the same web."""
     rng = np.random.default_rng(seed)
     match model:
@@ -29,17 +51,28 @@ def synthetic_web(model: Model, nodes: int, seed: int) -> SyntheticWeb:
         case Model.POISSON:
             return without_hosts(synthetic.poisson(nodes, rng))
         case Model.COPYING:
-            return synthetic.copying_web(nodes, rng)
+            grown = synthetic.copying_web(nodes, rng)
+            return Web(grown.graph, grown.host, grown.host)
 
 
-def web_from_file(path: Path) -> SyntheticWeb:
-    """The web in a graph file."""
+def web_from_file(path: Path) -> Web:
+    """The web in a graph file. Hosts are known where pages are called by their URLs."""
     found = read(path)
     if found.graph.nodes == 1:
         raise GraphFileError(f"{path}: only one page in it; expected links between at least two")
-    return SyntheticWeb(graph=found.graph, host=found.names.hosts().of_node)
+    hosts = found.names.hosts()
+    if len(hosts.names) == found.graph.nodes:
+        return without_hosts(found.graph)
+    site_of_host = _numbered([sites.site(name) for name in hosts.names])
+    return Web(found.graph, hosts.of_node, site_of_host[hosts.of_node])
 
 
-def without_hosts(graph: Csr) -> SyntheticWeb:
-    """Where nothing is known about hosts, each page is a host of its own."""
-    return SyntheticWeb(graph=graph, host=np.arange(graph.nodes, dtype=np.int32))
+def without_hosts(graph: Csr) -> Web:
+    """A web of which no hosts are known."""
+    one = np.zeros(graph.nodes, dtype=np.int32)
+    return Web(graph, one, one)
+
+
+def _numbered(names: list[str]) -> Numbers:
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int32)

@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.gathered_importance import DiscoveryRate, of_all
-from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.order import draw_seeds
 from minicrawl.lab.strategies import Greedy
-from minicrawl.lab.webs import web_from_file
+from minicrawl.lab.webs import Web, web_from_file
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.ledger import READ, VirtualPage
 from minicrawl.opic.money import SMALL_EDGE
@@ -44,7 +43,7 @@ Floats = NDArray[np.float64]
 class GreedyCrawl:
     """Reads the richest page, again and again."""
 
-    def __init__(self, web: SyntheticWeb, links: list[list[int]], truth: Floats, draw: int) -> None:
+    def __init__(self, web: Web, links: list[list[int]], truth: Floats, draw: int) -> None:
         self.crawl = Exploration(web, links, truth)
         self.ledger = self.crawl.ledger
         self.window = WINDOWS["interpolation"](8.0, None)

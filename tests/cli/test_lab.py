@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB
+from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
 
 SMALL = ["--nodes", "300", "--seed", "3"]
 
@@ -72,6 +72,23 @@ def test_order_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     for one in found["series"]:
         assert one["fractions"] == [0.01, 0.05, 0.1, 0.2, 0.3, 0.5]
         assert one["mass"] == sorted(one["mass"])
+        assert one["mass_error"] is one["spam"] is one["loss"] is None
+
+
+def test_errors_gains_and_spam_as_json_and_in_tables_of_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = ["--strategy", "opic", "--strategy", "random", "--draws", "2", "--polite", "3"]
+    spam = ["--spam", "random", "--spam-domains", "4"]
+    opic, other = document(capsys, "order", *SMALL, *chosen, *spam)["series"]
+    assert opic["gain"] is None
+    for name in ("mass", "gain", "spam", "loss"):
+        assert len(other[name]) == len(other[f"{name}_error"]) == 6
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run(capsys, "order", *SMALL, *chosen, *spam)
+    for word in ("with standard errors", "±", "less that of opic", "Share of spam", "lost"):
+        assert word in shown
+    assert "…" not in shown
 
 
 def test_with_a_smaller_small_edge_a_page_hands_more_to_its_links(
@@ -176,6 +193,14 @@ def test_figures_of_a_real_graph(capsys: pytest.CaptureFixture[str], tmp_path: P
         (["windows", "--rate", "nan"], ["--rate", "nan"]),
         (["order", "--draws", "0"], ["--draws", "0"]),
         (["order", "--endowment", "-1"], ["--endowment", "-1"]),
+        (["order", "--polite", "0"], ["--polite", "0"]),
+        (["order", "--polite", "2", "--web", "poisson", "--quick"], ["--polite", "hosts"]),
+        (["order", "--spam", "link"], ["--spam", "link"]),
+        (["order", "--spam-hosts", "2"], ["--spam-hosts", "--spam"]),
+        (
+            ["order", "--spam", "trap", "--spam-hosts", "2", "--spam-domains", "2"],
+            ["--spam-hosts", "--spam-domains"],
+        ),
         (["order", "--strategy", "best"], ["--strategy", "best"]),
         (["figures", "--out", "bad.txt", "--quick"], ["--out", "bad.txt"]),
         (["figures", "--out", "bad.txt/new", "--quick"], ["bad.txt/new"]),

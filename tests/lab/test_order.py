@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.convergence import true_importance
+from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
 from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.order import (
     FRACTIONS,
@@ -16,16 +16,17 @@ from minicrawl.lab.order import (
     Crawls,
     draw_seeds,
     order,
+    spread,
 )
-from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB
-from minicrawl.lab.webs import Model, synthetic_web, web_from_file, without_hosts
+from minicrawl.lab.webs import Model, Web, synthetic_web, web_from_file, without_hosts
 from minicrawl.opic.money import SMALL_EDGE
+from minicrawl.progress import unreported
 from tests.unmeasured import unmeasured
 
 Masses = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]
 
 
-def masses(web: SyntheticWeb, orders: list[str], draws: int, endowment: int = 0) -> Masses:
+def masses(web: Web, orders: list[str], draws: int, endowment: int = 0) -> Masses:
     told: list[float] = []
     crawls = Crawls(draws=draws, seed=1, endowment=endowment)
     curves = order(web, orders=orders, crawls=crawls, progress=told.append)
@@ -95,6 +96,32 @@ def test_on_a_real_web_opic_is_what_it_is_expected_to_be(
     for name in baselines:
         assert (compared["opic"] >= compared[name]).all(), name
     assert (compared["opic"] > unendowed + 0.04).all()
+
+
+def test_an_error_is_that_of_the_mean_over_the_draws() -> None:
+    """1 and 3: a standard deviation of sqrt(2), and that of a mean of two is 1."""
+    assert spread(np.array([[1.0, 5.0], [3.0, 5.0]])) == ([2.0, 5.0], [pytest.approx(1.0), 0.0])
+    assert spread(np.array([[1.0]])) == ([1.0], None)
+
+
+def test_a_gain_is_measured_draw_by_draw() -> None:
+    web = synthetic_web(Model.COPYING, 500, seed=1)
+    crawls = Crawls(draws=3, seed=1, endowment=0)
+    opic, random = order(web, orders=["opic", "random"], crawls=crawls, progress=unreported)
+    each = [
+        order(
+            web,
+            orders=["opic", "random"],
+            crawls=Crawls(draws=1, seed=seed, endowment=0),
+            progress=unreported,
+        )
+        for seed in (1, 2, 3)
+    ]
+    gains = np.array([np.array(random.mass) - opic.mass for opic, random in each])
+    assert opic.gain is None
+    assert random.gain is not None
+    assert random.gain.mean == pytest.approx(gains.mean(axis=0).tolist())
+    assert random.gain.error == pytest.approx((gains.std(axis=0, ddof=1) / 3**0.5).tolist())
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:

@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab.exploration import Exploration
-from minicrawl.lab.order import _fetch
+from minicrawl.lab.polite import PoliteCrawl
 from minicrawl.lab.siblings import BySiblings
-from minicrawl.lab.webs import without_hosts
+from minicrawl.lab.webs import Web, without_hosts
 from minicrawl.opic import rounds
 
 HONEST, FARM = 600, 400
 
 
-def farmed() -> SyntheticWeb:
+def farmed() -> Web:
     """Pages that link to any others, and a host of pages that link to each other only."""
     rng = Random(1)
     links = [(page, rng.randrange(HONEST)) for page in range(HONEST) for _ in range(4)]
@@ -25,13 +24,13 @@ def farmed() -> SyntheticWeb:
     links.append((3, HONEST))
     sources, targets = np.array(links).T
     host = np.repeat([0, 1], [HONEST, FARM]).astype(np.int32)
-    return SyntheticWeb(graph=Csr.from_edges(HONEST + FARM, sources, targets), host=host)
+    return Web(Csr.from_edges(HONEST + FARM, sources, targets), host, host)
 
 
-def fetched(web: SyntheticWeb, budget: int) -> list[int]:
+def fetched(web: Web, budget: int) -> list[int]:
     crawl = Exploration(web, web.graph.adjacency(), np.ones(web.graph.nodes))
     crawl.start([0, 1, 3], 1000)
-    return _fetch(crawl, BySiblings(crawl), budget)
+    return PoliteCrawl(crawl, BySiblings(crawl)).fetch(budget)
 
 
 def test_a_farm_that_links_to_itself_gets_little_more_than_its_free_pages(

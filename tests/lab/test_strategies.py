@@ -4,14 +4,8 @@ from random import Random
 
 import pytest
 
-from minicrawl.lab.strategies import (
-    BacklinkCount,
-    Cycle,
-    Greedy,
-    LargerSitesFirst,
-    Lottery,
-    Strategy,
-)
+from minicrawl.lab.discovery import BacklinkCount, LargerSitesFirst
+from minicrawl.lab.strategies import Cycle, Greedy, Lottery, Strategy
 from minicrawl.opic.ledger import READ, UNREAD, Ledger
 from minicrawl.opic.steps import visit, weighted_visit
 

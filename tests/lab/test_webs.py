@@ -14,20 +14,22 @@ def test_the_same_seed_gives_the_same_web(model: Model) -> None:
     assert list(one.host) == list(same.host)
 
 
-def test_a_web_is_read_from_a_graph_file_and_a_page_without_url_is_its_own_host(
-    tmp_path: Path,
-) -> None:
+def test_pages_without_urls_are_taken_for_pages_of_one_host(tmp_path: Path) -> None:
     path = tmp_path / "web.txt"
     path.write_text("10 20\n20 10\n20 30\n")
     web = web_from_file(path)
     assert web.graph.adjacency() == [[1], [0, 2], []]
-    assert list(web.host) == [0, 1, 2]
+    assert list(web.host) == list(web.site) == [0, 0, 0]
+    assert not web.has_hosts
 
 
-def test_the_hosts_of_urls_are_known(tmp_path: Path) -> None:
+def test_the_hosts_of_urls_and_their_sites_are_known(tmp_path: Path) -> None:
     path = tmp_path / "web.tsv"
-    path.write_text("http://a/1\thttp://b/\nhttp://b/\thttp://a/2\n")
-    assert list(web_from_file(path).host) == [0, 1, 0]
+    path.write_text("http://a.x.org/1\thttp://b.x.org/\nhttp://b.x.org/\thttp://a.x.org/2\n")
+    web = web_from_file(path)
+    assert list(web.host) == [0, 1, 0]
+    assert list(web.site) == [0, 0, 0]
+    assert web.has_hosts
 
 
 @pytest.mark.parametrize("content", ["7 7\n", "1 2\nhello\n", ""])

@@ -15,10 +15,9 @@ from minicrawl.cli.common.stores import graph_option
 from minicrawl.cli.common.tables import show_json
 from minicrawl.config.kinds import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
-from minicrawl.graph.synthetic import SyntheticWeb
 from minicrawl.lab import webs
 from minicrawl.lab.measure import EstimateErrors
-from minicrawl.lab.webs import Model
+from minicrawl.lab.webs import Model, Web
 from minicrawl.lab.windows import RATES
 from minicrawl.opic.money import SMALL_EDGE
 
@@ -89,14 +88,14 @@ class WebChoice:
         if self.graph and self.nodes:
             raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
 
-    def web(self) -> SyntheticWeb:
+    def web(self) -> Web:
         return webs.web_from_file(self.graph) if self.graph else self._synthetic(self.model)
 
-    def with_hosts(self, web: SyntheticWeb) -> SyntheticWeb:
+    def with_hosts(self, web: Web) -> Web:
         """The same, or one with hosts in place of a synthetic one that may have none."""
         return web if self.graph else self._synthetic(Model.COPYING)
 
-    def watched(self) -> SyntheticWeb:
+    def watched(self) -> Web:
         """The web in which windows are watched: a smaller one, if the user chose none."""
         smaller = replace(self, usual_nodes=WATCHED_NODES, quick_nodes=QUICK_WATCHED_NODES)
         return smaller.web()
@@ -115,7 +114,7 @@ class WebChoice:
         """The usual rates of change."""
         return QUICK_RATES if self.quick else RATES
 
-    def _synthetic(self, model: Model) -> SyntheticWeb:
+    def _synthetic(self, model: Model) -> Web:
         nodes = self.otherwise(self.nodes, self.usual_nodes, self.quick_nodes)
         return webs.synthetic_web(model, nodes, self.seed)
 

@@ -1,6 +1,6 @@
 """`minicrawl lab order`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
@@ -19,7 +19,8 @@ from minicrawl.cli.lab.options import (
 )
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import order as lab
-from minicrawl.lab.strategies import OF_AN_UNKNOWN_WEB
+from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
+from minicrawl.lab.spam import ENTRANCES, PAGES, Farm, FarmKind
 from minicrawl.lab.webs import Model
 
 
@@ -42,6 +43,37 @@ from minicrawl.lab.webs import Model
 )
 @endowment_option
 @small_edge_option
+@click.option(
+    "--polite",
+    "at_once",
+    metavar="K",
+    type=click.IntRange(min=1),
+    help="Have K requests under way at once, never two of them to one host. The web must have "
+    "hosts: the synthetic one of --web copying, or a graph of URLs.  [default: one request at a "
+    "time, hosts do not matter]",
+)
+@click.option(
+    "--spam",
+    "kinds",
+    multiple=True,
+    type=click.Choice([kind.value for kind in FarmKind]),
+    help=f"Add a farm of spam: {PAGES:,} pages on a host that all link to each other (host), or "
+    f"at random (random), or pages without an end (trap). {ENTRANCES} honest pages, drawn evenly, "
+    "link to it once. Shows the share of spam in the pages fetched and the honest importance that "
+    "is lost; each order crawls twice, with spam and without. Repeatable.",
+)
+@click.option(
+    "--spam-hosts",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Spread each farm over N hosts of one registrable domain.  [default: 1]",
+)
+@click.option(
+    "--spam-domains",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Spread each farm over N domains that link to each other.  [default: 1]",
+)
 @json_option
 def order(
     choice: WebChoice,
@@ -49,14 +81,22 @@ def order(
     draws: int | None,
     endowment: int | None,
     small_edge: float,
+    at_once: int | None,
+    kinds: Sequence[str],
+    spam_hosts: int | None,
+    spam_domains: int | None,
     as_json: bool,
 ) -> None:
     """Show which order of reading finds the important pages first.
 
     A crawl from ten random pages, which knows what it has read and no more. The numbers are the
-    share of all importance that the pages fetched so far hold.
+    share of all importance that the pages fetched so far hold, and their standard errors over the
+    draws. Draws differ more than orders do, so orders are compared draw by draw: the second table.
     """
+    farms = _farms(kinds, spam_hosts, spam_domains)
     web = choice.web()
+    if at_once and not web.has_hosts:
+        raise click.UsageError("--polite needs a web whose hosts are known: take one of URLs")
     with progress("order") as tell:
         curves = lab.order(
             web,
@@ -66,16 +106,50 @@ def order(
                 seed=choice.seed,
                 endowment=choice.endowment(endowment),
                 small_edge=small_edge,
+                at_once=at_once or 1,
             ),
+            farms=farms,
             progress=tell,
         )
     show(web.graph, curves, as_json, _show_order)
 
 
+def _farms(kinds: Sequence[str], hosts: int | None, domains: int | None) -> list[Farm]:
+    if (hosts or domains) and not kinds:
+        raise click.UsageError("--spam-hosts and --spam-domains spread a farm: name one by --spam")
+    if hosts and domains:
+        raise click.UsageError("--spam-hosts and --spam-domains exclude each other")
+    return [
+        Farm(kind=FarmKind(kind), hosts=hosts or domains or 1, is_one_site=not domains)
+        for kind in kinds
+    ]
+
+
 def _show_order(graph: Csr, curves: Sequence[lab.Curve]) -> None:
-    show_table(
-        "Share of all importance on the pages fetched, by share of pages fetched",
-        ["order", *(f"{share:.0%}" for share in curves[0].fractions)],
-        ([curve.order, *(f"{mass:.3f}" for mass in curve.mass)] for curve in curves),
+    errors = ", with standard errors" if curves[0].found.error else ""
+    _show_spreads(
+        f"Share of all importance on the pages fetched, in %{errors}",
+        [(curve, curve.found) for curve in curves],
         about(graph),
     )
+    for title, more in (
+        (f"The same less that of {lab.BASELINE}, from the same seeds", [c.gain for c in curves]),
+        ("Share of spam in the pages fetched, in %", [curve.spam for curve in curves]),
+        ("Importance lost by the spam, in %", [curve.loss for curve in curves]),
+    ):
+        if rows := [(c, found) for c, found in zip(curves, more, strict=True) if found]:
+            _show_spreads(f"{title}{errors}", rows, "")
+
+
+def _show_spreads(
+    title: str, rows: Sequence[tuple[lab.Curve, lab.DrawnMean]], caption: str
+) -> None:
+    headings = ["order", *(f"{share:.0%}" for share in rows[0][0].fractions)]
+    show_table(title, headings, ([curve.order, *_cells(of)] for curve, of in rows), caption)
+
+
+def _cells(of: lab.DrawnMean) -> Iterator[str]:
+    """In percent. The 0 before the point of an error is left out, for the width of a terminal."""
+    errors = [f"±{100 * error:.1f}".replace("±0.", "±.") for error in of.error or ()]
+    for place, mean in enumerate(of.mean):
+        yield f"{100 * mean:.1f}{errors[place] if errors else ''}"

@@ -30,7 +30,7 @@ from minicrawl.wording import counted
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
 HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
 PAGE_HEADINGS = ("requested at", "status", "kind", "url", "detail")
-WAITING_HEADINGS = ("rank", "given", "cash", "depth", "in-links", "url")
+WAITING_HEADINGS = ("rank", "key", "given", "cash", "depth", "in-links", "url")
 NO_FAILURES = "no failures"
 
 _UNKNOWN = "-"
@@ -176,10 +176,12 @@ def _page_line(page: FailedPage) -> tuple[str, ...]:
 def frontier(store: Path, n: int, as_json: bool) -> None:
     """Show the pages that would be read next if no host made the crawl wait.
 
-    They are ordered by `given`, the units of cash from links and endowments. `cash` also has the
-    unit that every page starts with, and its share of the cash of the virtual page.
+    They are ordered by `key`, the units of cash that a page is as good as. In the order greedy that
+    is the unit that every page starts with, and `given`, which came from links and endowments. In
+    the order siblings it also says what pages that were found together with it have led to. `cash`
+    has a share of the cash of the virtual page as well.
     """
-    with snapshot(store) as seen:
+    with snapshot(store, ordered=True) as seen:
         if as_json:
             show_json([page._asdict() for page in waiting(seen, n)])
         else:
@@ -189,6 +191,7 @@ def frontier(store: Path, n: int, as_json: bool) -> None:
 def _waiting_line(page: WaitingPage) -> tuple[str, ...]:
     return (
         f"{page.rank:,}",
+        units(page.key),
         units(page.given),
         units(page.cash),
         str(page.depth),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,11 +102,9 @@ class ByLot:
 class ByKey(ByHost):
     """The queue of an order with keys."""
 
-    def __init__(
-        self, frontier: Frontier, order: PageOrder, *importance: ImportanceOfSites
-    ) -> None:
-        """`importance` is for a queue in which sites have an order, too."""
-        super().__init__(order.keys, frontier.ledger.flags, frontier.urls.host_of, *importance)
+    def __init__(self, frontier: Frontier, order: PageOrder, *more: Any) -> None:
+        """`more` is what the queue below asks for beside keys, flags and hosts."""
+        super().__init__(order.keys, frontier.ledger.flags, frontier.urls.host_of, *more)
         self._frontier, self._order = frontier, order
 
     def load(self) -> None:
