@@ -27,7 +27,8 @@ from minicrawl.lab.strategies import Cycle, Greedy, Lottery, Strategy
 from minicrawl.opic.ledger import READ, UNREAD, Ledger, Plan
 from minicrawl.opic.schedule import Richest
 from minicrawl.opic.steps import replay
-from minicrawl.ranks.walks.pagerank import pagerank
+from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
+from minicrawl.ranks.walks.walk import Dangling
 
 REPLAYS = 5
 """How many pages spend again after each fetch in the order `opic-replay`."""
