@@ -20,7 +20,7 @@ from minicrawl.frontier.sibling_steps import SiblingSteps
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.urls import UrlTable, no_urls
 from minicrawl.model import STANDS_FOR_ANOTHER, PageId, State
-from minicrawl.opic.estimate import rising, shares
+from minicrawl.opic.estimate import shares
 from minicrawl.opic.journal import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import fixed_edge
@@ -151,11 +151,6 @@ class Frontier:
         ledger = self.ledger
         cash = ledger.cash_of_all(first, end)
         return self.window.importance(cash, ledger.now, ledger.turn, first)
-
-    def rising(self) -> NDArray[np.float64]:
-        """How many times as much as its past promised each page was given since it was read."""
-        ledger = self.ledger
-        return rising(ledger.cash_of_all(), *self.window.flows(ledger.now, ledger.turn))
 
     def tally(self) -> dict[str, object]:
         """What `status` shows of all pages; each commit keeps it, so that nobody counts."""

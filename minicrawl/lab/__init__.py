@@ -12,6 +12,7 @@ windows      how the windows follow a web that changes (figures 4, 5 and 6)
 order        the importance gathered against the pages fetched, for every order of reading
 measure      how far an estimate is from the truth
 figures      all of it drawn, and as numbers
+graphs       algorithms for graphs that grow edge by edge
 
 An experiment is a function from a web and settings to series of numbers.
 """

@@ -141,11 +141,10 @@ class RecomputedPageRank:
     """
 
     def __init__(self, crawl: Exploration, to_seeds: float = 0.0, returned: float = 0.0) -> None:
-        self._flags = crawl.ledger.flags
+        self._crawl = crawl
         self._options = PageRankOptions(
             damping=1 - crawl.small_edge, dangling=Dangling.TELEPORT, tolerance=1e-6
         )
-        self._seeds = list(crawl.seeds)
         self._to_seeds, self._returned = to_seeds, returned
         self._every = max(1, crawl.web.graph.nodes // 100)
         self._sources, self._targets = array("q"), array("q")
@@ -175,8 +174,8 @@ class RecomputedPageRank:
         self._best.append(page)
 
     def _recompute(self) -> None:
-        known = len(self._flags)
-        is_unread = np.frombuffer(self._flags, dtype=np.uint8) & READ == UNREAD
+        known = len(self._crawl.ledger.flags)
+        is_unread = np.frombuffer(self._crawl.ledger.flags, dtype=np.uint8) & READ == UNREAD
         graph, weights = self._walked(is_unread)
         found = pagerank(
             graph,
@@ -214,7 +213,7 @@ class RecomputedPageRank:
 
     def _jumps(self, known: int) -> Floats:
         jumps = np.full(known, (1 - self._to_seeds) / known)
-        jumps[self._seeds] += self._to_seeds / len(self._seeds)
+        jumps[list(self._crawl.seeds)] += self._to_seeds / len(self._crawl.seeds)
         return jumps
 
     def _warm(self, known: int) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.opic.estimate import rising
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
@@ -138,4 +139,5 @@ def _rising(snapshot: Snapshot) -> Floats:
             f"{snapshot.path} has a static window, which does not know when cash flowed: "
             "crawl with another --window to see which pages rise"
         )
-    return snapshot.frontier.rising()
+    ledger, window = snapshot.frontier.ledger, snapshot.frontier.window
+    return rising(ledger.cash_of_all(), *window.flows(ledger.now, ledger.turn))

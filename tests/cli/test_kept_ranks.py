@@ -12,6 +12,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.export.cells import COLUMNS
+from minicrawl.report.kept import RISING, scores
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
@@ -235,7 +236,7 @@ class TestRising:
         self, store: Path, capsys: Captured
     ) -> None:
         with snapshot(store) as seen:
-            expected = seen.frontier.rising()
+            expected = scores(seen, RISING)
         found = as_json(capsys, "top", "--rising")
         scores = [page["score"] for page in found if page["score"] is not None]
         assert scores == sorted(expected[~np.isnan(expected)].tolist(), reverse=True)

@@ -10,6 +10,7 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import WINDOWS
+from minicrawl.report.kept import RISING, scores
 from minicrawl.report.ranks import PageSelection, iso, places_of_largest, rank_of, rows, top
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import StoreTerms
@@ -167,7 +168,7 @@ def test_a_page_rises_by_the_cash_it_was_given_since_it_was_read(
     """Computed from what the store has of each page: history, time of reading, and cash."""
     path = filled_store(tmp_path / "crawl.db", checkpoint=checkpoint)
     with snapshot(path) as seen:
-        found, ledger = seen.frontier.rising(), seen.frontier.ledger
+        found, ledger = scores(seen, RISING), seen.frontier.ledger
         pages = range(len(seen))
         pasts = [seen.frontier.window.past(page) for page in pages]
         cash = [ledger.cash(page) / UNIT for page in pages]

@@ -20,8 +20,8 @@ from minicrawl.graph.dynamic.algorithms import (
 from minicrawl.graph.dynamic.matrices import FAR, MOST_PAGES
 from minicrawl.graph.dynamic.saved import MAGIC, SavedGraph, as_dimacs, pack, solved, unpack
 from minicrawl.graph.dynamic.suite import SUITE, EdgeSequence
-from minicrawl.lab import graph_bench as lab
-from minicrawl.lab.graph_figures import draw_reports
+from minicrawl.lab.graphs import bench as lab
+from minicrawl.lab.graphs.charts import draw_reports
 
 _MB = 1 << 20
 

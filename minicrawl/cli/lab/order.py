@@ -91,16 +91,14 @@ def order(
 
     A crawl from ten random pages, which knows what it has read and no more. The numbers are the
     share of all importance that the pages fetched so far hold, and their standard errors over the
-    draws. Draws differ more than orders do, so orders are compared draw by draw: the second table.
-    """
-    farms = _farms(kinds, spam_hosts, spam_domains)
-    web = choice.web()
+    draws. Draws differ more than orders do: the second table compares orders draw by draw."""
+    web, farms = choice.web(), _farms(kinds, spam_hosts, spam_domains)
     if at_once and not web.has_hosts:
         raise click.UsageError("--polite needs a web whose hosts are known: take one of URLs")
     with progress("order") as tell:
         curves = lab.order(
             web,
-            orders=orders or list(OF_AN_UNKNOWN_WEB),
+            orders=orders or [*OF_AN_UNKNOWN_WEB],
             crawls=lab.Crawls(
                 draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
                 seed=choice.seed,

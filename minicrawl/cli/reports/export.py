@@ -86,11 +86,10 @@ def export(
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
     if graph_of == CRAWLED:
         selection = _crawled(selection, is_graph=is_graph)
-    names = list(dict.fromkeys(filter(None, map(str.strip, ranks.split(",")))))
+    names = [*dict.fromkeys(filter(None, map(str.strip, ranks.split(","))))]
     with snapshot(store) as seen, _progress(file) as tell:
-        found = convergence_of(seen)
+        found, selected = convergence_of(seen), replace(selection, noindex=noindex)
         warn_of_unranked_pages(seen, names)
-        selected = replace(selection, noindex=noindex)
         if is_graph:
             write = _graph_writer(GRAPHS[level or "page"](seen, selected, names, tell), suffix)
         else:

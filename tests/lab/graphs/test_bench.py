@@ -10,7 +10,7 @@ from minicrawl.errors import GraphFileError
 from minicrawl.graph.dynamic.algorithms import ALGORITHMS, AlgorithmKind
 from minicrawl.graph.dynamic.saved import solved
 from minicrawl.graph.dynamic.suite import SUITE
-from minicrawl.lab.graph_bench import (
+from minicrawl.lab.graphs.bench import (
     AlgorithmReport,
     TimedRun,
     TrialRules,

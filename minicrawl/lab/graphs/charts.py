@@ -15,7 +15,7 @@ from minicrawl.export.drafts import replacing
 from minicrawl.graph.dynamic.algorithms import AlgorithmKind
 from minicrawl.graph.dynamic.closure import BLOCKS
 from minicrawl.lab.figures import prepare, pyplot
-from minicrawl.lab.graph_bench import AlgorithmReport
+from minicrawl.lab.graphs.bench import AlgorithmReport
 
 _MB = 1 << 20
 _BLOCKS = tuple(f"s1-{bits}" for bits in BLOCKS)
