@@ -238,8 +238,8 @@ class TestRising:
         with snapshot(store) as seen:
             expected = scores(seen, RISING)
         found = as_json(capsys, "top", "--rising")
-        scores = [page["score"] for page in found if page["score"] is not None]
-        assert scores == sorted(expected[~np.isnan(expected)].tolist(), reverse=True)
+        shown = [page["score"] for page in found if page["score"] is not None]
+        assert shown == sorted(expected[~np.isnan(expected)].tolist(), reverse=True)
         heading, first, *_ = printed(capsys, "top", "--rising").splitlines()
         assert heading.split()[:2] == ["rank", "rising"]
         assert first.split()[:2] == ["1", f"{scores[0]:.2f}"]
