@@ -242,7 +242,7 @@ class TestRising:
         assert shown == sorted(expected[~np.isnan(expected)].tolist(), reverse=True)
         heading, first, *_ = printed(capsys, "top", "--rising").splitlines()
         assert heading.split()[:2] == ["rank", "rising"]
-        assert first.split()[:2] == ["1", f"{scores[0]:.2f}"]
+        assert first.split()[:2] == ["1", f"{shown[0]:.2f}"]
 
     def test_export_has_it_in_a_column(self, capsys: Captured) -> None:
         text = printed(capsys, "export", "-", "--noindex", "--ranks", "rising")
