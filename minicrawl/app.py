@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minicrawl.config import Loaded, Settings
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.config import Loaded, Settings, Storing
 from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
 from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listens
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
+from minicrawl.crawl.settle.archiving import open_archive
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.resume import keep, resumed
@@ -33,7 +35,7 @@ from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.ports import WebAccess
 from minicrawl.store import tables
 from minicrawl.store.derived.files import SUFFIX
-from minicrawl.store.reader import connect, reading, real_path
+from minicrawl.store.reader import ARCHIVE, archive_folder, connect, reading, real_path
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, Store
@@ -134,7 +136,8 @@ class Crawl:
         store = self.settings.storing.store
         if self._fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
-        async with _opened(self._agree, store, seeds, self._tell) as recorder:
+        keep = partial(open_archive, tell=self._tell)
+        async with _opened(self._agree, store, seeds, self._tell, keep) as recorder:
             recorder.counters[tables.COMMAND] = self._command
             return await self._crawl(recorder)
 
@@ -246,7 +249,7 @@ def _demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
 
 _WHILE_READ = ("", "-wal", "-shm")
 """The last two exist while a process has the store open."""
-_FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ))
+_FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ), ARCHIVE)
 
 
 def set_aside(path: Path) -> Path | None:
@@ -289,13 +292,16 @@ async def _opened(
     path: Path,
     seeds: Iterable[ResolvedUrl],
     tell: Listener = nobody_listens,
+    keep: Callable[[Store, Storing], ArchiveWriter | None] = lambda _store, _storing: None,
 ) -> AsyncIterator[Recorder]:
     """The store with the seeds in it. It is created if it does not exist."""
     with closing(Store.open(path)) as store, translating_sqlite_errors(path, SAFE):
         settings = agree(store)
+        archive = keep(store, settings.storing)
         with (
+            nullcontext() if archive is None else closing(archive),
             closing(connect(path)) as connection,
-            closing(recorder_of(store, connection)) as recorder,
+            closing(recorder_of(store, connection, archive)) as recorder,
         ):
             await plant(recorder, seeds, settings.order.endowment, tell)
             if not len(recorder.frontier):
@@ -304,11 +310,14 @@ async def _opened(
         store.compact()
 
 
-def recorder_of(store: Store, connection: tables.Connection) -> Recorder:
+def recorder_of(
+    store: Store, connection: tables.Connection, archive: ArchiveWriter | None = None
+) -> Recorder:
     """A recorder of all that is in the store, once that has been checked."""
     with reporting_damage(store.path):
         terms = tables.terms(store.connection) or StoreTerms()
-        recorder = Recorder(store, connection, partial(load_frontier, store.connection, terms))
+        load = partial(load_frontier, store.connection, terms)
+        recorder = Recorder(store, connection, load, archive)
         verify(recorder.frontier, store.connection)
         if store.was_cut_off:
             for contradiction in contradictions(recorder.frontier, store.connection):
@@ -334,6 +343,7 @@ async def _network(
     settings: Settings, recorder: Recorder
 ) -> AsyncIterator[tuple[ScopeGate, WebAccess]]:
     """What may be asked for, and who asks. Seeds that are private addresses are trusted."""
-    config = WorkerConfig.of(settings, trusted_among(recorder.seeds.urls()))
+    archive = None if recorder.archive is None else archive_folder(settings.storing.store)
+    config = WorkerConfig.of(settings, trusted_among(recorder.seeds.urls()), archive)
     async with open_web_access(config, worker_count(settings.network)) as web_access:
         yield gate_for(recorder, settings.scope), web_access

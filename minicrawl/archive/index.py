@@ -6,6 +6,7 @@ place it has been made, and catches up from there.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,9 @@ from minicrawl.errors import NoRoom, StoreError
 NAME = "index.db"
 _PATIENCE_S = 10.0
 _CACHE_KIB = 4096
+_PRIMARY = 0xFF
+"""The bits of an error code with its primary result code."""
+_LITTLE_ROOM = 1 << 16
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
     place INTEGER PRIMARY KEY,
@@ -194,7 +198,18 @@ def index_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        is_full = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
-        raise (NoRoom if is_full else StoreError)(
+        if _means_full_disk(error, folder):
+            text = f"{folder}: database or disk is full; everything committed before is safe"
+            raise NoRoom(text) from error
+        raise StoreError(
             f"{folder}: {error} in its index, which can be deleted and is made again"
         ) from error
+
+
+def _means_full_disk(error: sqlite3.Error, folder: Path) -> bool:
+    """SQLite reports a full disk for most writes, but `disk I/O error` for some."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY
+    if code != sqlite3.SQLITE_IOERR:
+        return bool(code == sqlite3.SQLITE_FULL)
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize < _LITTLE_ROOM

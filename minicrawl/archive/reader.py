@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from minicrawl.archive.index import ArchiveIndex, IndexRow, open_index
+from minicrawl.archive.packing import spare_dictionary
 from minicrawl.archive.record import (
     Answer,
     Codec,
@@ -24,17 +25,6 @@ from minicrawl.archive.record import (
 )
 from minicrawl.archive.segments import Found, Segments, shown
 
-SPARE = "dictionary-{:04}"
-"""A copy of a dictionary, for workers and for the case that the record is damaged."""
-
-
-def spare_dictionary(folder: Path, number: int) -> bytes:
-    """A dictionary from its copy; raises `Damaged`."""
-    try:
-        return dictionary_in((folder / SPARE.format(number)).read_bytes())
-    except OSError as error:
-        raise Damaged(f"dictionary {number} cannot be read: {error.strerror}") from error
-
 
 class ArchiveReader:
     """An archive up to an end; without one, up to the end of its files."""
@@ -46,8 +36,9 @@ class ArchiveReader:
         self.codec = Codec(self.dictionary)
 
     def close(self) -> None:
-        """Close the index."""
+        """Close the files."""
         self.index.close()
+        self.segments.close()
 
     # ------------------------------------------------------------ answers
 

@@ -14,7 +14,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,7 +66,12 @@ class Segments:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._open = lru_cache(_MOST_OPEN)(_OpenFile)
+        self._handles: dict[int, int] = {}
+
+    def close(self) -> None:
+        """Close the files; they are opened again when they are needed."""
+        while self._handles:
+            os.close(self._handles.popitem()[1])
 
     def numbers(self) -> list[int]:
         """Of all segments that there are, in order."""
@@ -105,13 +109,20 @@ class Segments:
     def _bytes(self, place: int, count: int) -> bytes:
         number = segment_of(place)
         try:
-            file = self._open(self.path(number)).handle
+            file = self._handle(number)
         except OSError as error:
             raise Damaged(f"{_name(number)} cannot be read: {error.strerror}") from error
         found = os.pread(file, count, offset_of(place))
         if len(found) < count:
             raise Damaged("the file ends within it")
         return found
+
+    def _handle(self, number: int) -> int:
+        if number not in self._handles:
+            if len(self._handles) >= _MOST_OPEN:
+                self.close()
+            self._handles[number] = os.open(self.path(number), os.O_RDONLY)
+        return self._handles[number]
 
     # ------------------------------------------------------------ scans
 
@@ -195,17 +206,6 @@ class Segments:
                     self.path(number).unlink()
                 elif self.length(number) > keep:
                     os.truncate(self.path(number), keep)
-
-
-class _OpenFile:
-    """A file that is closed when nobody needs it any more."""
-
-    def __init__(self, path: Path) -> None:
-        self.handle = os.open(path, os.O_RDONLY)
-
-    def __del__(self) -> None:
-        if hasattr(self, "handle"):
-            os.close(self.handle)
 
 
 def _name(number: int) -> str:

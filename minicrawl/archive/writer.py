@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.archive.index import index_errors
-from minicrawl.archive.reader import SPARE, ArchiveReader
+from minicrawl.archive.packing import spare_path
+from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
+    EMPTY,
     WITH_BODY,
     Damaged,
     as_revisit,
@@ -36,9 +38,8 @@ from minicrawl.archive.segments import (
     place_at,
     segment_of,
 )
+from minicrawl.model import KeptAnswer
 
-SUFFIX = "-pages"
-"""Of the folder of an archive, which is beside its store."""
 TRAINED_AT, TRAINED_AGAIN = 400, 8
 """Pages in the archive when the first dictionary is trained, and the factor to the next time."""
 _SAMPLES, _SAMPLE_BYTES = 300, 24_000
@@ -46,17 +47,6 @@ _DICTIONARY_BYTES = 112_640
 _TRAINING = {"k": 1024, "d": 6, "f": 18, "accel": 4}
 """As good on manuals as what takes three times as long."""
 _WRITTEN_AT_ONCE = 1 << 22
-
-
-class Kept(NamedTuple):
-    """An answer on its way to the archive: a record without its time.
-
-    Without a record the answer was that the page at `url` has not changed.
-    """
-
-    record: bytes
-    at: float
-    url: str = ""
 
 
 class _Mark(NamedTuple):
@@ -95,7 +85,7 @@ class ArchiveWriter:
         """The number of the newest dictionary; 0 if there is none."""
         return self._mark.dictionary
 
-    def append(self, answers: Iterable[Kept]) -> int:
+    def append(self, answers: Iterable[KeptAnswer]) -> int:
         """Write answers behind the last confirmed record; answers with the place behind them."""
         self._ahead, begin = self._mark, self._mark.end
         self._unwritten.clear()
@@ -135,15 +125,15 @@ class ArchiveWriter:
 
     # ------------------------------------------------------------ one record
 
-    def _append(self, answer: Kept) -> None:
+    def _append(self, answer: KeptAnswer) -> None:
         record = self._reduced(answer) if answer.record else self._unchanged(answer.url)
         if record is not None:
             self._put(seal(record, answer.at))
 
-    def _reduced(self, answer: Kept) -> bytes | None:
+    def _reduced(self, answer: KeptAnswer) -> bytes | None:
         """The record, without its body if that is in the archive; None if it says nothing new."""
         header = header_of(answer.record)
-        if self._original(header.digest) is None:
+        if header.digest == EMPTY or self._original(header.digest) is None:
             return answer.record
         if self._only_changes and self._last_digest(header.key) == header.digest:
             return None
@@ -151,7 +141,7 @@ class ArchiveWriter:
 
     def _unchanged(self, url: str) -> bytes | None:
         digest = None if self._only_changes else self._last_digest(key_of(url))
-        return None if digest is None else pack_revisit(url, 304, digest, self._archive.codec)
+        return None if digest is None else pack_revisit(url, 304, digest)
 
     def _original(self, digest: bytes) -> int | None:
         if next(self._archive.index.with_digest(digest), None) is None:
@@ -202,7 +192,7 @@ class ArchiveWriter:
         self._ahead = self._ahead._replace(train_at=TRAINED_AGAIN * self._ahead.pages)
         samples: list[bytes | bytearray | memoryview] = list(self._samples())
         with suppress(zstandard.ZstdError):  # there is too little to learn from
-            found = zstandard.train_dictionary(_DICTIONARY_BYTES, samples, level=3, **_TRAINING)
+            found = zstandard.train_dictionary(_DICTIONARY_BYTES, samples, **_TRAINING)
             number = self._ahead.dictionary + 1
             record = pack_dictionary(number, found.as_bytes())
             self._put(record)
@@ -220,7 +210,7 @@ class ArchiveWriter:
 
     def _leave_spare(self, number: int, record: bytes) -> None:
         """For workers, which read no segments."""
-        path = self._archive.segments.folder / SPARE.format(number)
+        path = spare_path(self._archive.segments.folder, number)
         draft = path.with_suffix(".draft")
         with disk_errors(path):
             draft.write_bytes(record)

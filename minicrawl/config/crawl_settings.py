@@ -8,6 +8,8 @@ REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 """In a crawl both were the order of discovery."""
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "static")
 SCOPES = ("any", "domain", "host", "prefix")
+KEEPS = ("pages", "text", "none")
+KEPT_VERSIONS = ("all", "changed")
 MOST_ENDOWMENT = 1 << 30
 
 BUDGET_ROWS = (
@@ -250,5 +252,21 @@ STORE_ROWS = (
         kinds.SWITCH,
         "Remove session ids and campaign parameters from URLs. The original URL is stored as well.",
         off="--keep-marks",
+    ),
+    Setting(
+        STORE,
+        "keep",
+        "keep",
+        kinds.choice(*KEEPS),
+        "What is kept of the pages that are read, in the folder FILE-pages beside the store: pages "
+        "keeps all of each answer, text only the text, none nothing.",
+    ),
+    Setting(
+        STORE,
+        "keep_versions",
+        "keep-versions",
+        kinds.choice(*KEPT_VERSIONS),
+        "Which versions of a page that is read again are kept: all, or only those that have "
+        "changed. A version that has not changed takes a few bytes.",
     ),
 )

@@ -119,3 +119,5 @@ class Storing:
     store: Path = Path("data/crawl.db")
     links: bool = True
     strip_marks: bool = True
+    keep: str = "pages"
+    keep_versions: str = "all"

@@ -26,7 +26,7 @@ BY_NAME = {setting.name: setting for setting in TABLE}
 _KEPT = """
     window width endowment focus focus-type focus-words weight-internal weight-dynamic
     robots delay max-delay address-delay agent contact
-    links strip-marks
+    links strip-marks keep keep-versions
 """
 KEPT = tuple(
     setting

@@ -34,6 +34,8 @@ FETCHES = "fetches"
 """The numbers of steps and of fetches."""
 GATHERED = "importance_gathered"
 """The share of the importance on pages that were read, as of its last update."""
+ARCHIVE_END = "archive_end"
+"""The place behind the last record of the archive, in stores whose pages are kept."""
 SETTINGS = "settings"
 """The settings of the crawl that were given, by name."""
 WISHES = "wishes"
@@ -69,6 +71,12 @@ def counters(connection: Connection) -> dict[str, object]:
     """The counts as of the last commit."""
     text = meta(connection, "counters")
     return {} if text is None else dict(json.loads(text))
+
+
+def archive_end(connection: Connection) -> int | None:
+    """The place behind the last record of the archive; None if no pages were kept."""
+    end = counters(connection).get(ARCHIVE_END)
+    return end if isinstance(end, int) else None
 
 
 def settings(connection: Connection) -> dict[str, object]:

@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from minicrawl.archive.reader import ArchiveReader, spare_dictionary
-from minicrawl.archive.record import Codec, RecordKind, pack
+from minicrawl.archive.packing import spare_dictionary
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import Codec, Damaged, RecordKind, pack
 from minicrawl.archive.segments import FIRST
-from minicrawl.archive.writer import ArchiveWriter, Kept
-from minicrawl.model import Response
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.model import KeptAnswer, Response
 
 NOON = 1_700_000_000.0
 HEADERS = {"content-type": "text/html; charset=utf-8", "server": "tests"}
@@ -19,7 +20,7 @@ def answered(body: bytes, status: int = 200) -> Response:
 
 def kept(
     url: str, body: bytes, at: float = NOON, *, folder: Path | None = None, number: int = 0
-) -> Kept:
+) -> KeptAnswer:
     """As a worker packs it."""
 
     def dictionary(wanted: int) -> bytes:
@@ -27,7 +28,7 @@ def kept(
         return spare_dictionary(folder, wanted)
 
     record = pack(RecordKind.PAGE, url, answered(body), Codec(dictionary), number=number)
-    return Kept(record, at)
+    return KeptAnswer(record, at)
 
 
 def url(number: int) -> str:
@@ -57,3 +58,7 @@ def bodies(reader: ArchiveReader) -> dict[str, list[bytes]]:
             answer = reader.answer(row.place)
             found.setdefault(answer.url, []).append(answer.body)
     return found
+
+
+def no_dictionary(number: int) -> bytes:
+    raise Damaged(f"dictionary {number} is gone")

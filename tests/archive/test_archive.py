@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from minicrawl.archive import segments, writer
 from minicrawl.archive.index import NAME, delete_index
-from minicrawl.archive.reader import SPARE, ArchiveReader, verify
+from minicrawl.archive.packing import spare_path
+from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import Damaged, RecordKind
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at
-from minicrawl.archive.writer import ArchiveWriter, Kept
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.model import KeptAnswer
 from tests.archive.archives import NOON, bodies, body, filled, kept, url
 
 
@@ -102,7 +104,7 @@ def test_unchanged_pages_are_revisits_or_leave_no_record(
 ) -> None:
     with closing(ArchiveWriter(folder, FIRST, only_changes=only_changes)) as archive:
         answers = [kept(url(1), body(1)), kept(url(1), body(1)), kept(url(1), body(2))]
-        archive.append([*answers, Kept(b"", NOON + 3, url(1))])
+        archive.append([*answers, KeptAnswer(b"", NOON + 3, url(1))])
         archive.confirm()
     with closing(ArchiveReader(folder)) as reader:
         found = [reader.answer(row.place) for row in reader.versions(url(1))]
@@ -113,7 +115,7 @@ def test_unchanged_pages_are_revisits_or_leave_no_record(
 
 def test_a_page_that_is_not_in_the_archive_cannot_be_unchanged(folder: Path) -> None:
     with closing(ArchiveWriter(folder, FIRST)) as archive:
-        assert archive.append([Kept(b"", NOON, url(1))]) == FIRST
+        assert archive.append([KeptAnswer(b"", NOON, url(1))]) == FIRST
 
 
 # ---------------------------------------------------------------- dictionaries
@@ -142,7 +144,7 @@ def test_a_dictionary_is_in_each_segment_and_a_lost_copy_costs_nothing(folder: P
         copies = [place for _, place in reader.index.dictionaries(1)]
     assert len(copies) > 2
     damage(folder, copies[0] + 1000)
-    (folder / SPARE.format(1)).unlink()
+    spare_path(folder, 1).unlink()
     with closing(ArchiveReader(folder)) as reader:
         assert len(list(verify(reader))) == 1
         assert len(bodies(reader)) == 200
@@ -151,10 +153,10 @@ def test_a_dictionary_is_in_each_segment_and_a_lost_copy_costs_nothing(folder: P
 @pytest.mark.usefixtures("early_dictionaries")
 def test_the_spare_dictionary_is_made_again(folder: Path) -> None:
     end = filled(folder, range(100))
-    (folder / SPARE.format(1)).unlink()
+    spare_path(folder, 1).unlink()
     with closing(ArchiveWriter(folder, end)) as archive:
         assert archive.dictionary == 1
-    assert (folder / SPARE.format(1)).exists()
+    assert spare_path(folder, 1).exists()
 
 
 # ---------------------------------------------------------------- damage
