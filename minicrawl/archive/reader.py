@@ -53,10 +53,13 @@ class ArchiveReader:
             found = read(self.segments.read(place), self.codec)
             if found.kind is not RecordKind.REVISIT:
                 return found
-            original = self.place_of_body(found.digest)
-            if original is None:
+            place_of_body = self.place_of_body(found.digest)
+            if place_of_body is None:
                 raise Damaged("it is a revisit, and the record that has its body is gone")
-            return found._replace(body=read(self.segments.read(original), self.codec).body)
+            original = read(self.segments.read(place_of_body), self.codec)
+            # A server that says that nothing has changed says nothing else.
+            headers = found.headers or original.headers
+            return found._replace(body=original.body, kind=original.kind, headers=headers)
 
     def beginning(self, place: int, count: int) -> bytes:
         """The first bytes of what the record at a place holds."""

@@ -55,6 +55,8 @@ COMMANDS = {
     "status": ("minicrawl.cli.reports.status:status", "Show the progress of a crawl."),
     "check": ("minicrawl.cli.reports.check:check", "Check that a store is intact."),
     "explain": ("minicrawl.cli.reports.explain:explain", "Explain the rank and state of a page."),
+    "page": ("minicrawl.cli.reports.page:page", "Show a page as it was fetched."),
+    "archive": ("minicrawl.cli.archive:archive", "Describe or verify the pages that are kept."),
     "backlinks": ("minicrawl.cli.reports.links:backlinks", "Show the pages that link to a page."),
     "links": ("minicrawl.cli.reports.links:links", "Show the pages that a page links to."),
     "errors": ("minicrawl.cli.reports.errors:errors", "Show what failed, and why."),

@@ -1,0 +1,112 @@
+"""Pages as they were fetched, from the archive of a store.
+
+Laws: a version is one answer, counted from 1, the oldest first. What the store does not know of is
+not shown, though a crawl may have written it already.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.archive.packing import text_of
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import Answer, RecordKind
+from minicrawl.errors import UsageError
+from minicrawl.report.finding import page_of
+from minicrawl.report.ranks import iso
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import tables
+from minicrawl.store.reader import archive_folder
+from minicrawl.web.headers import parse_content_type
+from minicrawl.web.html.encoding import decode
+from minicrawl.wording import counted
+
+
+class PageVersion(NamedTuple):
+    """One answer of a page."""
+
+    answer: Answer
+    number: int
+    of_all: int
+
+    @property
+    def markup(self) -> str:
+        """The body as text, as its encoding says."""
+        if self.answer.kind is RecordKind.TEXT:
+            return self.answer.body.decode("utf-8", "replace")
+        _, charset = parse_content_type(self.answer.headers.get("content-type"))
+        return decode(self.answer.body, charset)[0]
+
+    @property
+    def text(self) -> str:
+        """The text of the page, without markup."""
+        if self.answer.kind is RecordKind.TEXT:
+            return self.markup
+        return text_of(self.answer.body, self.answer.headers.get("content-type"))
+
+    def as_json(self) -> dict[str, object]:
+        """The version as a JSON document."""
+        answer = self.answer
+        return {
+            "url": answer.url,
+            "fetched": iso(answer.at),
+            "version": self.number,
+            "versions": self.of_all,
+            "status": answer.status,
+            "headers": dict(answer.headers),
+            "cut": answer.cut or None,
+            "body": self.markup,
+        }
+
+
+@contextmanager
+def kept_pages(snapshot: Snapshot) -> Iterator[ArchiveReader]:
+    """The archive of a store, as of the last commit that the snapshot sees."""
+    end = tables.archive_end(snapshot.connection)
+    if end is None:
+        raise UsageError(f"{snapshot.path} has no pages: it was crawled with --keep none")
+    with closing(ArchiveReader(archive_folder(snapshot.path), end)) as archive:
+        yield archive
+
+
+def version(
+    snapshot: Snapshot, text: str, number: int | None = None, at: float | None = None
+) -> PageVersion:
+    """A version of a page: this one, or the last one at a time, or the last one."""
+    url = snapshot.url(page_of(snapshot, text))
+    with kept_pages(snapshot) as archive:
+        rows = archive.versions(url)
+        if not rows:
+            raise UsageError(f"{url} was not read, so nothing of it is kept")
+        chosen = number or _last_at(url, [row.at for row in rows], at)
+        if chosen > len(rows):
+            known = counted(len(rows), "version")
+            raise UsageError(f"{url} has {known}: there is none with number {chosen}")
+        return PageVersion(archive.answer(rows[chosen - 1].place), chosen, len(rows))
+
+
+def moment(text: str) -> float:
+    """The time that a text such as 2026-11-22 or 2026-11-22T10:00 names, in UTC if it says none."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no time such as 2026-11-22 or 2026-11-22T10:00") from error
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def folder_of(store: Path, folder: Path | None) -> Path:
+    """The folder of an archive: this one, or that of the store."""
+    place = folder or archive_folder(store)
+    if not place.is_dir():
+        raise UsageError(f"no pages are kept in {place}")
+    return place
+
+
+def _last_at(url: str, times: list[float], at: float | None) -> int:
+    """The number of the last version that there was at a time."""
+    found = sum(1 for time in times if at is None or time <= at)
+    if not found:
+        raise UsageError(f"{url} was read first at {iso(times[0])}")
+    return found
