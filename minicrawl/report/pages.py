@@ -4,24 +4,30 @@ Laws: a version is one answer, counted from 1, the oldest first. What the store 
 not shown, though a crawl may have written it already.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.archive.packing import text_of
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import Answer, RecordKind
+from minicrawl.archive.record import Answer, Damaged, RecordKind
 from minicrawl.errors import UsageError
+from minicrawl.export.rows import ExportRow, rows_of
+from minicrawl.export.warc import Capture
+from minicrawl.progress import Progress
 from minicrawl.report.finding import page_of
-from minicrawl.report.ranks import iso
+from minicrawl.report.ranks import PageSelection, blocks, iso
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
 from minicrawl.wording import counted
+
+_ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
 
 
 class PageVersion(NamedTuple):
@@ -85,6 +91,43 @@ def version(
             known = counted(len(rows), "version")
             raise UsageError(f"{url} has {known}: there is none with number {chosen}")
         return PageVersion(archive.answer(rows[chosen - 1].place), chosen, len(rows))
+
+
+def captures(
+    snapshot: Snapshot, selection: PageSelection, tell: Progress, warn: Callable[[str], None]
+) -> Iterator[Capture]:
+    """All versions of the selected pages, the most important page first.
+
+    What is damaged is left out, and `warn` hears of it.
+    """
+    with kept_pages(snapshot) as archive:
+        for block in blocks(snapshot, selection, tell=tell):
+            for row in rows_of(block):
+                for found in archive.versions(row.url):
+                    try:
+                        answer = archive.answer(found.place)
+                    except Damaged as error:
+                        warn(str(error))
+                        continue
+                    if answer.kind is RecordKind.TEXT:
+                        raise UsageError(_ONLY_TEXT.format(snapshot.path))
+                    yield _capture(row, answer)
+
+
+def _capture(row: ExportRow, answer: Answer) -> Capture:
+    return Capture(
+        url=answer.spelled or answer.url,
+        status=answer.status,
+        headers=answer.headers,
+        body=answer.body,
+        at=answer.at,
+        is_confirmed=answer.status == HTTPStatus.NOT_MODIFIED,
+        cut=answer.cut,
+        title=row.title,
+        rank=row.rank,
+        importance=row.importance,
+        hops=row.depth,
+    )
 
 
 def moment(text: str) -> float:

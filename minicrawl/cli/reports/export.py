@@ -1,6 +1,7 @@
 """`minicrawl export`: pages, or the links between them, as a file for other programs."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -19,12 +20,16 @@ from minicrawl.cli.common.stores import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json
+from minicrawl.export.cells import visible
 from minicrawl.export.drafts import replacing
 from minicrawl.export.drawings import DRAWINGS
-from minicrawl.export.formats import FORMATS, WRITERS, format_of
+from minicrawl.export.formats import FORMATS, WEB_ARCHIVES, WRITERS, format_of
 from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
+from minicrawl.export.wacz import write_wacz
+from minicrawl.export.warc import Capture, write_warc
 from minicrawl.progress import Progress
 from minicrawl.report.links.graphs import HostGraph, PageGraph
+from minicrawl.report.pages import captures
 from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import snapshot
 
@@ -68,8 +73,8 @@ def export(
 ) -> None:
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
-    With --edges, write the links between them. A .graphml, .gexf or .dot file has both. `-` is
-    stdout.
+    With --edges, write the links between them. A .graphml, .gexf or .dot file has both. A .warc.gz
+    or .wacz file has all that was fetched. `-` is stdout.
     """
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
@@ -77,7 +82,9 @@ def export(
     with snapshot(store) as seen, _progress(file) as tell:
         warn_of_unranked_pages(seen, names)
         selected = replace(selection, noindex=noindex)
-        if edges or suffix in DRAWINGS:
+        if suffix in WEB_ARCHIVES:
+            write = _web_archive_writer(captures(seen, selected, tell, _warn), file.name, suffix)
+        elif edges or suffix in DRAWINGS:
             write = _graph_writer(GRAPHS[level or "page"](seen, selected, names, tell), suffix)
         else:
             write = _page_writer(blocks(seen, selected, names, tell), names, suffix)
@@ -87,10 +94,22 @@ def export(
 
 
 def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None) -> None:
+    if suffix in WEB_ARCHIVES and (ranks or edges or level):
+        raise click.UsageError(f"a .{suffix} file has pages, without --ranks, --edges or --level")
     if level and not edges and suffix in WRITERS:
         raise click.UsageError(f"--level needs --edges for a .{suffix} file")
     if ranks and edges and suffix in WRITERS:
         raise click.UsageError(f"--ranks is for pages: links in a .{suffix} file have no scores")
+
+
+def _warn(text: str) -> None:
+    click.echo(f"left out: {visible(text)}", err=True)
+
+
+def _web_archive_writer(found: Iterator[Capture], name: str, suffix: str) -> Write:
+    if suffix == "wacz":
+        return lambda file: write_wacz(found, file, time.time())
+    return lambda file: write_warc(found, file, name, time.time())
 
 
 def _write(file: Path, write: Write) -> None:

@@ -3,6 +3,7 @@
 import json
 from contextlib import closing
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -131,3 +132,37 @@ def test_a_damaged_record_is_named_with_and_without_the_store(
     assert "segment-000001.pages at byte 0: " in capsys.readouterr().out
     assert main(["archive", "verify", str(folder), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["ok"] is False
+
+
+def test_a_web_archive_has_all_versions_of_the_selected_pages(
+    store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    warc, wacz = tmp_path / "site.warc.gz", tmp_path / "site.wacz"
+    shown(store, capsys, "export", str(warc))
+    with warc.open("rb") as file:
+        kinds = [record.rec_type for record in archiveiterator.ArchiveIterator(file)]
+    answers = ("response", "response", "revisit")
+    assert kinds[1:] == [kind for one in answers for kind in (one, "request", "metadata")]
+    shown(store, capsys, "export", str(wacz), "--host", "a.example", "--n", "1")
+    with ZipFile(wacz) as package:
+        assert len(package.read("indexes/index.cdxj").splitlines()) == 3
+        (_, page) = package.read("pages/pages.jsonl").splitlines()
+    assert json.loads(page)["url"] == URL
+
+
+def test_what_is_damaged_is_left_out_of_a_web_archive(
+    store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    segment = Segments(archive_folder(store)).path(1)
+    content = bytearray(segment.read_bytes())
+    content[60] ^= 1
+    segment.write_bytes(content)
+    assert main(["export", str(tmp_path / "site.wacz"), "--store", str(store)]) == 0
+    assert "left out: segment-000001.pages at byte 0: " in capsys.readouterr().err
+
+
+def test_links_and_scores_are_not_for_web_archives(store: Path, capsys: Captured) -> None:
+    for flags in (("--edges",), ("--ranks", "pagerank"), ("--level", "host")):
+        line = refused(store, capsys, "export", "site.wacz", *flags)
+        assert "without --ranks, --edges or --level" in line
