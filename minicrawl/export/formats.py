@@ -61,8 +61,14 @@ def write_parquet(
             shutil.copyfileobj(made, file)
 
 
+CONTENTS = ("text", "html", "headings", "lang", "links")
+"""Columns of what was fetched, for JSONL and Parquet."""
+
+
 def _type(name: str) -> str:
     """A column that is none of these has scores."""
+    if name in CONTENTS:
+        return "VARCHAR"
     return _TYPES.get(name, "VARCHAR") if name in (*COLUMNS, *LINK_COLUMNS) else "DOUBLE"
 
 

@@ -4,7 +4,7 @@ Laws: a version is one answer, counted from 1, the oldest first. What the store 
 not shown, though a crawl may have written it already.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -15,7 +15,7 @@ from minicrawl.archive.packing import text_of
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, Damaged, RecordKind
 from minicrawl.errors import UsageError
-from minicrawl.export.rows import ExportRow, rows_of
+from minicrawl.export.rows import Block, ExportRow, rows_of
 from minicrawl.export.warc import Capture
 from minicrawl.progress import Progress
 from minicrawl.report.finding import page_of
@@ -25,8 +25,12 @@ from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.text import headings, language
 from minicrawl.wording import counted
 
+_CONTENTS_AT_ONCE = 200
+"""Pages; some megabytes."""
 _ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
 
 
@@ -112,6 +116,58 @@ def captures(
                     if answer.kind is RecordKind.TEXT:
                         raise UsageError(_ONLY_TEXT.format(snapshot.path))
                     yield _capture(row, answer)
+
+
+def with_contents(
+    snapshot: Snapshot, found: Iterable[Block], names: Sequence[str], warn: Callable[[str], None]
+) -> Iterator[Block]:
+    """The blocks with a column for each of these names, from the last version of each page.
+
+    Pages of which nothing is kept have none. Blocks become smaller, because contents are large.
+    """
+    if not names:
+        yield from found
+        return
+    with kept_pages(snapshot) as archive:
+        for block in found:
+            for start in range(0, len(block["url"]), _CONTENTS_AT_ONCE):
+                part = {
+                    name: values[start : start + _CONTENTS_AT_ONCE]
+                    for name, values in block.items()
+                }
+                pages = [_last_version(archive, url, warn) for url in part["url"]]
+                yield part | {
+                    name: [None if page is None else CONTENTS[name](page) for page in pages]
+                    for name in names
+                }
+
+
+def _last_version(
+    archive: ArchiveReader, url: str, warn: Callable[[str], None]
+) -> PageVersion | None:
+    rows = archive.versions(url)
+    if not rows:
+        return None
+    try:
+        return PageVersion(archive.answer(rows[-1].place), len(rows), len(rows))
+    except Damaged as error:
+        warn(str(error))
+        return None
+
+
+def _links(page: PageVersion) -> str:
+    answer = page.answer
+    return "\n".join(parse_page(answer.body, answer.url, answer.headers).links)
+
+
+CONTENTS: dict[str, Callable[[PageVersion], str]] = {
+    "text": lambda page: page.text,
+    "html": lambda page: page.markup,
+    "headings": lambda page: "\n".join(headings(page.markup)),
+    "lang": lambda page: language(page.markup),
+    "links": _links,
+}
+"""What can be made of a page; lists have one item a line."""
 
 
 def _capture(row: ExportRow, answer: Answer) -> Capture:

@@ -23,17 +23,18 @@ from minicrawl.cli.common.tables import show_json
 from minicrawl.export.cells import visible
 from minicrawl.export.drafts import replacing
 from minicrawl.export.drawings import DRAWINGS
-from minicrawl.export.formats import FORMATS, WEB_ARCHIVES, WRITERS, format_of
+from minicrawl.export.formats import CONTENTS, FORMATS, WEB_ARCHIVES, WRITERS, format_of
 from minicrawl.export.rows import COLUMNS, LINK_COLUMNS, Block
 from minicrawl.export.wacz import write_wacz
 from minicrawl.export.warc import Capture, write_warc
 from minicrawl.progress import Progress
 from minicrawl.report.links.graphs import HostGraph, PageGraph
-from minicrawl.report.pages import captures
+from minicrawl.report.pages import captures, with_contents
 from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import snapshot
 
 STDOUT = Path("-")
+_EXACT = ("jsonl", "parquet")
 GRAPHS: dict[str, type[PageGraph] | type[HostGraph]] = {"page": PageGraph, "host": HostGraph}
 
 Write = Callable[[BinaryIO], None]
@@ -52,6 +53,13 @@ Write = Callable[[BinaryIO], None]
 @click.option(
     "--ranks", metavar="NAME,...", default="", help="Add a column with the scores of each rank."
 )
+@click.option(
+    "--with",
+    "contents",
+    metavar="NAME,...",
+    default="",
+    help=f"Add a column of what was fetched: {', '.join(CONTENTS)}. For .jsonl and .parquet.",
+)
 @click.option("--edges", is_flag=True, help="Write the links, one a row, instead of the pages.")
 @click.option(
     "--level",
@@ -67,6 +75,7 @@ def export(
     noindex: bool,
     name: str | None,
     ranks: str,
+    contents: str,
     edges: bool,
     level: str | None,
     as_json: bool,
@@ -78,7 +87,8 @@ def export(
     """
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
-    names = list(dict.fromkeys(filter(None, map(str.strip, ranks.split(",")))))
+    names, columns = _listed(ranks), _listed(contents)
+    _refuse_contents(columns, suffix, edges=edges)
     with snapshot(store) as seen, _progress(file) as tell:
         warn_of_unranked_pages(seen, names)
         selected = replace(selection, noindex=noindex)
@@ -87,7 +97,8 @@ def export(
         elif edges or suffix in DRAWINGS:
             write = _graph_writer(GRAPHS[level or "page"](seen, selected, names, tell), suffix)
         else:
-            write = _page_writer(blocks(seen, selected, names, tell), names, suffix)
+            found = with_contents(seen, blocks(seen, selected, names, tell), columns, _warn)
+            write = _page_writer(found, [*map(score_column, names), *columns], suffix)
         _write(file, write)
     if as_json and file != STDOUT:
         show_json({"file": str(file), "bytes": file.stat().st_size})
@@ -100,6 +111,18 @@ def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None
         raise click.UsageError(f"--level needs --edges for a .{suffix} file")
     if ranks and edges and suffix in WRITERS:
         raise click.UsageError(f"--ranks is for pages: links in a .{suffix} file have no scores")
+
+
+def _listed(names: str) -> list[str]:
+    return list(dict.fromkeys(filter(None, map(str.strip, names.split(",")))))
+
+
+def _refuse_contents(columns: list[str], suffix: str, *, edges: bool) -> None:
+    if columns and (edges or suffix not in _EXACT):
+        raise click.UsageError("--with is for pages in a .jsonl or .parquet file")
+    for name in columns:
+        if name not in CONTENTS:
+            raise click.UsageError(f"--with {name}: use {', '.join(CONTENTS)}")
 
 
 def _warn(text: str) -> None:
@@ -126,9 +149,8 @@ def _progress(file: Path) -> AbstractContextManager[Progress]:
     return unseen("export") if is_shared else progress("export")
 
 
-def _page_writer(found: Iterator[Block], ranks: list[str], suffix: str) -> Write:
-    columns = (*COLUMNS, *map(score_column, ranks))
-    return lambda file: WRITERS[suffix](found, file, columns)
+def _page_writer(found: Iterator[Block], others: list[str], suffix: str) -> Write:
+    return lambda file: WRITERS[suffix](found, file, (*COLUMNS, *others))
 
 
 def _graph_writer(graph: PageGraph | HostGraph, suffix: str) -> Write:

@@ -7,7 +7,7 @@ and what is not closed extends to the end of the page.
 
 import re
 
-from minicrawl.web.html.tokens import ATTRIBUTES, STOP, unescaped
+from minicrawl.web.html.tokens import ATTRIBUTES, STOP, attributes, unescaped
 
 
 def _raw(name: str) -> str:
@@ -35,3 +35,22 @@ def plain_text(markup: str) -> str:
     text = _TAG.sub("", _CELL.sub(" ", _BLOCK.sub("\n", text)))
     lines = (" ".join(line.split()) for line in unescaped(text).split("\n"))
     return "\n".join(filter(None, lines))
+
+
+_HEADING = re.compile(
+    rf"<h[1-6]{STOP}{ATTRIBUTES}>((?:[^<]++|<(?!/?h[1-6]{STOP}))*+)", re.IGNORECASE | re.ASCII
+)
+_LANG = re.compile(rf"<html{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
+
+
+def headings(markup: str) -> list[str]:
+    """The headings of a page, each on one line."""
+    found = _HEADING.findall(_HIDDEN.sub("", markup))
+    return [line for one in found if (line := " ".join(plain_text(one).split()))]
+
+
+def language(markup: str) -> str:
+    """The language that a page says it is in, such as `en` or `pt-br`."""
+    found = _LANG.search(markup)
+    said = attributes(found[1]) if found else {}
+    return unescaped(said.get("lang", said.get("xml:lang", ""))).strip().lower()

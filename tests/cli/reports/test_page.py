@@ -166,3 +166,31 @@ def test_links_and_scores_are_not_for_web_archives(store: Path, capsys: Captured
     for flags in (("--edges",), ("--ranks", "pagerank"), ("--level", "host")):
         line = refused(store, capsys, "export", "site.wacz", *flags)
         assert "without --ranks, --edges or --level" in line
+
+
+CONTENTS = "text,html,headings,lang,links"
+
+
+def test_a_data_set_has_what_was_fetched_last(
+    store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    lines = shown(store, capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
+    read, unread = map(json.loads, lines.splitlines())
+    assert (read["text"], read["html"]) == ("New news", SECOND.decode())
+    assert (read["headings"], read["lang"], read["links"]) == ("", "", "")
+    assert {unread[name] for name in CONTENTS.split(",")} == {None}
+    duckdb = pytest.importorskip("duckdb")
+    place = tmp_path / "pages.parquet"
+    shown(store, capsys, "export", str(place), "--with", "text,lang")
+    found = duckdb.sql(f"SELECT text, lang FROM '{place}' ORDER BY rank").fetchall()
+    assert found == [("New news", ""), (None, None)]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("pages.csv", "--with", "text"), ("a.jsonl", "--with", "smell"), ("a.wacz", "--with", "text")],
+)
+def test_contents_are_for_exact_formats(
+    store: Path, capsys: Captured, arguments: tuple[str, ...]
+) -> None:
+    assert "--with" in refused(store, capsys, "export", *arguments)
