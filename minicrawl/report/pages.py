@@ -76,7 +76,7 @@ def kept_pages(snapshot: Snapshot) -> Iterator[ArchiveReader]:
     """The archive of a store, as of the last commit that the snapshot sees."""
     end = tables.archive_end(snapshot.connection)
     if end is None:
-        raise UsageError(f"{snapshot.path} has no pages: it was crawled with --keep none")
+        raise UsageError(f"{snapshot.path} has no pages that were kept: crawl with --keep pages")
     with closing(ArchiveReader(archive_folder(snapshot.path), end)) as archive:
         yield archive
 

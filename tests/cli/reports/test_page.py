@@ -107,7 +107,7 @@ def test_a_store_without_pages_says_so(tmp_path: Path, capsys: Captured) -> None
     crawl.commit()
     crawl.store.close()
     line = refused(crawl.path, capsys, "page", URL)
-    assert "--keep none" in line
+    assert "--keep pages" in line
     assert "no pages are kept" in refused(crawl.path, capsys, "archive", "info")
 
 
