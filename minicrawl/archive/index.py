@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from minicrawl.errors import NoRoom, StoreError
 NAME = "index.db"
 _PATIENCE_S = 10.0
 _CACHE_KIB = 4096
+_ASKED_AT_ONCE = 500
 _PRIMARY = 0xFF
 """The bits of an error code with its primary result code."""
 _LITTLE_ROOM = 1 << 16
@@ -70,6 +71,7 @@ class ArchiveIndex:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._added: list[tuple[object, ...]] = []
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.executescript(_SCHEMA)
         if connection.execute("SELECT count(*) FROM made").fetchone() == (0,):
@@ -89,6 +91,7 @@ class ArchiveIndex:
 
     def begin(self, end: int) -> None:
         """Begin a change: forget what lies behind this end, and what was not committed."""
+        self._added.clear()
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._connection.execute("BEGIN IMMEDIATE")
@@ -96,15 +99,20 @@ class ArchiveIndex:
             self._connection.execute("DELETE FROM records WHERE place >= ?", (end,))
 
     def add(self, place: int, header: Header) -> None:
-        """A record that was written."""
+        """A record that was written; questions know of it after `flush`."""
         row = (place, header.key, header.at, header.kind, header.dictionary)
-        self._connection.execute(
-            "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*row, short(header.digest), header.record_bytes),
+        self._added.append((*row, short(header.digest), header.record_bytes))
+
+    def flush(self) -> None:
+        """All at once: each statement lets the event loop of a crawl wait for its lock."""
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", self._added
         )
+        self._added.clear()
 
     def commit(self, end: int) -> None:
         """All records before this place are in the index, and no others."""
+        self.flush()
         self._connection.execute("UPDATE made SET end = ?", (end,))
         self._connection.execute("COMMIT")
 
@@ -129,6 +137,16 @@ class ArchiveIndex:
         """The places of records that may have the body with this digest."""
         query = "SELECT place FROM records WHERE digest = ? AND kind IN (1, 2) ORDER BY place"
         yield from (place for (place,) in self._connection.execute(query, (short(digest),)))
+
+    def known(self, digests: Sequence[int]) -> set[int]:
+        """Those of these halves of digests that a record with a body may have."""
+        found: set[int] = set()
+        for start in range(0, len(digests), _ASKED_AT_ONCE):
+            some = digests[start : start + _ASKED_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            query = f"SELECT digest FROM records WHERE kind IN (1, 2) AND digest IN ({marks})"
+            found.update(digest for (digest,) in self._connection.execute(query, some))
+        return found
 
     def dictionaries(self, number: int | None = None) -> list[tuple[int, int]]:
         """The numbers and places of all dictionaries, or of the copies of one."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 MAGIC = b"\x8fmp1"
 _LAYOUT = Struct("<4sIBxHIIqd16s")
 HEADER_BYTES = _LAYOUT.size
+_AT = Struct("<d")
 _CHECKED_FROM = 8  # behind magic and checksum
 _LEVEL = 1
 """Of zstd. Level 3 makes records of manuals 10 % smaller, and crawls of them 10 % slower."""
@@ -176,8 +177,8 @@ def pack_revisit(url: str, status: int, digest: bytes) -> bytes:
 
 def seal(record: bytes, at: float) -> bytes:
     """The record with its time and its checksum."""
-    header = header_of(record)._replace(at=at)
-    sealed = bytearray(_with_header(header, record[HEADER_BYTES:]))
+    sealed = bytearray(record)
+    _AT.pack_into(sealed, HEADER_BYTES - 24, at)  # before the digest
     checksum = crc32(memoryview(sealed)[_CHECKED_FROM:])
     sealed[4:_CHECKED_FROM] = checksum.to_bytes(4, "little")
     return bytes(sealed)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.archive.index import index_errors
+from minicrawl.archive.index import index_errors, short
 from minicrawl.archive.packing import spare_path
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
@@ -73,6 +73,7 @@ class ArchiveWriter:
             self._mark = self._ahead = self._restored()
         self._only_changes = only_changes
         self._unwritten: list[bytes] = []
+        self._known: set[int] = set()
         self._written = self._mark.end
 
     @property
@@ -92,6 +93,9 @@ class ArchiveWriter:
         self._written = begin
         with index_errors(self._archive.segments.folder):
             self._archive.index.begin(begin)
+            answers = list(answers)
+            digests = [short(header_of(one.record).digest) for one in answers if one.record]
+            self._known = self._archive.index.known(digests)
             for answer in answers:
                 self._append(answer)
             if self._ahead.pages >= self._ahead.train_at:
@@ -144,15 +148,17 @@ class ArchiveWriter:
         return None if digest is None else pack_revisit(url, 304, digest)
 
     def _original(self, digest: bytes) -> int | None:
-        if next(self._archive.index.with_digest(digest), None) is None:
+        """Where the body with this digest is, if it is in the archive."""
+        if short(digest) not in self._known:
+            self._known.add(short(digest))
             return None
         self._write()
         return self._archive.place_of_body(digest)
 
     def _last_digest(self, key: int) -> bytes | None:
         """Of the body that the URL had when it was read last."""
-        rows = self._archive.index.of_key(key, self._ahead.end)
         self._write()
+        rows = self._archive.index.of_key(key, self._ahead.end)
         with suppress(Damaged, IndexError):
             return self._archive.segments.header(rows[-1].place).digest
         return None
@@ -181,6 +187,7 @@ class ArchiveWriter:
             self._archive.segments.write(self._written, b"".join(self._unwritten))
             self._unwritten.clear()
             self._written = self._ahead.end
+        self._archive.index.flush()
 
     # ------------------------------------------------------------ dictionaries
 
