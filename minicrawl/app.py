@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minicrawl.config import Loaded, Settings
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.config import Loaded, Settings, Storing
 from minicrawl.config.parts import DEMO_STORE
 from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
@@ -20,6 +21,7 @@ from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
+from minicrawl.crawl.settle.archiving import open_archive
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.resume import keep, resumed
@@ -34,7 +36,7 @@ from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.ports import WebAccess
 from minicrawl.store import tables
 from minicrawl.store.derived import set_aside
-from minicrawl.store.reader import connect, reading
+from minicrawl.store.reader import archive_folder, connect, reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, Store
@@ -153,7 +155,8 @@ class Crawl:
         store = self.settings.storing.store
         if self._fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
-        async with _opened(self._agree, store, seeds, self._tell) as recorder:
+        keep = partial(open_archive, tell=self._tell)
+        async with _opened(self._agree, store, seeds, self._tell, keep) as recorder:
             recorder.counters[tables.COMMAND] = self._command
             return await self._crawl(recorder)
 
@@ -286,14 +289,17 @@ async def _opened(
     path: Path,
     seeds: Iterable[ResolvedUrl],
     tell: Listener = nobody_listens,
+    keep: Callable[[Store, Storing], ArchiveWriter | None] = lambda _store, _storing: None,
 ) -> AsyncIterator[Recorder]:
     """The store with the seeds in it. It is created if it does not exist."""
     with closing(Store.open(path)) as store, translating_sqlite_errors(path, SAFE):
         settings = agree(store)
         by_siblings = settings.order.strategy == "siblings"
+        archive = keep(store, settings.storing)
         with (
+            nullcontext() if archive is None else closing(archive),
             closing(connect(path)) as connection,
-            closing(recorder_of(store, connection, by_siblings=by_siblings)) as recorder,
+            closing(recorder_of(store, connection, archive, by_siblings=by_siblings)) as recorder,
         ):
             await plant(recorder, seeds, settings.order.endowment, tell)
             if not len(recorder.frontier):
@@ -303,13 +309,17 @@ async def _opened(
 
 
 def recorder_of(
-    store: Store, connection: tables.Connection, *, by_siblings: bool = False
+    store: Store,
+    connection: tables.Connection,
+    archive: ArchiveWriter | None = None,
+    *,
+    by_siblings: bool = False,
 ) -> Recorder:
     """A recorder of all that is in the store, once that has been checked."""
     with reporting_damage(store.path):
         terms = tables.terms(store.connection) or StoreTerms()
         load = partial(load_frontier, store.connection, terms, siblings=by_siblings)
-        recorder = Recorder(store, connection, load)
+        recorder = Recorder(store, connection, load, archive)
         verify(recorder.frontier, store.connection)
         if store.was_cut_off:
             for contradiction in contradictions(recorder.frontier, store.connection):
@@ -337,6 +347,7 @@ async def _network(
     settings: Settings, recorder: Recorder
 ) -> AsyncIterator[tuple[ScopeGate, WebAccess]]:
     """What may be asked for, and who asks. Seeds that are private addresses are trusted."""
-    config = WorkerConfig.of(settings, trusted_among(recorder.seeds.urls()))
+    archive = None if recorder.archive is None else archive_folder(settings.storing.store)
+    config = WorkerConfig.of(settings, trusted_among(recorder.seeds.urls()), archive)
     async with open_web_access(config, worker_count(settings.network)) as web_access:
         yield gate_for(recorder, settings.scope), web_access

@@ -39,6 +39,7 @@ class Request(NamedTuple):
     last_modified: str | None = None
     spelled: str | None = None  # the URL with the marks of a visit, if the server insists on them
     suspicious: int = 0  # bits of titles whose pages are compared by their text
+    dictionary: int = 0  # with which the answer is packed for the archive
 
 
 class FailureKind(StrEnum):
@@ -91,6 +92,7 @@ class Response(NamedTuple):
     cut: FailureKind | None = None
     cut_detail: str = ""
     cost_s: float = 0.0  # processor time that it took to decode the body
+    record: bytes = b""  # all of this for the archive, if it is kept
 
     @property
     def broke_off(self) -> bool:
@@ -134,6 +136,17 @@ class Failed(NamedTuple):
 
 
 FetchResult = Response | Moved | Unchanged | Refused | Failed
+
+
+class KeptAnswer(NamedTuple):
+    """An answer on its way to the archive: its record, and the time that it gets there.
+
+    Without a record the answer was that the page at `url` has not changed.
+    """
+
+    record: bytes
+    at: float
+    url: str = ""
 
 
 Originals = tuple[tuple[str, str], ...]

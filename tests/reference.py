@@ -27,7 +27,7 @@ from minicrawl.export.cells import LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS
 from minicrawl.store.derived import SUFFIX
-from minicrawl.store.reader import LOCK
+from minicrawl.store.reader import ARCHIVE, LOCK
 from tests.readme import command_tree
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -208,6 +208,8 @@ def files_page() -> str:
         f"{store}{LOCK}": "the lock of the process that writes the store; no harm if it stays",
         f"{store}{SUFFIX}": "ranks, the converged importance among them, and the index of "
         "in-links, derived from the store; may be deleted at any time",
+        f"{store}{ARCHIVE}": "the archive: a folder with the pages that were kept. It can be read "
+        "without the store; its file `index.db` is derived and may be deleted at any time",
         f"{store}.2026-11-21T09-30-00": "a store that `minicrawl crawl --fresh` set aside, with "
         "the time at which it did",
         f"{store}.part": "a copy that `minicrawl refine --to` has not finished",

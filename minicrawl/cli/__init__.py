@@ -58,6 +58,8 @@ COMMANDS = {
     "status": ("minicrawl.cli.reports.status:status", "Show the progress of a crawl."),
     "check": ("minicrawl.cli.reports.status:check", "Check that a store is intact."),
     "explain": ("minicrawl.cli.reports.explain:explain", "Explain the rank and state of a page."),
+    "page": ("minicrawl.cli.reports.page:page", "Show a page as it was fetched."),
+    "archive": ("minicrawl.cli.archive:archive", "Describe or verify the pages that are kept."),
     "backlinks": ("minicrawl.cli.reports.explain:backlinks", "Show the pages that link to a page."),
     "links": ("minicrawl.cli.reports.explain:links", "Show the pages that a page links to."),
     "errors": ("minicrawl.cli.reports.status:errors", "Show what failed, and why."),

@@ -10,6 +10,8 @@ REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 NEWBORN = ("unit", "host-mean")
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static")
 SCOPES = ("any", "domain", "host", "prefix")
+KEEPS = ("pages", "text", "none")
+KEPT_VERSIONS = ("all", "changed")
 MOST_ENDOWMENT = 1 << 30
 
 BUDGET_ROWS = (
@@ -322,5 +324,21 @@ STORE_ROWS = (
         "Compute the converged importance of all known pages when the crawl ends, for at most a "
         "tenth of its time or 5 seconds, and also while it is idle.",
         off="--no-converge",
+    ),
+    Setting(
+        STORE,
+        "keep",
+        "keep",
+        kinds.choice(*KEEPS),
+        "What is kept of the pages that are read, in the folder FILE-pages beside the store: pages "
+        "keeps all of each answer, text only the text, none nothing.",
+    ),
+    Setting(
+        STORE,
+        "keep_versions",
+        "keep-versions",
+        kinds.choice(*KEPT_VERSIONS),
+        "Which versions of a page that is read again are kept: all, or only those that have "
+        "changed. A version that has not changed takes a few bytes.",
     ),
 )

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from time import perf_counter
 
+from minicrawl.archive.record import pack_redirect
 from minicrawl.crawl.events import Asked, Delayed, Settled
 from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
@@ -29,6 +30,8 @@ from minicrawl.model import (
     Failed,
     FailureKind,
     FetchResult,
+    KeptAnswer,
+    Moved,
     ParsedPage,
     Refused,
     Request,
@@ -157,6 +160,7 @@ class PageRequests:
             last_modified=None if known is None else known.last_modified,
             spelled=turn.spelling,
             suspicious=self._traps.suspicious(turn.host),
+            dictionary=self._recorder.dictionary,
         )
 
 
@@ -257,10 +261,24 @@ class TurnFinisher:
         today, elapsed_s = self._clock.today(), fetched.elapsed_s
         row = FetchRow(turn.page, today, name, status, wire_bytes, elapsed_s, detail)
         self._recorder.record(row)
+        if (record := _for_the_archive(turn.lease.url, fetched)) is not None:
+            self._recorder.keep(KeptAnswer(record, today, turn.lease.url))
         self._recorder.counters.add("requests")
         self._recorder.counters.add("wire_bytes", wire_bytes)
         self._recorder.counters.add("fetched", isinstance(fetched, Response | Unchanged))
         return row
+
+
+def _for_the_archive(url: str, fetched: FetchResult) -> bytes | None:
+    """The record of what came; no bytes if the page has not changed."""
+    match fetched:
+        case Response():
+            return fetched.record or None
+        case Moved():
+            return pack_redirect(url, fetched.status, fetched.target)
+        case Unchanged():
+            return b""
+    return None
 
 
 def _is_a_try(fetched: FetchResult) -> bool:

@@ -60,8 +60,14 @@ def write_parquet(
             shutil.copyfileobj(made, file)
 
 
+CONTENTS = ("text", "html", "headings", "lang", "links")
+"""Columns of what was fetched, for JSONL and Parquet."""
+
+
 def _type(name: str) -> str:
     """A column that is none of these has scores."""
+    if name in CONTENTS:
+        return "VARCHAR"
     return _TYPES.get(name, "VARCHAR") if name in (*COLUMNS, *LINK_COLUMNS) else "DOUBLE"
 
 
@@ -149,13 +155,18 @@ WRITERS: dict[str, Writer] = {
 """By the suffix of the file."""
 
 
-FORMATS = (*WRITERS, *DRAWINGS)
-"""Rows, or the drawing of a graph."""
+WEB_ARCHIVES = ("warc.gz", "wacz")
+"""Pages with all that was fetched."""
+
+FORMATS = (*WRITERS, *DRAWINGS, *WEB_ARCHIVES)
+"""Rows, the drawing of a graph, or a web archive."""
 
 
 def format_of(path: Path, name: str | None = None) -> str:
     """The format with this name, or the format of the suffix of the file."""
-    suffix = name or path.suffix.removeprefix(".").lower()
+    ending = path.suffix.removeprefix(".").lower()
+    in_full = "".join(path.suffixes[-2:]).removeprefix(".").lower()
+    suffix = name or (in_full if in_full in WEB_ARCHIVES else ending)
     if suffix not in FORMATS:
         known = ", ".join(f".{known}" for known in FORMATS)
         raise UsageError(f"{path}: unknown format; use one of {known}, or --format")

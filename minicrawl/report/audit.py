@@ -6,6 +6,7 @@ and the same ledger, to the atom.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
@@ -15,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.reader import verify as verify_archive
 from minicrawl.errors import MinicrawlError
 from minicrawl.frontier.loading import contradictions, verify
 from minicrawl.frontier.pages import Frontier
@@ -24,7 +27,7 @@ from minicrawl.progress import Progress
 from minicrawl.report.snapshot import inlinks, last_spent, unproven
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
-from minicrawl.store.reader import reading
+from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import NONSENSE
 from minicrawl.wording import counted
@@ -74,6 +77,8 @@ def audit(path: Path, tell: Progress = lambda _share: None) -> Audit:
         else:
             _check_replay(connection, path, found, tell)
             _run("commit", partial(_commit, connection, path), found)
+            if found.is_intact and (end := tables.archive_end(connection)) is not None:
+                _run("pages", partial(_archive, path, end), found)
     return found
 
 
@@ -217,6 +222,12 @@ def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
     frontier = unproven(path, connection)
     verify(frontier, connection)
     yield from contradictions(frontier, connection)
+
+
+def _archive(path: Path, end: int) -> Iterator[str]:
+    """Every record of the archive that the last commit knows of."""
+    with closing(ArchiveReader(archive_folder(path), end)) as reader:
+        yield from verify_archive(reader)
 
 
 # ---------------------------------------------------------------- the replay

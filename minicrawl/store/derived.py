@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import StoreError
 from minicrawl.graph.csr import Csr
 from minicrawl.store import tables
-from minicrawl.store.reader import begin_snapshot, connect, real_path
+from minicrawl.store.reader import ARCHIVE, begin_snapshot, connect, real_path
 from minicrawl.store.tables import Connection
 from minicrawl.store.trouble import NONSENSE, translating_sqlite_errors
 from minicrawl.store.writer import Store
@@ -294,7 +294,7 @@ def _index_blocks(inlinks: Csr) -> Iterator[tuple[int, bytes, bytes]]:
 
 _WHILE_READ = ("", "-wal", "-shm")
 """The last two exist while a process has the store open."""
-_FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ))
+_FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ), ARCHIVE)
 
 
 def set_aside(path: Path) -> Path | None:

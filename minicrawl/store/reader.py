@@ -27,8 +27,18 @@ def real_path(path: Path) -> Path:
     return place
 
 
+ARCHIVE = "-pages"
+"""The suffix of the folder with the archive of a store."""
+
 LOCK = "-lock"
 """The suffix of the file that the writer of a store locks."""
+
+
+def archive_folder(store: Path) -> Path:
+    """The folder of the archive of a store. It is the same for all names of the store."""
+    place = real_path(store)
+    return place.with_name(f"{place.name}{ARCHIVE}")
+
 
 _CACHE_KIB = 16_384
 _FIRST_QUERY = "SELECT count(*) FROM sqlite_master"

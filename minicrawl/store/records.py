@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from minicrawl.model import PageId
+from minicrawl.model import KeptAnswer, PageId
 from minicrawl.opic.journal import Step
 from minicrawl.opic.ledger import Totals
 from minicrawl.opic.money import SMALL_EDGE
@@ -107,6 +107,8 @@ class Batch:
     hosts: list[HostRow] = field(default_factory=list)
     mirrors: list[tuple[int, int]] = field(default_factory=list)
     counters: dict[str, object] = field(default_factory=dict)
+    answers: list[KeptAnswer] = field(default_factory=list)
+    """For the archive, which has them before the rows are written."""
 
     def __bool__(self) -> bool:
         return any((self.urls, self.steps, self.fetches, self.documents, self.hosts, self.mirrors))

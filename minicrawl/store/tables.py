@@ -37,6 +37,8 @@ FOUND_LATELY = "found_lately"
 """How many new pages a reading revealed of late, for a crawl with a limit of importance."""
 MINTED = "minted"
 """M in atoms."""
+ARCHIVE_END = "archive_end"
+"""The place behind the last record of the archive, in stores whose pages are kept."""
 SETTINGS = "settings"
 """The settings of the crawl that were given, by name."""
 WISHES = "wishes"
@@ -72,6 +74,12 @@ def counters(connection: Connection) -> dict[str, object]:
     """The counts as of the last commit."""
     text = meta(connection, "counters")
     return {} if text is None else dict(json.loads(text))
+
+
+def archive_end(connection: Connection) -> int | None:
+    """The place behind the last record of the archive; None if no pages were kept."""
+    end = counters(connection).get(ARCHIVE_END)
+    return end if isinstance(end, int) else None
 
 
 def settings(connection: Connection) -> dict[str, object]:

@@ -48,6 +48,9 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "explain": (SEED,),
     "backlinks": (SEED,),
     "links": (SEED,),
+    "page": (SEED,),
+    "archive info": (),
+    "archive verify": (),
     "errors": (),
     "frontier": (),
 }
@@ -56,6 +59,8 @@ WITHOUT_A_STORE = {
     "config show",
     *(f"lab {name}" for name in ("convergence", "windows", "order", "figures")),
 }
+REFUSED = {"graph import", "page", "archive info", "archive verify"}
+"""By a store like this one: it is there, and none of its pages was kept."""
 DERIVED = ("rank pagerank", "backlinks")
 """They write what is beside a store."""
 ALIKE = {
@@ -105,7 +110,7 @@ def test_each_command_is_tried() -> None:
     assert set(commands()) == ARGUMENTS.keys() | WITHOUT_A_STORE
 
 
-@pytest.mark.parametrize("command", [name for name in ARGUMENTS if name != "graph import"])
+@pytest.mark.parametrize("command", [name for name in ARGUMENTS if name not in REFUSED])
 def test_on_a_whole_store_it_succeeds(
     command: str, whole: Path, run: Callable[[str, Path], int], tmp_path: Path
 ) -> None:

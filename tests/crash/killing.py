@@ -7,19 +7,24 @@ no more than were under way are not in it.
 """
 
 import json
+import shutil
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import RecordKind
 from minicrawl.config import Settings
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.reader import reading
+from minicrawl.store import tables
+from minicrawl.store.reader import archive_folder, reading
 from tests.crash.child import Amounts, Plan, amounts, start
 from tests.crash.web import Server, Town
 
@@ -29,6 +34,8 @@ LONGEST_S = 0.6
 MOST_INSTRUCTIONS = 40_000
 """Hundreds of them: about as many as a whole crawl of the town takes."""
 PATIENCE_S = 120.0
+ANSWERED = ("page", "moved", "unchanged")
+"""Outcomes that the archive has."""
 NOTHING = Amounts(0, 0, 0, 0)
 
 
@@ -80,7 +87,7 @@ class Crawls:
     def _begin(self) -> None:
         """Another town, and a new store."""
         for left in self._folder.iterdir():
-            left.unlink()
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
         self._number += 1
         self._server.town = Town(self._pages, HOSTS, self._number)
         self._server.asked.clear()
@@ -165,6 +172,20 @@ class Crawls:
     def _wrong(self) -> Iterator[str]:
         if self._has_begun():
             yield from audit(self.store).wrong
+            yield from self._archived()
+
+    def _archived(self) -> Iterator[str]:
+        """What was answered is in the archive, all of it and no more than the store knows of."""
+        with reading(self.store) as connection:
+            end = tables.archive_end(connection)
+            query = f"SELECT count(*) FROM fetches WHERE outcome IN {ANSWERED}"
+            (answered,) = connection.execute(query).fetchone()
+        assert end is not None
+        with closing(ArchiveReader(archive_folder(self.store), end)) as archive:
+            totals = archive.index.totals(end)
+        kept = sum(one.records for one in totals if one.kind is not RecordKind.DICTIONARY)
+        if kept != answered:
+            yield f"the archive has {kept} answers, the store {answered}"
 
     def _look(self) -> Found:
         if not self._has_begun():

@@ -24,8 +24,8 @@ from tests.crash.killing import PATIENCE_S, UNDER_WAY, Crawls, said
 from tests.crash.web import Server, serving
 from tests.stores import filled_store
 
-SIZE_BYTES = 4 << 20
-ROOM_BYTES = 200_000
+SIZE_BYTES = 12 << 20
+ROOM_BYTES = 500_000
 POLL_S = 0.01
 WAITS = "; the crawl waits for room and goes on by itself; Ctrl-C ends it"
 PAGE_BYTES = 4096
@@ -121,7 +121,8 @@ def test_a_crawl_on_a_full_disk_waits_and_goes_on_when_there_is_room(full: FullD
         assert child.wait(PATIENCE_S) == 0, full.lines()
     store = full.crawls.store
     first, second = full.lines()
-    assert first == f"{store}: database or disk is full; everything committed before is safe{WAITS}"
+    assert first.startswith(str(store))  # or what lies beside it
+    assert first.endswith(f"; everything committed before is safe{WAITS}")
     assert second == "there is room again: the crawl goes on"
     assert full.states() == full.server.town.states
     assert audit(store).wrong == []
@@ -134,9 +135,9 @@ def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_keeps_what_was_commi
         child.send_signal(signal.SIGINT)
         assert child.wait(PATIENCE_S) == 1
     store = full.crawls.store
-    assert full.lines()[1:] == [
-        f"minicrawl: {store}: database or disk is full; everything committed before is safe"
-    ]
+    (line,) = full.lines()[1:]
+    assert line.startswith(f"minicrawl: {store}")
+    assert line.endswith("; everything committed before is safe")
     assert audit(store).wrong == []
     with reading(store) as connection:
         assert amounts(connection) in said(full.crawls.commits)
@@ -199,7 +200,10 @@ def test_a_damaged_page_of_the_file_is_one_line_or_does_not_matter(
     crawls = Crawls(server, folder, seed=0, pages=200)
     pages = pages_of(whole_store(crawls))
     crawls.store, refused = store, Counter[str]()
-    arguments = {"crawl": crawls.plan().arguments, "export": ("-", "--store", str(store))}
+    arguments = {
+        "crawl": ("--keep", "none", *crawls.plan().arguments),
+        "export": ("-", "--store", str(store)),
+    }
     for number, (page, command) in enumerate(product(range(len(pages)), COMMANDS)):
         damages = (bytes(PAGE_BYTES), b"\xee" * PAGE_BYTES, pages[number % len(pages)])
         found = b"".join([*pages[:page], damages[number % 3], *pages[page + 1 :]])

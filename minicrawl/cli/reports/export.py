@@ -1,6 +1,7 @@
 """`minicrawl export`: pages, or the links between them, as a file for other programs."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -22,17 +23,21 @@ from minicrawl.cli.common.stores import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json
-from minicrawl.export.cells import COLUMNS, LINK_COLUMNS, Block
+from minicrawl.export.cells import COLUMNS, LINK_COLUMNS, Block, visible
 from minicrawl.export.drafts import replacing
 from minicrawl.export.drawings import DRAWINGS
-from minicrawl.export.formats import FORMATS, WRITERS, format_of
+from minicrawl.export.formats import CONTENTS, FORMATS, WEB_ARCHIVES, WRITERS, format_of
+from minicrawl.export.wacz import write_wacz
+from minicrawl.export.warc import Capture, write_warc
 from minicrawl.progress import Progress
 from minicrawl.report.kept import convergence_of, told
 from minicrawl.report.links.graphs import HostGraph, PageGraph
+from minicrawl.report.pages import captures, with_contents
 from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import snapshot
 
 STDOUT = Path("-")
+_EXACT = ("jsonl", "parquet")
 GRAPHS: dict[str, type[PageGraph] | type[HostGraph]] = {"page": PageGraph, "host": HostGraph}
 
 Write = Callable[[BinaryIO], None]
@@ -55,6 +60,13 @@ Write = Callable[[BinaryIO], None]
     help="Add a column with the scores of each rank. rising: how many times as much cash as its "
     "past promised a page was given since it was read.",
 )
+@click.option(
+    "--with",
+    "contents",
+    metavar="NAME,...",
+    default="",
+    help=f"Add a column of what was fetched: {', '.join(CONTENTS)}. For .jsonl and .parquet.",
+)
 @click.option("--edges", is_flag=True, help="Write the links, one a row, instead of the pages.")
 @click.option(
     "--level",
@@ -71,6 +83,7 @@ def export(
     noindex: bool,
     name: str | None,
     ranks: str,
+    contents: str,
     edges: bool,
     level: str | None,
     graph_of: str,
@@ -78,22 +91,27 @@ def export(
 ) -> None:
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
-    With --edges, write the links between them. A .graphml, .gexf or .dot file has both. `-` is
-    stdout. Where a file is written, a line says how exact the importance is.
+    With --edges, write the links between them. A .graphml, .gexf or .dot file has both. A .warc.gz
+    or .wacz file has all that was fetched. `-` is stdout. Where a file is written, a line says how
+    exact the importance is.
     """
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
     is_graph = edges or suffix in DRAWINGS
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
     if graph_of == CRAWLED:
         selection = _crawled(selection, is_graph=is_graph)
-    names = [*dict.fromkeys(filter(None, map(str.strip, ranks.split(","))))]
+    names, columns = _listed(ranks), _listed(contents)
+    _refuse_contents(columns, suffix, edges=edges)
     with snapshot(store) as seen, _progress(file) as tell:
         found, selected = convergence_of(seen), replace(selection, noindex=noindex)
         warn_of_unranked_pages(seen, names)
-        if is_graph:
+        if suffix in WEB_ARCHIVES:
+            write = _web_archive_writer(captures(seen, selected, tell, _warn), file.name, suffix)
+        elif is_graph:
             write = _graph_writer(GRAPHS[level or "page"](seen, selected, names, tell), suffix)
         else:
-            write = _page_writer(blocks(seen, selected, names, tell), names, suffix)
+            rows = with_contents(seen, blocks(seen, selected, names, tell), columns, _warn)
+            write = _page_writer(rows, [*map(score_column, names), *columns], suffix)
         _write(file, write)
         if not as_json and file != STDOUT:
             tell_of_importance(seen, err=True)
@@ -102,6 +120,8 @@ def export(
 
 
 def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None) -> None:
+    if suffix in WEB_ARCHIVES and (ranks or edges or level):
+        raise click.UsageError(f"a .{suffix} file has pages, without --ranks, --edges or --level")
     if level and not edges and suffix in WRITERS:
         raise click.UsageError(f"--level needs --edges for a .{suffix} file")
     if ranks and edges and suffix in WRITERS:
@@ -119,6 +139,28 @@ def _crawled(selection: PageSelection, *, is_graph: bool) -> PageSelection:
     return replace(selection, fetched=True)
 
 
+def _listed(names: str) -> list[str]:
+    return list(dict.fromkeys(filter(None, map(str.strip, names.split(",")))))
+
+
+def _refuse_contents(columns: list[str], suffix: str, *, edges: bool) -> None:
+    if columns and (edges or suffix not in _EXACT):
+        raise click.UsageError("--with is for pages in a .jsonl or .parquet file")
+    for name in columns:
+        if name not in CONTENTS:
+            raise click.UsageError(f"--with {name}: use {', '.join(CONTENTS)}")
+
+
+def _warn(text: str) -> None:
+    click.echo(f"left out: {visible(text)}", err=True)
+
+
+def _web_archive_writer(found: Iterator[Capture], name: str, suffix: str) -> Write:
+    if suffix == "wacz":
+        return lambda file: write_wacz(found, file, time.time())
+    return lambda file: write_warc(found, file, name, time.time())
+
+
 def _write(file: Path, write: Write) -> None:
     if file == STDOUT:
         write(sys.stdout.buffer)
@@ -133,9 +175,8 @@ def _progress(file: Path) -> AbstractContextManager[Progress]:
     return unseen("export") if is_shared else progress("export")
 
 
-def _page_writer(found: Iterator[Block], ranks: list[str], suffix: str) -> Write:
-    columns = (*COLUMNS, *map(score_column, ranks))
-    return lambda file: WRITERS[suffix](found, file, columns)
+def _page_writer(found: Iterator[Block], others: list[str], suffix: str) -> Write:
+    return lambda file: WRITERS[suffix](found, file, (*COLUMNS, *others))
 
 
 def _graph_writer(graph: PageGraph | HostGraph, suffix: str) -> Write:

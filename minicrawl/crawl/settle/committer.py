@@ -15,15 +15,16 @@ from contextlib import suppress
 from functools import partial
 
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
+from minicrawl.crawl.settle.archiving import ArchivingStore
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.gathered_importance import gathered
 from minicrawl.frontier.pages import Frontier
+from minicrawl.model import KeptAnswer
 from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import begin_snapshot, end_snapshot
 from minicrawl.store.records import Batch, DocumentRow, StepRow, UrlRow
-from minicrawl.store.writer import Store
 
 COMMIT_EVERY_S = 0.1
 TRY_AGAIN_S = 5.0
@@ -31,6 +32,9 @@ TRY_AGAIN_S = 5.0
 STEPS_A_BATCH = 1000
 MOST_STEPS = 10 * STEPS_A_BATCH
 """That may wait to be written. They are in memory: the crawl is no faster than its disk."""
+ANSWER_BYTES_A_BATCH = 2_000_000
+MOST_ANSWER_BYTES = 8_000_000
+"""Of records that wait for the archive, in the same way."""
 URLS_A_BATCH = 20_000
 MOST_URLS = 10 * URLS_A_BATCH
 """The same for new URLs, of which a page may bring ten thousand."""
@@ -67,6 +71,7 @@ class UncommittedRows:
         self.urls: dict[int, UrlRow] = {}
         self.documents: dict[int, DocumentRow] = {}
         self.full = asyncio.Event()
+        self._answer_bytes = 0
         self._taken = asyncio.Event()
 
     def add_step(self, row: StepRow) -> None:
@@ -91,9 +96,17 @@ class UncommittedRows:
         self.documents[row.page] = row
         self.batch.documents.append(row)
 
+    def add_answer(self, answer: KeptAnswer) -> None:
+        """What came of a request, for the archive."""
+        self.batch.answers.append(answer)
+        self._answer_bytes += len(answer.record)
+        if self._answer_bytes >= ANSWER_BYTES_A_BATCH:
+            self.full.set()
+
     def take(self) -> Batch:
         """Close the open batch and open the next one; answers with the closed one."""
         batch, self.batch = self.batch, Batch()
+        self._answer_bytes = 0
         self._taken.set()
         return batch
 
@@ -110,7 +123,8 @@ class UncommittedRows:
     @property
     def are_few(self) -> bool:
         """Whether more may come, or the disk must catch up first."""
-        return len(self.batch.steps) < MOST_STEPS and len(self.batch.urls) < MOST_URLS
+        has_few_rows = len(self.batch.steps) < MOST_STEPS and len(self.batch.urls) < MOST_URLS
+        return has_few_rows and self._answer_bytes < MOST_ANSWER_BYTES
 
     async def caught_up(self) -> None:
         """Wait while many new URLs are uncommitted."""
@@ -129,7 +143,7 @@ class Committer:
 
     def __init__(
         self,
-        store: Store,
+        store: ArchivingStore,
         reader: tables.Connection,
         rows: UncommittedRows,
         frontier: Frontier,

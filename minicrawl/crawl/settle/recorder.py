@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Order
+from minicrawl.crawl.settle.archiving import ArchivingStore
 from minicrawl.crawl.settle.committer import Committer, Counters, UncommittedRows
 from minicrawl.crawl.settle.stored import (
     LoadFrontier,
@@ -25,7 +27,7 @@ from minicrawl.crawl.settle.stored import (
 )
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.frontier.urls import Meeting
-from minicrawl.model import Originals, State
+from minicrawl.model import KeptAnswer, Originals, State
 from minicrawl.opic.journal import Step, StepKind, terms
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import FOCUS_SHARE, in_parts
@@ -37,16 +39,30 @@ from minicrawl.store.writer import Store
 class Recorder:
     """The one way by which anything of a crawl changes."""
 
-    def __init__(self, store: Store, reader: tables.Connection, load: LoadFrontier) -> None:
+    def __init__(
+        self,
+        store: Store,
+        reader: tables.Connection,
+        load: LoadFrontier,
+        archive: ArchiveWriter | None = None,
+    ) -> None:
         """`reader` sees the store as of the last commit."""
+        self.archive = archive
         self._rows = UncommittedRows()
         self.counters = Counters(tables.counters(store.connection))
         self.pages = StoredPages(reader, self._rows, load)
         self.frontier = self.pages.frontier
         self.hosts = StoredHosts(reader, self.frontier)
         self.seeds = SeedPages(self.pages, self.counters)
-        self.committer = Committer(store, reader, self._rows, self.frontier, self.counters)
+        self.committer = Committer(
+            ArchivingStore(store, archive), reader, self._rows, self.frontier, self.counters
+        )
         self._url_lookup = UrlLookup(store.path)
+
+    @property
+    def dictionary(self) -> int:
+        """The number of the dictionary with which answers are packed for the archive."""
+        return 0 if self.archive is None else self.archive.dictionary
 
     def close(self) -> None:
         """Nothing more is written or looked up."""
@@ -112,6 +128,11 @@ class Recorder:
     def record(self, fetch: FetchRow) -> None:
         """A request and its response."""
         self._rows.batch.fetches.append(fetch)
+
+    def keep(self, answer: KeptAnswer) -> None:
+        """What came of a request, for the archive, if there is one."""
+        if self.archive is not None:
+            self._rows.add_answer(answer)
 
     def describe(self, document: DocumentRow) -> None:
         """What a page is, as it was read last."""

@@ -19,10 +19,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
+from pathlib import Path
 from tempfile import TemporaryFile
 from time import perf_counter
 from typing import IO, TypeVar
 
+from minicrawl.archive.packing import AnswerPacker
 from minicrawl.config import Network, Politeness, Settings
 from minicrawl.crawl.hosts.fairness import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
@@ -170,9 +172,16 @@ class WorkerConfig:
     trusted_hosts: frozenset[HostAndPort]
     parse_options: ParseOptions
     max_reading_s: float
+    archive: Path | None = None  # the folder, if answers are kept
+    only_text: bool = False
 
     @classmethod
-    def of(cls, settings: Settings, trusted_hosts: Iterable[HostAndPort] = ()) -> WorkerConfig:
+    def of(
+        cls,
+        settings: Settings,
+        trusted_hosts: Iterable[HostAndPort] = (),
+        archive: Path | None = None,
+    ) -> WorkerConfig:
         """What is around links is collected only if the order of reading uses it."""
         return cls(
             network=settings.network,
@@ -186,18 +195,27 @@ class WorkerConfig:
                 strip_marks=settings.storing.strip_marks,
             ),
             max_reading_s=settings.limits.max_reading_s,
+            archive=archive,
+            only_text=settings.storing.keep == "text",
         )
 
     def parser(self, small: int = SMALL) -> PageParser:
         """A parser with these settings."""
         return PageParser(self.parse_options, self.max_reading_s, small)
 
+    def packer(self) -> AnswerPacker | None:
+        """What makes records of answers, if they are kept."""
+        archive = self.archive
+        return None if archive is None else AnswerPacker(archive, only_text=self.only_text)
+
 
 class Visitor:
     """Fetches with a fetcher and parses with a parser: web access without workers."""
 
-    def __init__(self, fetcher: PageFetcher, parser: PageParser) -> None:
-        self._fetcher, self._parser = fetcher, parser
+    def __init__(
+        self, fetcher: PageFetcher, parser: PageParser, packer: AnswerPacker | None = None
+    ) -> None:
+        self._fetcher, self._parser, self._packer = fetcher, parser, packer
 
     async def fetch(self, request: Request) -> FetchResult:
         """Fetch one URL, body included."""
@@ -215,7 +233,8 @@ class Visitor:
         url, want, suspicious = request.url, request.want, request.suspicious
         parse = self._parser.parse_later(fetched, url, want, suspicious=suspicious)
         is_large = self._parser.is_large(fetched, want)
-        return Visit(fetched._replace(body=b""), parse, is_large=is_large)
+        record = self._packer.pack(request, fetched) if self._packer and want is Want.PAGE else b""
+        return Visit(fetched._replace(body=b"", record=record), parse, is_large=is_large)
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         """What the robots.txt at this URL says about our agent."""
@@ -234,6 +253,6 @@ async def visiting(config: WorkerConfig, small: int = SMALL) -> AsyncIterator[Vi
         async with HttpFetcher(
             config.network, config.politeness, trusted_hosts=config.trusted_hosts
         ) as fetcher:
-            yield Visitor(fetcher, parser)
+            yield Visitor(fetcher, parser, config.packer())
     finally:
         await parser.close()

@@ -1,0 +1,233 @@
+"""The index of an archive: which records there are, by URL and by content.
+
+Laws: the index is derived from the segments and may be deleted at any time. It knows up to which
+place it has been made, and catches up from there.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.archive.record import Header, RecordKind
+from minicrawl.archive.segments import FIRST, Segments
+from minicrawl.errors import NoRoom, StoreError
+
+NAME = "index.db"
+_PATIENCE_S = 10.0
+_CACHE_KIB = 4096
+_ASKED_AT_ONCE = 500
+_PRIMARY = 0xFF
+"""The bits of an error code with its primary result code."""
+_LITTLE_ROOM = 1 << 16
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS records (
+    place INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL,       -- of the URL
+    at REAL NOT NULL,
+    kind INTEGER NOT NULL,
+    dictionary INTEGER NOT NULL,
+    digest INTEGER NOT NULL,    -- half of it
+    bytes INTEGER NOT NULL      -- of the record
+);
+CREATE INDEX IF NOT EXISTS by_key ON records (key);
+CREATE INDEX IF NOT EXISTS by_digest ON records (digest) WHERE kind IN (1, 2);
+CREATE INDEX IF NOT EXISTS dictionaries ON records (dictionary) WHERE kind = 4;
+CREATE TABLE IF NOT EXISTS made (end INTEGER NOT NULL);
+"""
+_COLUMNS = "place, key, at, kind, digest, bytes"
+
+
+class IndexRow(NamedTuple):
+    """A record."""
+
+    place: int
+    key: int
+    at: float
+    kind: int
+    digest: int
+    record_bytes: int
+
+
+class KindTotal(NamedTuple):
+    """How many records there are of a kind."""
+
+    kind: RecordKind
+    records: int
+    record_bytes: int
+
+
+def short(digest: bytes) -> int:
+    """The half of a digest that the index has."""
+    return int.from_bytes(digest[:8], "little", signed=True)
+
+
+class ArchiveIndex:
+    """The index of some segments. Changes count when they are committed."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._added: list[tuple[object, ...]] = []
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.executescript(_SCHEMA)
+        if connection.execute("SELECT count(*) FROM made").fetchone() == (0,):
+            connection.execute("INSERT INTO made VALUES (?)", (FIRST,))
+
+    @property
+    def end(self) -> int:
+        """The place up to which the index knows all records."""
+        found = self._connection.execute("SELECT end FROM made").fetchone()
+        return int(found[0])
+
+    def close(self) -> None:
+        """Close the file; what is not committed is dropped."""
+        self._connection.close()
+
+    # ------------------------------------------------------------ changes
+
+    def begin(self, end: int) -> None:
+        """Begin a change: forget what lies behind this end, and what was not committed."""
+        self._added.clear()
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._connection.execute("BEGIN IMMEDIATE")
+        if self.end > end:
+            self._connection.execute("DELETE FROM records WHERE place >= ?", (end,))
+
+    def add(self, place: int, header: Header) -> None:
+        """A record that was written; questions know of it after `flush`."""
+        row = (place, header.key, header.at, header.kind, header.dictionary)
+        self._added.append((*row, short(header.digest), header.record_bytes))
+
+    def flush(self) -> None:
+        """All at once: each statement lets the event loop of a crawl wait for its lock."""
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", self._added
+        )
+        self._added.clear()
+
+    def commit(self, end: int) -> None:
+        """All records before this place are in the index, and no others."""
+        self.flush()
+        self._connection.execute("UPDATE made SET end = ?", (end,))
+        self._connection.execute("COMMIT")
+
+    def catch_up(self, segments: Segments, end: int) -> None:
+        """Add what lies between the end of the index and this one."""
+        if self.end >= end:
+            return
+        self.begin(end)
+        for found in segments.scan(self.end, end):
+            if found.header is not None:
+                self.add(found.place, found.header)
+        self.commit(end)
+
+    # ------------------------------------------------------------ questions
+
+    def of_key(self, key: int, end: int) -> list[IndexRow]:
+        """The records of a URL, the oldest first; rarely, of another URL too."""
+        query = f"SELECT {_COLUMNS} FROM records WHERE key = ? AND place < ? ORDER BY place"
+        return [IndexRow._make(row) for row in self._connection.execute(query, (key, end))]
+
+    def with_digest(self, digest: bytes) -> Iterator[int]:
+        """The places of records that may have the body with this digest."""
+        query = "SELECT place FROM records WHERE digest = ? AND kind IN (1, 2) ORDER BY place"
+        yield from (place for (place,) in self._connection.execute(query, (short(digest),)))
+
+    def known(self, digests: Sequence[int]) -> set[int]:
+        """Those of these halves of digests that a record with a body may have."""
+        found: set[int] = set()
+        for start in range(0, len(digests), _ASKED_AT_ONCE):
+            some = digests[start : start + _ASKED_AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            query = f"SELECT digest FROM records WHERE kind IN (1, 2) AND digest IN ({marks})"
+            found.update(digest for (digest,) in self._connection.execute(query, some))
+        return found
+
+    def dictionaries(self, number: int | None = None) -> list[tuple[int, int]]:
+        """The numbers and places of all dictionaries, or of the copies of one."""
+        query = "SELECT dictionary, place FROM records WHERE kind = 4 ORDER BY place"
+        found = self._connection.execute(query).fetchall()
+        return [(name, place) for name, place in found if number in (None, name)]
+
+    def rows(self, end: int) -> Iterator[IndexRow]:
+        """All records before a place, in the order in which they were written."""
+        query = f"SELECT {_COLUMNS} FROM records WHERE place < ? ORDER BY place"
+        yield from map(IndexRow._make, self._connection.execute(query, (end,)))
+
+    def totals(self, end: int) -> list[KindTotal]:
+        """How many records of each kind there are before a place, and their bytes."""
+        query = "SELECT kind, count(*), sum(bytes) FROM records WHERE place < ? GROUP BY kind"
+        found = self._connection.execute(query, (end,))
+        return [KindTotal(RecordKind(kind), count, size) for kind, count, size in found]
+
+    def next_body(self, place: int) -> int | None:
+        """The place of the first record with a body, here or behind."""
+        query = "SELECT place FROM records WHERE place >= ? AND kind IN (1, 2) LIMIT 1"
+        found = self._connection.execute(query, (place,)).fetchone()
+        return None if found is None else int(found[0])
+
+
+def open_index(segments: Segments, end: int) -> ArchiveIndex:
+    """The index of these segments up to this end at least: from its file, or made again.
+
+    Where the file cannot be written, the index is made in memory.
+    """
+    file = segments.folder / NAME
+    for _ in range(2):
+        try:
+            return _opened(file, segments, end)
+        except sqlite3.OperationalError:
+            break
+        except sqlite3.DatabaseError:  # it is damaged, or no database
+            delete_index(segments.folder)
+    return _opened(Path(":memory:"), segments, end)
+
+
+def delete_index(folder: Path) -> None:
+    """Delete the file; whoever has it open keeps what is in it."""
+    for suffix in ("", "-wal", "-shm"):
+        with suppress(OSError):
+            (folder / f"{NAME}{suffix}").unlink()
+
+
+def _opened(path: Path, segments: Segments, end: int) -> ArchiveIndex:
+    connection = sqlite3.connect(
+        path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False
+    )
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        index = ArchiveIndex(connection)
+        index.catch_up(segments, end)
+    except BaseException:
+        connection.close()
+        raise
+    return index
+
+
+@contextmanager
+def index_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of the index into errors of one line."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if _means_full_disk(error, folder):
+            text = f"{folder}: database or disk is full; everything committed before is safe"
+            raise NoRoom(text) from error
+        raise StoreError(
+            f"{folder}: {error} in its index, which can be deleted and is made again"
+        ) from error
+
+
+def _means_full_disk(error: sqlite3.Error, folder: Path) -> bool:
+    """SQLite reports a full disk for most writes, but `disk I/O error` for some."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY
+    if code != sqlite3.SQLITE_IOERR:
+        return bool(code == sqlite3.SQLITE_FULL)
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize < _LITTLE_ROOM

@@ -1,0 +1,69 @@
+"""Packing: what a worker does with an answer that is to be kept.
+
+Law: an answer becomes a record where it was fetched, so that no body travels between processes. A
+dictionary that cannot be read costs room, and never an answer.
+"""
+
+from pathlib import Path
+
+from minicrawl.archive.record import Codec, Damaged, RecordKind, dictionary_in, pack
+from minicrawl.model import FailureKind, Request, Response
+from minicrawl.web.headers import parse_content_type
+from minicrawl.web.html.encoding import decode
+from minicrawl.web.html.text import plain_text
+
+_SPARE = "dictionary-{:04}"
+_MOST_READ = 1 << 20
+_CUT = f"text of the first {_MOST_READ:,} bytes"
+
+
+def spare_path(folder: Path, number: int) -> Path:
+    """The file with a copy of a dictionary: for workers, which read no segments."""
+    return folder / _SPARE.format(number)
+
+
+def spare_dictionary(folder: Path, number: int) -> bytes:
+    """A dictionary from its copy; raises `Damaged`."""
+    try:
+        return dictionary_in(spare_path(folder, number).read_bytes())
+    except OSError as error:
+        raise Damaged(f"dictionary {number} cannot be read: {error.strerror}") from error
+
+
+class AnswerPacker:
+    """Makes records of answers. Dictionaries are read from the folder of the archive."""
+
+    def __init__(self, folder: Path, *, only_text: bool = False) -> None:
+        self._only_text = only_text
+        self._codec = Codec(lambda number: spare_dictionary(folder, number))
+
+    def pack(self, request: Request, response: Response) -> bytes:
+        """The record of an answer, without its time."""
+        kind = RecordKind.PAGE
+        if self._only_text:
+            kind, response = RecordKind.TEXT, _text_only(response)
+        try:
+            return self._pack(kind, request, response, request.dictionary)
+        except Damaged:
+            return self._pack(kind, request, response, 0)
+
+    def _pack(self, kind: RecordKind, request: Request, response: Response, number: int) -> bytes:
+        spelled = request.spelled or ""
+        return pack(kind, request.url, response, self._codec, number=number, spelled=spelled)
+
+
+def text_of(body: bytes, content_type: str | None) -> str:
+    """The text of a page."""
+    _, charset = parse_content_type(content_type)
+    markup, _ = decode(body, charset)
+    return plain_text(markup)
+
+
+def _text_only(response: Response) -> Response:
+    """The same with the text in place of the body; hostile bodies take a second at most."""
+    read = response.body[:_MOST_READ]
+    text = text_of(read, response.headers.get("content-type"))
+    found = response._replace(body=text.encode("utf-8", "replace"))
+    if len(read) == len(response.body):
+        return found
+    return found._replace(cut=FailureKind.TOO_LARGE, cut_detail=_CUT)

@@ -1,0 +1,120 @@
+"""The reader: finds answers in an archive, and verifies it.
+
+Laws: an archive is read without its store. A damaged record costs itself, and those revisits whose
+body it has. A running crawl is seen as of a commit: what lies behind `end` is not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from minicrawl.archive.index import ArchiveIndex, IndexRow, open_index
+from minicrawl.archive.packing import spare_dictionary
+from minicrawl.archive.record import (
+    Answer,
+    Codec,
+    Damaged,
+    RecordKind,
+    beginning,
+    dictionary_in,
+    key_of,
+    read,
+    read_head,
+)
+from minicrawl.archive.segments import Found, Segments, shown
+
+
+class ArchiveReader:
+    """An archive up to an end; without one, up to the end of its files."""
+
+    def __init__(self, folder: Path, end: int | None = None) -> None:
+        self.segments = Segments(folder)
+        self.end = self.segments.end if end is None else end
+        self.index: ArchiveIndex = open_index(self.segments, self.end)
+        self.codec = Codec(self.dictionary)
+
+    def close(self) -> None:
+        """Close the files."""
+        self.index.close()
+        self.segments.close()
+
+    # ------------------------------------------------------------ answers
+
+    def versions(self, url: str) -> list[IndexRow]:
+        """The records of a URL, the oldest first."""
+        rows = self.index.of_key(key_of(url), self.end)
+        return [row for row in rows if self._is_of(row.place, url)]
+
+    def answer(self, place: int) -> Answer:
+        """The answer at a place, whole: the body of a revisit is that of its original."""
+        with _named(place):
+            found = read(self.segments.read(place), self.codec)
+            if found.kind is not RecordKind.REVISIT:
+                return found
+            place_of_body = self.place_of_body(found.digest)
+            if place_of_body is None:
+                raise Damaged("it is a revisit, and the record that has its body is gone")
+            original = read(self.segments.read(place_of_body), self.codec)
+            # A server that says that nothing has changed says nothing else.
+            headers = found.headers or original.headers
+            return found._replace(body=original.body, kind=original.kind, headers=headers)
+
+    def beginning(self, place: int, count: int) -> bytes:
+        """The first bytes of what the record at a place holds."""
+        return beginning(self.segments.read(place), self.codec, count)
+
+    def place_of_body(self, digest: bytes) -> int | None:
+        """The place of the record that has the body with this digest."""
+        for place in self.index.with_digest(digest):
+            with suppress(Damaged):
+                header = self.segments.header(place)
+                if header.digest == digest and header.kind != RecordKind.REVISIT:
+                    return place
+        return None
+
+    def dictionary(self, number: int) -> bytes:
+        """A dictionary, from the first of its copies that is whole."""
+        for _, place in self.index.dictionaries(number):
+            with suppress(Damaged):
+                return dictionary_in(self.segments.read(place))
+        return spare_dictionary(self.segments.folder, number)
+
+    def _is_of(self, place: int, url: str) -> bool:
+        """Two URLs rarely share a key. A damaged record counts: reading it says what is wrong."""
+        try:
+            return read_head(self.segments.read(place), self.codec).url == url
+        except Damaged:
+            return True
+
+
+def verify(reader: ArchiveReader) -> Iterator[str]:
+    """A line for each thing that is wrong; reads all records."""
+    for found in reader.segments.scan(end=reader.end):
+        if (wrong := _wrong(reader, found)) is not None:
+            yield wrong
+    missing = reader.end - reader.segments.end
+    if missing > 0:
+        yield f"the archive ends at {shown(reader.segments.end)}, not at {shown(reader.end)}"
+
+
+def _wrong(reader: ArchiveReader, found: Found) -> str | None:
+    if found.header is None:
+        return f"{shown(found.place)}: {found.length:,} bytes are damaged"
+    try:
+        if found.header.kind == RecordKind.DICTIONARY:
+            return None
+        reader.answer(found.place)
+    except Damaged as error:
+        return str(error)
+    return None
+
+
+@contextmanager
+def _named(place: int) -> Iterator[None]:
+    """Say which record is damaged."""
+    try:
+        yield
+    except Damaged as error:
+        raise Damaged(f"{shown(place)}: {error}") from error

@@ -1,0 +1,278 @@
+"""Records: one answer as bytes, with a checksum of its own.
+
+Laws: `read(pack(answer)) == answer`. A record names its dictionary by number, so records with and
+without one lie side by side. What is damaged raises `Damaged`, and never gives a wrong answer.
+
+head      URL, status, headers and the like, as JSON
+body      what was kept of the page: the decoded body, or its text
+digest    half of the SHA-256 of the body; bodies with one digest are one body
+key       64 bits of a hash of the URL
+revisit   a record without a body, whose digest names the record that has it
+
+layout    magic, checksum of all that follows, kind, dictionary, bytes of the payload, bytes of the
+          head in it, key, time, digest; then the payload: head and body in one zstd frame. The
+          payload of a dictionary is the dictionary itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from functools import lru_cache
+from hashlib import blake2b, sha256
+from struct import Struct
+from typing import TYPE_CHECKING, NamedTuple
+from zlib import crc32
+
+from minicrawl.errors import MinicrawlError
+from minicrawl.model import Response
+
+if TYPE_CHECKING:
+    import zstandard
+
+MAGIC = b"\x8fmp1"
+_LAYOUT = Struct("<4sIBxHIIqd16s")
+HEADER_BYTES = _LAYOUT.size
+_AT = Struct("<d")
+_CHECKED_FROM = 8  # behind magic and checksum
+_LEVEL = 1
+"""Of zstd. Level 3 makes records of manuals 10 % smaller, and crawls of them 10 % slower."""
+EMPTY = sha256().digest()[:16]
+"""The digest of a body without bytes."""
+
+
+class Damaged(MinicrawlError):
+    """A record is not what was written; the message says which, and what is wrong with it."""
+
+
+class RecordKind(IntEnum):
+    """What a record holds. The numbers are in archives."""
+
+    PAGE = 1  # the body
+    TEXT = 2  # only the text of the body, in UTF-8
+    REVISIT = 3  # no body: another record has the same
+    DICTIONARY = 4  # what other records are compressed with
+
+
+WITH_BODY = (RecordKind.PAGE, RecordKind.TEXT)
+"""The kinds of records that have what was kept of a page."""
+
+
+class Header(NamedTuple):
+    """The header of a record, but for magic and checksum."""
+
+    kind: int
+    dictionary: int
+    payload_bytes: int
+    head_bytes: int
+    key: int
+    at: float
+    digest: bytes
+
+    @property
+    def record_bytes(self) -> int:
+        """The length of the whole record."""
+        return HEADER_BYTES + self.payload_bytes
+
+
+class Answer(NamedTuple):
+    """An answer as it was kept. Names of headers are in lower case."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    at: float
+    kind: RecordKind
+    cut: str = ""  # why the body is not whole
+    spelled: str = ""  # the URL as it was requested, if that differs
+    digest: bytes = EMPTY
+
+
+def key_of(url: str) -> int:
+    """The key of a URL, a signed number as SQLite keeps them."""
+    code = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(code, "little", signed=True)
+
+
+# ---------------------------------------------------------------- packing
+
+
+class Codec:
+    """Compresses and decompresses with numbered dictionaries; 0 is none."""
+
+    def __init__(self, dictionary: Callable[[int], bytes]) -> None:
+        """`dictionary` finds a dictionary by its number, or raises `Damaged`."""
+        self._dictionary = dictionary
+        self.compressor = lru_cache(2)(self._compressor)
+        self.decompressor = lru_cache(8)(self._decompressor)
+
+    def _compressor(self, number: int) -> zstandard.ZstdCompressor:
+        import zstandard
+
+        found = self._compression_dictionary(number)
+        if found is not None:
+            found.precompute_compress(level=_LEVEL)
+        return zstandard.ZstdCompressor(level=_LEVEL, dict_data=found, write_dict_id=False)
+
+    def _decompressor(self, number: int) -> zstandard.ZstdDecompressor:
+        import zstandard
+
+        return zstandard.ZstdDecompressor(dict_data=self._compression_dictionary(number))
+
+    def _compression_dictionary(self, number: int) -> zstandard.ZstdCompressionDict | None:
+        import zstandard
+
+        return zstandard.ZstdCompressionDict(self._dictionary(number)) if number else None
+
+
+def _no_dictionary(number: int) -> bytes:
+    raise Damaged(f"dictionary {number} is not there")
+
+
+_PLAIN = Codec(_no_dictionary)
+
+
+def pack(
+    kind: RecordKind, url: str, response: Response, codec: Codec, *, number: int, spelled: str = ""
+) -> bytes:
+    """The record of an answer, without its time; `seal` completes it."""
+    head = _head(url, response, spelled)
+    payload = codec.compressor(number).compress(head + response.body)
+    digest = sha256(response.body).digest()[:16]
+    header = Header(kind, number, len(payload), len(head), key_of(url), 0.0, digest)
+    return _with_header(header, payload)
+
+
+def pack_redirect(url: str, status: int, target: str) -> bytes:
+    """The record of a redirect, whose body is not read."""
+    answer = Response(status=status, headers={"location": target}, body=b"")
+    return pack(RecordKind.PAGE, url, answer, _PLAIN, number=0)
+
+
+def pack_dictionary(number: int, content: bytes) -> bytes:
+    """The record of a dictionary, complete."""
+    digest = sha256(content).digest()[:16]
+    header = Header(RecordKind.DICTIONARY, number, len(content), 0, 0, 0.0, digest)
+    return seal(_with_header(header, content), 0.0)
+
+
+def as_revisit(record: bytes, codec: Codec) -> bytes:
+    """The same record without its body."""
+    header = header_of(record)
+    head = _content(record, header, codec, first=header.head_bytes)
+    payload = codec.compressor(header.dictionary).compress(head)
+    revisit = header._replace(kind=RecordKind.REVISIT, payload_bytes=len(payload))
+    return _with_header(revisit, payload)
+
+
+def pack_revisit(url: str, status: int, digest: bytes) -> bytes:
+    """The record of an answer that says that the page has not changed."""
+    head = _head(url, Response(status=status, headers={}, body=b""), "")
+    payload = _PLAIN.compressor(0).compress(head)
+    header = Header(RecordKind.REVISIT, 0, len(payload), len(head), key_of(url), 0.0, digest)
+    return _with_header(header, payload)
+
+
+def seal(record: bytes, at: float) -> bytes:
+    """The record with its time and its checksum."""
+    sealed = bytearray(record)
+    _AT.pack_into(sealed, HEADER_BYTES - 24, at)  # before the digest
+    checksum = crc32(memoryview(sealed)[_CHECKED_FROM:])
+    sealed[4:_CHECKED_FROM] = checksum.to_bytes(4, "little")
+    return bytes(sealed)
+
+
+def _with_header(header: Header, payload: bytes) -> bytes:
+    return _LAYOUT.pack(MAGIC, 0, *header) + payload
+
+
+def _head(url: str, response: Response, spelled: str) -> bytes:
+    fields: dict[str, object] = {"url": url, "status": response.status}
+    fields["headers"] = dict(response.headers)
+    if response.cut is not None:
+        fields["cut"] = response.cut_detail or str(response.cut)
+    if spelled and spelled != url:
+        fields["spelled"] = spelled
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+# ---------------------------------------------------------------- reading
+
+
+def header_of(record: bytes) -> Header:
+    """The header of a record, which begins here; raises `Damaged` if it does not."""
+    if len(record) < HEADER_BYTES or record[:4] != MAGIC:
+        raise Damaged("no record begins here")
+    _, _, *fields = _LAYOUT.unpack_from(record)
+    return Header._make(fields)
+
+
+def is_whole(record: bytes) -> bool:
+    """Whether a complete record is as it was written."""
+    if len(record) < HEADER_BYTES or record[:4] != MAGIC:
+        return False
+    checksum = int.from_bytes(record[4:_CHECKED_FROM], "little")
+    return checksum == crc32(memoryview(record)[_CHECKED_FROM:])
+
+
+def read(record: bytes, codec: Codec) -> Answer:
+    """The answer that a record holds; a revisit has no body here."""
+    if not is_whole(record):
+        raise Damaged("its checksum is wrong")
+    header = header_of(record)
+    content = _content(record, header, codec)
+    head, body = content[: header.head_bytes], content[header.head_bytes :]
+    if header.kind != RecordKind.REVISIT and sha256(body).digest()[:16] != header.digest:
+        raise Damaged("its body has another digest")
+    return _answer(head, body, header)
+
+
+def read_head(record: bytes, codec: Codec) -> Answer:
+    """The answer without its body, in a fraction of the time."""
+    header = header_of(record)
+    return _answer(_content(record, header, codec, first=header.head_bytes), b"", header)
+
+
+def beginning(record: bytes, codec: Codec, count: int) -> bytes:
+    """The first bytes of head and body."""
+    return _content(record, header_of(record), codec, first=count)
+
+
+def dictionary_in(record: bytes) -> bytes:
+    """The dictionary that a record holds."""
+    if not is_whole(record) or header_of(record).kind != RecordKind.DICTIONARY:
+        raise Damaged("it is no dictionary")
+    return record[HEADER_BYTES:]
+
+
+def _content(record: bytes, header: Header, codec: Codec, *, first: int | None = None) -> bytes:
+    import zstandard
+
+    decompressor = codec.decompressor(header.dictionary)
+    payload = record[HEADER_BYTES : header.record_bytes]
+    try:
+        if first is None:
+            return decompressor.decompress(payload)
+        return decompressor.stream_reader(payload).read(first)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise Damaged(f"it cannot be decompressed ({error})") from error
+
+
+def _answer(head: bytes, body: bytes, header: Header) -> Answer:
+    try:
+        fields = json.loads(head)
+        return Answer(
+            url=str(fields["url"]),
+            status=int(fields["status"]),
+            headers={str(name): str(value) for name, value in fields["headers"].items()},
+            body=body,
+            at=header.at,
+            kind=RecordKind(header.kind),
+            cut=str(fields.get("cut", "")),
+            spelled=str(fields.get("spelled", "")),
+            digest=header.digest,
+        )
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise Damaged(f"its head cannot be read ({error})") from error

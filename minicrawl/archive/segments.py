@@ -1,0 +1,237 @@
+"""Segments: files of records, one behind the other.
+
+Laws: what lies before the end is never changed. A scan finds every record that is whole, however
+many others are damaged: behind damage it goes on at the next record whose checksum is right.
+
+place   where a record begins: the number of its segment times 2^40, plus the offset in it
+end     the place behind the last record that counts
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.archive.record import HEADER_BYTES, MAGIC, Damaged, Header, header_of, is_whole
+from minicrawl.errors import NoRoom, StoreError
+
+SEGMENT_BYTES = 1 << 30
+"""A segment that is as long as this gets no more records."""
+_SHIFT = 40
+_OFFSET = (1 << _SHIFT) - 1
+FIRST = 1 << _SHIFT
+"""The place of the first record."""
+_NAME = re.compile(r"segment-([0-9]{6})\.pages")
+_SEARCHED_AT_ONCE = 1 << 20
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_MOST_OPEN = 16
+
+
+class Found(NamedTuple):
+    """A record of a scan, or damage: then `header` is None."""
+
+    place: int
+    header: Header | None
+    record: bytes
+    length: int
+
+
+def place_at(segment: int, offset: int) -> int:
+    """The place at an offset of a segment."""
+    return segment << _SHIFT | offset
+
+
+def segment_of(place: int) -> int:
+    """The number of the segment."""
+    return place >> _SHIFT
+
+
+def offset_of(place: int) -> int:
+    """The offset in the segment."""
+    return place & _OFFSET
+
+
+def shown(place: int) -> str:
+    """A place in words."""
+    return f"{_name(segment_of(place))} at byte {offset_of(place):,}"
+
+
+class Segments:
+    """The segments in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._handles: dict[int, int] = {}
+
+    def close(self) -> None:
+        """Close the files; they are opened again when they are needed."""
+        while self._handles:
+            os.close(self._handles.popitem()[1])
+
+    def numbers(self) -> list[int]:
+        """Of all segments that there are, in order."""
+        if not self.folder.is_dir():
+            return []
+        names = (_NAME.fullmatch(file.name) for file in self.folder.iterdir())
+        return sorted(int(name[1]) for name in names if name)
+
+    def path(self, number: int) -> Path:
+        """The file of a segment."""
+        return self.folder / _name(number)
+
+    def length(self, number: int) -> int:
+        """The bytes of a segment; 0 if it is not there."""
+        try:
+            return self.path(number).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    @property
+    def end(self) -> int:
+        """The place behind all that is in the files."""
+        numbers = self.numbers()
+        return place_at(numbers[-1], self.length(numbers[-1])) if numbers else FIRST
+
+    def read(self, place: int) -> bytes:
+        """The record at a place; it may be damaged, which its checksum tells."""
+        begin = self._bytes(place, HEADER_BYTES)
+        return begin + self._bytes(place + HEADER_BYTES, header_of(begin).payload_bytes)
+
+    def header(self, place: int) -> Header:
+        """The header of the record at a place."""
+        return header_of(self._bytes(place, HEADER_BYTES))
+
+    def _bytes(self, place: int, count: int) -> bytes:
+        number = segment_of(place)
+        try:
+            file = self._handle(number)
+        except OSError as error:
+            raise Damaged(f"{_name(number)} cannot be read: {error.strerror}") from error
+        found = os.pread(file, count, offset_of(place))
+        if len(found) < count:
+            raise Damaged("the file ends within it")
+        return found
+
+    def _handle(self, number: int) -> int:
+        if number not in self._handles:
+            if len(self._handles) >= _MOST_OPEN:
+                self.close()
+            self._handles[number] = os.open(self.path(number), os.O_RDONLY)
+        return self._handles[number]
+
+    # ------------------------------------------------------------ scans
+
+    def scan(self, begin: int = FIRST, end: int | None = None) -> Iterator[Found]:
+        """All that lies between two places, damage included."""
+        for number in self.numbers():
+            first = max(begin, place_at(number, 0))
+            last = place_at(number, self.length(number))
+            last = last if end is None else min(last, end)
+            if segment_of(first) == number:
+                yield from self._scan_segment(first, last)
+
+    def _scan_segment(self, place: int, end: int) -> Iterator[Found]:
+        while place < end:
+            found = self._whole_at(place, end)
+            if found is None:
+                following = self._next_whole(place + 1, end)
+                yield Found(place, None, b"", following - place)
+                place = following
+            else:
+                yield found
+                place += found.length
+
+    def _whole_at(self, place: int, end: int) -> Found | None:
+        """The record here, if it is whole."""
+        try:
+            header = self.header(place)
+            if place + header.record_bytes > end:
+                return None
+            record = self.read(place)
+        except Damaged:
+            return None
+        return Found(place, header, record, len(record)) if is_whole(record) else None
+
+    def _next_whole(self, place: int, end: int) -> int:
+        """Where the next whole record begins; the end if there is none."""
+        while place < end:
+            piece = self._bytes(place, min(_SEARCHED_AT_ONCE, end - place))
+            at = piece.find(MAGIC)
+            if at < 0:
+                place += max(len(piece) - len(MAGIC) + 1, 1)
+            elif self._whole_at(place + at, end) is not None:
+                return place + at
+            else:
+                place += at + 1
+        return end
+
+    def spread(self, count: int) -> Iterator[int]:
+        """So many places, evenly spread over all that there is; no records need begin there."""
+        lengths = {number: self.length(number) for number in self.numbers()}
+        step = max(sum(lengths.values()) // count, 1)
+        for number, length in lengths.items():
+            yield from (place_at(number, offset) for offset in range(0, length, step))
+
+    # ------------------------------------------------------------ changes
+
+    def write(self, place: int, content: bytes) -> None:
+        """Write at a place."""
+        path = self.path(segment_of(place))
+        with disk_errors(path):
+            file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+            try:
+                _write_all(file, content, offset_of(place))
+            finally:
+                os.close(file)
+
+    def sync(self, begin: int, end: int) -> None:
+        """Wait until the disk has all that lies between two places, and the files' names."""
+        with disk_errors(self.folder):
+            for number in range(segment_of(begin), segment_of(end) + 1):
+                _sync(self.path(number))
+            if offset_of(begin) == 0 or segment_of(begin) != segment_of(end):
+                _sync(self.folder)
+
+    def cut_off(self, end: int) -> None:
+        """Remove all that lies behind a place."""
+        for number in self.numbers():
+            keep = min(max(end - place_at(number, 0), 0), _OFFSET)
+            with disk_errors(self.path(number)):
+                if number > segment_of(end):
+                    self.path(number).unlink()
+                elif self.length(number) > keep:
+                    os.truncate(self.path(number), keep)
+
+
+def _name(number: int) -> str:
+    return f"segment-{number:06}.pages"
+
+
+def _write_all(file: int, content: bytes, offset: int) -> None:
+    rest = memoryview(content)
+    while rest:
+        written = os.pwrite(file, rest, offset)
+        rest, offset = rest[written:], offset + written
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn errors of the disk into errors of one line."""
+    try:
+        yield
+    except OSError as error:
+        kind = NoRoom if error.errno in _FULL else StoreError
+        raise kind(f"{path}: {error.strerror}; everything committed before is safe") from error

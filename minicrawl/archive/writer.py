@@ -1,0 +1,224 @@
+"""The writer: appends records behind the last commit.
+
+Laws: what is appended counts from `confirm` on, which is called when the store has committed the
+steps of these answers; until then the next append writes over it. The next start cuts off what the
+store does not know of. A body that is in the archive is not written again. A dictionary is in the
+archive before any record that needs it, and at the beginning of each segment.
+
+dictionary   what zstd knows of pages before it has seen one: trained on pages of the archive when
+             there are enough of them, and again when there are eight times as many
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.archive.index import index_errors, short
+from minicrawl.archive.packing import spare_path
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import (
+    EMPTY,
+    WITH_BODY,
+    Damaged,
+    as_revisit,
+    header_of,
+    key_of,
+    pack_dictionary,
+    pack_revisit,
+    seal,
+)
+from minicrawl.archive.segments import (
+    SEGMENT_BYTES,
+    Segments,
+    disk_errors,
+    offset_of,
+    place_at,
+    segment_of,
+)
+from minicrawl.model import KeptAnswer
+
+TRAINED_AT, TRAINED_AGAIN = 400, 8
+"""Pages in the archive when the first dictionary is trained, and the factor to the next time."""
+_SAMPLES, _SAMPLE_BYTES = 300, 24_000
+_DICTIONARY_BYTES = 112_640
+_TRAINING = {"k": 1024, "d": 6, "f": 18, "accel": 4}
+"""As good on manuals as what takes three times as long."""
+_WRITTEN_AT_ONCE = 1 << 22
+
+
+class _Mark(NamedTuple):
+    """How far an archive has come."""
+
+    end: int
+    pages: int
+    dictionary: int
+    train_at: int  # pages
+
+
+class ArchiveWriter:
+    """An archive that is open for writing. Whoever opens it holds the lock of its store."""
+
+    def __init__(self, folder: Path, end: int, *, only_changes: bool = False) -> None:
+        """Cuts off what lies behind `end`; `only_changes` drops answers that say nothing new."""
+        with disk_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        segments = Segments(folder)
+        segments.cut_off(end)
+        self.was_shortened = segments.end < end
+        with index_errors(folder):
+            self._archive = ArchiveReader(folder, min(segments.end, end))
+            self._mark = self._ahead = self._restored()
+        self._only_changes = only_changes
+        self._unwritten: list[bytes] = []
+        self._known: set[int] = set()
+        self._written = self._mark.end
+
+    @property
+    def end(self) -> int:
+        """The place behind the last record that was confirmed."""
+        return self._mark.end
+
+    @property
+    def dictionary(self) -> int:
+        """The number of the newest dictionary; 0 if there is none."""
+        return self._mark.dictionary
+
+    def append(self, answers: Iterable[KeptAnswer]) -> int:
+        """Write answers behind the last confirmed record; answers with the place behind them."""
+        self._ahead, begin = self._mark, self._mark.end
+        self._unwritten.clear()
+        self._written = begin
+        with index_errors(self._archive.segments.folder):
+            self._archive.index.begin(begin)
+            answers = list(answers)
+            digests = [short(header_of(one.record).digest) for one in answers if one.record]
+            self._known = self._archive.index.known(digests)
+            for answer in answers:
+                self._append(answer)
+            if self._ahead.pages >= self._ahead.train_at:
+                self._train()
+            self._write()
+            if self._ahead.end > begin:
+                self._archive.segments.sync(begin, self._ahead.end)
+            self._archive.index.commit(self._ahead.end)
+        return self._ahead.end
+
+    def confirm(self) -> None:
+        """What was appended last stays."""
+        self._mark = self._ahead
+
+    def close(self) -> None:
+        """Drop what was not confirmed."""
+        self._archive.close()
+        self._archive.segments.cut_off(self._mark.end)
+
+    def _restored(self) -> _Mark:
+        """What is there; the index forgets what was cut off."""
+        index, end = self._archive.index, self._archive.end
+        index.begin(end)
+        index.commit(end)
+        pages = sum(one.records for one in index.totals(end) if one.kind in WITH_BODY)
+        number = max((name for name, _ in index.dictionaries()), default=0)
+        if number:
+            with suppress(Damaged):
+                self._leave_spare(number, pack_dictionary(number, self._archive.dictionary(number)))
+        return _Mark(end, pages, number, TRAINED_AT * TRAINED_AGAIN**number)
+
+    # ------------------------------------------------------------ one record
+
+    def _append(self, answer: KeptAnswer) -> None:
+        record = self._reduced(answer) if answer.record else self._unchanged(answer.url)
+        if record is not None:
+            self._put(seal(record, answer.at))
+
+    def _reduced(self, answer: KeptAnswer) -> bytes | None:
+        """The record, without its body if that is in the archive; None if it says nothing new."""
+        header = header_of(answer.record)
+        if header.digest == EMPTY or self._original(header.digest) is None:
+            return answer.record
+        if self._only_changes and self._last_digest(header.key) == header.digest:
+            return None
+        return as_revisit(answer.record, self._archive.codec)
+
+    def _unchanged(self, url: str) -> bytes | None:
+        digest = None if self._only_changes else self._last_digest(key_of(url))
+        return None if digest is None else pack_revisit(url, 304, digest)
+
+    def _original(self, digest: bytes) -> int | None:
+        """Where the body with this digest is, if it is in the archive."""
+        if short(digest) not in self._known:
+            self._known.add(short(digest))
+            return None
+        self._write()
+        return self._archive.place_of_body(digest)
+
+    def _last_digest(self, key: int) -> bytes | None:
+        """Of the body that the URL had when it was read last."""
+        self._write()
+        rows = self._archive.index.of_key(key, self._ahead.end)
+        with suppress(Damaged, IndexError):
+            return self._archive.segments.header(rows[-1].place).digest
+        return None
+
+    def _put(self, record: bytes) -> None:
+        """Behind the last one, in a new segment if this one is long enough."""
+        if offset_of(self._ahead.end) >= SEGMENT_BYTES:
+            self._write()
+            self._written = place_at(segment_of(self._ahead.end) + 1, 0)
+            self._ahead = self._ahead._replace(end=self._written)
+            if self._ahead.dictionary:
+                content = self._archive.dictionary(self._ahead.dictionary)
+                self._put(pack_dictionary(self._ahead.dictionary, content))
+        header = header_of(record)
+        self._archive.index.add(self._ahead.end, header)
+        self._unwritten.append(record)
+        self._ahead = self._ahead._replace(
+            end=self._ahead.end + len(record),
+            pages=self._ahead.pages + (header.kind in WITH_BODY),
+        )
+        if self._ahead.end - self._written > _WRITTEN_AT_ONCE:
+            self._write()
+
+    def _write(self) -> None:
+        if self._unwritten:
+            self._archive.segments.write(self._written, b"".join(self._unwritten))
+            self._unwritten.clear()
+            self._written = self._ahead.end
+        self._archive.index.flush()
+
+    # ------------------------------------------------------------ dictionaries
+
+    def _train(self) -> None:
+        """Train a dictionary on pages from all over the archive."""
+        import zstandard
+
+        self._write()
+        self._ahead = self._ahead._replace(train_at=TRAINED_AGAIN * self._ahead.pages)
+        samples: list[bytes | bytearray | memoryview] = list(self._samples())
+        with suppress(zstandard.ZstdError):  # there is too little to learn from
+            found = zstandard.train_dictionary(_DICTIONARY_BYTES, samples, **_TRAINING)
+            number = self._ahead.dictionary + 1
+            record = pack_dictionary(number, found.as_bytes())
+            self._put(record)
+            self._leave_spare(number, record)
+            self._ahead = self._ahead._replace(dictionary=number)
+
+    def _samples(self) -> Iterator[bytes]:
+        seen = set()
+        for place in self._archive.segments.spread(_SAMPLES):
+            found = self._archive.index.next_body(place)
+            if found is not None and found not in seen:
+                seen.add(found)
+                with suppress(Damaged):
+                    yield self._archive.beginning(found, _SAMPLE_BYTES)
+
+    def _leave_spare(self, number: int, record: bytes) -> None:
+        """For workers, which read no segments."""
+        path = spare_path(self._archive.segments.folder, number)
+        draft = path.with_suffix(".draft")
+        with disk_errors(path):
+            draft.write_bytes(record)
+            draft.rename(path)

@@ -1,0 +1,205 @@
+"""Pages as web archives: WARC 1.1, for every program that reads web archives.
+
+Laws: each record is a gzip member of its own, so that a reader can begin anywhere. A body that is
+in the file already is a revisit. The body is written as it was decoded: headers that tell how it
+came keep their values under other names. Requests are written as they must have been: nothing of
+them but the URL is kept.
+"""
+
+import gzip
+import json
+from base64 import b32encode
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from hashlib import sha1
+from http import HTTPStatus
+from typing import BinaryIO, NamedTuple
+from urllib.parse import urlsplit
+from uuid import NAMESPACE_URL, uuid5
+
+from minicrawl.version import __version__
+
+_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_UNCHANGED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+_HTTP = "application/http;msgtype="
+_FIELDS = "application/warc-fields"
+_OF_THE_WAY = frozenset(("content-encoding", "transfer-encoding", "content-length"))
+_LEVEL = 6
+
+
+class Capture(NamedTuple):
+    """One answer of a page, and what is known of the page."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    at: float
+    is_confirmed: bool  # the server said that the page has not changed
+    cut: str
+    title: str
+    rank: int
+    importance: float
+    hops: int
+
+
+class CdxLine(NamedTuple):
+    """Where a response or revisit is in the file."""
+
+    capture: Capture
+    digest: str
+    offset: int
+    length: int
+    is_revisit: bool
+
+
+class _Original(NamedTuple):
+    url: str
+    date: str
+
+
+class WarcWriter:
+    """Writes captures to a file that is called `name` and made at this time."""
+
+    def __init__(self, file: BinaryIO, name: str, made_at: float) -> None:
+        self._file, self._name, self._made_at = file, name, made_at
+        self._offset = 0
+        self._originals: dict[str, _Original] = {}
+
+    def write(self, captures: Iterable[Capture]) -> Iterator[CdxLine]:
+        """Write all of them; yields a line of the index for each."""
+        self._info()
+        for capture in captures:
+            yield self._capture(capture)
+
+    def _info(self) -> None:
+        fields = {"software": f"minicrawl/{__version__}", "format": "WARC File Format 1.1"}
+        named = {"WARC-Filename": self._name, "Content-Type": _FIELDS}
+        self._record("warcinfo", warc_date(self._made_at), named, _fields(fields))
+
+    def _capture(self, capture: Capture) -> CdxLine:
+        digest = payload_digest(capture.body)
+        original = self._originals.get(digest) if capture.body else None
+        begin = self._offset
+        answer = self._answer(capture, digest, original)
+        line = CdxLine(capture, digest, begin, self._offset - begin, original is not None)
+        self._beside(capture, answer)
+        self._originals.setdefault(digest, _Original(capture.url, warc_date(capture.at)))
+        return line
+
+    def _answer(self, capture: Capture, digest: str, original: _Original | None) -> str:
+        """The response, or a revisit of the record that has its body; answers with its id."""
+        named = {
+            "WARC-Target-URI": capture.url,
+            "WARC-Payload-Digest": digest,
+            "Content-Type": f"{_HTTP}response",
+        }
+        if capture.cut:
+            named["WARC-Truncated"] = _truncated(capture.cut)
+        if original is None:
+            block = http_head(capture) + capture.body
+            return self._record("response", warc_date(capture.at), named, block)
+        named["WARC-Profile"] = _UNCHANGED if capture.is_confirmed else _PROFILE
+        named["WARC-Refers-To-Target-URI"] = original.url
+        named["WARC-Refers-To-Date"] = original.date
+        return self._record("revisit", warc_date(capture.at), named, http_head(capture))
+
+    def _beside(self, capture: Capture, answer: str) -> None:
+        """The request, and what the crawl knows of the page."""
+        date = warc_date(capture.at)
+        named = {"WARC-Target-URI": capture.url, "WARC-Concurrent-To": answer}
+        parts = urlsplit(capture.url)
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        request = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
+        self._record("request", date, named | {"Content-Type": f"{_HTTP}request"}, request)
+        known = {"importance": f"{capture.importance:.12g}", "rank": str(capture.rank)}
+        known["hops"] = str(capture.hops)
+        self._record("metadata", date, named | {"Content-Type": _FIELDS}, _fields(known))
+
+    def _record(self, kind: str, date: str, named: Mapping[str, str], block: bytes) -> str:
+        identity = f"<urn:uuid:{uuid5(NAMESPACE_URL, f'{self._name} {self._offset}')}>"
+        head = {"WARC-Type": kind, "WARC-Record-ID": identity, "WARC-Date": date, **named}
+        head["WARC-Block-Digest"] = payload_digest(block)
+        head["Content-Length"] = str(len(block))
+        content = b"WARC/1.1\r\n" + _fields(head) + b"\r\n" + block + b"\r\n\r\n"
+        packed = gzip.compress(content, _LEVEL, mtime=0)
+        self._file.write(packed)
+        self._offset += len(packed)
+        return identity
+
+
+def write_warc(captures: Iterable[Capture], file: BinaryIO, name: str, made_at: float) -> None:
+    """Write the captures to a file that is called `name`."""
+    for _ in WarcWriter(file, name, made_at).write(captures):
+        pass
+
+
+def payload_digest(content: bytes) -> str:
+    """A digest as web archives write it."""
+    return f"sha1:{b32encode(sha1(content, usedforsecurity=False).digest()).decode()}"
+
+
+def warc_date(at: float) -> str:
+    """A time to the second."""
+    return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:-6]}Z"
+
+
+def http_head(capture: Capture) -> bytes:
+    """The head of the response, as it fits the body that is kept."""
+    try:
+        phrase = HTTPStatus(capture.status).phrase
+    except ValueError:
+        phrase = ""
+    lines = [f"HTTP/1.1 {capture.status} {phrase}".rstrip()]
+    for name, value in capture.headers.items():
+        shown = f"x-archive-orig-{name}" if name in _OF_THE_WAY else name
+        lines.append(f"{shown}: {value}")
+    lines.append(f"content-length: {len(capture.body)}")
+    harmless = (" ".join(line.split()) for line in lines)
+    return "\r\n".join(harmless).encode("latin-1", "replace") + b"\r\n\r\n"
+
+
+def _fields(named: Mapping[str, str]) -> bytes:
+    return "".join(f"{name}: {value}\r\n" for name, value in named.items()).encode()
+
+
+def _truncated(cut: str) -> str:
+    """Why a body is not whole, in the words of the format."""
+    if "bytes" in cut or "large" in cut:
+        return "length"
+    return "time" if "timeout" in cut else "disconnect"
+
+
+# ---------------------------------------------------------------- the index
+
+
+def cdxj(lines: Iterable[CdxLine], filename: str) -> Iterator[str]:
+    """The lines of an index of a file, sorted as readers want them."""
+    yield from sorted(_cdxj(line, filename) for line in lines)
+
+
+def _cdxj(line: CdxLine, filename: str) -> str:
+    capture = line.capture
+    kind = capture.headers.get("content-type", "").partition(";")[0].strip()
+    fields = {
+        "url": capture.url,
+        "mime": "warc/revisit" if line.is_revisit else kind or "unk",
+        "status": str(capture.status),
+        "digest": line.digest,
+        "length": str(line.length),
+        "offset": str(line.offset),
+        "filename": filename,
+    }
+    stamp = datetime.fromtimestamp(int(capture.at), UTC).strftime("%Y%m%d%H%M%S")
+    return f"{surt(capture.url)} {stamp} {json.dumps(fields)}"
+
+
+def surt(url: str) -> str:
+    """A URL as archives sort them: `https://www.example.org/a` is `org,example)/a`."""
+    parts = urlsplit(url.lower())
+    name, port = parts.hostname or "", f":{parts.port}" if parts.port else ""
+    name = name.removeprefix("www.")
+    is_address = name.replace(".", "").isdigit() or ":" in name
+    host = name if is_address else ",".join(reversed(name.split(".")))
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{host}{port}){parts.path or '/'}{query}".replace(" ", "%20")

@@ -1,0 +1,210 @@
+"""Pages as they were fetched, from the archive of a store.
+
+Laws: a version is one answer, counted from 1, the oldest first. What the store does not know of is
+not shown, though a crawl may have written it already.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.archive.packing import text_of
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import Answer, Damaged, RecordKind
+from minicrawl.errors import UsageError
+from minicrawl.export.cells import Block, ExportRow, rows_of
+from minicrawl.export.warc import Capture
+from minicrawl.progress import Progress
+from minicrawl.report.ranks import PageSelection, blocks, iso
+from minicrawl.report.snapshot import Snapshot, page_of
+from minicrawl.store import tables
+from minicrawl.store.reader import archive_folder
+from minicrawl.web.headers import parse_content_type
+from minicrawl.web.html.encoding import decode
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.text import headings, language
+from minicrawl.wording import counted
+
+_CONTENTS_AT_ONCE = 200
+"""Pages; some megabytes."""
+_ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
+
+
+class PageVersion(NamedTuple):
+    """One answer of a page."""
+
+    answer: Answer
+    number: int
+    of_all: int
+
+    @property
+    def markup(self) -> str:
+        """The body as text, as its encoding says."""
+        if self.answer.kind is RecordKind.TEXT:
+            return self.answer.body.decode("utf-8", "replace")
+        _, charset = parse_content_type(self.answer.headers.get("content-type"))
+        return decode(self.answer.body, charset)[0]
+
+    @property
+    def text(self) -> str:
+        """The text of the page, without markup."""
+        if self.answer.kind is RecordKind.TEXT:
+            return self.markup
+        return text_of(self.answer.body, self.answer.headers.get("content-type"))
+
+    def as_json(self) -> dict[str, object]:
+        """The version as a JSON document."""
+        answer = self.answer
+        return {
+            "url": answer.url,
+            "fetched": iso(answer.at),
+            "version": self.number,
+            "versions": self.of_all,
+            "status": answer.status,
+            "headers": dict(answer.headers),
+            "cut": answer.cut or None,
+            "body": self.markup,
+        }
+
+
+@contextmanager
+def kept_pages(snapshot: Snapshot) -> Iterator[ArchiveReader]:
+    """The archive of a store, as of the last commit that the snapshot sees."""
+    end = tables.archive_end(snapshot.connection)
+    if end is None:
+        raise UsageError(f"{snapshot.path} has no pages that were kept: crawl with --keep pages")
+    with closing(ArchiveReader(archive_folder(snapshot.path), end)) as archive:
+        yield archive
+
+
+def version(
+    snapshot: Snapshot, text: str, number: int | None = None, at: float | None = None
+) -> PageVersion:
+    """A version of a page: this one, or the last one at a time, or the last one."""
+    url = snapshot.url(page_of(snapshot, text))
+    with kept_pages(snapshot) as archive:
+        rows = archive.versions(url)
+        if not rows:
+            raise UsageError(f"{url} was not read, so nothing of it is kept")
+        chosen = number or _last_at(url, [row.at for row in rows], at)
+        if chosen > len(rows):
+            known = counted(len(rows), "version")
+            raise UsageError(f"{url} has {known}: there is none with number {chosen}")
+        return PageVersion(archive.answer(rows[chosen - 1].place), chosen, len(rows))
+
+
+def captures(
+    snapshot: Snapshot, selection: PageSelection, tell: Progress, warn: Callable[[str], None]
+) -> Iterator[Capture]:
+    """All versions of the selected pages, the most important page first.
+
+    What is damaged is left out, and `warn` hears of it.
+    """
+    with kept_pages(snapshot) as archive:
+        for block in blocks(snapshot, selection, tell=tell):
+            for row in rows_of(block):
+                for found in archive.versions(row.url):
+                    try:
+                        answer = archive.answer(found.place)
+                    except Damaged as error:
+                        warn(str(error))
+                        continue
+                    if answer.kind is RecordKind.TEXT:
+                        raise UsageError(_ONLY_TEXT.format(snapshot.path))
+                    yield _capture(row, answer)
+
+
+def with_contents(
+    snapshot: Snapshot, found: Iterable[Block], names: Sequence[str], warn: Callable[[str], None]
+) -> Iterator[Block]:
+    """The blocks with a column for each of these names, from the last version of each page.
+
+    Pages of which nothing is kept have none. Blocks become smaller, because contents are large.
+    """
+    if not names:
+        yield from found
+        return
+    with kept_pages(snapshot) as archive:
+        for block in found:
+            for start in range(0, len(block["url"]), _CONTENTS_AT_ONCE):
+                part = {
+                    name: values[start : start + _CONTENTS_AT_ONCE]
+                    for name, values in block.items()
+                }
+                pages = [_last_version(archive, url, warn) for url in part["url"]]
+                yield part | {
+                    name: [None if page is None else CONTENTS[name](page) for page in pages]
+                    for name in names
+                }
+
+
+def _last_version(
+    archive: ArchiveReader, url: str, warn: Callable[[str], None]
+) -> PageVersion | None:
+    rows = archive.versions(url)
+    if not rows:
+        return None
+    try:
+        return PageVersion(archive.answer(rows[-1].place), len(rows), len(rows))
+    except Damaged as error:
+        warn(str(error))
+        return None
+
+
+def _links(page: PageVersion) -> str:
+    answer = page.answer
+    return "\n".join(parse_page(answer.body, answer.url, answer.headers).links)
+
+
+CONTENTS: dict[str, Callable[[PageVersion], str]] = {
+    "text": lambda page: page.text,
+    "html": lambda page: page.markup,
+    "headings": lambda page: "\n".join(headings(page.markup)),
+    "lang": lambda page: language(page.markup),
+    "links": _links,
+}
+"""What can be made of a page; lists have one item a line."""
+
+
+def _capture(row: ExportRow, answer: Answer) -> Capture:
+    return Capture(
+        url=answer.spelled or answer.url,
+        status=answer.status,
+        headers=answer.headers,
+        body=answer.body,
+        at=answer.at,
+        is_confirmed=answer.status == HTTPStatus.NOT_MODIFIED,
+        cut=answer.cut,
+        title=row.title,
+        rank=row.rank,
+        importance=row.importance,
+        hops=row.depth,
+    )
+
+
+def moment(text: str) -> float:
+    """The time that a text such as 2026-11-22 or 2026-11-22T10:00 names, in UTC if it says none."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no time such as 2026-11-22 or 2026-11-22T10:00") from error
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def folder_of(store: Path, folder: Path | None) -> Path:
+    """The folder of an archive: this one, or that of the store."""
+    place = folder or archive_folder(store)
+    if not place.is_dir():
+        raise UsageError(f"no pages are kept in {place}")
+    return place
+
+
+def _last_at(url: str, times: list[float], at: float | None) -> int:
+    """The number of the last version that there was at a time."""
+    found = sum(1 for time in times if at is None or time <= at)
+    if not found:
+        raise UsageError(f"{url} was read first at {iso(times[0])}")
+    return found

@@ -1,0 +1,41 @@
+"""Packing: an answer becomes a record where it was fetched, with or without a dictionary."""
+
+from pathlib import Path
+
+from minicrawl.archive import packing
+from minicrawl.archive.packing import AnswerPacker
+from minicrawl.archive.record import Codec, RecordKind, header_of, read, seal
+from minicrawl.model import FailureKind, Request
+from tests.archive.archives import NOON, answered, body, no_dictionary, url
+
+CODEC = Codec(no_dictionary)
+
+
+def test_a_packed_answer_is_read_as_it_came(tmp_path: Path) -> None:
+    request = Request(url(1), spelled=f"{url(1)}?sid=7")
+    response = answered(body(1))._replace(cut=FailureKind.TIMEOUT)
+    found = read(seal(AnswerPacker(tmp_path).pack(request, response), NOON), CODEC)
+    assert (found.url, found.spelled, found.cut) == (url(1), f"{url(1)}?sid=7", "timeout")
+    assert (found.body, found.headers, found.at) == (body(1), response.headers, NOON)
+
+
+def test_a_dictionary_that_is_gone_costs_room_and_no_answer(tmp_path: Path) -> None:
+    record = AnswerPacker(tmp_path).pack(Request(url(1), dictionary=3), answered(body(1)))
+    assert header_of(record).dictionary == 0
+    assert read(seal(record, NOON), CODEC).body == body(1)
+
+
+def test_only_the_text_is_kept_where_that_is_asked_for(tmp_path: Path) -> None:
+    packer = AnswerPacker(tmp_path, only_text=True)
+    found = read(seal(packer.pack(Request(url(1)), answered(body(1))), NOON), CODEC)
+    assert found.kind is RecordKind.TEXT
+    assert found.body.decode().splitlines()[-1] == "number 1"
+    assert not found.cut
+
+
+def test_of_a_page_without_end_the_text_of_the_beginning_is_kept(tmp_path: Path) -> None:
+    packer = AnswerPacker(tmp_path, only_text=True)
+    response = answered(b"<p>word" * packing._MOST_READ)
+    found = read(seal(packer.pack(Request(url(1)), response), NOON), CODEC)
+    assert len(found.body) < packing._MOST_READ
+    assert found.cut == "text of the first 1,048,576 bytes"

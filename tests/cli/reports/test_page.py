@@ -1,0 +1,196 @@
+"""`minicrawl page` and `minicrawl archive`: what was fetched, as it was fetched."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from minicrawl.archive.segments import Segments
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.cli import main
+from minicrawl.config import Storing
+from minicrawl.crawl.events import nobody_listens
+from minicrawl.crawl.settle.archiving import ArchivingStore, open_archive
+from minicrawl.model import KeptAnswer
+from minicrawl.report.audit import audit
+from minicrawl.store.reader import archive_folder
+from minicrawl.store.records import Batch
+from minicrawl.store.writer import Store
+from tests.archive.archives import kept
+from tests.stores import HandCrawl
+
+Captured = pytest.CaptureFixture[str]
+URL = "http://a.example/"
+DAY = 86_400.0
+FIRST = b"<title>One</title><p>Old\tnews</p><p>\x1b[31mred</p>"
+SECOND = b"<title>Two</title><p>New news</p>"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A page that was read three times; the third time it was as before."""
+    path = tmp_path / "crawl.db"
+    crawl = HandCrawl(path)
+    crawl.seeds([URL, "http://a.example/unread"])
+    crawl.read(URL)
+    crawl.commit()
+    crawl.store.close()
+    answers = [kept(URL, FIRST, DAY), kept(URL, SECOND, 2 * DAY), KeptAnswer(b"", 3 * DAY, URL)]
+    with closing(Store.open(path)) as opened:
+        archive = open_archive(opened, Storing(), nobody_listens)
+        assert isinstance(archive, ArchiveWriter)
+        with closing(archive):
+            ArchivingStore(opened, archive).commit(Batch(answers=answers))
+    return path
+
+
+def shown(store: Path, capsys: Captured, *arguments: str) -> str:
+    assert main([*arguments, "--store", str(store)]) == 0, capsys.readouterr()
+    return capsys.readouterr().out
+
+
+def refused(store: Path, capsys: Captured, *arguments: str) -> str:
+    assert main([*arguments, "--store", str(store)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_the_last_version_is_shown(store: Path, capsys: Captured) -> None:
+    assert shown(store, capsys, "page", URL) == f"{SECOND.decode()}\n"
+    assert shown(store, capsys, "page", URL, "--text") == "New news\n"
+
+
+def test_an_older_version_is_shown_by_its_number_or_its_time(store: Path, capsys: Captured) -> None:
+    for chosen in (("--version", "1"), ("--at", "1970-01-02T12:00"), ("--at", "1970-01-02")):
+        assert shown(store, capsys, "page", URL, "--text", *chosen) == "Old news\n\\x1b[31mred\n"
+
+
+def test_raw_are_the_bytes_that_were_kept(
+    store: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["page", URL, "--raw", "--version", "1", "--store", str(store)]) == 0
+    assert capfdbinary.readouterr().out == FIRST
+
+
+def test_headers_tell_the_version(store: Path, capsys: Captured) -> None:
+    lines = shown(store, capsys, "page", URL, "--headers", "--version", "2").splitlines()
+    assert lines[:2] == [f"200 {URL}", "fetched 1970-01-03T00:00:00Z, version 2 of 3"]
+    assert "server: tests" in lines
+    found = json.loads(shown(store, capsys, "page", URL, "--json"))
+    assert (found["status"], found["version"], found["body"]) == (304, 3, SECOND.decode())
+    assert found["headers"]["server"] == "tests"  # of the answer that it confirms
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--version", "4"), "has 3 versions: there is none with number 4"),
+        (("--at", "1969-01-01"), "was read first at 1970-01-02"),
+        (("--at", "noon"), "is no time such as"),
+    ],
+)
+def test_a_version_that_is_not_there_is_refused(
+    store: Path, capsys: Captured, arguments: tuple[str, ...], said: str
+) -> None:
+    assert said in refused(store, capsys, "page", URL, *arguments)
+
+
+def test_a_page_that_was_not_read_says_so(store: Path, capsys: Captured) -> None:
+    assert "was not read" in refused(store, capsys, "page", "http://a.example/unread")
+
+
+def test_a_store_without_pages_says_so(tmp_path: Path, capsys: Captured) -> None:
+    crawl = HandCrawl(tmp_path / "other.db")
+    crawl.seeds([URL])
+    crawl.commit()
+    crawl.store.close()
+    line = refused(crawl.path, capsys, "page", URL)
+    assert "--keep pages" in line
+    assert "no pages are kept" in refused(crawl.path, capsys, "archive", "info")
+
+
+def test_an_archive_tells_how_much_it_has(store: Path, capsys: Captured) -> None:
+    found = json.loads(shown(store, capsys, "archive", "info", "--json"))
+    assert (found["page records"], found["revisit records"], found["segments"]) == (2, 1, 1)
+    assert "page records" in shown(store, capsys, "archive", "info")
+
+
+def test_a_damaged_record_is_named_with_and_without_the_store(
+    store: Path, capsys: Captured
+) -> None:
+    folder = archive_folder(store)
+    assert shown(store, capsys, "archive", "verify") == "ok: 3 records\n"
+    segment = Segments(folder).path(1)
+    content = bytearray(segment.read_bytes())
+    content[60] ^= 1
+    segment.write_bytes(content)
+    assert audit(store).wrong[0].startswith("pages: segment-000001.pages at byte 0: ")
+    store.unlink()
+    assert main(["archive", "verify", str(folder)]) == 1
+    assert "segment-000001.pages at byte 0: " in capsys.readouterr().out
+    assert main(["archive", "verify", str(folder), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["ok"] is False
+
+
+def test_a_web_archive_has_all_versions_of_the_selected_pages(
+    store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    archiveiterator = pytest.importorskip("warcio.archiveiterator")
+    warc, wacz = tmp_path / "site.warc.gz", tmp_path / "site.wacz"
+    shown(store, capsys, "export", str(warc))
+    with warc.open("rb") as file:
+        kinds = [record.rec_type for record in archiveiterator.ArchiveIterator(file)]
+    answers = ("response", "response", "revisit")
+    assert kinds[1:] == [kind for one in answers for kind in (one, "request", "metadata")]
+    shown(store, capsys, "export", str(wacz), "--host", "a.example", "--n", "1")
+    with ZipFile(wacz) as package:
+        assert len(package.read("indexes/index.cdxj").splitlines()) == 3
+        (_, page) = package.read("pages/pages.jsonl").splitlines()
+    assert json.loads(page)["url"] == URL
+
+
+def test_what_is_damaged_is_left_out_of_a_web_archive(
+    store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    segment = Segments(archive_folder(store)).path(1)
+    content = bytearray(segment.read_bytes())
+    content[60] ^= 1
+    segment.write_bytes(content)
+    assert main(["export", str(tmp_path / "site.wacz"), "--store", str(store)]) == 0
+    assert "left out: segment-000001.pages at byte 0: " in capsys.readouterr().err
+
+
+def test_links_and_scores_are_not_for_web_archives(store: Path, capsys: Captured) -> None:
+    for flags in (("--edges",), ("--ranks", "pagerank"), ("--level", "host")):
+        line = refused(store, capsys, "export", "site.wacz", *flags)
+        assert "without --ranks, --edges or --level" in line
+
+
+CONTENTS = "text,html,headings,lang,links"
+
+
+def test_a_data_set_has_what_was_fetched_last(
+    store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    lines = shown(store, capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
+    read, unread = map(json.loads, lines.splitlines())
+    assert (read["text"], read["html"]) == ("New news", SECOND.decode())
+    assert (read["headings"], read["lang"], read["links"]) == ("", "", "")
+    assert {unread[name] for name in CONTENTS.split(",")} == {None}
+    duckdb = pytest.importorskip("duckdb")
+    place = tmp_path / "pages.parquet"
+    shown(store, capsys, "export", str(place), "--with", "text,lang")
+    found = duckdb.sql(f"SELECT text, lang FROM '{place}' ORDER BY rank").fetchall()
+    assert found == [("New news", ""), (None, None)]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("pages.csv", "--with", "text"), ("a.jsonl", "--with", "smell"), ("a.wacz", "--with", "text")],
+)
+def test_contents_are_for_exact_formats(
+    store: Path, capsys: Captured, arguments: tuple[str, ...]
+) -> None:
+    assert "--with" in refused(store, capsys, "export", *arguments)
