@@ -24,7 +24,7 @@ from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.settle.archiving import open_archive
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.preview import DryRun, Preview
-from minicrawl.crawl.start.resume import keep, resumed
+from minicrawl.crawl.start.resume import keep, resumed, terms_of
 from minicrawl.crawl.start.seeds import ScopeGate, gate_for, plant
 from minicrawl.crawl.workers.pool import open_web_access, worker_count
 from minicrawl.crawl.workers.visitor import WorkerConfig
@@ -191,7 +191,7 @@ class Crawl:
     def _agree(self, store: Store) -> Settings:
         """The settings for this store, which keeps them, unless it refuses them."""
         loaded = resumed(self._given, store.connection)
-        store.agree(_terms(loaded.settings))
+        store.agree(terms_of(loaded.settings))
         keep(store, loaded)
         self.settings = loaded.settings
         return self.settings
@@ -325,18 +325,6 @@ def recorder_of(
             for contradiction in contradictions(recorder.frontier, store.connection):
                 raise ValueError(contradiction)
         return recorder
-
-
-def _terms(settings: Settings) -> StoreTerms:
-    order, storing = settings.order, settings.storing
-    return StoreTerms(
-        small_edge=order.small_edge,
-        window=order.window,
-        width=order.width,
-        measures=order.measures,
-        links=storing.links,
-        strip_marks=storing.strip_marks,
-    )
 
 
 # ---------------------------------------------------------------- the rest

@@ -34,7 +34,7 @@ from minicrawl.report.kept import convergence_of, told
 from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.pages import captures, with_contents
 from minicrawl.report.ranks import PageSelection, blocks, score_column
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.snapshot import Snapshot, snapshot
 
 STDOUT = Path("-")
 _EXACT = ("jsonl", "parquet")
@@ -100,10 +100,9 @@ def export(
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
     if graph_of == CRAWLED:
         selection = _crawled(selection, is_graph=is_graph)
-    names, columns = _listed(ranks), _listed(contents)
-    _refuse_contents(columns, suffix, edges=edges)
+    names, columns = _listed(ranks), _contents(contents, suffix, edges=edges)
     with snapshot(store) as seen, _progress(file) as tell:
-        found, selected = convergence_of(seen), replace(selection, noindex=noindex)
+        selected = replace(selection, noindex=noindex)
         warn_of_unranked_pages(seen, names)
         if suffix in WEB_ARCHIVES:
             write = _web_archive_writer(captures(seen, selected, tell, _warn), file.name, suffix)
@@ -113,10 +112,17 @@ def export(
             rows = with_contents(seen, blocks(seen, selected, names, tell), columns, _warn)
             write = _page_writer(rows, [*map(score_column, names), *columns], suffix)
         _write(file, write)
-        if not as_json and file != STDOUT:
-            tell_of_importance(seen, err=True)
-    if as_json and file != STDOUT:
-        show_json({"file": str(file), "bytes": file.stat().st_size, "importance": told(found)})
+        if file != STDOUT:
+            _tell_of(file, seen, as_json=as_json)
+
+
+def _tell_of(file: Path, seen: Snapshot, *, as_json: bool) -> None:
+    """How exact the importance in a file is."""
+    if as_json:
+        importance = told(convergence_of(seen))
+        show_json({"file": str(file), "bytes": file.stat().st_size, "importance": importance})
+    else:
+        tell_of_importance(seen, err=True)
 
 
 def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None) -> None:
@@ -143,12 +149,14 @@ def _listed(names: str) -> list[str]:
     return list(dict.fromkeys(filter(None, map(str.strip, names.split(",")))))
 
 
-def _refuse_contents(columns: list[str], suffix: str, *, edges: bool) -> None:
+def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
+    columns = _listed(names)
     if columns and (edges or suffix not in _EXACT):
         raise click.UsageError("--with is for pages in a .jsonl or .parquet file")
     for name in columns:
         if name not in CONTENTS:
             raise click.UsageError(f"--with {name}: use {', '.join(CONTENTS)}")
+    return columns
 
 
 def _warn(text: str) -> None:

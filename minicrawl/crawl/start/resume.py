@@ -26,7 +26,7 @@ from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
-from minicrawl.store.records import Batch
+from minicrawl.store.records import Batch, StoreTerms
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import Store
 from minicrawl.web.robots.rules import ANSWER_VALID_S
@@ -172,3 +172,16 @@ def _in_scope_now(recorder: Recorder, gate: ScopeGate) -> Iterator[int]:
 def _has_expired(recorder: Recorder, page: PageId, today: float) -> bool:
     known = recorder.hosts.robots(recorder.frontier.urls.host_of[page])
     return known is None or not remaining_s(known[1], today, ANSWER_VALID_S)
+
+
+def terms_of(settings: Settings) -> StoreTerms:
+    """What a store is told of how its crawl remembers and what it keeps."""
+    order, storing = settings.order, settings.storing
+    return StoreTerms(
+        small_edge=order.small_edge,
+        window=order.window,
+        width=order.width,
+        measures=order.measures,
+        links=storing.links,
+        strip_marks=storing.strip_marks,
+    )
