@@ -146,8 +146,13 @@ def _show_spreads(
     show_table(title, headings, ([curve.order, *_cells(of)] for curve, of in rows), caption)
 
 
+_WIDE = 0.0995
+"""A share below its negative is shown without a digit behind the point."""
+
+
 def _cells(of: lab.DrawnMean) -> Iterator[str]:
-    """In percent. The 0 before the point of an error is left out, for the width of a terminal."""
+    """In percent, as short as a terminal of 80 columns needs it."""
     errors = [f"±{100 * error:.1f}".replace("±0.", "±.") for error in of.error or ()]
     for place, mean in enumerate(of.mean):
-        yield f"{100 * mean:.1f}{errors[place] if errors else ''}"
+        shown = f"{100 * mean:.1f}" if mean > -_WIDE else f"{100 * mean:.0f}"
+        yield f"{shown}{errors[place] if errors else ''}"

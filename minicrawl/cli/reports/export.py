@@ -98,19 +98,16 @@ def export(
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
     is_graph = edges or suffix in DRAWINGS
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
-    if graph_of == CRAWLED:
-        selection = _crawled(selection, is_graph=is_graph)
+    selected = replace(_among(selection, graph_of, is_graph=is_graph), noindex=noindex)
     names, columns = _listed(ranks), _contents(contents, suffix, edges=edges)
     with snapshot(store) as seen, _progress(file) as tell:
-        selected = replace(selection, noindex=noindex)
         warn_of_unranked_pages(seen, names)
-        if suffix in WEB_ARCHIVES:
-            write = _web_archive_writer(captures(seen, selected, tell, _warn), file.name, suffix)
-        elif is_graph:
+        if is_graph:
             write = _graph_writer(GRAPHS[level or "page"](seen, selected, names, tell), suffix)
+        elif suffix in WEB_ARCHIVES:
+            write = _web_archive_writer(captures(seen, selected, tell, _warn), file.name, suffix)
         else:
-            rows = with_contents(seen, blocks(seen, selected, names, tell), columns, _warn)
-            write = _page_writer(rows, [*map(score_column, names), *columns], suffix)
+            write = _page_writer(blocks(seen, selected, names, tell), seen, names, columns, suffix)
         _write(file, write)
         if file != STDOUT:
             _tell_of(file, seen, as_json=as_json)
@@ -134,8 +131,10 @@ def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None
         raise click.UsageError(f"--ranks is for pages: links in a .{suffix} file have no scores")
 
 
-def _crawled(selection: PageSelection, *, is_graph: bool) -> PageSelection:
-    """Of these pages, those that were read."""
+def _among(selection: PageSelection, graph_of: str, *, is_graph: bool) -> PageSelection:
+    """Of these pages, those of the graph that is wanted."""
+    if graph_of != CRAWLED:
+        return selection
     if not is_graph:
         raise click.UsageError(
             "--graph-of needs a graph: --edges, or a .graphml, .gexf or .dot file"
@@ -183,8 +182,11 @@ def _progress(file: Path) -> AbstractContextManager[Progress]:
     return unseen("export") if is_shared else progress("export")
 
 
-def _page_writer(found: Iterator[Block], others: list[str], suffix: str) -> Write:
-    return lambda file: WRITERS[suffix](found, file, (*COLUMNS, *others))
+def _page_writer(
+    found: Iterator[Block], seen: Snapshot, names: list[str], contents: list[str], suffix: str
+) -> Write:
+    columns = (*COLUMNS, *map(score_column, names), *contents)
+    return lambda file: WRITERS[suffix](with_contents(seen, found, contents, _warn), file, columns)
 
 
 def _graph_writer(graph: PageGraph | HostGraph, suffix: str) -> Write:
