@@ -91,14 +91,14 @@ def told(found: Convergence | None) -> str:
     return ESTIMATED if found is None else str(found)
 
 
-_UNITS = (("day", 86_400), ("hour", 3600), ("minute", 60))
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
 
 
 def _age(seconds: float) -> str:
     for name, length in _UNITS:
         if seconds >= length:
-            return counted(int(seconds // length), name)
-    return counted(int(seconds), "second")
+            return f"{int(seconds // length)} {name}"
+    return f"{int(seconds)} s"
 
 
 def kept(store: Path, connection: tables.Connection) -> list[KeptRank]:

@@ -30,6 +30,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "rank degree": (),
     "rank pagerank": (),
     "rank inverse-pagerank": (),
+    "rank eigenvector": (),
     "rank trust": ("--seeds", SEEDS),
     "rank hits": (),
     "rank communities": (),
@@ -57,14 +58,17 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 """Of every command that has to do with a store."""
 WITHOUT_A_STORE = {
     "config show",
-    *(f"lab {name}" for name in ("convergence", "windows", "order", "figures")),
+    *(f"lab {name}" for name in ("convergence", "windows", "order", "graphs", "figures")),
 }
 REFUSED = {"graph import", "page", "archive info", "archive verify"}
 """By a store like this one: it is there, and none of its pages was kept."""
 DERIVED = ("rank pagerank", "backlinks")
 """They write what is beside a store."""
 ALIKE = {
-    *(f"rank {name}" for name in ("degree", "inverse-pagerank", "trust", "harmonic", "hits")),
+    *(
+        f"rank {name}"
+        for name in ("degree", "inverse-pagerank", "eigenvector", "trust", "harmonic", "hits")
+    ),
     *("rank communities", "stability", "compare", "graph info", "graph import"),
 }
 """They read the same rows as others, by the same code: damaged files are tried with them, too."""
@@ -147,7 +151,7 @@ def test_no_command_ends_in_a_traceback(
 def test_a_mistake_of_our_own_is_not_blamed_on_a_whole_store(
     whole: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def err(*_: object) -> None:
+    def err(*_: object, **__: object) -> None:
         raise LookupError("our own")
 
     monkeypatch.setattr(Snapshot, "__init__", err)
@@ -158,7 +162,7 @@ def test_a_mistake_of_our_own_is_not_blamed_on_a_whole_store(
 def test_it_is_blamed_on_a_damaged_one_with_what_is_wrong(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    def err(*_: object) -> None:
+    def err(*_: object, **__: object) -> None:
         raise LookupError("nobody knows why")
 
     store = copied(whole, tmp_path / "copy")

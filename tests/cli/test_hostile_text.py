@@ -130,7 +130,7 @@ def test_programs_get_exactly_what_is_there(
         (page.url, page.title) for page in pages
     ]
     file = tmp_path / "pages.parquet"
-    printed(capsys, "export", str(file), run=run)
+    assert main(["export", str(file), "--store", str(run.path)]) == 0
     with duckdb.connect() as database:
         found = database.execute("SELECT url, host, title FROM read_parquet(?)", [str(file)])
         assert found.fetchall() == [(page.url, page.host, page.title) for page in pages]

@@ -15,6 +15,7 @@ from minicrawl.cli import main
 from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
+from minicrawl.report.kept import ESTIMATED
 from minicrawl.store.derived import beside
 from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
 
@@ -95,7 +96,7 @@ class TestCompare:
 
     def test_the_crawls_own_rank_is_measured_by_another(self, capsys: Captured) -> None:
         found = as_json(capsys, "compare", "opic", "degree")
-        assert found["origins"] == ["the crawl's own", "with its usual options"]
+        assert found["origins"] == [ESTIMATED, "with its usual options"]
         assert 0 < found["kendall_tau"] <= 1
         assert found["mean_relative_error"]["all"] > 0
 
@@ -106,7 +107,7 @@ class TestCompare:
         said = "1 page has no score by mine: found after it was made\n"
         found = as_json(capsys, "compare", "mine", "opic", said=said)
         assert (found["nodes"], found["left_out"]) == (6, 1)
-        assert found["origins"] == ["kept", "the crawl's own"]
+        assert found["origins"] == ["kept", ESTIMATED]
         assert as_json(capsys, "compare", "by-number", "opic")["nodes"] == 7
 
     def test_what_is_compared_is_not_kept(self, store: Path, capsys: Captured) -> None:
