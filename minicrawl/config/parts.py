@@ -135,5 +135,5 @@ class Storing:
     links: bool = True
     strip_marks: bool = True
     converge: bool = True
-    keep: str = "pages"
+    keep: str = "none"
     keep_versions: str = "all"

@@ -117,10 +117,19 @@ class Crawls:
         """A crawl of the town as it is now, into the store as it is now."""
         workers = self._rng.choice("0000000001")
         flags = ("--quiet", "--delay", "0", "--workers", workers, "--allow-private")
+        keeping = ("--keep", "pages")
         places = ("--resolve", f"*={self._server.address}", "--per-address", str(UNDER_WAY))
         numbers = ("--barren-pages", "none")  # the pages of the town differ in nothing else
         return Plan(
-            (*flags, *places, *numbers, "--store", str(self.store), self._server.town.first),
+            (
+                *flags,
+                *places,
+                *numbers,
+                *keeping,
+                "--store",
+                str(self.store),
+                self._server.town.first,
+            ),
             self.commits,
             self._folder / "stderr",
             fold_every=self._rng.choice((10, 1000)),

@@ -201,7 +201,7 @@ def test_a_damaged_page_of_the_file_is_one_line_or_does_not_matter(
     pages = pages_of(whole_store(crawls))
     crawls.store, refused = store, Counter[str]()
     arguments = {
-        "crawl": ("--keep", "none", *crawls.plan().arguments),
+        "crawl": (*crawls.plan().arguments, "--keep", "none"),
         "export": ("-", "--store", str(store)),
     }
     for number, (page, command) in enumerate(product(range(len(pages)), COMMANDS)):

@@ -230,7 +230,8 @@ class TestFresh:
     ) -> None:
         monkeypatch.setattr("minicrawl.app.time.strftime", lambda _form: "crawl.db.then")
         for _ in range(4):
-            assert main(["crawl", "seeds.txt", "--pages", "1", "--fresh", *of(server)]) == 0
+            arguments = ["seeds.txt", "--pages", "1", "--fresh", "--keep", "pages"]
+            assert main(["crawl", *arguments, *of(server)]) == 0
         names = ("crawl.db.then", "crawl.db.then-2", "crawl.db.then-3")
         found = {file.name for file in Path("data").glob("crawl.db.*") if "-r" not in file.name}
         assert found == {*names, *(f"{name}-pages" for name in names)}

@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Path:
     crawl.store.close()
     answers = [kept(URL, FIRST, DAY), kept(URL, SECOND, 2 * DAY), KeptAnswer(b"", 3 * DAY, URL)]
     with closing(Store.open(path)) as opened:
-        archive = open_archive(opened, Storing(), nobody_listens)
+        archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
         assert isinstance(archive, ArchiveWriter)
         with closing(archive):
             ArchivingStore(opened, archive).commit(Batch(answers=answers))

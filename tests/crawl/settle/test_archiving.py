@@ -33,14 +33,14 @@ def committed(path: Path) -> dict[str, list[bytes]]:
 
 def test_what_is_committed_is_in_the_archive_and_what_is_not_is_cut_off(path: Path) -> None:
     with closing(Store.open(path)) as store:
-        archive = open_archive(store, Storing(), nobody_listens)
+        archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
         both = ArchivingStore(store, archive)
         both.commit(Batch(answers=[kept(url(1), body(1))]))
         archive.append([kept(url(2), body(2))])  # and then it is killed
     assert committed(path) == {url(1): [body(1)]}
     with closing(Store.open(path)) as store:
-        archive = open_archive(store, Storing(), nobody_listens)
+        archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
         with closing(archive):
             assert Segments(archive_folder(path)).end == archive.end
@@ -59,7 +59,7 @@ def test_a_batch_that_had_no_room_is_in_the_archive_once(
 
     monkeypatch.setattr(Store, "commit", try_to_commit)
     with closing(Store.open(path)) as store:
-        archive = open_archive(store, Storing(), nobody_listens)
+        archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
         both, batch = ArchivingStore(store, archive), Batch(answers=[kept(url(1), body(1))])
         with pytest.raises(NoRoom):
@@ -73,7 +73,7 @@ def test_pages_of_a_store_that_is_gone_are_set_aside(path: Path) -> None:
     filled(archive_folder(path), range(3))
     told: list[Event] = []
     with closing(Store.open(path)) as store:
-        archive = open_archive(store, Storing(), told.append)
+        archive = open_archive(store, Storing(keep="pages"), told.append)
         assert archive is not None
         assert archive.end == FIRST
         archive.close()
@@ -87,7 +87,7 @@ def test_an_archive_that_was_deleted_is_begun_anew_and_the_user_hears_of_it(path
     told: list[Event] = []
     with closing(Store.open(path)) as store:
         store.commit(Batch(counters={tables.ARCHIVE_END: FIRST + 1000}))
-        archive = open_archive(store, Storing(), told.append)
+        archive = open_archive(store, Storing(keep="pages"), told.append)
         assert archive is not None
         assert archive.end == FIRST
         archive.close()
