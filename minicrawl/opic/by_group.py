@@ -23,8 +23,9 @@ import numpy as np
 
 from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.groups import Numbers, OrderChanges, Pages
 from minicrawl.opic.ledger import UNREAD, Plan
-from minicrawl.opic.siblings import MOST_LIFT, Floats, Numbers, OrderChanges, Pages, Siblings
+from minicrawl.opic.siblings import MOST_LIFT, Floats, Siblings
 
 _NOBODY, _NOT_KNOWN = 0xFFFFFFFF, 0xFFFFFFFE
 _WAITING, _EMPTY = 0, 1
@@ -32,6 +33,9 @@ _SCALE = 2.0**-12
 """A key is counted in 16ths of atoms: factors are in 65,536ths."""
 _MOST = 2.0**62
 _GROUPS_AT_ONCE = 1 << 18
+_FEW = 8
+_FEW_PAGES = 24
+"""Up to so many it is quicker to go one by one."""
 
 
 class ByGroup:
@@ -74,7 +78,7 @@ class ByGroup:
         changes, self._siblings.changes = self._siblings.changes, OrderChanges()
         assert changes is not None  # or nobody would tell this queue anything
         self._bear()
-        touched = set(changes.groups)
+        touched = changes.groups
         for links, groups in changes.gifts:
             touched.update(self._compare(links, groups))
         for plan in plans:
@@ -85,8 +89,11 @@ class ByGroup:
             self._key_many(self._groups.judged())
         for host in chain.from_iterable(map(self._siblings.budgets.hosts, changes.sites)):
             self._key_many(self._queue.waiting(host).astype(np.int64))
-        for group in touched:
-            self._key(group)
+        if len(touched) < _FEW:
+            for group in touched:
+                self._key(group)
+        else:
+            self._key_many(np.fromiter(touched, dtype=np.int64, count=len(touched)))
 
     def release(self, page: PageId) -> None:
         """The lease of the page has ended, and it waits again. Its host stays as it is."""
@@ -102,7 +109,8 @@ class ByGroup:
                 self._queue.resume(self._groups.host[group])
                 continue
             self._leased.add(page)
-            self._look_through(group)
+            self._best[group] = _NOT_KNOWN
+            self._queue.release(group)
             return page
         return None
 
@@ -137,12 +145,12 @@ class ByGroup:
         new = range(len(self._keys), len(self._groups))
         if not new:
             return
-        pages = slice(self._groups.first[new.start], len(self._siblings.ledger))
+        pages = slice(self._groups.span(new.start, 0)[0], len(self._siblings.ledger))
         bound = float(self._siblings.gross(pages).max()) * MOST_LIFT
         self._flags.extend(repeat(_WAITING, len(new)))
         self._best.extend(repeat(_NOT_KNOWN, len(new)))
         self._worth.extend(repeat(bound, len(new)))
-        self._keys.extend(_key(self._siblings.factor(group), bound) for group in new)
+        self._keys.extend(_key(factor, bound) for factor in self._siblings.newborn_factors(new))
         self._queue.born(new)
 
     # ------------------------------------------------------------ the best member
@@ -178,6 +186,9 @@ class ByGroup:
         """Find the best member that may be taken; if there is none, the group is held or empty."""
         host, ledger = self._groups.host[group], self._siblings.ledger
         first, end = self._groups.span(group, len(ledger))
+        if end - first <= _FEW_PAGES:
+            self._look_at_few(group, range(first, end))
+            return
         flags = np.frombuffer(ledger.flags, dtype=np.uint8)[first:end]
         pages = (first + np.flatnonzero(flags == UNREAD)).astype(np.uint32)
         pages = pages[np.frombuffer(self._siblings.host_of, dtype=np.uint32)[pages] == host]
@@ -188,6 +199,21 @@ class ByGroup:
                 self._put_first(group, page, float(worths[place]))
                 return
             worths[place], is_held = -1.0, True
+        self._put_nobody(group, is_held=is_held)
+
+    def _look_at_few(self, group: int, pages: range) -> None:
+        """The same, page by page."""
+        siblings, host, host_of = self._siblings, self._groups.host[group], self._siblings.host_of
+        flags = siblings.ledger.flags
+        mine = [page for page in pages if flags[page] == UNREAD and host_of[page] == host]
+        free = [page for page in mine if page not in self._leased]
+        if free:
+            worth, first = max((siblings.worth(page), -page) for page in free)
+            self._put_first(group, -first, worth)
+        else:
+            self._put_nobody(group, is_held=bool(mine))
+
+    def _put_nobody(self, group: int, *, is_held: bool) -> None:
         self._best[group] = _NOBODY
         self._flags[group] = _WAITING if is_held else _EMPTY
         if is_held:
@@ -234,7 +260,7 @@ def _keys(factors: Floats, worths: Floats) -> Numbers:
 
 def _bounds(siblings: Siblings, first: int, end: int) -> Floats:
     """What the best members of a range of groups are worth at most; below 0 if none waits."""
-    firsts = np.array(siblings.groups.first[first:end])
+    firsts = siblings.groups.firsts(range(first, end))
     pages = slice(int(firsts[0]), siblings.groups.span(end - 1, len(siblings.ledger))[1])
     is_read = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] != UNREAD
     gross = np.where(is_read, -1.0, siblings.gross(pages))

@@ -98,9 +98,11 @@ def test_hosts_of_one_site_have_one_income(path: Path) -> None:
         budgets = shown(crawl.frontier).budgets
         assert far != farther
         assert budgets.hosts(far) == [far, farther]
+        budgets.count_gifts()
         first = budgets.income[far]
         assert first > 0
         crawl.read(FARTHER, [FAR])
+        budgets.count_gifts()
         assert budgets.income[far] == first
 
 

@@ -22,6 +22,7 @@ def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their budgets are soon spent."""
     monkeypatch.setattr(rounds, "FREE_READS", 4)
     monkeypatch.setattr(rounds, "READS_A_UNIT", 2)
+    monkeypatch.setattr(rounds, "GIFTS_AT_ONCE", 8)
 
 
 def drawn_hosts(rng: Random, most: int) -> list[int]:
