@@ -25,7 +25,7 @@ from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.groups import Numbers, OrderChanges, Pages
 from minicrawl.opic.ledger import UNREAD, Plan
-from minicrawl.opic.siblings import MOST_LIFT, Floats, Siblings
+from minicrawl.opic.siblings import MOST_LIFT, Floats, Siblings, lifts
 
 _NOBODY, _NOT_KNOWN = 0xFFFFFFFF, 0xFFFFFFFE
 _WAITING, _EMPTY = 0, 1
@@ -34,7 +34,9 @@ _SCALE = 2.0**-12
 _MOST = 2.0**62
 _GROUPS_AT_ONCE = 1 << 18
 _FEW = 8
-_FEW_PAGES = 24
+_LARGE = 64
+"""Groups of a host from which on it keeps candidates: their keys fall as often as they grow."""
+_FEW_MEMBERS = 16
 """Up to so many it is quicker to go one by one."""
 
 
@@ -47,7 +49,7 @@ class ByGroup:
         self._siblings, self._groups = siblings, siblings.groups
         self._keys, self._flags = array("q"), bytearray()
         self._best, self._worth = array("I"), array("d")
-        self._queue = ByHost(self._keys, self._flags, self._groups.host)
+        self._queue = ByHost(self._keys, self._flags, self._groups.host, large=_LARGE)
         self._leased: set[int] = set()
         siblings.changes = OrderChanges()
 
@@ -109,8 +111,11 @@ class ByGroup:
                 self._queue.resume(self._groups.host[group])
                 continue
             self._leased.add(page)
-            self._best[group] = _NOT_KNOWN
-            self._queue.release(group)
+            if self._groups.members[group] == 1:
+                self._put_nobody(group, is_held=True)
+            else:
+                self._best[group] = _NOT_KNOWN
+                self._queue.release(group)
             return page
         return None
 
@@ -184,34 +189,36 @@ class ByGroup:
 
     def _look_through(self, group: int) -> None:
         """Find the best member that may be taken; if there is none, the group is held or empty."""
-        host, ledger = self._groups.host[group], self._siblings.ledger
-        first, end = self._groups.span(group, len(ledger))
-        if end - first <= _FEW_PAGES:
-            self._look_at_few(group, range(first, end))
+        siblings, ledger = self._siblings, self._siblings.ledger
+        if self._groups.members[group] <= _FEW_MEMBERS:
+            self._look_at_few(group)
             return
-        flags = np.frombuffer(ledger.flags, dtype=np.uint8)[first:end]
-        pages = (first + np.flatnonzero(flags == UNREAD)).astype(np.uint32)
-        pages = pages[np.frombuffer(self._siblings.host_of, dtype=np.uint32)[pages] == host]
-        worths = self._siblings.worths(pages)
+        first, end = self._groups.span(group, len(ledger))
+        waits = np.frombuffer(ledger.flags, dtype=np.uint8)[first:end] == UNREAD
+        waits &= (
+            np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end] == self._groups.host[group]
+        )
+        worths = siblings.gross(slice(first, end)) * lifts(np.arange(first, end, dtype=np.uint32))
+        worths[~waits] = -1.0
         is_held = False
-        while len(worths) and worths[place := int(worths.argmax())] >= 0:
-            if (page := int(pages[place])) not in self._leased:
-                self._put_first(group, page, float(worths[place]))
+        while worths[place := int(worths.argmax())] >= 0:
+            if first + place not in self._leased:
+                self._put_first(group, first + place, float(worths[place]))
                 return
             worths[place], is_held = -1.0, True
         self._put_nobody(group, is_held=is_held)
 
-    def _look_at_few(self, group: int, pages: range) -> None:
+    def _look_at_few(self, group: int) -> None:
         """The same, page by page."""
-        siblings, host, host_of = self._siblings, self._groups.host[group], self._siblings.host_of
-        flags = siblings.ledger.flags
-        mine = [page for page in pages if flags[page] == UNREAD and host_of[page] == host]
-        free = [page for page in mine if page not in self._leased]
+        siblings, flags = self._siblings, self._siblings.ledger.flags
+        members = self._groups.few_members(group, siblings.host_of)
+        waiting = [page for page in members if flags[page] == UNREAD]
+        free = [page for page in waiting if page not in self._leased]
         if free:
             worth, first = max((siblings.worth(page), -page) for page in free)
             self._put_first(group, -first, worth)
         else:
-            self._put_nobody(group, is_held=bool(mine))
+            self._put_nobody(group, is_held=bool(waiting))
 
     def _put_nobody(self, group: int, *, is_held: bool) -> None:
         self._best[group] = _NOBODY

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 
@@ -18,6 +19,7 @@ from minicrawl.model import PageId
 
 MOST_MEMBERS = 1000
 """Pages that are looked through for the best member of a group."""
+MANY = 255
 NOVELTIES = 254  # an even number, so that a half is one of them
 
 _COLUMNS = ("at", "host", "turns", "revealed", "linked")
@@ -31,12 +33,13 @@ Numbers = NDArray[np.int64]
 class Groups:
     """All groups, in the order of their first possible members, and then by host."""
 
-    __slots__ = ("at", "host", "linked", "novelty", "revealed", "turns")
+    __slots__ = ("at", "host", "linked", "members", "novelty", "revealed", "turns")
 
     def __init__(self) -> None:
         self.at, self.host = array("Q"), array("I")
         """`at` has the first possible member, and in its low half the host."""
-        self.novelty = bytearray()
+        self.members, self.novelty = bytearray(), bytearray()
+        """`members` has their number, or 255 for more."""
         self.turns, self.revealed, self.linked = array("I"), array("f"), array("I")
 
     def __len__(self) -> int:
@@ -45,11 +48,12 @@ class Groups:
     def add(self, first: int, hosts: Sequence[int], novelty: float) -> None:
         """Pages from the first one on, of these hosts, became known together."""
         for start in range(0, len(hosts), MOST_MEMBERS):
-            distinct = sorted(set(hosts[start : start + MOST_MEMBERS]))
-            count = len(distinct)
+            members = Counter(hosts[start : start + MOST_MEMBERS])
+            distinct, count = sorted(members), len(members)
             at = first + start << _HALF
             self.at.extend([at | host for host in distinct])
             self.host.extend(distinct)
+            self.members.extend([min(members[host], MANY) for host in distinct])
             self.novelty.extend(repeat(round(novelty * NOVELTIES), count))
             for column in (self.turns, self.revealed, self.linked):
                 column.extend(repeat(0, count))
@@ -57,13 +61,15 @@ class Groups:
     def state(self) -> dict[str, bytes]:
         """All columns, by their names."""
         return {name: getattr(self, name).tobytes() for name in _COLUMNS} | {
-            "novelty": bytes(self.novelty)
+            "members": bytes(self.members),
+            "novelty": bytes(self.novelty),
         }
 
     def restore(self, state: Mapping[str, bytes]) -> None:
         """Go on from saved columns."""
         for name in _COLUMNS:
             getattr(self, name).frombytes(state[name])
+        self.members += state["members"]
         self.novelty += state["novelty"]
 
     def judged(self) -> Numbers:
@@ -93,6 +99,15 @@ class Groups:
         if self.host[last] == host:
             return last
         return bisect_left(self.at, self.at[last] & ~_HOST | host, 0, last + 1)
+
+    def few_members(self, group: int, host_of: array[int]) -> list[int]:
+        """Its members, if they are fewer than `MANY`."""
+        host, page = self.host[group], (self.at[group] >> _HALF) - 1
+        found = []
+        for _ in range(self.members[group]):
+            page = host_of.index(host, page + 1)
+            found.append(page)
+        return found
 
     def firsts(self, groups: range) -> Numbers:
         """Their first possible members."""

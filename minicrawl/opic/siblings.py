@@ -54,6 +54,7 @@ _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 _MIX, _MIX_AGAIN, _HALF, _32_BITS = 0x9E3779B1, 0x85EBCA6B, 16, 0xFFFFFFFF
 
 Floats = NDArray[np.float64]
+_NO_GROUPS = np.empty(0, dtype=np.int64)
 Atoms = Floats | float
 
 
@@ -144,6 +145,8 @@ class Siblings:
 
     def _give(self, page: PageId, links: Pages, atoms: Atoms, novelty: float) -> None:
         self.bonus[page] = 0.0
+        if not len(links):
+            return
         if novelty:
             more = 1 / (1 - RETURNED * novelty) - 1
             np.frombuffer(self.bonus, dtype=np.float32)[links] += atoms * more
@@ -154,6 +157,8 @@ class Siblings:
 
     def _find_groups(self, links: Pages) -> Numbers:
         """The groups of links that were given cash."""
+        if not len(links):
+            return _NO_GROUPS
         groups = self.groups.of(links, np.frombuffer(self.host_of, dtype=np.uint32)[links])
         if self.changes is not None:
             self.changes.gifts.append((links, groups))
@@ -165,7 +170,7 @@ class Siblings:
         own = groups.of_one(page, host)
         groups.turns[own] += 1
         groups.revealed[own] += revealed
-        changed = groups.count_links(linked, means.step_bits)
+        changed = groups.count_links(linked, means.step_bits) if len(linked) else linked
         is_over = means.count(revealed, len(linked))
         if self.changes is not None:
             self.changes.groups.update((own, *changed.tolist()))
