@@ -162,14 +162,19 @@ class ByGroup:
 
     def _compare(self, links: Pages, groups: Numbers) -> set[int]:
         """Find which of these pages are the best of their groups now: the groups of those."""
-        siblings, leased = self._siblings, self._leased
-        bounds = np.frombuffer(self._worth, dtype=np.float64)[groups]
+        siblings = self._siblings
+        worths = siblings.worths(links)
         waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[links] == UNREAD
-        places = np.flatnonzero(waits & (siblings.gross(links) * MOST_LIFT >= bounds))
+        places = np.flatnonzero(
+            waits & (worths > np.frombuffer(self._worth, dtype=np.float64)[groups])
+        )
         grown = set()
-        for page, group in zip(links[places].tolist(), groups[places].tolist(), strict=True):
-            worth, best = siblings.worth(page), self._best[group]
-            if page in leased or best == _NOBODY or not (worth > self._worth[group]):
+        found = zip(
+            links[places].tolist(), groups[places].tolist(), worths[places].tolist(), strict=True
+        )
+        for page, group, worth in found:
+            best = self._best[group]
+            if page in self._leased or best == _NOBODY or not (worth > self._worth[group]):
                 continue
             if best != _NOT_KNOWN:
                 self._best[group] = page

@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 
 import numpy as np
@@ -77,12 +77,13 @@ class Groups:
         turns = np.frombuffer(self.turns, dtype=np.uint32)
         return np.flatnonzero(turns | np.frombuffer(self.linked, dtype=np.uint32))
 
-    def count_links(self, groups: Numbers, step_bits: int) -> Numbers:
+    def count_links(self, groups: Iterable[int], step_bits: int) -> list[int]:
         """One more link to a member of each; answers with those in which a step is full."""
-        linked = np.frombuffer(self.linked, dtype=np.uint32)
-        before = linked[groups] >> step_bits
-        np.add.at(linked, groups, 1)
-        full: Numbers = groups[linked[groups] >> step_bits != before]
+        linked, rest, full = self.linked, (1 << step_bits) - 1, []
+        for group in groups:
+            linked[group] += 1
+            if not linked[group] & rest:
+                full.append(group)
         return full
 
     def of(self, pages: Pages, hosts: Pages) -> Numbers:

@@ -152,8 +152,9 @@ class Siblings:
             np.frombuffer(self.bonus, dtype=np.float32)[links] += atoms * more
         host, hosts = self.host_of[page], np.frombuffer(self.host_of, dtype=np.uint32)[links]
         if (is_away := hosts != host).any():
-            units = np.broadcast_to(atoms / UNIT, links.shape)[is_away]
-            self._note_sites(self.budgets.earn(hosts[is_away], host, units))
+            takers = hosts[is_away]
+            units = np.full(len(takers), atoms) if isinstance(atoms, float) else atoms[is_away]
+            self._note_sites(self.budgets.earn(takers, host, units / UNIT))
 
     def _find_groups(self, links: Pages) -> Numbers:
         """The groups of links that were given cash."""
@@ -170,10 +171,10 @@ class Siblings:
         own = groups.of_one(page, host)
         groups.turns[own] += 1
         groups.revealed[own] += revealed
-        changed = groups.count_links(linked, means.step_bits) if len(linked) else linked
+        changed = groups.count_links(linked.tolist(), means.step_bits)
         is_over = means.count(revealed, len(linked))
         if self.changes is not None:
-            self.changes.groups.update((own, *changed.tolist()))
+            self.changes.groups.update((own, *changed))
             self.changes.of_all |= is_over
         self._note_sites(self.budgets.read(host))
 
