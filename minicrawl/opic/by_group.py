@@ -25,7 +25,7 @@ from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.groups import Numbers, OrderChanges, Pages
 from minicrawl.opic.ledger import UNREAD, Plan
-from minicrawl.opic.siblings import MOST_LIFT, Floats, Siblings, lifts
+from minicrawl.opic.siblings import MOST_LIFT, Floats, Siblings
 
 _NOBODY, _NOT_KNOWN = 0xFFFFFFFF, 0xFFFFFFFE
 _WAITING, _EMPTY = 0, 1
@@ -36,6 +36,8 @@ _GROUPS_AT_ONCE = 1 << 18
 _FEW = 8
 _LARGE = 64
 """Groups of a host from which on it keeps candidates: their keys fall as often as they grow."""
+_RANKED, _MOST_LISTS = 16, 256
+"""Members of a large group that are ranked at once, and groups that are remembered so."""
 _FEW_MEMBERS = 16
 """Up to so many it is quicker to go one by one."""
 
@@ -43,7 +45,17 @@ _FEW_MEMBERS = 16
 class ByGroup:
     """Picks pages by what their siblings have shown. It has to hear of all that is `posted`."""
 
-    __slots__ = ("_best", "_flags", "_groups", "_keys", "_leased", "_queue", "_siblings", "_worth")
+    __slots__ = (
+        "_best",
+        "_flags",
+        "_groups",
+        "_keys",
+        "_leased",
+        "_queue",
+        "_ranked",
+        "_siblings",
+        "_worth",
+    )
 
     def __init__(self, siblings: Siblings) -> None:
         self._siblings, self._groups = siblings, siblings.groups
@@ -51,6 +63,8 @@ class ByGroup:
         self._best, self._worth = array("I"), array("d")
         self._queue = ByHost(self._keys, self._flags, self._groups.host, large=_LARGE)
         self._leased: set[int] = set()
+        self._ranked: dict[int, list[tuple[float, int]]] = {}
+        """The best members of some groups, the best one last: as long as no member has grown."""
         siblings.changes = OrderChanges()
 
     # ------------------------------------------------------------ pages that wait
@@ -165,6 +179,8 @@ class ByGroup:
         siblings = self._siblings
         worths = siblings.worths(links)
         waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[links] == UNREAD
+        for group in groups[waits].tolist() if self._ranked else ():
+            self._ranked.pop(group, None)
         places = np.flatnonzero(
             waits & (worths > np.frombuffer(self._worth, dtype=np.float64)[groups])
         )
@@ -184,6 +200,7 @@ class ByGroup:
 
     def _let_wait(self, page: PageId) -> None:
         group, worth = self._group_of(page), self._siblings.worth(page)
+        self._ranked.pop(group, None)
         best = self._best[group]
         if best == _NOBODY:
             self._put_first(group, page, worth)
@@ -194,24 +211,45 @@ class ByGroup:
 
     def _look_through(self, group: int) -> None:
         """Find the best member that may be taken; if there is none, the group is held or empty."""
-        siblings, ledger = self._siblings, self._siblings.ledger
         if self._groups.members[group] <= _FEW_MEMBERS:
             self._look_at_few(group)
             return
-        first, end = self._groups.span(group, len(ledger))
-        waits = np.frombuffer(ledger.flags, dtype=np.uint8)[first:end] == UNREAD
-        waits &= (
-            np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end] == self._groups.host[group]
-        )
-        worths = siblings.gross(slice(first, end)) * lifts(np.arange(first, end, dtype=np.uint32))
-        worths[~waits] = -1.0
-        is_held = False
-        while worths[place := int(worths.argmax())] >= 0:
-            if first + place not in self._leased:
-                self._put_first(group, first + place, float(worths[place]))
+        flags = self._siblings.ledger.flags
+        ranked = self._ranked.get(group)
+        while ranked:
+            worth, page = ranked.pop()
+            if flags[page] == UNREAD and page not in self._leased:
+                self._put_first(group, page, worth)
                 return
-            worths[place], is_held = -1.0, True
-        self._put_nobody(group, is_held=is_held)
+        self._look_at_all(group)
+
+    def _look_at_all(self, group: int) -> None:
+        """Rank the best members, of which the next ones wait in a list."""
+        siblings, ledger = self._siblings, self._siblings.ledger
+        first, end = self._groups.span(group, len(ledger))
+        hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end]
+        waits = np.frombuffer(ledger.flags, dtype=np.uint8)[first:end] == UNREAD
+        waits &= hosts == self._groups.host[group]
+        held = [page - first for page in self._leased if first <= page < end]
+        is_held = bool(waits[held].any())
+        waits[held] = False
+        places = np.flatnonzero(waits)
+        if not len(places):
+            self._put_nobody(group, is_held=is_held)
+            return
+        worths = siblings.worths((places + first).astype(np.uint32))
+        if len(worths) > _RANKED:
+            best = np.argpartition(worths, -_RANKED)[-_RANKED:]
+            places, worths = places[best], worths[best]
+        ranked = sorted(
+            zip(worths.tolist(), (places + first).tolist(), strict=True),
+            key=lambda one: (one[0], -one[1]),
+        )
+        worth, page = ranked.pop()
+        if len(self._ranked) >= _MOST_LISTS:
+            self._ranked.clear()
+        self._ranked[group] = ranked
+        self._put_first(group, page, worth)
 
     def _look_at_few(self, group: int) -> None:
         """The same, page by page."""
