@@ -12,8 +12,8 @@ budget    of a site without a seed: 200 turns + 100 a unit of income. Past that 
           at most factor 1, times sqrt(budget / reads): a farm that links to itself earns nothing.
           All hosts of a registrable domain are one site.
 
-Gifts from other hosts are counted a thousand at a time, and whenever a round of a site ends: that
-is when sites are asked for.
+Gifts from other hosts are counted many at a time, and whenever a round of a site ends. Until then
+nobody asks for the sites of hosts, but for that of a host with a turn and no seed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 FREE_READS, READS_A_UNIT = 200, 100
-GIFTS_AT_ONCE = 1024
+GIFTS_AT_ONCE, PATIENCE = 1024, 16
+"""Where no site has had its free turns yet, gifts wait until they are so many times as many."""
 _SMALL = 1 / 32
 _GROWTH = 1 + _SMALL
 
@@ -91,6 +92,8 @@ class SiteBudgets:
         "_site_of",
         "_takers",
         "_units",
+        "_unsettled",
+        "_vouched",
         "income",
         "reads",
         "rounds",
@@ -103,15 +106,21 @@ class SiteBudgets:
         self.rounds: dict[int, Round] = {}
         """Those of sites that have had their free turns."""
         self._takers, self._givers, self._units = array("I"), array("I"), array("d")
+        self._vouched, self._unsettled = set[int](), list[int]()
+        """Hosts with a seed, and those whose sites nobody has asked for."""
 
     def vouch(self, host: int) -> list[int]:
         """The user named a page of the host. Answers with the sites whose rounds end."""
-        site = self._site(host)
-        self.income[site] = inf
-        return [self._look(site)] if site in self.rounds else []
+        if host in self._vouched:
+            return []
+        self._vouched.add(host)
+        self._unsettled.append(host)
+        return self._settle() if self.rounds else []
 
     def read(self, host: int) -> list[int]:
         """A page of the host had its turn. Answers like `vouch`."""
+        if host in self._vouched:
+            return []
         site = self._site(host)
         reads = self.reads[site] = self.reads[site] + 1
         if reads <= FREE_READS or self.income[site] == inf:
@@ -119,14 +128,16 @@ class SiteBudgets:
         last = self.rounds.get(site)
         if last is not None and reads < last.reads * _GROWTH:
             return []
-        return [*self.count_gifts(), self._look(site)]
+        ended = self.count_gifts()
+        return ended if self.income[site] == inf else [*ended, self._look(site)]
 
     def earn(self, hosts: NDArray[np.uint32], giver: int, units: NDArray[np.float64]) -> list[int]:
         """Pages of these hosts were given units by a page of another one. Answers like `vouch`."""
         self._takers.frombytes(hosts.tobytes())
         self._givers.extend(repeat(giver, len(hosts)))
         self._units.frombytes(units.tobytes())
-        return self.count_gifts() if len(self._takers) >= GIFTS_AT_ONCE else []
+        most = GIFTS_AT_ONCE * (1 if self.rounds else PATIENCE)
+        return self.count_gifts() if len(self._takers) >= most else []
 
     def hold_back(self, host: int, factor: float) -> float:
         """The factor of a group of the host, by the budget of its site."""
@@ -144,6 +155,8 @@ class SiteBudgets:
             "reads": self.reads.tobytes(),
             "income": self.income.tobytes(),
             "rounds": array("d", chain.from_iterable(rounds)).tobytes(),
+            "vouched": array("I", sorted(self._vouched)).tobytes(),
+            "unsettled": array("I", self._unsettled).tobytes(),
             "takers": self._takers.tobytes(),
             "givers": self._givers.tobytes(),
             "units": self._units.tobytes(),
@@ -156,6 +169,8 @@ class SiteBudgets:
         rounds = array("d", state["rounds"])
         for site, reads, budget in zip(rounds[::3], rounds[1::3], rounds[2::3], strict=True):
             self.rounds[int(site)] = Round(int(reads), budget)
+        self._vouched.update(array("I", state["vouched"]))
+        self._unsettled.extend(array("I", state["unsettled"]))
         self._takers.frombytes(state["takers"])
         self._givers.frombytes(state["givers"])
         self._units.frombytes(state["units"])
@@ -168,6 +183,7 @@ class SiteBudgets:
 
     def count_gifts(self) -> list[int]:
         """Add up the gifts that wait. Answers with the sites for which that ends a round."""
+        ended = self._settle()
         self._find()
         site_of = np.frombuffer(self._site_of, dtype=np.uint32)
         takers, givers = site_of[np.array(self._takers)], site_of[np.array(self._givers)]
@@ -177,11 +193,16 @@ class SiteBudgets:
         np.add.at(np.frombuffer(self.income, dtype=np.float64), takers, units[is_away])
         self._takers, self._givers, self._units = array("I"), array("I"), array("d")
         earned = set(takers.tolist()).intersection(self.rounds) if self.rounds else ()
-        return [
-            self._look(site)
-            for site in earned
-            if self._budget(site) >= self.rounds[site].budget * _GROWTH
-        ]
+        rich = [site for site in earned if self._budget(site) >= self.rounds[site].budget * _GROWTH]
+        return ended + list(map(self._look, rich))
+
+    def _settle(self) -> list[int]:
+        """The sites of hosts with a seed have no budget. Answers like `vouch`."""
+        sites = list(dict.fromkeys(map(self._site, self._unsettled)))
+        self._unsettled.clear()
+        for site in sites:
+            self.income[site] = inf
+        return [self._look(site) for site in sites if site in self.rounds]
 
     def _look(self, site: int) -> int:
         self.rounds[site] = Round(self.reads[site], self._budget(site))

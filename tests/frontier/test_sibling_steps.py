@@ -110,6 +110,7 @@ def test_a_page_that_a_seed_redirects_to_is_vouched_for(path: Path) -> None:
     with closing(judged(path)) as crawl:
         crawl.seeds([A], endowment=10)
         crawl.moved(A, FAR)
+        shown(crawl.frontier).budgets.count_gifts()
         assert shown(crawl.frontier).budgets.income[1] == float("inf")
         assert shown(crawl.frontier).seeds == {0, 1}
 

@@ -90,7 +90,7 @@ class Truth:
             self.bonus[page] += plan.share * (1 / (1 - 0.7 * novelty) - 1)
             if self._hosts[page] != giver:
                 self._gifts.append((self._hosts[page], giver, plan.share / UNIT))
-        if len(self._gifts) >= rounds.GIFTS_AT_ONCE:
+        if len(self._gifts) >= rounds.GIFTS_AT_ONCE * (1 if self._rounds else rounds.PATIENCE):
             self._count()
 
     def _count(self) -> None:

@@ -23,6 +23,7 @@ def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounds, "FREE_READS", 4)
     monkeypatch.setattr(rounds, "READS_A_UNIT", 2)
     monkeypatch.setattr(rounds, "GIFTS_AT_ONCE", 8)
+    monkeypatch.setattr(rounds, "PATIENCE", 2)
 
 
 def drawn_hosts(rng: Random, most: int) -> list[int]:

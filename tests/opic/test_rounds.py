@@ -5,7 +5,14 @@ from array import array
 import numpy as np
 import pytest
 
-from minicrawl.opic.rounds import FREE_READS, GIFTS_AT_ONCE, READS_A_UNIT, Means, SiteBudgets
+from minicrawl.opic.rounds import (
+    FREE_READS,
+    GIFTS_AT_ONCE,
+    PATIENCE,
+    READS_A_UNIT,
+    Means,
+    SiteBudgets,
+)
 
 FARM, OTHER, SUBDOMAIN = 0, 1, 2
 
@@ -68,6 +75,19 @@ def test_gifts_are_counted_when_they_are_many(budgets: SiteBudgets) -> None:
     assert budgets.hold_back(FARM, 2.0) == 2.0
 
 
+def test_a_host_of_a_site_with_a_seed_has_no_budget_either(budgets: SiteBudgets) -> None:
+    budgets.vouch(SUBDOMAIN)
+    assert not any(budgets.read(FARM) for _ in range(2 * FREE_READS))
+    assert budgets.hold_back(FARM, 2.0) == 2.0
+
+
+def test_gifts_wait_longer_where_no_site_has_had_its_free_turns(budgets: SiteBudgets) -> None:
+    earn(budgets, FARM, OTHER, *[0.01] * (PATIENCE * GIFTS_AT_ONCE - 1))
+    assert not budgets.income
+    earn(budgets, FARM, OTHER, 0.01)
+    assert budgets.income[FARM] == pytest.approx(0.01 * PATIENCE * GIFTS_AT_ONCE)
+
+
 def test_sites_of_new_hosts_are_asked_for_when_they_matter() -> None:
     asked, site_of = list[int](), array("I")
 
@@ -88,4 +108,5 @@ def test_a_site_that_the_user_named_has_no_budget(budgets: SiteBudgets) -> None:
     for _ in range(FREE_READS + 1):
         budgets.read(FARM)
     assert budgets.vouch(SUBDOMAIN) == [FARM]
+    assert budgets.vouch(SUBDOMAIN) == []
     assert budgets.hold_back(FARM, 2.0) == 2.0
