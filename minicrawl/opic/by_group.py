@@ -41,6 +41,9 @@ _RANKED, _MOST_LISTS = 16, 256
 _FEW_MEMBERS = 16
 """Up to so many it is quicker to go one by one."""
 
+Ranked = list[tuple[float, int]]
+"""The best members of a group by their worth, the best one last."""
+
 
 class ByGroup:
     """Picks pages by what their siblings have shown. It has to hear of all that is `posted`."""
@@ -63,7 +66,7 @@ class ByGroup:
         self._best, self._worth = array("I"), array("d")
         self._queue = ByHost(self._keys, self._flags, self._groups.host, large=_LARGE)
         self._leased: set[int] = set()
-        self._ranked: dict[int, list[tuple[float, int]]] = {}
+        self._ranked: dict[int, Ranked] = {}
         """The best members of some groups, the best one last: as long as no member has grown."""
         siblings.changes = OrderChanges()
 
@@ -125,11 +128,8 @@ class ByGroup:
                 self._queue.resume(self._groups.host[group])
                 continue
             self._leased.add(page)
-            if self._groups.members[group] == 1:
-                self._put_nobody(group, is_held=True)
-            else:
-                self._best[group] = _NOT_KNOWN
-                self._queue.release(group)
+            self._best[group] = _NOT_KNOWN
+            self._queue.release(group)
             return page
         return None
 
@@ -211,65 +211,28 @@ class ByGroup:
 
     def _look_through(self, group: int) -> None:
         """Find the best member that may be taken; if there is none, the group is held or empty."""
-        if self._groups.members[group] <= _FEW_MEMBERS:
-            self._look_at_few(group)
-            return
-        flags = self._siblings.ledger.flags
-        ranked = self._ranked.get(group)
-        while ranked:
+        ranked, is_held = self._ranked.get(group), False
+        if not ranked:
+            are_few = self._groups.members[group] <= _FEW_MEMBERS
+            rank = _rank_few if are_few else _rank_many
+            ranked, is_held = rank(self._siblings, group, self._leased)
+            if not are_few:
+                self._remember(group, ranked)
+        if ranked:
             worth, page = ranked.pop()
-            if flags[page] == UNREAD and page not in self._leased:
-                self._put_first(group, page, worth)
-                return
-        self._look_at_all(group)
-
-    def _look_at_all(self, group: int) -> None:
-        """Rank the best members, of which the next ones wait in a list."""
-        siblings, ledger = self._siblings, self._siblings.ledger
-        first, end = self._groups.span(group, len(ledger))
-        hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end]
-        waits = np.frombuffer(ledger.flags, dtype=np.uint8)[first:end] == UNREAD
-        waits &= hosts == self._groups.host[group]
-        held = [page - first for page in self._leased if first <= page < end]
-        is_held = bool(waits[held].any())
-        waits[held] = False
-        places = np.flatnonzero(waits)
-        if not len(places):
-            self._put_nobody(group, is_held=is_held)
+            self._put_first(group, page, worth)
             return
-        worths = siblings.worths((places + first).astype(np.uint32))
-        if len(worths) > _RANKED:
-            best = np.argpartition(worths, -_RANKED)[-_RANKED:]
-            places, worths = places[best], worths[best]
-        ranked = sorted(
-            zip(worths.tolist(), (places + first).tolist(), strict=True),
-            key=lambda one: (one[0], -one[1]),
-        )
-        worth, page = ranked.pop()
-        if len(self._ranked) >= _MOST_LISTS:
-            self._ranked.clear()
-        self._ranked[group] = ranked
-        self._put_first(group, page, worth)
-
-    def _look_at_few(self, group: int) -> None:
-        """The same, page by page."""
-        siblings, flags = self._siblings, self._siblings.ledger.flags
-        members = self._groups.few_members(group, siblings.host_of)
-        waiting = [page for page in members if flags[page] == UNREAD]
-        free = [page for page in waiting if page not in self._leased]
-        if free:
-            worth, first = max((siblings.worth(page), -page) for page in free)
-            self._put_first(group, -first, worth)
-        else:
-            self._put_nobody(group, is_held=bool(waiting))
-
-    def _put_nobody(self, group: int, *, is_held: bool) -> None:
         self._best[group] = _NOBODY
         self._flags[group] = _WAITING if is_held else _EMPTY
         if is_held:
             self._queue.hold(group)
         else:
             self._queue.release(group)
+
+    def _remember(self, group: int, ranked: Ranked) -> None:
+        if len(self._ranked) >= _MOST_LISTS:
+            self._ranked.clear()
+        self._ranked[group] = ranked
 
     def _put_first(self, group: int, page: int, worth: float) -> None:
         """The page is the best that the group has."""
@@ -317,3 +280,30 @@ def _bounds(siblings: Siblings, first: int, end: int) -> Floats:
     starts, start_of = np.unique(firsts - firsts[0], return_inverse=True)
     bounds: Floats = np.maximum.reduceat(gross, starts)[start_of] * MOST_LIFT
     return bounds
+
+
+def _rank_few(siblings: Siblings, group: int, leased: set[int]) -> tuple[Ranked, bool]:
+    """The best member that may be taken, if there is one; and whether others wait."""
+    members = siblings.groups.few_members(group, siblings.host_of)
+    waiting = [page for page in members if siblings.ledger.flags[page] == UNREAD]
+    free = [(siblings.worth(page), -page) for page in waiting if page not in leased]
+    worth, page = max(free, default=(0.0, 1))
+    return [(worth, -page)] if free else [], bool(waiting)
+
+
+def _rank_many(siblings: Siblings, group: int, leased: set[int]) -> tuple[Ranked, bool]:
+    """The same of a large group, with more of the best members."""
+    first, end = siblings.groups.span(group, len(siblings.ledger))
+    waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[first:end] == UNREAD
+    hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end]
+    waits &= hosts == siblings.groups.host[group]
+    held = [page - first for page in leased if first <= page < end]
+    is_held = bool(waits[held].any())
+    waits[held] = False
+    pages = (first + np.flatnonzero(waits)).astype(np.uint32)
+    worths = siblings.worths(pages)
+    if len(pages) > _RANKED:
+        best = np.argpartition(worths, -_RANKED)[-_RANKED:]
+        pages, worths = pages[best], worths[best]
+    found = zip(worths.tolist(), pages.tolist(), strict=True)
+    return sorted(found, key=lambda one: (one[0], -one[1])), is_held

@@ -9,7 +9,7 @@ turn      the first turn of a page, or that of a page that waited again
 income    units that came to a site along links from other sites
 reads     turns of a site's pages
 budget    of a site without a seed: 200 turns + 100 a unit of income. Past that all its groups have
-          at most factor 1, times sqrt(budget / reads): a farm that links to itself earns nothing.
+          at most factor 1, times budget / reads: a farm that links to itself earns nothing.
           All hosts of a registrable domain are one site.
 
 Gifts from other hosts are counted many at a time, and whenever a round of a site ends. Until then
@@ -21,7 +21,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Mapping
 from itertools import chain, repeat
-from math import inf, sqrt
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -146,7 +146,7 @@ class SiteBudgets:
         last = self.rounds.get(self._site(host))
         if last is None or last.reads <= last.budget:
             return factor
-        return min(factor, 1.0) * sqrt(last.budget / last.reads)
+        return min(factor, 1.0) * last.budget / last.reads
 
     def state(self) -> dict[str, bytes]:
         """All of it, by names."""

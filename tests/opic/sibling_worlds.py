@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log, log1p, log2, sqrt
+from math import exp, log, log1p, log2
 
 from minicrawl.opic import rounds
 from minicrawl.opic.by_group import ByGroup
@@ -119,7 +119,7 @@ class Truth:
             factor *= ((3 * linked + seen) / ((3 + group.turns) * linked)) ** 0.3
         last = self._rounds.get(self._site_of[group.host])
         if last and last[0] > last[1]:
-            factor = min(factor, 1.0) * sqrt(last[1] / last[0])
+            factor = min(factor, 1.0) * last[1] / last[0]
         return factor * (self._ledger.key[page] + self.bonus[page]) * _lift(page)
 
     def _budget(self, site: int) -> float:
