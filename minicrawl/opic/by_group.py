@@ -216,8 +216,10 @@ class ByGroup:
             are_few = self._groups.members[group] <= _FEW_MEMBERS
             rank = _rank_few if are_few else _rank_many
             ranked, is_held = rank(self._siblings, group, self._leased)
+            if len(self._ranked) >= _MOST_LISTS:
+                self._ranked.clear()
             if not are_few:
-                self._remember(group, ranked)
+                self._ranked[group] = ranked
         if ranked:
             worth, page = ranked.pop()
             self._put_first(group, page, worth)
@@ -228,11 +230,6 @@ class ByGroup:
             self._queue.hold(group)
         else:
             self._queue.release(group)
-
-    def _remember(self, group: int, ranked: Ranked) -> None:
-        if len(self._ranked) >= _MOST_LISTS:
-            self._ranked.clear()
-        self._ranked[group] = ranked
 
     def _put_first(self, group: int, page: int, worth: float) -> None:
         """The page is the best that the group has."""
