@@ -43,8 +43,7 @@ class SiblingSteps:
     def __init__(self, ledger: Ledger, urls: UrlTable) -> None:
         self._urls = urls
         self._site_of, self._sites = array("I"), dict[str, int]()
-        self._hosts = urls.host_of
-        self.shown = Siblings(ledger, self._hosts, self._site_of)
+        self.shown = Siblings(ledger, urls.host_of, self._site_of, self._find_sites)
 
     def load(self, state: Mapping[str, bytes], pages: int) -> None:
         """Go on from a checkpoint with so many pages."""
@@ -55,7 +54,6 @@ class SiblingSteps:
 
     def apply(self, step: Step, state: int, plans: Sequence[Plan], *, waited: bool) -> None:
         """Fold one more step, which led to these plans; `waited` is whether its page did."""
-        self._find_sites()
         new = range(self._known() - step.born, self._known())
         match step.kind:
             case StepKind.VISIT | StepKind.FORWARD | StepKind.DEAD_END:

@@ -23,8 +23,9 @@ import numpy as np
 
 from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.groups import Numbers, OrderChanges, Pages
 from minicrawl.opic.ledger import UNREAD, Plan
-from minicrawl.opic.siblings import MOST_LIFT, Floats, Numbers, OrderChanges, Pages, Siblings
+from minicrawl.opic.siblings import MOST_LIFT, Floats, Siblings
 
 _NOBODY, _NOT_KNOWN = 0xFFFFFFFF, 0xFFFFFFFE
 _WAITING, _EMPTY = 0, 1
@@ -32,19 +33,41 @@ _SCALE = 2.0**-12
 """A key is counted in 16ths of atoms: factors are in 65,536ths."""
 _MOST = 2.0**62
 _GROUPS_AT_ONCE = 1 << 18
+_FEW = 8
+_LARGE = 64
+"""Groups of a host from which on it keeps candidates: their keys fall as often as they grow."""
+_RANKED, _MOST_LISTS = 16, 256
+"""Members of a large group that are ranked at once, and groups that are remembered so."""
+_FEW_MEMBERS = 16
+"""Up to so many it is quicker to go one by one."""
+
+Ranked = list[tuple[float, int]]
+"""The best members of a group by their worth, the best one last."""
 
 
 class ByGroup:
     """Picks pages by what their siblings have shown. It has to hear of all that is `posted`."""
 
-    __slots__ = ("_best", "_flags", "_groups", "_keys", "_leased", "_queue", "_siblings", "_worth")
+    __slots__ = (
+        "_best",
+        "_flags",
+        "_groups",
+        "_keys",
+        "_leased",
+        "_queue",
+        "_ranked",
+        "_siblings",
+        "_worth",
+    )
 
     def __init__(self, siblings: Siblings) -> None:
         self._siblings, self._groups = siblings, siblings.groups
         self._keys, self._flags = array("q"), bytearray()
         self._best, self._worth = array("I"), array("d")
-        self._queue = ByHost(self._keys, self._flags, self._groups.host)
+        self._queue = ByHost(self._keys, self._flags, self._groups.host, large=_LARGE)
         self._leased: set[int] = set()
+        self._ranked: dict[int, Ranked] = {}
+        """The best members of some groups, the best one last: as long as no member has grown."""
         siblings.changes = OrderChanges()
 
     # ------------------------------------------------------------ pages that wait
@@ -74,7 +97,7 @@ class ByGroup:
         changes, self._siblings.changes = self._siblings.changes, OrderChanges()
         assert changes is not None  # or nobody would tell this queue anything
         self._bear()
-        touched = set(changes.groups)
+        touched = changes.groups
         for links, groups in changes.gifts:
             touched.update(self._compare(links, groups))
         for plan in plans:
@@ -85,8 +108,11 @@ class ByGroup:
             self._key_many(self._groups.judged())
         for host in chain.from_iterable(map(self._siblings.budgets.hosts, changes.sites)):
             self._key_many(self._queue.waiting(host).astype(np.int64))
-        for group in touched:
-            self._key(group)
+        if len(touched) < _FEW:
+            for group in touched:
+                self._key(group)
+        else:
+            self._key_many(np.fromiter(touched, dtype=np.int64, count=len(touched)))
 
     def release(self, page: PageId) -> None:
         """The lease of the page has ended, and it waits again. Its host stays as it is."""
@@ -102,7 +128,8 @@ class ByGroup:
                 self._queue.resume(self._groups.host[group])
                 continue
             self._leased.add(page)
-            self._look_through(group)
+            self._best[group] = _NOT_KNOWN
+            self._queue.release(group)
             return page
         return None
 
@@ -137,26 +164,33 @@ class ByGroup:
         new = range(len(self._keys), len(self._groups))
         if not new:
             return
-        pages = slice(self._groups.first[new.start], len(self._siblings.ledger))
+        pages = slice(self._groups.span(new.start, 0)[0], len(self._siblings.ledger))
         bound = float(self._siblings.gross(pages).max()) * MOST_LIFT
         self._flags.extend(repeat(_WAITING, len(new)))
         self._best.extend(repeat(_NOT_KNOWN, len(new)))
         self._worth.extend(repeat(bound, len(new)))
-        self._keys.extend(_key(self._siblings.factor(group), bound) for group in new)
+        self._keys.extend(_key(factor, bound) for factor in self._siblings.newborn_factors(new))
         self._queue.born(new)
 
     # ------------------------------------------------------------ the best member
 
     def _compare(self, links: Pages, groups: Numbers) -> set[int]:
         """Find which of these pages are the best of their groups now: the groups of those."""
-        siblings, leased = self._siblings, self._leased
-        bounds = np.frombuffer(self._worth, dtype=np.float64)[groups]
+        siblings = self._siblings
+        worths = siblings.worths(links)
         waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[links] == UNREAD
-        places = np.flatnonzero(waits & (siblings.gross(links) * MOST_LIFT >= bounds))
+        for group in groups[waits].tolist() if self._ranked else ():
+            self._ranked.pop(group, None)
+        places = np.flatnonzero(
+            waits & (worths > np.frombuffer(self._worth, dtype=np.float64)[groups])
+        )
         grown = set()
-        for page, group in zip(links[places].tolist(), groups[places].tolist(), strict=True):
-            worth, best = siblings.worth(page), self._best[group]
-            if page in leased or best == _NOBODY or not (worth > self._worth[group]):
+        found = zip(
+            links[places].tolist(), groups[places].tolist(), worths[places].tolist(), strict=True
+        )
+        for page, group, worth in found:
+            best = self._best[group]
+            if page in self._leased or best == _NOBODY or not (worth > self._worth[group]):
                 continue
             if best != _NOT_KNOWN:
                 self._best[group] = page
@@ -166,6 +200,7 @@ class ByGroup:
 
     def _let_wait(self, page: PageId) -> None:
         group, worth = self._group_of(page), self._siblings.worth(page)
+        self._ranked.pop(group, None)
         best = self._best[group]
         if best == _NOBODY:
             self._put_first(group, page, worth)
@@ -176,18 +211,19 @@ class ByGroup:
 
     def _look_through(self, group: int) -> None:
         """Find the best member that may be taken; if there is none, the group is held or empty."""
-        host, ledger = self._groups.host[group], self._siblings.ledger
-        first, end = self._groups.span(group, len(ledger))
-        flags = np.frombuffer(ledger.flags, dtype=np.uint8)[first:end]
-        pages = (first + np.flatnonzero(flags == UNREAD)).astype(np.uint32)
-        pages = pages[np.frombuffer(self._siblings.host_of, dtype=np.uint32)[pages] == host]
-        worths = self._siblings.worths(pages)
-        is_held = False
-        while len(worths) and worths[place := int(worths.argmax())] >= 0:
-            if (page := int(pages[place])) not in self._leased:
-                self._put_first(group, page, float(worths[place]))
-                return
-            worths[place], is_held = -1.0, True
+        ranked, is_held = self._ranked.get(group), False
+        if not ranked:
+            are_few = self._groups.members[group] <= _FEW_MEMBERS
+            rank = _rank_few if are_few else _rank_many
+            ranked, is_held = rank(self._siblings, group, self._leased)
+            if len(self._ranked) >= _MOST_LISTS:
+                self._ranked.clear()
+            if not are_few:
+                self._ranked[group] = ranked
+        if ranked:
+            worth, page = ranked.pop()
+            self._put_first(group, page, worth)
+            return
         self._best[group] = _NOBODY
         self._flags[group] = _WAITING if is_held else _EMPTY
         if is_held:
@@ -234,10 +270,37 @@ def _keys(factors: Floats, worths: Floats) -> Numbers:
 
 def _bounds(siblings: Siblings, first: int, end: int) -> Floats:
     """What the best members of a range of groups are worth at most; below 0 if none waits."""
-    firsts = np.array(siblings.groups.first[first:end])
+    firsts = siblings.groups.firsts(range(first, end))
     pages = slice(int(firsts[0]), siblings.groups.span(end - 1, len(siblings.ledger))[1])
     is_read = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] != UNREAD
     gross = np.where(is_read, -1.0, siblings.gross(pages))
     starts, start_of = np.unique(firsts - firsts[0], return_inverse=True)
     bounds: Floats = np.maximum.reduceat(gross, starts)[start_of] * MOST_LIFT
     return bounds
+
+
+def _rank_few(siblings: Siblings, group: int, leased: set[int]) -> tuple[Ranked, bool]:
+    """The best member that may be taken, if there is one; and whether others wait."""
+    members = siblings.groups.few_members(group, siblings.host_of)
+    waiting = [page for page in members if siblings.ledger.flags[page] == UNREAD]
+    free = [(siblings.worth(page), -page) for page in waiting if page not in leased]
+    worth, page = max(free, default=(0.0, 1))
+    return [(worth, -page)] if free else [], bool(waiting)
+
+
+def _rank_many(siblings: Siblings, group: int, leased: set[int]) -> tuple[Ranked, bool]:
+    """The same of a large group, with more of the best members."""
+    first, end = siblings.groups.span(group, len(siblings.ledger))
+    waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[first:end] == UNREAD
+    hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end]
+    waits &= hosts == siblings.groups.host[group]
+    held = [page - first for page in leased if first <= page < end]
+    is_held = bool(waits[held].any())
+    waits[held] = False
+    pages = (first + np.flatnonzero(waits)).astype(np.uint32)
+    worths = siblings.worths(pages)
+    if len(pages) > _RANKED:
+        best = np.argpartition(worths, -_RANKED)[-_RANKED:]
+        pages, worths = pages[best], worths[best]
+    found = zip(worths.tolist(), pages.tolist(), strict=True)
+    return sorted(found, key=lambda one: (one[0], -one[1])), is_held

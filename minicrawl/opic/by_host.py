@@ -37,6 +37,7 @@ _NO_PAGE = -((_HIGHEST + 1) << 32)
 LARGE = 1024
 """Pages of a host from which on it keeps candidates, one waiting page in 64."""
 FEWEST = 16
+_FEW = 12
 _SPARE_ROOM = 64
 _NO_PAGES = np.empty(0, dtype=np.uint32)
 
@@ -139,6 +140,8 @@ class HostQueue:
 
     def _richest(self) -> int | None:
         """One look at all the pages."""
+        if len(self.pages) <= _FEW:
+            return self._richest_of_few()
         waiting = self.waiting()
         keys = np.frombuffer(self._eligible.keys, dtype=np.int64)[waiting]
         for _ in range(len(keys)):
@@ -148,6 +151,12 @@ class HostQueue:
                 return page - (int(keys[place]) << 32)
             keys[place] = _LOWEST
         return None
+
+    def _richest_of_few(self) -> int | None:
+        """The same without arrays, which would take longer."""
+        keys, is_eligible = self._eligible.keys, self._eligible.is_eligible
+        entries = [page - (keys[page] << 32) for page in self.pages if is_eligible(page)]
+        return min(entries, default=None)
 
     def waiting(self) -> NDArray[np.uint32]:
         """The pages that are still in the pool. The others are forgotten."""

@@ -24,8 +24,7 @@ of a page has 16 bits, whose powers are in a table, and a factor is counted in 6
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, repeat
 from math import log1p
 
@@ -33,34 +32,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
+from minicrawl.opic.groups import NOVELTIES, Groups, Numbers, OrderChanges, Pages
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT
 from minicrawl.opic.rounds import Means, SiteBudgets
 
-MOST_MEMBERS = 1000
-"""Pages that are looked through for the best member of a group."""
 PRIOR = 3
 """A group begins as if so many of its members had been average."""
 REVEALED, LINKED, NOVELTY = 0.2, 0.3, 0.2
 """The exponents of the factor."""
 RETURNED = 0.7
 """The share of a gift to a page never read that would come back if that were read."""
-_NOVELTIES = 254  # an even number, so that a half is one of them
 UNKNOWN_NOVELTY = 0.5
 """Half: neither good nor bad."""
 
 _LIFTS = np.power((np.arange(1 << 16) + 1.0) / (1 << 16), -0.01)
 _LIFT: list[float] = _LIFTS.tolist()
 MOST_LIFT = _LIFT[0]
-_NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(_NOVELTIES + 1) / _NOVELTIES - 0.5))
+_NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5))
 _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 _MIX, _MIX_AGAIN, _HALF, _32_BITS = 0x9E3779B1, 0x85EBCA6B, 16, 0xFFFFFFFF
 
-_COLUMNS = ("first", "host", "turns", "revealed", "linked")
-
-Pages = NDArray[np.uint32]
 Floats = NDArray[np.float64]
-Numbers = NDArray[np.int64]
+_NO_GROUPS = np.empty(0, dtype=np.int64)
 Atoms = Floats | float
 
 
@@ -73,103 +67,23 @@ def lifts(pages: Pages) -> Floats:
     return found
 
 
-class Groups:
-    """All groups, in the order of their first possible members, and then by host."""
-
-    __slots__ = ("first", "host", "linked", "novelty", "revealed", "turns")
-
-    def __init__(self) -> None:
-        self.first, self.host = array("I"), array("I")
-        self.novelty = bytearray()
-        self.turns, self.revealed, self.linked = array("I"), array("f"), array("I")
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def add(self, first: int, hosts: Sequence[int], novelty: float) -> None:
-        """Pages from the first one on, of these hosts, became known together."""
-        for start in range(0, len(hosts), MOST_MEMBERS):
-            distinct = sorted(set(hosts[start : start + MOST_MEMBERS]))
-            count = len(distinct)
-            self.first.extend(repeat(first + start, count))
-            self.host.extend(distinct)
-            self.novelty.extend(repeat(round(novelty * _NOVELTIES), count))
-            for column in (self.turns, self.revealed, self.linked):
-                column.extend(repeat(0, count))
-
-    def state(self) -> dict[str, bytes]:
-        """All columns, by their names."""
-        return {name: getattr(self, name).tobytes() for name in _COLUMNS} | {
-            "novelty": bytes(self.novelty)
-        }
-
-    def restore(self, state: Mapping[str, bytes]) -> None:
-        """Go on from saved columns."""
-        for name in _COLUMNS:
-            getattr(self, name).frombytes(state[name])
-        self.novelty += state["novelty"]
-
-    def judged(self) -> Numbers:
-        """Those of which a member has had its turn or a link: the factors of others are fixed."""
-        turns = np.frombuffer(self.turns, dtype=np.uint32)
-        return np.flatnonzero(turns | np.frombuffer(self.linked, dtype=np.uint32))
-
-    def count_links(self, groups: Numbers, step_bits: int) -> list[int]:
-        """One more link to a member of each; answers with those in which a step is full."""
-        linked = np.frombuffer(self.linked, dtype=np.uint32)
-        before = linked[groups] >> step_bits
-        np.add.at(linked, groups, 1)
-        full: list[int] = groups[linked[groups] >> step_bits != before].tolist()
-        return full
-
-    def of(self, pages: Pages, hosts: Pages) -> Numbers:
-        """The groups of pages of these hosts."""
-        found = np.frombuffer(self.first, dtype=np.uint32).searchsorted(pages, side="right") - 1
-        is_other = np.frombuffer(self.host, dtype=np.uint32)[found] != hosts
-        for place in np.flatnonzero(is_other).tolist():
-            found[place] = self._among(int(found[place]), int(hosts[place]))
-        return found
-
-    def of_one(self, page: PageId, host: int) -> int:
-        """The group of one page."""
-        last = bisect_right(self.first, page) - 1
-        return last if self.host[last] == host else self._among(last, host)
-
-    def _among(self, last: int, host: int) -> int:
-        """The group of the host among those that have the same first page."""
-        low = bisect_left(self.first, self.first[last])
-        return bisect_left(self.host, host, low, last + 1)
-
-    def span(self, group: int, pages: int) -> tuple[int, int]:
-        """Where its members are, of so many pages: others of the span are of other hosts."""
-        first = self.first[group]
-        after = bisect_right(self.first, first)
-        return first, self.first[after] if after < len(self.first) else pages
-
-
-class OrderChanges:
-    """What has changed since it was asked last."""
-
-    __slots__ = ("gifts", "groups", "of_all", "sites")
-
-    def __init__(self) -> None:
-        self.gifts: list[tuple[Pages, Numbers]] = []
-        """Pages that were given cash, and their groups."""
-        self.groups: list[int] = []
-        """Those whose factors may have changed."""
-        self.sites: set[int] = set()
-        self.of_all = False
-
-
 class Siblings:
     """The groups of all pages, and what their members have shown so far."""
 
-    def __init__(self, ledger: Ledger, host_of: array[int], site_of: array[int]) -> None:
-        """`site_of` has the site of a host: the first known host of it."""
+    def __init__(
+        self,
+        ledger: Ledger,
+        host_of: array[int],
+        site_of: array[int],
+        find_sites: Callable[[], None] | None = None,
+    ) -> None:
+        """`site_of` has the site of a host: the first known host of it. It is asked for seldom:
+        `find_sites` fills it then.
+        """
         self.groups = Groups()
         self.bonus = array("f")
         self.means = Means()
-        self.budgets = SiteBudgets(site_of)
+        self.budgets = SiteBudgets(site_of, find_sites)
         self.host_of = host_of
         self.ledger = ledger
         self.changes: OrderChanges | None = None
@@ -203,38 +117,50 @@ class Siblings:
             self.introduce(new, novelty)
         if not leads_on:
             self.hand_over(plan)
-        groups = self._give(plan.page, links, atoms, novelty if is_known else 0.0)
-        is_strange = links < new.start
-        for pages in told:
-            is_strange &= (links < pages.start) | (links >= pages.stop)
-        self._judge(plan.page, log1p(revealed), groups[is_strange])
+        self._give(plan.page, links, atoms, novelty if is_known else 0.0)
+        older = links[links < new.start] if new else links
+        groups = self._find_groups(older)
+        if told:
+            is_strange = np.ones(len(older), dtype=bool)
+            for pages in told:
+                is_strange &= (older < pages.start) | (older >= pages.stop)
+            groups = groups[is_strange]
+        self._judge(plan.page, log1p(revealed), groups)
 
     def vouch(self, page: PageId) -> None:
         """The user named the page, or one that redirects to it: its site has no budget."""
         self.seeds.add(page)
-        self._note_site(self.budgets.vouch(self.host_of[page]))
+        self._note_sites(self.budgets.vouch(self.host_of[page]))
 
     def spend_again(self, plan: Plan) -> None:
         """A page that was read before spent its cash."""
-        self._give(plan.page, *gifts(plan), 0.0)
+        links, atoms = gifts(plan)
+        self._give(plan.page, links, atoms, 0.0)
+        self._find_groups(links)
 
     def hand_over(self, plan: Plan) -> None:
         """A page stands for another one from now on: its bonus goes where its cash goes."""
         for target in plan.links:
             self.bonus[target] += self.bonus[plan.page]
 
-    def _give(self, page: PageId, links: Pages, atoms: Atoms, novelty: float) -> Numbers:
-        """The groups of the links."""
+    def _give(self, page: PageId, links: Pages, atoms: Atoms, novelty: float) -> None:
         self.bonus[page] = 0.0
+        if not len(links):
+            return
         if novelty:
             more = 1 / (1 - RETURNED * novelty) - 1
             np.frombuffer(self.bonus, dtype=np.float32)[links] += atoms * more
         host, hosts = self.host_of[page], np.frombuffer(self.host_of, dtype=np.uint32)[links]
         if (is_away := hosts != host).any():
-            units = np.broadcast_to(atoms / UNIT, links.shape)[is_away].tolist()
-            for taker, income in zip(hosts[is_away].tolist(), units, strict=True):
-                self._note_site(self.budgets.earn(taker, host, income))
-        groups = self.groups.of(links, hosts)
+            takers = hosts[is_away]
+            units = np.full(len(takers), atoms) if isinstance(atoms, float) else atoms[is_away]
+            self._note_sites(self.budgets.earn(takers, host, units / UNIT))
+
+    def _find_groups(self, links: Pages) -> Numbers:
+        """The groups of links that were given cash."""
+        if not len(links):
+            return _NO_GROUPS
+        groups = self.groups.of(links, np.frombuffer(self.host_of, dtype=np.uint32)[links])
         if self.changes is not None:
             self.changes.gifts.append((links, groups))
         return groups
@@ -245,16 +171,16 @@ class Siblings:
         own = groups.of_one(page, host)
         groups.turns[own] += 1
         groups.revealed[own] += revealed
-        changed = groups.count_links(linked, means.step_bits)
+        changed = groups.count_links(linked.tolist(), means.step_bits)
         is_over = means.count(revealed, len(linked))
         if self.changes is not None:
-            self.changes.groups += (own, *changed)
+            self.changes.groups.update((own, *changed))
             self.changes.of_all |= is_over
-        self._note_site(self.budgets.read(host))
+        self._note_sites(self.budgets.read(host))
 
-    def _note_site(self, site: int | None) -> None:
-        if site is not None and self.changes is not None:
-            self.changes.sites.add(site)
+    def _note_sites(self, sites: Iterable[int]) -> None:
+        if self.changes is not None:
+            self.changes.sites.update(sites)
 
     # ------------------------------------------------------------ what a checkpoint has
 
@@ -314,7 +240,17 @@ class Siblings:
         if means.mean_linked:
             linked = of.linked[group] >> means.step_bits << means.step_bits
             found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
-        return float(round(self.budgets.hold_back(of.host[group], found) * PARTS))
+        return self._held_back(of.host[group], found)
+
+    def newborn_factors(self, groups: range) -> list[float]:
+        """The same for groups of which nobody has had a turn or a link."""
+        plain, hosts = _NOVELTY_FACTOR, self.groups.host[groups.start : groups.stop]
+        novelties = self.groups.novelty[groups.start : groups.stop]
+        pairs = zip(hosts, novelties, strict=True)
+        return [self._held_back(host, plain[novelty]) for host, novelty in pairs]
+
+    def _held_back(self, host: int, factor: float) -> float:
+        return float(round(self.budgets.hold_back(host, factor) * PARTS))
 
     def urgency(self, pages: Pages) -> Floats:
         """The cash that these pages are as good as, in atoms: the one with the most comes first."""

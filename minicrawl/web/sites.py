@@ -26,7 +26,7 @@ def is_address(host: str) -> bool:
     return host[-1:] in _ENDS_OF_ADDRESSES
 
 
-@lru_cache(maxsize=1 << 13)
+@lru_cache(maxsize=1 << 14)
 def site(host: str) -> str:
     """The site of the host of a canonical URL."""
     if is_address(host):

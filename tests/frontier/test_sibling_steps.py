@@ -98,9 +98,11 @@ def test_hosts_of_one_site_have_one_income(path: Path) -> None:
         budgets = shown(crawl.frontier).budgets
         assert far != farther
         assert budgets.hosts(far) == [far, farther]
+        budgets.count_gifts()
         first = budgets.income[far]
         assert first > 0
         crawl.read(FARTHER, [FAR])
+        budgets.count_gifts()
         assert budgets.income[far] == first
 
 
@@ -108,6 +110,7 @@ def test_a_page_that_a_seed_redirects_to_is_vouched_for(path: Path) -> None:
     with closing(judged(path)) as crawl:
         crawl.seeds([A], endowment=10)
         crawl.moved(A, FAR)
+        shown(crawl.frontier).budgets.count_gifts()
         assert shown(crawl.frontier).budgets.income[1] == float("inf")
         assert shown(crawl.frontier).seeds == {0, 1}
 

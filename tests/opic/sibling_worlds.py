@@ -5,13 +5,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log, log1p, log2, sqrt
+from math import exp, log, log1p, log2
 
 from minicrawl.opic import rounds
 from minicrawl.opic.by_group import ByGroup
+from minicrawl.opic.groups import MOST_MEMBERS
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.siblings import MOST_MEMBERS, Siblings
+from minicrawl.opic.siblings import Siblings
 from minicrawl.opic.steps import dead_end, forward, replay, visit
 
 
@@ -38,6 +39,7 @@ class Truth:
         self._reads: dict[int, int] = {}
         self.income: dict[int, float] = {}
         self._rounds: dict[int, tuple[int, float]] = {}
+        self._gifts: list[tuple[int, int, float]] = []
         self.vouched: set[int] = set()
 
     def introduce(self, pages: range, novelty: float = 0.5) -> None:
@@ -74,6 +76,7 @@ class Truth:
         last = self._rounds.get(site)
         is_over = last is None or reads >= last[0] * 33 / 32
         if site not in self.vouched and reads > rounds.FREE_READS and is_over:
+            self._count()
             self._rounds[site] = reads, self._budget(site)
 
     def pass_on(self, plan: Plan) -> None:
@@ -82,15 +85,23 @@ class Truth:
 
     def give(self, plan: Plan, novelty: float = 0.0) -> None:
         self.bonus[plan.page] = 0.0
-        giver = self._site_of[self._hosts[plan.page]]
+        giver = self._hosts[plan.page]
         for page in plan.links:
             self.bonus[page] += plan.share * (1 / (1 - 0.7 * novelty) - 1)
-            site = self._site_of[self._hosts[page]]
-            if site != giver:
-                self.income[site] = self.income.get(site, 0.0) + plan.share / UNIT
-                last = self._rounds.get(site)
-                if last and site not in self.vouched and self._budget(site) >= last[1] * 33 / 32:
-                    self._rounds[site] = self._reads[site], self._budget(site)
+            if self._hosts[page] != giver:
+                self._gifts.append((self._hosts[page], giver, plan.share / UNIT))
+        if len(self._gifts) >= rounds.GIFTS_AT_ONCE * (1 if self._rounds else rounds.PATIENCE):
+            self._count()
+
+    def _count(self) -> None:
+        for taker, giver, units in self._gifts:
+            site = self._site_of[taker]
+            if site != self._site_of[giver]:
+                self.income[site] = self.income.get(site, 0.0) + units
+        self._gifts.clear()
+        for site, (_, budget) in self._rounds.items():
+            if site not in self.vouched and self._budget(site) >= budget * 33 / 32:
+                self._rounds[site] = self._reads[site], self._budget(site)
 
     def vouch(self, page: int) -> None:
         site = self._site_of[self._hosts[page]]
@@ -108,7 +119,7 @@ class Truth:
             factor *= ((3 * linked + seen) / ((3 + group.turns) * linked)) ** 0.3
         last = self._rounds.get(self._site_of[group.host])
         if last and last[0] > last[1]:
-            factor = min(factor, 1.0) * sqrt(last[1] / last[0])
+            factor = min(factor, 1.0) * last[1] / last[0]
         return factor * (self._ledger.key[page] + self.bonus[page]) * _lift(page)
 
     def _budget(self, site: int) -> float:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.opic import rounds
+from minicrawl.opic import by_group, rounds
 from minicrawl.opic.by_group import ByGroup
 from minicrawl.opic.siblings import Siblings
 from tests.opic.sibling_worlds import SiblingWorld
@@ -22,6 +22,8 @@ def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their budgets are soon spent."""
     monkeypatch.setattr(rounds, "FREE_READS", 4)
     monkeypatch.setattr(rounds, "READS_A_UNIT", 2)
+    monkeypatch.setattr(rounds, "GIFTS_AT_ONCE", 8)
+    monkeypatch.setattr(rounds, "PATIENCE", 2)
 
 
 def drawn_hosts(rng: Random, most: int) -> list[int]:
@@ -62,10 +64,21 @@ def disturb(world: SiblingWorld, rng: Random) -> None:
             world.put_back(rng.choice(sorted(world.leased)))
 
 
+@pytest.mark.parametrize("few_members", [0, 16])
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 1 << 30))
-def test_the_page_that_is_taken_is_worth_most(seed: int) -> None:
-    rng = Random(seed)
+@given(seed=st.integers(0, 1 << 30))
+def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by_group, "_FEW_MEMBERS", few_members)
+        patch.setattr(by_group, "_RANKED", 2)
+        patch.setattr(by_group, "_MOST_LISTS", 3)
+        patch.setattr(by_group, "_FEW", 8 if few_members else 1)
+        patch.setattr(by_group, "_LARGE", 64 if few_members else 2)
+        check_the_order(Random(seed))
+
+
+def check_the_order(rng: Random) -> None:
+    """Each page that is taken is worth as much as any that may be taken."""
     world = SiblingWorld(SITES)
     world.birth(range(HOSTS), 20)
     world.vouch(0)

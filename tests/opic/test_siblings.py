@@ -6,9 +6,10 @@ from math import exp, log
 import numpy as np
 import pytest
 
+from minicrawl.opic.groups import Groups
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT
-from minicrawl.opic.siblings import Groups, Siblings
+from minicrawl.opic.siblings import Siblings
 from minicrawl.opic.steps import visit, weighted_visit
 from tests.opic.sibling_worlds import SiblingWorld
 
@@ -31,7 +32,8 @@ def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
     groups.add(0, [3, 1, 3], 0.5)
     groups.add(3, [1], 0.5)
     assert list(groups.host) == [1, 3, 1]
-    assert groups.of(np.arange(4, dtype=np.uint32), np.array([3, 1, 3, 1])).tolist() == [1, 0, 1, 2]
+    pages, hosts = np.array([range(4), (3, 1, 3, 1)], dtype=np.uint32)
+    assert groups.of(pages, hosts).tolist() == [1, 0, 1, 2]
     assert [groups.of_one(page, host) for page, host in ((0, 3), (1, 1), (3, 1))] == [1, 0, 2]
     assert [groups.span(group, 4) for group in range(3)] == [(0, 3), (0, 3), (3, 4)]
 
@@ -39,7 +41,7 @@ def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
 def test_a_group_has_a_thousand_members_at_most() -> None:
     groups = Groups()
     groups.add(0, [0] * 2001, 0.5)
-    assert list(groups.first) == [0, 1000, 2000]
+    assert groups.firsts(range(3)).tolist() == [0, 1000, 2000]
 
 
 def test_siblings_of_a_page_that_revealed_more_are_worth_more() -> None:

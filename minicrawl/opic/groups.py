@@ -1,0 +1,136 @@
+"""The groups of siblings: pages of one host that one page introduced, in flat arrays.
+
+Law: a group is known by its first possible member and its host, and groups are in that order. So
+that of a page is found by two searches, or for many pages by two searches of all at once.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import PageId
+
+MOST_MEMBERS = 1000
+"""Pages that are looked through for the best member of a group."""
+MANY = 255
+NOVELTIES = 254  # an even number, so that a half is one of them
+
+_COLUMNS = ("at", "host", "turns", "revealed", "linked")
+_HALF, _HOST = 32, (1 << 32) - 1
+_HOST_BITS, _FIRST_BITS = np.uint64(_HOST), np.uint64(_HOST << _HALF)
+
+Pages = NDArray[np.uint32]
+Numbers = NDArray[np.int64]
+
+
+class Groups:
+    """All groups, in the order of their first possible members, and then by host."""
+
+    __slots__ = ("at", "host", "linked", "members", "novelty", "revealed", "turns")
+
+    def __init__(self) -> None:
+        self.at, self.host = array("Q"), array("I")
+        """`at` has the first possible member, and in its low half the host."""
+        self.members, self.novelty = bytearray(), bytearray()
+        """`members` has their number, or 255 for more."""
+        self.turns, self.revealed, self.linked = array("I"), array("f"), array("I")
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def add(self, first: int, hosts: Sequence[int], novelty: float) -> None:
+        """Pages from the first one on, of these hosts, became known together."""
+        for start in range(0, len(hosts), MOST_MEMBERS):
+            members = Counter(hosts[start : start + MOST_MEMBERS])
+            distinct, count = sorted(members), len(members)
+            at = first + start << _HALF
+            self.at.extend([at | host for host in distinct])
+            self.host.extend(distinct)
+            self.members.extend([min(members[host], MANY) for host in distinct])
+            self.novelty.extend(repeat(round(novelty * NOVELTIES), count))
+            for column in (self.turns, self.revealed, self.linked):
+                column.extend(repeat(0, count))
+
+    def state(self) -> dict[str, bytes]:
+        """All columns, by their names."""
+        return {name: getattr(self, name).tobytes() for name in _COLUMNS} | {
+            "members": bytes(self.members),
+            "novelty": bytes(self.novelty),
+        }
+
+    def restore(self, state: Mapping[str, bytes]) -> None:
+        """Go on from saved columns."""
+        for name in _COLUMNS:
+            getattr(self, name).frombytes(state[name])
+        self.members += state["members"]
+        self.novelty += state["novelty"]
+
+    def judged(self) -> Numbers:
+        """Those of which a member has had its turn or a link: the factors of others are fixed."""
+        turns = np.frombuffer(self.turns, dtype=np.uint32)
+        return np.flatnonzero(turns | np.frombuffer(self.linked, dtype=np.uint32))
+
+    def count_links(self, groups: Iterable[int], step_bits: int) -> list[int]:
+        """One more link to a member of each; answers with those in which a step is full."""
+        linked, rest, full = self.linked, (1 << step_bits) - 1, []
+        for group in groups:
+            linked[group] += 1
+            if not linked[group] & rest:
+                full.append(group)
+        return full
+
+    def of(self, pages: Pages, hosts: Pages) -> Numbers:
+        """The groups of pages of these hosts."""
+        at = np.frombuffer(self.at, dtype=np.uint64)
+        found = at.searchsorted(pages.astype(np.uint64) << _HALF | _HOST_BITS, side="right") - 1
+        if (np.frombuffer(self.host, dtype=np.uint32)[found] != hosts).any():
+            found = at.searchsorted(at[found] & _FIRST_BITS | hosts)
+        return found
+
+    def of_one(self, page: PageId, host: int) -> int:
+        """The group of one page."""
+        last = bisect_right(self.at, page << _HALF | _HOST) - 1
+        if self.host[last] == host:
+            return last
+        return bisect_left(self.at, self.at[last] & ~_HOST | host, 0, last + 1)
+
+    def few_members(self, group: int, host_of: array[int]) -> list[int]:
+        """Its members, if they are fewer than `MANY`."""
+        host, page = self.host[group], (self.at[group] >> _HALF) - 1
+        found = []
+        for _ in range(self.members[group]):
+            page = host_of.index(host, page + 1)
+            found.append(page)
+        return found
+
+    def firsts(self, groups: range) -> Numbers:
+        """Their first possible members."""
+        at = np.array(self.at[groups.start : groups.stop], dtype=np.uint64)
+        return (at >> np.uint64(_HALF)).astype(np.int64)
+
+    def span(self, group: int, pages: int) -> tuple[int, int]:
+        """Where its members are, of so many pages: others of the span are of other hosts."""
+        at = self.at[group]
+        after = bisect_right(self.at, at | _HOST, group)
+        return at >> _HALF, self.at[after] >> _HALF if after < len(self.at) else pages
+
+
+class OrderChanges:
+    """What has changed since it was asked last."""
+
+    __slots__ = ("gifts", "groups", "of_all", "sites")
+
+    def __init__(self) -> None:
+        self.gifts: list[tuple[Pages, Numbers]] = []
+        """Pages that were given cash after they were born, and their groups."""
+        self.groups: set[int] = set()
+        """Those whose factors may have changed."""
+        self.sites: set[int] = set()
+        self.of_all = False
