@@ -4,8 +4,9 @@
     ├── StoreError          a store that cannot be read or written now
     │   └── NoRoom          its disk is full: the same again may succeed later
     ├── Interrupted         exit code 130: the user broke it off
-    └── UsageError          exit code 2: the user gave a value that cannot be used
-        └── GraphFileError  a graph file that is absent, unreadable or has a bad line
+    ├── UsageError          exit code 2: the user gave a value that cannot be used
+    │   └── GraphFileError  a graph file that is absent, unreadable or has a bad line
+    └── Damaged             a record of an archive that is not what was written
 
 The command line shows the message as one line, so the message says it all: who broke the
 promise, the value and its place, and what to do where that is not plain.
@@ -42,3 +43,7 @@ class UsageError(MinicrawlError):
 
 class GraphFileError(UsageError):
     """A graph file cannot be used; the message names the file and, where there is one, the line."""
+
+
+class Damaged(MinicrawlError):
+    """A record is not what was written; the message says which, and what is wrong with it."""

@@ -6,7 +6,8 @@ dictionary that cannot be read costs room, and never an answer.
 
 from pathlib import Path
 
-from minicrawl.archive.record import Codec, Damaged, RecordKind, dictionary_in, pack
+from minicrawl.archive.record import Codec, RecordKind, dictionary_in, pack
+from minicrawl.errors import Damaged
 from minicrawl.model import FailureKind, Request, Response
 from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode

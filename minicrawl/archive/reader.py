@@ -15,7 +15,6 @@ from minicrawl.archive.packing import spare_dictionary
 from minicrawl.archive.record import (
     Answer,
     Codec,
-    Damaged,
     RecordKind,
     beginning,
     dictionary_in,
@@ -24,6 +23,7 @@ from minicrawl.archive.record import (
     read_head,
 )
 from minicrawl.archive.segments import Found, Segments, shown
+from minicrawl.errors import Damaged
 
 
 class ArchiveReader:

@@ -25,7 +25,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from minicrawl.errors import MinicrawlError
+from minicrawl.errors import Damaged
 from minicrawl.model import Response
 
 if TYPE_CHECKING:
@@ -40,10 +40,6 @@ _LEVEL = 1
 """Of zstd. Level 3 makes records of manuals 10 % smaller, and crawls of them 10 % slower."""
 EMPTY = sha256().digest()[:16]
 """The digest of a body without bytes."""
-
-
-class Damaged(MinicrawlError):
-    """A record is not what was written; the message says which, and what is wrong with it."""
 
 
 class RecordKind(IntEnum):

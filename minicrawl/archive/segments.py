@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.archive.record import HEADER_BYTES, MAGIC, Damaged, Header, header_of, is_whole
-from minicrawl.errors import NoRoom, StoreError
+from minicrawl.archive.record import HEADER_BYTES, MAGIC, Header, header_of, is_whole
+from minicrawl.errors import Damaged, NoRoom, StoreError
 
 SEGMENT_BYTES = 1 << 30
 """A segment that is as long as this gets no more records."""

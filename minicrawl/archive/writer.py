@@ -22,7 +22,6 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
     EMPTY,
     WITH_BODY,
-    Damaged,
     as_revisit,
     header_of,
     key_of,
@@ -38,6 +37,7 @@ from minicrawl.archive.segments import (
     place_at,
     segment_of,
 )
+from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer
 
 TRAINED_AT, TRAINED_AGAIN = 400, 8

@@ -12,9 +12,9 @@ import numpy as np
 
 from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.webs import Web
-from minicrawl.opic.by_group import ByGroup
 from minicrawl.opic.ledger import Plan
-from minicrawl.opic.siblings import Siblings
+from minicrawl.opic.siblings.by_group import ByGroup
+from minicrawl.opic.siblings.shown import Siblings
 
 
 class BySiblings:

@@ -9,9 +9,6 @@ estimate    from history and cash to importance
 schedule    the richest page first, exactly, in bounded memory
 by_host     the same among the hosts that may be asked now; the queue of each host
 by_site     the same, but hosts of important sites come first
-siblings    what pages that became known together have shown: another order than by cash
-groups      pages of one host that became known together
-rounds      the sums that this order needs, as it looks them up
-by_group    the best page by its siblings among the hosts that may be asked now
+siblings    another order than by cash: by what pages that became known together have shown
 refine      what the histories come to if replays go on without end
 """

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from minicrawl.archive.packing import text_of
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import Answer, Damaged, RecordKind
-from minicrawl.errors import UsageError
+from minicrawl.archive.record import Answer, RecordKind
+from minicrawl.errors import Damaged, UsageError
 from minicrawl.export.cells import Block, ExportRow, rows_of
 from minicrawl.export.warc import Capture
 from minicrawl.progress import Progress

@@ -20,6 +20,7 @@ from minicrawl.frontier.importance import ShownImportance, shown_importance
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
+from minicrawl.opic.siblings.shown import urgency
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.derived import RankRow
 from minicrawl.store.reader import reading
@@ -85,7 +86,7 @@ class Snapshot:
         siblings = self.frontier.siblings
         if siblings is None:
             return self.keys[pages].astype(np.float64)
-        return siblings.shown.urgency(pages.astype(np.uint32))
+        return urgency(siblings.shown, pages.astype(np.uint32))
 
     @cached_property
     def inlinks(self) -> NDArray[np.int64]:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from minicrawl.archive.packing import spare_dictionary
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import Codec, Damaged, RecordKind, pack
+from minicrawl.archive.record import Codec, RecordKind, pack
 from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer, Response
 
 NOON = 1_700_000_000.0

@@ -11,9 +11,10 @@ from minicrawl.archive import segments, writer
 from minicrawl.archive.index import NAME, delete_index
 from minicrawl.archive.packing import spare_path
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.archive.record import Damaged, RecordKind
+from minicrawl.archive.record import RecordKind
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at
 from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer
 from tests.archive.archives import NOON, bodies, body, filled, kept, url
 

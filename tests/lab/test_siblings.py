@@ -10,7 +10,7 @@ from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.polite import PoliteCrawl
 from minicrawl.lab.siblings import BySiblings
 from minicrawl.lab.webs import Web, without_hosts
-from minicrawl.opic import rounds
+from minicrawl.opic.siblings import rounds
 
 HONEST, FARM = 600, 400
 

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import PageId, State
-from minicrawl.opic.by_group import ByGroup
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.by_site import BySite
 from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.siblings.by_group import ByGroup
 
 ImportanceOfSites = Callable[[], NDArray[np.float64]]
 """Answers, for each host, with the importance of its site."""

@@ -38,7 +38,8 @@ def plain_text(markup: str) -> str:
 
 
 _HEADING = re.compile(
-    rf"<h[1-6]{STOP}{ATTRIBUTES}>((?:[^<]++|<(?!/?h[1-6]{STOP}))*+)", re.IGNORECASE | re.ASCII
+    rf"<h[1-6]{STOP}{ATTRIBUTES}(?:>|\Z)((?:[^<]++|<(?!/?h[1-6]{STOP}))*+)",
+    re.IGNORECASE | re.ASCII,
 )
 _LANG = re.compile(rf"<html{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
 

@@ -23,9 +23,10 @@ import numpy as np
 
 from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
-from minicrawl.opic.groups import Numbers, OrderChanges, Pages
 from minicrawl.opic.ledger import UNREAD, Plan
-from minicrawl.opic.siblings import MOST_LIFT, Floats, Siblings
+from minicrawl.opic.siblings.groups import Numbers, OrderChanges, Pages
+from minicrawl.opic.siblings.shown import MOST_LIFT, Floats, Siblings
+from minicrawl.opic.siblings.shown import worths as worths_of
 
 _NOBODY, _NOT_KNOWN = 0xFFFFFFFF, 0xFFFFFFFE
 _WAITING, _EMPTY = 0, 1
@@ -177,7 +178,7 @@ class ByGroup:
     def _compare(self, links: Pages, groups: Numbers) -> set[int]:
         """Find which of these pages are the best of their groups now: the groups of those."""
         siblings = self._siblings
-        worths = siblings.worths(links)
+        worths = worths_of(siblings, links)
         waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[links] == UNREAD
         for group in groups[waits].tolist() if self._ranked else ():
             self._ranked.pop(group, None)
@@ -298,7 +299,7 @@ def _rank_many(siblings: Siblings, group: int, leased: set[int]) -> tuple[Ranked
     is_held = bool(waits[held].any())
     waits[held] = False
     pages = (first + np.flatnonzero(waits)).astype(np.uint32)
-    worths = siblings.worths(pages)
+    worths = worths_of(siblings, pages)
     if len(pages) > _RANKED:
         best = np.argpartition(worths, -_RANKED)[-_RANKED:]
         pages, worths = pages[best], worths[best]

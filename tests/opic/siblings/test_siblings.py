@@ -6,12 +6,12 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from minicrawl.opic.groups import Groups
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT
-from minicrawl.opic.siblings import Siblings
+from minicrawl.opic.siblings.groups import Groups
+from minicrawl.opic.siblings.shown import Siblings, urgency, worths
 from minicrawl.opic.steps import visit, weighted_visit
-from tests.opic.sibling_worlds import SiblingWorld
+from tests.opic.siblings.sibling_worlds import SiblingWorld
 
 
 def world(*hosts: int) -> SiblingWorld:
@@ -143,7 +143,7 @@ def test_it_is_an_order_and_moves_no_cash() -> None:
 def test_one_and_many_are_worth_the_same() -> None:
     made = world(*[0] * 300)
     pages = np.arange(300, dtype=np.uint32)
-    assert made.siblings.worths(pages).tolist() == [
+    assert worths(made.siblings, pages).tolist() == [
         made.siblings.worth(page) for page in range(300)
     ]
-    assert made.siblings.urgency(pages).tolist() == made.siblings.worths(pages).tolist()
+    assert urgency(made.siblings, pages).tolist() == worths(made.siblings, pages).tolist()

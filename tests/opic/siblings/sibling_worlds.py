@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, log1p, log2
 
-from minicrawl.opic import rounds
-from minicrawl.opic.by_group import ByGroup
-from minicrawl.opic.groups import MOST_MEMBERS
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.siblings import Siblings
+from minicrawl.opic.siblings import rounds
+from minicrawl.opic.siblings.by_group import ByGroup
+from minicrawl.opic.siblings.groups import MOST_MEMBERS
+from minicrawl.opic.siblings.shown import Siblings
 from minicrawl.opic.steps import dead_end, forward, replay, visit
 
 

@@ -32,10 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
-from minicrawl.opic.groups import NOVELTIES, Groups, Numbers, OrderChanges, Pages
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT
-from minicrawl.opic.rounds import Means, SiteBudgets
+from minicrawl.opic.siblings.groups import NOVELTIES, Groups, Numbers, OrderChanges, Pages
+from minicrawl.opic.siblings.rounds import Means, SiteBudgets
 
 PRIOR = 3
 """A group begins as if so many of its members had been average."""
@@ -213,10 +213,6 @@ class Siblings:
 
     # ------------------------------------------------------------ the order
 
-    def worths(self, pages: Pages) -> Floats:
-        """What pages that wait are worth beside their siblings."""
-        return self.gross(pages) * lifts(pages)
-
     def gross(self, pages: Pages | slice) -> Floats:
         """The same before their hashes count: at most `MOST_LIFT` times less."""
         keys = np.frombuffer(self.ledger.key, dtype=np.int64)[pages]
@@ -240,22 +236,15 @@ class Siblings:
         if means.mean_linked:
             linked = of.linked[group] >> means.step_bits << means.step_bits
             found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
-        return self._held_back(of.host[group], found)
+        return _in_parts(self.budgets.hold_back(of.host[group], found))
 
     def newborn_factors(self, groups: range) -> list[float]:
         """The same for groups of which nobody has had a turn or a link."""
-        plain, hosts = _NOVELTY_FACTOR, self.groups.host[groups.start : groups.stop]
+        plain, hold_back = _NOVELTY_FACTOR, self.budgets.hold_back
+        hosts = self.groups.host[groups.start : groups.stop]
         novelties = self.groups.novelty[groups.start : groups.stop]
         pairs = zip(hosts, novelties, strict=True)
-        return [self._held_back(host, plain[novelty]) for host, novelty in pairs]
-
-    def _held_back(self, host: int, factor: float) -> float:
-        return float(round(self.budgets.hold_back(host, factor) * PARTS))
-
-    def urgency(self, pages: Pages) -> Floats:
-        """The cash that these pages are as good as, in atoms: the one with the most comes first."""
-        hosts = np.frombuffer(self.host_of, dtype=np.uint32)[pages]
-        return self.factors(self.groups.of(pages, hosts)) * self.worths(pages) / PARTS
+        return [_in_parts(hold_back(host, plain[novelty])) for host, novelty in pairs]
 
     def factors(self, groups: Numbers) -> Floats:
         """The same for many groups."""
@@ -284,3 +273,18 @@ def gifts(plan: Plan) -> tuple[Pages, Atoms]:
     shares = [(link, plan.share) for link in plan.links]
     links, atoms = np.array([*shares, *plan.extras], dtype=np.int64).T
     return links.astype(np.uint32), atoms.astype(np.float64)
+
+
+def worths(shown: Siblings, pages: Pages) -> Floats:
+    """What pages that wait are worth beside their siblings."""
+    return shown.gross(pages) * lifts(pages)
+
+
+def urgency(shown: Siblings, pages: Pages) -> Floats:
+    """The cash that these pages are as good as, in atoms: the one with the most comes first."""
+    hosts = np.frombuffer(shown.host_of, dtype=np.uint32)[pages]
+    return shown.factors(shown.groups.of(pages, hosts)) * worths(shown, pages) / PARTS
+
+
+def _in_parts(factor: float) -> float:
+    return float(round(factor * PARTS))

@@ -5,7 +5,7 @@ from array import array
 import numpy as np
 import pytest
 
-from minicrawl.opic.rounds import (
+from minicrawl.opic.siblings.rounds import (
     FREE_READS,
     GIFTS_AT_ONCE,
     PATIENCE,

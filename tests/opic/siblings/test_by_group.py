@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.opic import by_group, rounds
-from minicrawl.opic.by_group import ByGroup
-from minicrawl.opic.siblings import Siblings
-from tests.opic.sibling_worlds import SiblingWorld
+from minicrawl.opic.siblings import by_group, rounds
+from minicrawl.opic.siblings.by_group import ByGroup
+from minicrawl.opic.siblings.shown import Siblings
+from tests.opic.siblings.sibling_worlds import SiblingWorld
 
 HOSTS = 5
 SITES = (0, 1, 1, 3, 4)
