@@ -136,12 +136,15 @@ class Store:
                 )
 
     def become(self, original: sqlite3.Connection) -> None:
-        """Replace the content by a copy of another store."""
+        """Replace the content by a copy of another store, whose archive stays with it."""
         with translating_sqlite_errors(self.path, SAFE):
             # A write-ahead log would have the whole copy a second time.
             self._connection.execute("PRAGMA journal_mode = DELETE")
             original.backup(self._connection)
             self._connection.execute("PRAGMA journal_mode = WAL")
+            counters = tables.counters(self._connection)
+            if counters.pop(tables.ARCHIVE_END, None) is not None:
+                self._set_meta("counters", json.dumps(counters))
 
     def compact(self) -> None:
         """Move the write-ahead log into the file."""

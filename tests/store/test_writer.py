@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -176,6 +177,16 @@ def test_a_store_becomes_a_copy_of_another(tmp_path: Path) -> None:
         copy.commit(Batch(hosts=[HostRow(9, "http://z.example")]))
     with reading(original) as connection:
         assert len(list(tables.hosts(connection))) == 3
+
+
+def test_a_copy_knows_nothing_of_the_archive_of_the_original(tmp_path: Path) -> None:
+    counters = {tables.ARCHIVE_END: 7, "fetched": 1}
+    with closing(Store.open(tmp_path / "crawl.db")) as original:
+        original.commit(replace(ONE_PAGE, counters=counters))
+    with closing(Store.open(tmp_path / "copy.db")) as copy, reading(original.path) as connection:
+        copy.become(connection)
+        assert tables.archive_end(connection) == 7
+        assert tables.counters(copy.connection) == {"fetched": 1}
 
 
 def test_links_that_are_forgotten_leave_seeds_forwards_and_the_last_step(

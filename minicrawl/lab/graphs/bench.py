@@ -4,15 +4,18 @@ Law: each trial has a process of its own, so what one leaves in memory costs no 
 takes too long is ended. What is timed is the insertion of all edges, with the answer known after
 each of them, or after each batch."""
 
-import multiprocessing
+import pickle
+import select
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing.connection import Connection
 from pathlib import Path
+from subprocess import PIPE
 from time import perf_counter
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +29,7 @@ from minicrawl.graphfiles.reading import blocks
 
 _STATUS = Path("/proc/self/status")
 _PEAK = "VmHWM:"
-_END_S = 5.0
+_CHILD = "from minicrawl.lab.graphs.bench import run_in_child; run_in_child()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,33 +112,50 @@ def compare(
 
 
 def _apart(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun:
-    """One trial in a process of its own."""
-    spawning = multiprocessing.get_context("spawn")
-    ours, theirs = spawning.Pipe(duplex=False)
-    child = spawning.Process(target=_child, args=(theirs, name, saved, rules), daemon=True)
-    child.start()
-    theirs.close()
-    try:
-        ours.recv()  # it is ready: what it loads is not timed
-        found = ours.recv() if ours.poll(rules.timeout_s) else TimedRun(None, 0)
-    except EOFError:
-        child.join(_END_S)
-        found = TimedRun(None, 0, f"its process ended with exit code {child.exitcode}")
-    finally:
-        child.kill()
-        child.join()
-    assert isinstance(found, TimedRun)
+    """One run in a process of its own."""
+    command = [sys.executable, "-c", _CHILD]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, bufsize=0) as child:
+        try:
+            out = _send(child, (name, saved, rules))
+            out.read(1)  # it is ready: what it loads is not timed
+            is_done, _, _ = select.select([out], [], [], rules.timeout_s)
+            answer = _rest(out) if is_done else None
+        finally:
+            child.kill()
+    if answer is None:
+        return TimedRun(None, 0)
+    if not answer:
+        return TimedRun(None, 0, f"its process ended with exit code {child.returncode}")
+    found: TimedRun = pickle.loads(answer)  # it comes from our own child
     return found
 
 
-def _child(pipe: Connection, name: str, saved: SavedGraph, rules: TrialRules) -> None:
-    algorithm = ALGORITHMS[name]
+def _send(child: subprocess.Popen[bytes], job: object) -> IO[bytes]:
+    """Give the job to the child; what it answers can be read."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with suppress(BrokenPipeError), child.stdin:  # its exit code says why it ended
+        child.stdin.write(pickle.dumps(job))
+    return child.stdout
+
+
+def _rest(out: IO[bytes]) -> bytes:
+    """All that is still to come."""
+    return b"".join(iter(lambda: out.read(1 << 20), b""))
+
+
+def run_in_child() -> None:
+    """Read a job from standard input, and write what came of it to standard output."""
+    name, saved, rules = pickle.load(sys.stdin.buffer)  # it comes from our parent
+    algorithm, out = ALGORITHMS[name], sys.stdout.buffer
+    out.write(b".")
+    out.flush()
     before = _peak()
-    pipe.send("ready")
     state, seconds = timed(algorithm, saved, rules.threshold)
     memory, answer = _peak() - before, algorithm.answer(state)
     wrong = first_difference(algorithm, saved, answer) if rules.validate else None
-    pipe.send(TimedRun(seconds, memory, wrong, answer if rules.want_answer else None))
+    found = TimedRun(seconds, memory, wrong, answer if rules.want_answer else None)
+    out.write(pickle.dumps(found))
 
 
 def timed(algorithm: DynamicAlgorithm, saved: SavedGraph, threshold: int) -> tuple[Any, float]:
