@@ -180,7 +180,7 @@ def test_a_store_becomes_a_copy_of_another(tmp_path: Path) -> None:
 
 
 def test_a_copy_knows_nothing_of_the_archive_of_the_original(tmp_path: Path) -> None:
-    counters = {tables.ARCHIVE_END: 7, "fetched": 1}
+    counters: dict[str, object] = {tables.ARCHIVE_END: 7, "fetched": 1}
     with closing(Store.open(tmp_path / "crawl.db")) as original:
         original.commit(replace(ONE_PAGE, counters=counters))
     with closing(Store.open(tmp_path / "copy.db")) as copy, reading(original.path) as connection:
