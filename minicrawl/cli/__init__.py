@@ -43,7 +43,7 @@ COMMANDS = {
     ),
     "config": ("minicrawl.cli.config:config", "Show the settings and where they come from."),
     "lab": ("minicrawl.cli.lab:lab", "Run experiments that show how the algorithm behaves."),
-    "refine": ("minicrawl.cli.crawl.refine:refine", "Replay a crawl until its ranks converge."),
+    "refine": ("minicrawl.cli.crawl.refine:refine", "Compute converged ranks of a crawl."),
     "rank": ("minicrawl.cli.rank:rank", "Rank pages by the links of the whole graph."),
     "seed-set": ("minicrawl.cli.seed_set.command:seed_set", "Find seeds, one in each community."),
     "graph": ("minicrawl.cli.graph:graph", "Describe a link graph, or import one from a file."),

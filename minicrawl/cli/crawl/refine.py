@@ -1,4 +1,4 @@
-"""`minicrawl refine`: replays until the ranks converge, and how far they moved."""
+"""`minicrawl refine`: converged ranks of a crawl, and how far they moved."""
 
 import signal
 from collections.abc import Callable, Iterator
