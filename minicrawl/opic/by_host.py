@@ -273,18 +273,24 @@ class ByHost:
     def take(self) -> int | None:
         """Lease the richest page and its host; None if no ready host has a page."""
         while self._front:
-            entry = heappop(self._front)
-            page = entry & PAGE
-            queue = self._queues[self._host_of[page]]
-            if entry != queue.front:
-                continue
-            if self._eligible.is_current(entry):
-                self._eligible.leased.add(page)
-                queue.is_ready = False
-                queue.leave_front()
+            page = self._lease(heappop(self._front))
+            if page is not None:
                 return page
-            self._show(queue)
         return None
+
+    def _lease(self, entry: int) -> int | None:
+        """Lease the page of an entry and its host; None if it is out of date."""
+        page = entry & PAGE
+        queue = self._queues[self._host_of[page]]
+        if entry != queue.front:
+            return None
+        if not self._eligible.is_current(entry):
+            self._show(queue)
+            return None
+        self._eligible.leased.add(page)
+        queue.is_ready = False
+        queue.leave_front()
+        return page
 
     def hold(self, page: PageId) -> None:
         """Nobody may take the page until it is released."""

@@ -42,17 +42,10 @@ class BySite(ByHost):
             self._look_up()
         while self._sites:
             _, entry = heappop(self._sites)
-            page = entry & PAGE
-            queue = self._queues[self._host_of[page]]
-            if entry != queue.front:
-                continue
-            if self._eligible.is_current(entry):
-                self._eligible.leased.add(page)
-                queue.is_ready = False
-                queue.leave_front()
+            page = self._lease(entry)
+            if page is not None:
                 self._left -= 1
                 return page
-            self._show(queue)
         return None
 
     def __len__(self) -> int:
