@@ -9,8 +9,8 @@ The Python API has the words of the command line. A crawl in five lines:
 >>> best = [page.url for page in crawl.pages(10)]  # doctest: +SKIP
 
 To watch a crawl, call `crawl.subscribe(listener)`: it receives every `Asked`, `Settled`,
-`Delayed`, `Noted`, `Warned` and `Ended`. This module is cheap to import and stays so: a name is
-fetched from its home when it is first asked for.
+`Delayed`, `Noted`, `Warned`, `Steered` and `Ended`. This module is cheap to import and stays so: a
+name is fetched from its home when it is first asked for.
 """
 
 from importlib import import_module
@@ -21,14 +21,26 @@ from minicrawl.version import __version__
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
     from minicrawl.config import Settings
-    from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled, Warned
+    from minicrawl.crawl.events import (
+        Asked,
+        Delayed,
+        Ended,
+        Event,
+        Noted,
+        Reason,
+        Settled,
+        Steered,
+        Warned,
+    )
     from minicrawl.crawl.progress import Progress
     from minicrawl.errors import MinicrawlError
     from minicrawl.export.cells import ExportRow
     from minicrawl.model import State
+    from minicrawl.results import Store
 
 _HOMES = {
     "Crawl": "minicrawl.app",
+    "Store": "minicrawl.results",
     "Settings": "minicrawl.config",
     "Asked": "minicrawl.crawl.events",
     "Delayed": "minicrawl.crawl.events",
@@ -37,6 +49,7 @@ _HOMES = {
     "Noted": "minicrawl.crawl.events",
     "Reason": "minicrawl.crawl.events",
     "Settled": "minicrawl.crawl.events",
+    "Steered": "minicrawl.crawl.events",
     "Progress": "minicrawl.crawl.progress",
     "MinicrawlError": "minicrawl.errors",
     "ExportRow": "minicrawl.export.cells",
@@ -58,6 +71,8 @@ __all__ = [
     "Settings",
     "Settled",
     "State",
+    "Steered",
+    "Store",
     "Warned",
     "__version__",
 ]

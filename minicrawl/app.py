@@ -4,48 +4,44 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minicrawl.archive.writer import ArchiveWriter
-from minicrawl.config import Loaded, Settings, Storing
+from minicrawl.config import Loaded, Settings
 from minicrawl.config.parts import DEMO_STORE
 from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
-from minicrawl.crawl.events import Event, Listener, Noted, Reason, nobody_listens
+from minicrawl.control.server import listening
+from minicrawl.crawl.events import Event, Listener, Noted, Reason
 from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.settle.archiving import open_archive
 from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.resume import keep, resumed, terms_of
-from minicrawl.crawl.start.seeds import ScopeGate, gate_for, plant
-from minicrawl.crawl.workers.pool import open_web_access, worker_count
+from minicrawl.crawl.start.seeds import ScopeGate, gate_for
+from minicrawl.crawl.steering import CrawlSteering
+from minicrawl.crawl.workers.pool import WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
-from minicrawl.fetch.connection.tls import check_authorities
+from minicrawl.fetch.connection.connection import check_authorities
 from minicrawl.fetch.where.resolver import trusted_among
-from minicrawl.frontier.loading import contradictions, load_frontier, verify
-from minicrawl.ports import WebAccess
 from minicrawl.store import tables
-from minicrawl.store.derived import set_aside
-from minicrawl.store.reader import archive_folder, connect, reading
-from minicrawl.store.records import StoreTerms
-from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
-from minicrawl.store.writer import SAFE, Store
+from minicrawl.store.files import set_aside
+from minicrawl.store.reader import archive_folder, reading, real_path
+from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
 
 if TYPE_CHECKING:
     from minicrawl.export.cells import ExportRow
-
-NO_SEED = "there is no seed to start from: give a file of URLs, one a line"
 
 
 class SystemClock:
@@ -122,7 +118,8 @@ class Crawl:
 
     def progress(self) -> Progress | None:
         """How far it has come, or None before it has begun and when it is over."""
-        return None if self._meter is None else self._meter.read()
+        meter, crawler = self._meter, self._crawler
+        return crawler.with_wait(meter.read()) if meter and crawler else None
 
     def pages(self, count: int = 0) -> Iterator[ExportRow]:
         """The best `count` pages in the store, read or not; all pages if it is 0."""
@@ -147,7 +144,7 @@ class Crawl:
         self._meter, self._crawler = None, None  # all pages are loaded again
         storing = self.settings.storing
         self._ranks = LastConvergence(storing.store, SystemClock(), self._tell)
-        if storing.converge and storing.links:
+        if storing.may_converge:
             await self._ranks.run(ran_s)
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
@@ -156,8 +153,10 @@ class Crawl:
         if self._fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
         keep = partial(open_archive, tell=self._tell)
-        async with _opened(self._agree, store, seeds, self._tell, keep) as recorder:
-            recorder.counters[tables.COMMAND] = self._command
+        async with opened_crawl(self._agree, store, seeds, self._tell, keep) as recorder:
+            recorder.counters |= _resuming(self._command, store)
+            recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
+            recorder.counters[tables.MAXIMUM] = self.settings.budget.pages
             return await self._crawl(recorder)
 
     async def preview(self, count: int) -> Preview:
@@ -169,7 +168,7 @@ class Crawl:
             if store.exists() and not self._fresh:
                 _copy(store, copy)
             async with (
-                _opened(self._agree, copy, seeds) as recorder,
+                opened_crawl(self._agree, copy, seeds) as recorder,
                 _network(self.settings, recorder) as (gate, web_access),
             ):
                 dry_run = DryRun(self.settings, recorder, web_access, gate, SystemClock())
@@ -186,9 +185,12 @@ class Crawl:
             self._crawler = crawler
             if self._is_stopped:
                 crawler.stop()
-            return await crawler.run()
+            steering = CrawlSteering(crawler, web_access, worker_count(self.settings.network))
+            self.subscribe(steering.hear)
+            async with listening(storing.store, steering.handle, steering.warn):
+                return await crawler.run()
 
-    def _agree(self, store: Store) -> Settings:
+    def _agree(self, store: StoreWriter) -> Settings:
         """The settings for this store, which keeps them, unless it refuses them."""
         loaded = resumed(self._given, store.connection)
         store.agree(terms_of(loaded.settings))
@@ -270,7 +272,7 @@ def _demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
 
 
 def _copy(path: Path, copy: Path) -> None:
-    with closing(Store.open(copy)) as store, reading(path) as original:
+    with closing(StoreWriter.open(copy)) as store, reading(path) as original:
         store.become(original)
 
 
@@ -283,48 +285,10 @@ def with_store(loaded: Loaded) -> Loaded:
         return resumed(loaded, connection)
 
 
-@asynccontextmanager
-async def _opened(
-    agree: Callable[[Store], Settings],
-    path: Path,
-    seeds: Iterable[ResolvedUrl],
-    tell: Listener = nobody_listens,
-    keep: Callable[[Store, Storing], ArchiveWriter | None] = lambda _store, _storing: None,
-) -> AsyncIterator[Recorder]:
-    """The store with the seeds in it. It is created if it does not exist."""
-    with closing(Store.open(path)) as store, translating_sqlite_errors(path, SAFE):
-        settings = agree(store)
-        by_siblings = settings.order.strategy == "siblings"
-        archive = keep(store, settings.storing)
-        with (
-            nullcontext() if archive is None else closing(archive),
-            closing(connect(path)) as connection,
-            closing(recorder_of(store, connection, archive, by_siblings=by_siblings)) as recorder,
-        ):
-            await plant(recorder, seeds, settings.order.endowment, tell)
-            if not len(recorder.frontier):
-                raise UsageError(NO_SEED)
-            yield recorder
-        store.compact()
-
-
-def recorder_of(
-    store: Store,
-    connection: tables.Connection,
-    archive: ArchiveWriter | None = None,
-    *,
-    by_siblings: bool = False,
-) -> Recorder:
-    """A recorder of all that is in the store, once that has been checked."""
-    with reporting_damage(store.path):
-        terms = tables.terms(store.connection) or StoreTerms()
-        load = partial(load_frontier, store.connection, terms, siblings=by_siblings)
-        recorder = Recorder(store, connection, load, archive)
-        verify(recorder.frontier, store.connection)
-        if store.was_cut_off:
-            for contradiction in contradictions(recorder.frontier, store.connection):
-                raise ValueError(contradiction)
-        return recorder
+def _resuming(command: str, store: Path) -> dict[str, object]:
+    """The command that resumes the crawl, and where it works as it is."""
+    place = {tables.BEGUN_IN: str(Path.cwd()), tables.BEGUN_AS: str(real_path(store))}
+    return {tables.COMMAND: command, **place}
 
 
 # ---------------------------------------------------------------- the rest
@@ -333,7 +297,7 @@ def recorder_of(
 @asynccontextmanager
 async def _network(
     settings: Settings, recorder: Recorder
-) -> AsyncIterator[tuple[ScopeGate, WebAccess]]:
+) -> AsyncIterator[tuple[ScopeGate, WorkerPool]]:
     """What may be asked for, and who asks. Seeds that are private addresses are trusted."""
     archive = None if recorder.archive is None else archive_folder(settings.storing.store)
     config = WorkerConfig.of(settings, trusted_among(recorder.seeds.urls()), archive)

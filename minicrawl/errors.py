@@ -2,16 +2,19 @@
 
     MinicrawlError          exit code 1: something promised could not be done
     ├── StoreError          a store that cannot be read or written now
-    │   └── NoRoom          its disk is full: the same again may succeed later
+    │   ├── NoRoom          its disk is full: the same again may succeed later
+    │   └── NoCrawlError    no crawl of it is running that could be steered
     ├── Interrupted         exit code 130: the user broke it off
     ├── UsageError          exit code 2: the user gave a value that cannot be used
     │   └── GraphFileError  a graph file that is absent, unreadable or has a bad line
-    └── Damaged             a record of an archive that is not what was written
+    ├── Damaged             a record of an archive that is not what was written
+    └── FormError           values that a form in the browser cannot have
 
 The command line shows the message as one line, so the message says it all: who broke the
 promise, the value and its place, and what to do where that is not plain.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -27,6 +30,10 @@ class StoreError(MinicrawlError):
 
 class NoRoom(StoreError):
     """The disk of a store is full: nothing was written, and the same again may succeed later."""
+
+
+class NoCrawlError(StoreError):
+    """No crawl of the store is running that could be steered."""
 
 
 class Interrupted(MinicrawlError):
@@ -47,3 +54,11 @@ class GraphFileError(UsageError):
 
 class Damaged(MinicrawlError):
     """A record is not what was written; the message says which, and what is wrong with it."""
+
+
+class FormError(MinicrawlError):
+    """Fields of the form are wrong: what is wrong with each, by its name."""
+
+    def __init__(self, fields: Mapping[str, str]) -> None:
+        super().__init__("; ".join(fields.values()))
+        self.fields = dict(fields)

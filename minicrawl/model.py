@@ -245,5 +245,23 @@ class State(IntEnum):
 READ_STATES = (State.FETCHED, State.CANONICAL, State.ALIAS)
 """The states of pages whose body has come."""
 
+PASSING = (
+    State.DNS,
+    State.CONNECT,
+    State.TLS,
+    State.TIMEOUT,
+    State.RESET,
+    State.THROTTLED,
+    State.SERVER_ERROR,
+)
+"""The states of pages that failed for a reason that may pass."""
+
+READABLE = (State.UNREAD, *READ_STATES, *PASSING)
+"""The states of pages that were read or may still be: no rule forbids them, and they are pages."""
+
 STANDS_FOR_ANOTHER = (State.MOVED, State.CANONICAL, State.ALIAS, State.TWIN)
 """The states of pages that pass all their cash on to one other page."""
+
+CRAWLED, KNOWN = "crawled", "known"
+GRAPHS = (CRAWLED, KNOWN)
+"""The graph of the pages that were crawled and the links between them, or of all that are known."""

@@ -73,7 +73,18 @@ class Slots:
         """One more number under this code."""
         if self._some_wait:
             self.insert_pending()
-        self._shards[code >> _SHARD_SHIFT].put(code & _KEPT, number)
+        shard, kept = self._shards[code >> _SHARD_SHIFT], code & _KEPT
+        slots, entry = shard.slots, kept << _HALF | number + 1
+        slot = kept * shard.room >> _HALF
+        while 0 < slots[slot] < entry:
+            slot += 1
+        free = slots.index(0, slot)
+        slots[slot + 1 : free + 1] = slots[slot:free]
+        slots[slot] = entry
+        shard.used += 1
+        # The last slot stays free: there every search ends.
+        if shard.used > shard.most or free == len(slots) - 2:
+            shard.insert_pending()
 
     def drop(self, code: int, number: int) -> None:
         """Remove the number from under this code, if it is there."""
@@ -156,19 +167,6 @@ class _Shard:
 
     def __len__(self) -> int:
         return self.used + len(self.late)
-
-    def put(self, code: int, number: int) -> None:
-        slots, entry = self.slots, code << _HALF | number + 1
-        slot = code * self.room >> _HALF
-        while 0 < slots[slot] < entry:
-            slot += 1
-        free = slots.index(0, slot)
-        slots[slot + 1 : free + 1] = slots[slot:free]
-        slots[slot] = entry
-        self.used += 1
-        # The last slot stays free: there every search ends.
-        if self.used > self.most or free == len(slots) - 2:
-            self.insert_pending()
 
     def drop(self, code: int, number: int) -> None:
         slots, entry = self.slots, code << _HALF | number + 1

@@ -1,6 +1,15 @@
-"""Numbers in sentences."""
+"""Numbers and times in sentences."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun: `1 page`, `2,000 pages`, `1 index`, `2 indices`."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+@lru_cache(maxsize=1)  # most pages were fetched once, so both their times are the same
+def iso(at: float) -> str:
+    """A time as ISO 8601 in UTC, to the second."""
+    return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:-6]}Z"

@@ -23,11 +23,13 @@ from minicrawl import cli
 from minicrawl.cli.common.options import OWN_OPTIONS, SettingOption
 from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.table import KEPT, TABLE
+from minicrawl.control.client import SUFFIX as CONTROL
+from minicrawl.dashboard.serving import SUFFIX as DASHBOARD
 from minicrawl.export.cells import LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS
 from minicrawl.store.derived import SUFFIX
-from minicrawl.store.reader import ARCHIVE, LOCK
+from minicrawl.store.reader import ARCHIVE, LOCK, SEARCH
 from tests.readme import command_tree
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -205,11 +207,17 @@ def files_page() -> str:
         f"{store}-wal": "commits that are not in the database file yet; SQLite reads it, so it "
         "belongs to the store: never copy or delete one without the other",
         f"{store}-shm": "an index of `-wal`, while somebody has the store open",
-        f"{store}{LOCK}": "the lock of the process that writes the store; no harm if it stays",
-        f"{store}{SUFFIX}": "ranks, the converged importance among them, and the index of "
-        "in-links, derived from the store; may be deleted at any time",
+        f"{store}{LOCK}": "the lock of the process that writes the store; after a kill it "
+        "stays, without harm",
+        f"{store}{SUFFIX}": "ranks, the converged importance among them, the index of in-links and "
+        "samples of the graph, derived from the store; may be deleted at any time",
+        f"{store}{SEARCH}": "the search index: a folder that is derived from the store and its "
+        "archive; may be deleted at any time",
         f"{store}{ARCHIVE}": "the archive: a folder with the pages that were kept. It can be read "
         "without the store; its file `index.db` is derived and may be deleted at any time",
+        f"{store}{CONTROL}": "the socket by which a running crawl is steered; a kill leaves "
+        "it, and the next crawl replaces it",
+        f"{store}{DASHBOARD}": "where the dashboard of the store is, and its token",
         f"{store}.2026-11-21T09-30-00": "a store that `minicrawl crawl --fresh` set aside, with "
         "the time at which it did",
         f"{store}.part": "a copy that `minicrawl refine --to` has not finished",

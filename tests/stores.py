@@ -6,14 +6,14 @@ from functools import partial
 from pathlib import Path
 
 from minicrawl.frontier.checkpoint import cut_checkpoint
-from minicrawl.frontier.gathered_importance import gathered
+from minicrawl.frontier.importance import gathered
 from minicrawl.frontier.loading import load_frontier
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.records import Batch, DocumentRow, FetchRow, StepRow, StoreTerms, UrlRow
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 
 NOON = 1_800_000_000.0
 """2027-01-15 08:00:00 UTC, when the first page of a crawl by hand is read; a second a page."""
@@ -25,7 +25,7 @@ class HandCrawl:
     def __init__(self, path: Path, terms: StoreTerms | None = None) -> None:
         self.path = path
         self.terms = terms or StoreTerms()
-        self.store = Store.open(path)
+        self.store = StoreWriter.open(path)
         self.store.agree(self.terms)
         self.batch = Batch()
         self._spendings: dict[int, Spending] = {}

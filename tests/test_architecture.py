@@ -201,6 +201,8 @@ HOLDS_CONNECTIONS = {"asyncio.streams", "http.client", "http.server", "socketser
 ALLOWED = {
     ("crawl/workers/channel.py", "create_unix_connection"),  # a socket pair with a child process
     ("demo/server.py", "create_server"),  # the demo web, on loopback
+    ("control/server.py", "start_unix_server"),  # the socket beside a store
+    ("dashboard/serving.py", "create_server"),  # the dashboard, on loopback
 }
 
 

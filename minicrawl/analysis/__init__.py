@@ -5,8 +5,7 @@ ranks      every rank by its name, with its usual options, and how it is kept
 blocks     PageRank within a limit of memory
 comparing  two ranks side by side, and a rank beside what people think of pages
 stability  a rank before and after pages are taken away
-root_set   the root set of a question
-facts      what a store knows besides its links: words, titles, when pages changed
+facts      what a store knows besides its links: words, titles, when pages changed; root sets
 seedset    seeds from the communities of a graph
 importing  a graph file as a store
 """

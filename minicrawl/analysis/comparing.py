@@ -60,8 +60,7 @@ class Compared(NamedTuple):
 
 def compared(source: Source, one: str, other: str, ks: Sequence[int]) -> Compared:
     """How far rank `one` agrees with the other."""
-    for name in (one, other):
-        check(source, name)
+    one, other = full_name(source, one), full_name(source, other)
     first = rank_of(source, one)
     second = first if one == other else rank_of(source, other)
     with source.progress("comparison") as tell:
@@ -69,11 +68,18 @@ def compared(source: Source, one: str, other: str, ks: Sequence[int]) -> Compare
     return Compared(first, second, found)
 
 
-def check(source: Source, name: str) -> None:
-    """Refuse a rank that is neither kept nor can be computed."""
+def full_name(source: Source, name: str) -> str:
+    """The name of a rank, or of the main one of a command: hits stands for hits-authorities.
+
+    A rank that is neither kept nor can be computed is refused.
+    """
     known = dict.fromkeys((*_converged(source), *RANKS))
-    if name not in known:
-        raise UsageError(f"no rank {name} is known; there are {', '.join(known)}")
+    if name in known:
+        return name
+    for other in known:
+        if other.startswith(f"{name}-"):
+            return other
+    raise UsageError(f"no rank {name} is known; there are {', '.join(known)}")
 
 
 def rank_of(source: Source, name: str) -> KnownRank:
@@ -190,7 +196,7 @@ def judged(
     source: Source, name: str, labels: Labels, *, best: int = GRADES, sites: bool = False
 ) -> Judged:
     """The rank of this name beside the labels; `best` is 4 or 1."""
-    check(source, name)
+    name = full_name(source, name)
     called = [_site_of(label.name) if sites else label.name for label in labels.of_pages]
     sites_names = sites_of(source.names) if sites else None
     names = source.names if sites_names is None else SiteNames(sites_names.names)

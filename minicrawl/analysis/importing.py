@@ -18,11 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.export.drafts import drafting
 from minicrawl.frontier.checkpoint import cut_checkpoint
-from minicrawl.frontier.gathered_importance import gathered
+from minicrawl.frontier.importance import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named import NamedGraph
@@ -30,7 +29,7 @@ from minicrawl.model import State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import tables
-from minicrawl.store.reader import real_path
+from minicrawl.store.reader import real_path, refuse_to_overwrite
 from minicrawl.store.records import (
     NOT_ASKED,
     Batch,
@@ -41,7 +40,7 @@ from minicrawl.store.records import (
     StoreTerms,
     UrlRow,
 )
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import Location, location
 
 TERMS = StoreTerms(strip_marks=False, imported=True)
@@ -85,7 +84,7 @@ def import_graph(
     place = real_path(store)
     with drafting(place) as folder:
         beside = folder / place.name
-        with closing(Store.open(beside)) as opened:
+        with closing(StoreWriter.open(beside)) as opened:
             opened.agree(TERMS)
             _Reader(opened, web, label, now).read_all(tell)
         refuse_to_overwrite(store)
@@ -98,12 +97,6 @@ def import_graph(
         self_links=int(np.count_nonzero(named.graph.sources() == named.graph.targets)),
         store=store,
     )
-
-
-def refuse_to_overwrite(store: Path) -> None:
-    """A store is imported into a new file."""
-    if store.exists():
-        raise UsageError(f"{store} exists: an import makes a new store and overwrites none")
 
 
 # ---------------------------------------------------------------- what goes into the store
@@ -151,7 +144,7 @@ def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
 class _Reader:
     """Reads all pages that have links, one after the other, and writes down what happened."""
 
-    def __init__(self, store: Store, web: GraphToImport, label: str, now: float) -> None:
+    def __init__(self, store: StoreWriter, web: GraphToImport, label: str, now: float) -> None:
         self._store, self._web = store, web
         self._label, self._now = f"imported from {label}", now
         self._frontier = Frontier(TERMS, _nothing_is_spent_twice)

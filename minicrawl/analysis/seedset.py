@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from minicrawl.analysis.source import ProgressFactory, Source
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.distances import Extent, exact, exact_work, sampled
+from minicrawl.graph.distances import Extent
 from minicrawl.graph.named import NamedGraph
-from minicrawl.graph.outline import MOST_WORK
-from minicrawl.progress import Progress
+from minicrawl.graph.outline import extent as extent_of
 from minicrawl.ranks.seeds.cores import Core, CoreRule, between_hosts, extracted
 from minicrawl.ranks.seeds.evaluation import Depth, between_cores, compared
 from minicrawl.ranks.seeds.succession import Heir, most_similar, still_there
@@ -94,7 +93,7 @@ def trial(
     """The cores are tried where they were found, the seeds where they are crawled from."""
     graph = found.named.graph
     with progress("distances") as tell:
-        extent = _extent(graph, dice, tell)
+        extent = extent_of(graph, dice, tell)
     with progress("distances of cores") as tell:
         distances = between_cores(graph, found.cores, tell)
     graph = crawled.named.graph
@@ -103,11 +102,6 @@ def trial(
             graph, pagerank(graph).values, crawled.seeds, dice, draws=draws, tell=tell
         )
     return Trial(between_cores=distances, extent=extent, depths=depths)
-
-
-def _extent(graph: Csr, dice: Generator, tell: Progress) -> Extent:
-    is_small = exact_work(graph) <= MOST_WORK
-    return exact(graph, tell) if is_small else sampled(graph, dice, tell=tell)
 
 
 def _poverty(graph: Csr) -> str:

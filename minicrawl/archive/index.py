@@ -39,7 +39,7 @@ CREATE INDEX IF NOT EXISTS by_digest ON records (digest) WHERE kind IN (1, 2);
 CREATE INDEX IF NOT EXISTS dictionaries ON records (dictionary) WHERE kind = 4;
 CREATE TABLE IF NOT EXISTS made (end INTEGER NOT NULL);
 """
-_COLUMNS = "place, key, at, kind, digest, bytes"
+_SELECT = "SELECT place, key, at, kind, digest, bytes FROM records WHERE place >= ? AND place < ?"
 
 
 class IndexRow(NamedTuple):
@@ -72,6 +72,8 @@ class ArchiveIndex:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._added: list[tuple[object, ...]] = []
+        self.first = FIRST
+        """The place before which nothing counts."""
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.executescript(_SCHEMA)
         if connection.execute("SELECT count(*) FROM made").fetchone() == (0,):
@@ -116,6 +118,10 @@ class ArchiveIndex:
         self._connection.execute("UPDATE made SET end = ?", (end,))
         self._connection.execute("COMMIT")
 
+    def forget_before(self, begin: int) -> None:
+        """Forget what was pruned."""
+        self._connection.execute("DELETE FROM records WHERE place < ?", (begin,))
+
     def catch_up(self, segments: Segments, end: int) -> None:
         """Add what lies between the end of the index and this one."""
         if self.end >= end:
@@ -130,13 +136,18 @@ class ArchiveIndex:
 
     def of_key(self, key: int, end: int) -> list[IndexRow]:
         """The records of a URL, the oldest first; rarely, of another URL too."""
-        query = f"SELECT {_COLUMNS} FROM records WHERE key = ? AND place < ? ORDER BY place"
-        return [IndexRow._make(row) for row in self._connection.execute(query, (key, end))]
+        query = f"{_SELECT} AND key = ? ORDER BY place"
+        found = self._connection.execute(query, (self.first, end, key))
+        return [IndexRow._make(row) for row in found]
 
-    def with_digest(self, digest: bytes) -> Iterator[int]:
+    def with_digest(self, digest: bytes, begin: int = 0) -> Iterator[int]:
         """The places of records that may have the body with this digest."""
-        query = "SELECT place FROM records WHERE digest = ? AND kind IN (1, 2) ORDER BY place"
-        yield from (place for (place,) in self._connection.execute(query, (short(digest),)))
+        query = (
+            "SELECT place FROM records WHERE digest = ? AND kind IN (1, 2) AND place >= ? "
+            "ORDER BY place"
+        )
+        wanted = short(digest), max(begin, self.first)
+        yield from (place for (place,) in self._connection.execute(query, wanted))
 
     def known(self, digests: Sequence[int]) -> set[int]:
         """Those of these halves of digests that a record with a body may have."""
@@ -150,19 +161,32 @@ class ArchiveIndex:
 
     def dictionaries(self, number: int | None = None) -> list[tuple[int, int]]:
         """The numbers and places of all dictionaries, or of the copies of one."""
-        query = "SELECT dictionary, place FROM records WHERE kind = 4 ORDER BY place"
-        found = self._connection.execute(query).fetchall()
+        query = "SELECT dictionary, place FROM records WHERE kind = 4 AND place >= ? ORDER BY place"
+        found = self._connection.execute(query, (self.first,)).fetchall()
         return [(name, place) for name, place in found if number in (None, name)]
 
     def rows(self, end: int) -> Iterator[IndexRow]:
         """All records before a place, in the order in which they were written."""
-        query = f"SELECT {_COLUMNS} FROM records WHERE place < ? ORDER BY place"
-        yield from map(IndexRow._make, self._connection.execute(query, (end,)))
+        found = self._connection.execute(f"{_SELECT} ORDER BY place", (self.first, end))
+        yield from map(IndexRow._make, found)
+
+    def between(self, begin: int, end: int) -> list[IndexRow]:
+        """The records that begin between two places."""
+        found = self._connection.execute(f"{_SELECT} ORDER BY place", (begin, end))
+        return [IndexRow._make(row) for row in found]
+
+    def versions(self, end: int) -> Iterator[IndexRow]:
+        """All answers before a place, those of a URL together, the last one first."""
+        query = f"{_SELECT} AND kind != 4 ORDER BY key, place DESC"
+        yield from map(IndexRow._make, self._connection.execute(query, (self.first, end)))
 
     def totals(self, end: int) -> list[KindTotal]:
         """How many records of each kind there are before a place, and their bytes."""
-        query = "SELECT kind, count(*), sum(bytes) FROM records WHERE place < ? GROUP BY kind"
-        found = self._connection.execute(query, (end,))
+        query = (
+            "SELECT kind, count(*), sum(bytes) FROM records WHERE place >= ? AND place < ? "
+            "GROUP BY kind"
+        )
+        found = self._connection.execute(query, (self.first, end))
         return [KindTotal(RecordKind(kind), count, size) for kind, count, size in found]
 
     def next_body(self, place: int) -> int | None:

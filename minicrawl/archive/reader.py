@@ -6,7 +6,8 @@ body it has. A running crawl is seen as of a commit: what lies behind `end` is n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,8 +23,10 @@ from minicrawl.archive.record import (
     read,
     read_head,
 )
-from minicrawl.archive.segments import Found, Segments, shown
+from minicrawl.archive.segments import Found, Segments, held, held_alone, segment_of, shown
 from minicrawl.errors import Damaged
+
+_UNKNOWN = "a page whose URL cannot be read"
 
 
 class ArchiveReader:
@@ -31,14 +34,37 @@ class ArchiveReader:
 
     def __init__(self, folder: Path, end: int | None = None) -> None:
         self.segments = Segments(folder)
+        self._hold = held(folder)
         self.end = self.segments.end if end is None else end
         self.index: ArchiveIndex = open_index(self.segments, self.end)
         self.codec = Codec(self.dictionary)
+        self.go_on_to(self.end)
 
     def close(self) -> None:
         """Close the files."""
         self.index.close()
         self.segments.close()
+        if self._hold is not None:
+            os.close(self._hold)
+
+    def go_on_to(self, end: int) -> None:
+        """See what was committed since; what was pruned is gone."""
+        self.end = end
+        self.begin = self.index.first = self.segments.begin(end)
+
+    def remove_pruned(self) -> bool:
+        """Remove what was pruned, unless somebody else reads the archive; whether it is gone."""
+        numbers = self.segments.numbers()
+        if not numbers or numbers[0] >= segment_of(self.begin):
+            return True
+        if self._hold is None:
+            return False
+        with held_alone(self._hold) as is_alone:
+            if is_alone:
+                self.index.forget_before(self.begin)
+                self.segments.close()
+                self.segments.remove_before(self.begin)
+        return is_alone
 
     # ------------------------------------------------------------ answers
 
@@ -89,14 +115,54 @@ class ArchiveReader:
             return True
 
 
-def verify(reader: ArchiveReader) -> Iterator[str]:
-    """A line for each thing that is wrong; reads all records."""
-    for found in reader.segments.scan(end=reader.end):
-        if (wrong := _wrong(reader, found)) is not None:
-            yield wrong
+def _no_urls(_keys: set[int]) -> Mapping[int, str]:
+    return {}
+
+
+def verify(
+    reader: ArchiveReader, urls_of: Callable[[set[int]], Mapping[int, str]] = _no_urls
+) -> Iterator[str]:
+    """A line for each thing that is wrong; reads all records.
+
+    Damaged records are named by their URLs: `urls_of` finds those of keys, where a record does not
+    tell itself.
+    """
+    unnamed: list[tuple[str, set[int]]] = []
+    for found in reader.segments.scan(reader.begin, reader.end):
+        if (wrong := _wrong(reader, found)) is None:
+            continue
+        urls, keys = _names(reader, found)
+        if keys:
+            unnamed.append((wrong, keys))
+        yield from (f"{wrong}: {url}" for url in urls)
+        if not urls and not keys:
+            yield f"{wrong}: no page can be named"
+    known = urls_of(set[int]().union(*(keys for _, keys in unnamed))) if unnamed else {}
+    for wrong, keys in unnamed:
+        yield from (f"{wrong}: {known.get(key, _UNKNOWN)}" for key in keys)
     missing = reader.end - reader.segments.end
     if missing > 0:
         yield f"the archive ends at {shown(reader.segments.end)}, not at {shown(reader.end)}"
+
+
+def _names(reader: ArchiveReader, found: Found) -> tuple[list[str], set[int]]:
+    """The URLs of the records here, and the keys of those whose URLs cannot be read."""
+    urls: list[str] = []
+    keys: set[int] = set()
+    for row in reader.index.between(found.place, found.place + found.length):
+        if row.kind == RecordKind.DICTIONARY:
+            urls.append("a dictionary")
+            continue
+        try:
+            url = read_head(reader.segments.read(row.place), reader.codec).url
+            is_right = key_of(url) == row.key
+        except Damaged:
+            is_right = False
+        if is_right:
+            urls.append(url)
+        else:
+            keys.add(row.key)
+    return urls, keys
 
 
 def _wrong(reader: ArchiveReader, found: Found) -> str | None:

@@ -10,10 +10,11 @@ end     the place behind the last record that counts
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ _NAME = re.compile(r"segment-([0-9]{6})\.pages")
 _SEARCHED_AT_ONCE = 1 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _MOST_OPEN = 16
+_PRUNED = "pruned"
+"""The file that says from which place on the records count, and in which archives."""
 
 
 class Found(NamedTuple):
@@ -96,6 +99,13 @@ class Segments:
         """The place behind all that is in the files."""
         numbers = self.numbers()
         return place_at(numbers[-1], self.length(numbers[-1])) if numbers else FIRST
+
+    def begin(self, end: int) -> int:
+        """The place before which all was pruned, in an archive that ends here."""
+        with suppress(OSError, ValueError):
+            begin, valid_from = map(int, (self.folder / _PRUNED).read_text("ascii").split())
+            return begin if end >= valid_from else FIRST
+        return FIRST
 
     def read(self, place: int) -> bytes:
         """The record at a place; it may be damaged, which its checksum tells."""
@@ -197,8 +207,27 @@ class Segments:
             if offset_of(begin) == 0 or segment_of(begin) != segment_of(end):
                 _sync(self.folder)
 
+    def prune(self, begin: int, end: int) -> None:
+        """What lies before `begin` is gone, as soon as the archive ends at `end` or behind it."""
+        path = self.folder / _PRUNED
+        draft = path.with_suffix(".draft")
+        with disk_errors(path):
+            draft.write_text(f"{begin} {end}\n", "ascii")
+            _sync(draft)
+            draft.rename(path)
+            _sync(self.folder)
+
+    def remove_before(self, begin: int) -> None:
+        """Remove the segments before a place, which begins one."""
+        for number in self.numbers():
+            if number < segment_of(begin):
+                with disk_errors(self.path(number)):
+                    self.path(number).unlink()
+
     def cut_off(self, end: int) -> None:
         """Remove all that lies behind a place."""
+        if self.begin(end) == FIRST:  # a pruning that was not committed
+            (self.folder / _PRUNED).unlink(missing_ok=True)
         for number in self.numbers():
             keep = min(max(end - place_at(number, 0), 0), _OFFSET)
             with disk_errors(self.path(number)):
@@ -206,6 +235,31 @@ class Segments:
                     self.path(number).unlink()
                 elif self.length(number) > keep:
                     os.truncate(self.path(number), keep)
+
+
+def held(folder: Path) -> int | None:
+    """A handle with which its user holds all segments; None if the folder cannot be held."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(handle, fcntl.LOCK_SH)
+    return handle
+
+
+@contextmanager
+def held_alone(handle: int) -> Iterator[bool]:
+    """Whether nobody else holds the segments; whoever wants to waits until this ends."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_SH)
 
 
 def _name(number: int) -> str:

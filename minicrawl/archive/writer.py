@@ -11,20 +11,23 @@ dictionary   what zstd knows of pages before it has seen one: trained on pages o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.archive.index import index_errors, short
+from minicrawl.archive.index import IndexRow, index_errors, short
 from minicrawl.archive.packing import spare_path
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
     EMPTY,
     WITH_BODY,
+    RecordKind,
     as_revisit,
     header_of,
+    is_whole,
     key_of,
+    pack,
     pack_dictionary,
     pack_revisit,
     seal,
@@ -37,8 +40,8 @@ from minicrawl.archive.segments import (
     place_at,
     segment_of,
 )
-from minicrawl.errors import Damaged
-from minicrawl.model import KeptAnswer
+from minicrawl.errors import Damaged, UsageError
+from minicrawl.model import FailureKind, KeptAnswer, Response
 
 TRAINED_AT, TRAINED_AGAIN = 400, 8
 """Pages in the archive when the first dictionary is trained, and the factor to the next time."""
@@ -70,11 +73,17 @@ class ArchiveWriter:
         self.was_shortened = segments.end < end
         with index_errors(folder):
             self._archive = ArchiveReader(folder, min(segments.end, end))
+            self._archive.remove_pruned()
             self._mark = self._ahead = self._restored()
         self._only_changes = only_changes
         self._unwritten: list[bytes] = []
         self._known: set[int] = set()
         self._written = self._mark.end
+
+    @property
+    def reader(self) -> ArchiveReader:
+        """What is in it."""
+        return self._archive
 
     @property
     def end(self) -> int:
@@ -109,6 +118,52 @@ class ArchiveWriter:
     def confirm(self) -> None:
         """What was appended last stays."""
         self._mark = self._ahead
+
+    def prune(self, stays: Callable[[IndexRow], bool]) -> int:
+        """Copy what stays into new segments, and keep nothing else; answers with their end.
+
+        It counts from `confirm` on.
+        """
+        if not self.remove_pruned():
+            raise UsageError(f"{self._archive.segments.folder} is being read: try again later")
+        archive, end = self._archive, self._mark.end
+        begin = self._written = place_at(segment_of(end) + 1, 0)
+        self._ahead = self._mark._replace(end=begin, pages=0)
+        with index_errors(archive.segments.folder):
+            archive.index.begin(end)
+            for number in sorted({name for name, _ in archive.index.dictionaries()}):
+                self._put(pack_dictionary(number, archive.dictionary(number)))
+            for row in archive.index.rows(end):
+                if row.kind != RecordKind.DICTIONARY and stays(row):
+                    with suppress(Damaged):  # it was lost before
+                        self._put(self._surviving(row, begin))
+            self._write()
+            archive.segments.sync(begin, self._ahead.end)
+            archive.segments.prune(begin, self._ahead.end)
+            archive.index.commit(self._ahead.end)
+        return self._ahead.end
+
+    def _surviving(self, row: IndexRow, begin: int) -> bytes:
+        """The record; with its body, if the one that has that goes."""
+        record = self._archive.segments.read(row.place)
+        if not is_whole(record):
+            raise Damaged("its checksum is wrong")
+        self._write()
+        digest = header_of(record).digest
+        has_body = row.kind != RecordKind.REVISIT
+        if has_body or any(True for _ in self._archive.index.with_digest(digest, begin)):
+            return record
+        answer = self._archive.answer(row.place)
+        cut = FailureKind.RESET if answer.cut else None
+        found = Response(answer.status, answer.headers, answer.body, cut=cut, cut_detail=answer.cut)
+        number, codec = self._ahead.dictionary, self._archive.codec
+        packed = pack(answer.kind, answer.url, found, codec, number=number, spelled=answer.spelled)
+        return seal(packed, answer.at)
+
+    def remove_pruned(self) -> bool:
+        """Remove what was pruned, unless somebody reads it; whether it is gone."""
+        self._archive.go_on_to(self._mark.end)
+        return self._archive.remove_pruned()
 
     def close(self) -> None:
         """Drop what was not confirmed."""

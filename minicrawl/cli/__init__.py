@@ -25,6 +25,7 @@ from importlib import import_module
 
 import click
 
+from minicrawl.cli.examples import GROUPS, epilog
 from minicrawl.errors import MinicrawlError
 from minicrawl.export.cells import visible
 from minicrawl.version import __version__
@@ -41,8 +42,17 @@ COMMANDS = {
         "minicrawl.cli.crawl.command:crawl",
         "Crawl the web, the most important pages first.",
     ),
+    "control": (
+        "minicrawl.cli.crawl.control:control",
+        "Pause, stop or change a crawl while it runs.",
+    ),
+    "dashboard": (
+        "minicrawl.cli.dashboard:dashboard",
+        "Watch and steer a crawl in the browser.",
+    ),
     "config": ("minicrawl.cli.config:config", "Show the settings and where they come from."),
     "lab": ("minicrawl.cli.lab:lab", "Run experiments that show how the algorithm behaves."),
+    "import": ("minicrawl.cli.warc:import_", "Make a store of WARC files, without fetching."),
     "refine": ("minicrawl.cli.crawl.refine:refine", "Compute converged ranks of a crawl."),
     "rank": ("minicrawl.cli.rank:rank", "Rank pages by the links of the whole graph."),
     "seed-set": ("minicrawl.cli.seed_set.command:seed_set", "Find seeds, one in each community."),
@@ -56,12 +66,34 @@ COMMANDS = {
     ),
     "agree": ("minicrawl.cli.rank.compare:agree", "Show how well a rank agrees with human grades."),
     "status": ("minicrawl.cli.reports.status:status", "Show the progress of a crawl."),
+    "plot": ("minicrawl.cli.reports.plot:plot", "Draw a crawl: its curves, its graph, its hosts."),
     "check": ("minicrawl.cli.reports.status:check", "Check that a store is intact."),
+    "move": ("minicrawl.cli.move:move", "Move a store with all that belongs to it."),
     "explain": ("minicrawl.cli.reports.explain:explain", "Explain the rank and state of a page."),
     "page": ("minicrawl.cli.reports.page:page", "Show a page as it was fetched."),
-    "archive": ("minicrawl.cli.archive:archive", "Describe or verify the pages that are kept."),
+    "search": ("minicrawl.cli.search:search", "Find pages by what they say."),
+    "index": ("minicrawl.cli.search:index", "Bring the search index up to date."),
+    "archive": ("minicrawl.cli.archive:archive", "Describe, verify or prune kept pages."),
     "backlinks": ("minicrawl.cli.reports.explain:backlinks", "Show the pages that link to a page."),
     "links": ("minicrawl.cli.reports.explain:links", "Show the pages that a page links to."),
+    "pages": (
+        "minicrawl.cli.reports.lists:pages",
+        "List pages with the columns that you choose.",
+    ),
+    "broken": ("minicrawl.cli.reports.lists:broken", "Show the links that lead nowhere."),
+    "redirects": (
+        "minicrawl.cli.reports.lists:redirects",
+        "Show the redirects, and where they end.",
+    ),
+    "orphans": (
+        "minicrawl.cli.reports.lists:orphans",
+        "Show the pages that no page links to.",
+    ),
+    "duplicates": (
+        "minicrawl.cli.reports.lists:duplicates",
+        "Show the pages that are copies of others.",
+    ),
+    "report": ("minicrawl.cli.reports.report:report", "Write a report on a site as one HTML file."),
     "errors": ("minicrawl.cli.reports.status:errors", "Show what failed, and why."),
     "frontier": ("minicrawl.cli.reports.status:frontier", "Show the pages that are read next."),
 }
@@ -90,11 +122,31 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command.load() if isinstance(command, DeferredCommand) else command, rest
+        if isinstance(command, DeferredCommand):
+            command = command.load()
+            command.epilog = epilog(f"{ctx.command_path} {name}".removeprefix(f"{PROGRAM} "))
+        return name, command, rest
+
+
+class Program(LazyGroup):
+    """The group of all commands, whose help lists them by what they are for."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        left = dict.fromkeys(self.list_commands(ctx))
+        for heading, names in (*GROUPS.items(), ("Other", " ".join(left))):
+            with_summary = [
+                (name, command.get_short_help_str())
+                for name in names.split()
+                if name in left and (command := self.get_command(ctx, name))
+            ]
+            left = {name: None for name in left if name not in names.split()}
+            if with_summary:
+                with formatter.section(heading):
+                    formatter.write_dl(with_summary, col_max=12)
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=Program,
     commands=[
         DeferredCommand(name, target=target, summary=summary)
         for name, (target, summary) in COMMANDS.items()

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
+from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.cli.common.stores import json_option, store_option
 from minicrawl.cli.common.tables import show_facts, show_json
+from minicrawl.crawl.settle.archiving import prune_store
 from minicrawl.export.cells import visible
-from minicrawl.report.pages import folder_of, kept_pages
+from minicrawl.report.pages import folder_of, kept_pages, keys_of_best, moment
 from minicrawl.report.snapshot import snapshot
 
 folder_argument = click.argument(
@@ -22,7 +24,7 @@ folder_argument = click.argument(
 
 @click.group()
 def archive() -> None:
-    """Describe or verify the pages that are kept.
+    """Describe, verify or prune the pages that are kept.
 
     FOLDER is an archive; its store need not be there. The default is the archive of the store.
     """
@@ -60,6 +62,57 @@ def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
         for line in wrong or [f"ok: {records:,} records"]:
             click.echo(visible(line))
     click.get_current_context().exit(1 if wrong else 0)
+
+
+@archive.command()
+@click.option(
+    "--keep-versions",
+    "versions",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Of each page, only the last N answers stay.",
+)
+@click.option("--before", metavar="TIME", help="Answers that are older than this time go.")
+@click.option(
+    "--best",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Only answers of the N most important pages stay.",
+)
+@click.option("--dry-run", is_flag=True, help="Only tell what would go.")
+@json_option
+@store_option
+def prune(
+    store: Path,
+    versions: int | None,
+    before: str | None,
+    best: int | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Remove answers that are not needed any more.
+
+    What stays is copied into new files first, so there must be room for it. No crawl may be
+    running. Whoever reads the archive meanwhile goes on; then the old files are removed by the next
+    crawl, or the next `prune`.
+    """
+    if versions is None and before is None and best is None:
+        raise click.UsageError("nothing goes without --keep-versions, --before or --best")
+    at = None if before is None else moment(before)
+    with snapshot(store) as seen, kept_pages(seen) as reader:
+        keys = None if best is None else keys_of_best(seen, best)
+        rules = PruneRules(versions=versions, before=at, keys=keys)
+        pruning, is_gone = Pruning(reader, rules), True
+    if not dry_run:
+        pruning, is_gone = prune_store(store, rules)
+    facts = {"answers": pruning.records, "bytes": pruning.record_bytes}
+    facts |= {"removed answers": pruning.dropped, "removed bytes": pruning.dropped_bytes}
+    if as_json:
+        show_json(facts | {"done": is_gone and not dry_run})
+    else:
+        show_facts((name, f"{value:,}") for name, value in facts.items())
+        if not is_gone:
+            click.echo("somebody reads the old files: the next crawl or prune removes them")
 
 
 def _end(store: Path, folder: Path | None) -> int | None:

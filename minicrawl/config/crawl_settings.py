@@ -20,7 +20,14 @@ BUDGET_ROWS = (
         "pages",
         "pages",
         kinds.optional(kinds.whole(1)),
-        "Stop after N pages; none for no limit.",
+        "Stop after N pages, those of earlier runs included; none for no limit.",
+    ),
+    Setting(
+        BUDGET,
+        "new_pages",
+        "new-pages",
+        kinds.optional(kinds.whole(1)),
+        "Stop after N pages of this run, whatever earlier runs have fetched; none for no limit.",
     ),
     Setting(
         BUDGET,
@@ -41,9 +48,9 @@ BUDGET_ROWS = (
         "importance",
         "until",
         kinds.optional(kinds.PART),
-        "Stop when about this share of all importance is on pages that were read, pages that are "
-        "not known yet included, such as 90% or 0.9. What is not known is estimated; none for no "
-        "limit.",
+        "Stop when the pages that were read hold about this share of all importance, such as 90% "
+        "or 0.9. The importance of pages that are not known yet is estimated and counts as well; "
+        "none for no limit.",
     ),
     Setting(
         BUDGET,
@@ -132,8 +139,8 @@ ORDER_ROWS = (
         "newborn",
         "newborn",
         kinds.choice(*NEWBORN),
-        "What a page is born with: a unit of cash, or by host-mean 0.25 to 4 units, in the "
-        "proportion of what pages of its host have held when they were read.",
+        "The cash that a page is born with. unit: one unit. host-mean: 0.25 to 4 units, in "
+        "proportion to what pages of its host held when they were read.",
     ),
     Setting(
         ORDER,
@@ -174,8 +181,8 @@ ORDER_ROWS = (
         "focus_similar",
         "focus-similar",
         kinds.focuses(kinds.WORDS),
-        "Like --focus, times how similar the words in and around the link are to these: from 0, "
-        "none in common, to 1, the same. Repeatable.",
+        "Like --focus, times the similarity between these words and those in and around the link: "
+        "from 0, none in common, to 1, the same. Repeatable.",
         is_table=True,
     ),
     Setting(

@@ -24,6 +24,7 @@ class Budget:
     """When to stop. None is no limit."""
 
     pages: int | None = None
+    new_pages: int | None = None
     seconds: float | None = None
     body_bytes: int | None = None
     importance: float | None = None
@@ -137,3 +138,8 @@ class Storing:
     converge: bool = True
     keep: str = "none"
     keep_versions: str = "all"
+
+    @property
+    def may_converge(self) -> bool:
+        """Whether the importance is to converge: that takes links."""
+        return self.converge and self.links

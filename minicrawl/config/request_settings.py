@@ -90,8 +90,8 @@ NETWORK_ROWS = (
         "max_bodies_bytes",
         "max-bodies",
         kinds.SIZE,
-        "Cut the largest body in flight when all bodies in flight in a process are larger than "
-        "this together. Not less than --max-body.",
+        "Cut the largest body in flight when the bodies in flight in a process add up to more "
+        "than this. Not less than --max-body.",
     ),
     Setting(
         NETWORK,
@@ -148,7 +148,7 @@ LIMIT_ROWS = (
         "max_tries",
         "max-tries",
         kinds.whole(1),
-        "Request a page that fails at most N times. Failures that rarely pass get fewer tries.",
+        "Request a page that fails at most N times. Failures that rarely go away get fewer tries.",
     ),
     Setting(
         LIMITS,

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from minicrawl.config.kinds import InvalidValue
-from minicrawl.config.setting import SECTIONS, Setting
+from minicrawl.config.setting import PREFIX, SECTIONS, Setting
 from minicrawl.config.table import BY_NAME, TABLE
 from minicrawl.errors import UsageError
 
@@ -70,6 +70,16 @@ def from_environment(environ: Mapping[str, str]) -> Source:
         for setting in TABLE
         if (text := environ.get(setting.variable, "").strip())
     }
+
+
+def unknown_variables(environ: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
+    """A line for each variable that looks like a setting and is none."""
+    known = [*(setting.variable for setting in TABLE), *others]
+    return [
+        f"{name}: no such variable{_hint(name, known)}"
+        for name in sorted(environ)
+        if name.startswith(PREFIX) and name not in known
+    ]
 
 
 def from_file(file: Path) -> Source:

@@ -48,6 +48,16 @@ class Warned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Steered:
+    """The user changed something while the crawl ran: what, and what holds now."""
+
+    text: str
+    is_paused: bool
+    is_stopping: bool
+    pages: int | None  # of the budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Converging:
     """The crawl is over, and its ranks converge."""
 
@@ -70,6 +80,19 @@ class Reason(StrEnum):
     EMPTY = "no page is left to fetch"
     STOPPED = "stopped"
 
+    @property
+    def word(self) -> str:
+        """The reason in a word, for programs."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Reason.BUDGET: "spent",
+    Reason.GATHERED: "until",
+    Reason.EMPTY: "complete",
+    Reason.STOPPED: "stopped",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
@@ -78,7 +101,7 @@ class Ended:
     reason: Reason
 
 
-Event = Asked | Settled | Delayed | Noted | Warned | Ended | Converging | Converged
+Event = Asked | Settled | Delayed | Noted | Warned | Steered | Ended | Converging | Converged
 Listener = Callable[[Event], None]
 
 

@@ -38,6 +38,8 @@ FEWEST_SPARE = 0.5
 """So many cores must have had nothing to do, or nothing but work of low priority."""
 MOST_PAGES = 1_000_000
 """With more, another process would need too much memory beside the crawl."""
+MOST_S = 30.0
+"""Longer than this the other process may not take: while it reads, the store's log only grows."""
 AFTER_TROUBLE_S = 60.0
 _NICE = 19
 _CODE = "from minicrawl.crawl.fresh_ranks import main; main()"
@@ -87,7 +89,7 @@ def has_changed(known: int, last: int) -> bool:
 @asynccontextmanager
 async def kept_fresh(storing: Storing, recorder: Recorder, clock: Clock) -> AsyncIterator[None]:
     """While the crawl runs, its ranks are computed again and again when there is time."""
-    if not (storing.converge and storing.links):
+    if not storing.may_converge:
         yield
         return
     task = asyncio.create_task(_keep_fresh(storing.store, recorder, clock))
@@ -116,7 +118,7 @@ async def _keep_fresh(store: Path, recorder: Recorder, clock: Clock) -> None:
 
 
 async def _refine_beside(store: Path) -> bool:
-    """Compute the ranks in another process; False if it failed."""
+    """Compute the ranks in another process; False if it failed or took too long."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", _CODE, str(store)),
         stdin=DEVNULL,
@@ -125,7 +127,10 @@ async def _refine_beside(store: Path) -> bool:
         start_new_session=True,
     )
     try:
-        return await process.wait() == 0
+        async with asyncio.timeout(MOST_S):
+            return await process.wait() == 0
+    except TimeoutError:
+        return False
     finally:
         if process.returncode is None:
             process.kill()

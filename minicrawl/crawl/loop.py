@@ -2,7 +2,8 @@
 
 Laws: turns begin while there is room for them and the budget allows, and not while the store has no
 room; what was settled is committed before the loop ends, and what was not settled is asked for
-again. A crawl that is stopped, or whose time is over, gives what is under way a moment to end.
+again. A crawl that is stopped, or whose time is over, gives what is under way a moment to end. One
+that is paused begins nothing and does not end, unless its time is over.
 
 news    something happened that may let another page have its turn
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from time import perf_counter
 
 from minicrawl.config import Budget, Settings
@@ -19,7 +21,7 @@ from minicrawl.crawl.events import Ended, Event, Listener, Reason
 from minicrawl.crawl.host_turns import HostTurns
 from minicrawl.crawl.page_turns import PageTurns
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.progress import ImportanceLimit
+from minicrawl.crawl.progress import ImportanceLimit, Progress, most_pages
 from minicrawl.crawl.schedule.aside import AsidePages
 from minicrawl.crawl.schedule.dispatch import LONGEST_LOOK_S, Dispatcher
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
@@ -59,33 +61,58 @@ class Crawler:
         self._aside = AsidePages(context, parts)
         self._turns = TurnTasks(context, parts, self._aside)
         self._time = TimeLimit(settings.budget)
+        self._is_paused = False
         parts.restore(context)
+
+    @property
+    def context(self) -> CrawlContext:
+        """What it was given; its settings are those of now."""
+        return self._context
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it begins no requests for now."""
+        return self._is_paused
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it lets end what is under way, and then ends."""
+        return self._time.reason is Reason.STOPPED
+
+    @property
+    def turns(self) -> int:
+        """The turns that are under way."""
+        return len(self._turns)
 
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or somebody stops it."""
-        committing = asyncio.create_task(self._context.recorder.committer.keep(self._report_room))
-        try:
-            reason = await self._crawl_while(committing)
-            self._context.recorder.committer.finish()
-            await committing
-        except BaseExceptionGroup as group:
-            raise _first(group) from group
-        finally:
-            committing.cancel()
+        reason = await self._context.recorder.committer.keep_while(self._crawl, self._report_room)
         self._context.tell(Ended(reason=reason))
         return reason
-
-    async def _crawl_while(self, committing: asyncio.Task[None]) -> Reason:
-        async with asyncio.TaskGroup() as group:
-            crawling = group.create_task(self._crawl(group))
-            await asyncio.wait((crawling, committing), return_when=asyncio.FIRST_COMPLETED)
-            if not crawling.done():  # a store that fails ends the crawl
-                committing.result()
-        return crawling.result()
 
     def stop(self) -> None:
         """Lease no more pages; what is under way gets a moment to end."""
         self._time.stop()
+        self._news.set()
+
+    def with_wait(self, progress: Progress) -> Progress:
+        """The progress with the host whose delay all waits for, if no request is under way."""
+        now = self._context.clock.now()
+        times = ((state.ready_at, host) for host, state in self.parts.hosts.items())
+        due = min((one for one in times if one[0] > now), default=None)
+        if due is None or self._turns.requesting:
+            return progress
+        origin = self._context.recorder.frontier.urls.origins[due[1]]
+        return replace(progress, waits_for=origin, wait_s=due[0] - now)
+
+    def pause(self) -> None:
+        """Begin no more requests until `resume`."""
+        self._is_paused = True
+        self._news.set()
+
+    def resume(self) -> None:
+        """Begin requests again."""
+        self._is_paused = False
         self._news.set()
 
     def _report_room(self, event: Event) -> None:
@@ -95,26 +122,29 @@ class Crawler:
 
     async def _crawl(self, group: asyncio.TaskGroup) -> Reason:
         recorder, clock = self._context.recorder, self._context.clock
-        last = clock.now()
+        last, was_paused = clock.now(), False
         self._time.begin(last)
         reason = None
         while reason is None:
             now = clock.now()
-            recorder.counters.add("running_s", now - last)
+            recorder.counters.add("running_s", 0.0 if was_paused else now - last)
             recorder.counters[LAST_AT] = clock.today()
-            last = now
+            last, was_paused = now, self._is_paused
             self._news.clear()
-            self.parts.hosts.wake(now)
-            self._turns.limit.look(now)
-            if recorder.committer.takes_more and not self._time.is_over(now):
-                self._launch(group)
+            if not self._is_paused:
+                self._go_on(group, now)
             reason = self._reason_to_end(now)
             if reason is None:
                 await self._wait()
         await self._turns.let_end(GRACE_S if self._time.is_over(clock.now()) else None)
         return reason
 
-    def _launch(self, group: asyncio.TaskGroup) -> None:
+    def _go_on(self, group: asyncio.TaskGroup, now: float) -> None:
+        """Begin what may begin."""
+        self.parts.hosts.wake(now)
+        self._turns.limit.look(now)
+        if not self._context.recorder.committer.takes_more or self._time.is_over(now):
+            return
         if self._aside.reopen_due():
             self._news.set()
         self._turns.launch(group)
@@ -122,6 +152,8 @@ class Crawler:
     def _reason_to_end(self, now: float) -> Reason | None:
         if self._time.is_over(now):
             return self._time.reason
+        if self._is_paused:
+            return None
         takes_more = self._context.recorder.committer.takes_more
         if self._turns.requesting or self._news.is_set() or not takes_more:
             return None
@@ -140,13 +172,15 @@ class Crawler:
 
     async def _wait(self) -> None:
         """Until there is news, a host may be asked, or the time of the crawl is over."""
-        takes_more = self._context.recorder.committer.takes_more
+        takes_more = self._context.recorder.committer.takes_more and not self._is_paused
         if takes_more:
             self.parts.replays.run(self.parts.settler.poster)
         await asyncio.sleep(0)  # if there is news already, `wait` lets no other task run
         now = self._context.clock.now()
-        wake = self.parts.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
-        times = (wake, self._time.ends_at, self._turns.next_slow(now))
+        times = [self._time.ends_at]
+        if not self._is_paused:
+            wake = self.parts.hosts.next_wake() if takes_more else now + COMMIT_EVERY_S
+            times += [wake, self._turns.next_slow(now)]
         due = min((time for time in times if time is not None), default=None)
         with suppress(TimeoutError):
             async with asyncio.timeout(None if due is None else max(due - now, 0)):
@@ -187,6 +221,7 @@ class TurnTasks:
         self._hosts = HostTurns(context, parts, introducer)
         self._dispatcher = Dispatcher(context, parts, self._pages, self._hosts, aside)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._fetched_before = int(context.recorder.counters.number("fetched"))
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -203,7 +238,8 @@ class TurnTasks:
     def is_budget_spent(self) -> bool:
         """Whether what is under way may use up the pages, bytes and importance of the budget."""
         budget, counted = self._context.settings.budget, self._context.recorder.counters.number
-        if budget.pages is not None and counted("fetched") + self._pages.under_way >= budget.pages:
+        most = most_pages(budget, self._fetched_before)
+        if most is not None and counted("fetched") + self._pages.under_way >= most:
             return True
         limit = budget.body_bytes
         return self.limit.is_reached or (limit is not None and counted("wire_bytes") >= limit)
@@ -255,11 +291,3 @@ class TurnTasks:
             _, late = await asyncio.wait(tuple(self._tasks), timeout=grace_s)
             for task in late:
                 task.cancel()
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What went wrong first; the others followed from it."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -80,7 +80,7 @@ class PageTurns:
             async with AsyncExitStack() as alone:
                 if visit.is_large:
                     await alone.enter_async_context(self._long_parses.one_at_a_time(turn))
-                fetched, parsed = await _parsed(turn, visit)
+                fetched, parsed = await parsed_visit(turn, visit)
                 if parsed is not None:
                     if are_many(parsed.links) and not visit.is_large:
                         await alone.enter_async_context(self._long_parses.one_at_a_time(turn))
@@ -93,7 +93,7 @@ class PageTurns:
             self.under_way -= 1
 
 
-async def _parsed(turn: Turn, visit: Visit) -> tuple[FetchResult, ParsedPage | None]:
+async def parsed_visit(turn: Turn, visit: Visit) -> tuple[FetchResult, ParsedPage | None]:
     """What came, and what it says if it is a page; what that costs is charged to the turn."""
     fetched = visit.fetched
     if isinstance(fetched, Response | Refused | Failed):

@@ -24,9 +24,9 @@ from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class CrawlContext:
-    """What a crawl is given from outside."""
+    """What a crawl is given from outside. Of the settings some may change while it runs."""
 
     settings: Settings
     recorder: Recorder

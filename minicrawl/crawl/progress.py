@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from minicrawl.config import Budget
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.frontier.gathered_importance import DiscoveryRate, GatheredImportance, of_all
+from minicrawl.frontier.importance import DiscoveryRate, GatheredImportance, of_all
 from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock
@@ -29,6 +30,14 @@ class Progress:
     running_s: float
     turns_of_cash: float  # G / M: how often all the cash has gone round
     importance_gathered: float  # the share that lies on pages that were read
+    waits_for: str = ""  # the host that is asked next, where no request is under way
+    wait_s: float = 0.0
+
+
+def most_pages(budget: Budget, before: int) -> int | None:
+    """How many pages may be fetched in all, of which so many were before this run."""
+    new = None if budget.new_pages is None else before + budget.new_pages
+    return min((limit for limit in (budget.pages, new) if limit is not None), default=None)
 
 
 class ImportanceLimit:

@@ -9,7 +9,6 @@ there.
 import json
 import math
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -19,38 +18,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.frontier.importance import shown_importance
+from minicrawl.frontier.importance import UNTIL, GoOn, always, cash_flow, kept_importance
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
-from minicrawl.model import READ_STATES
-from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
+from minicrawl.model import READ_STATES, READABLE
+from minicrawl.opic.refine import CashFlow, Refinement
 from minicrawl.progress import Progress, unreported
-from minicrawl.store import columns, questions, tables
-from minicrawl.store.blobs import unpack
+from minicrawl.store import questions, tables
 from minicrawl.store.derived import (
     FLOWED,
     GATHERED,
     OPIC,
+    READABLE_PAGES,
     RankRow,
+    gathered,
     keep_ranks,
     rank_row,
+    readable_pages,
     reading_beside,
 )
 from minicrawl.store.reader import reading, real_path
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
-from minicrawl.store.writer import SAFE, Store
+from minicrawl.store.writer import SAFE, StoreWriter
 
-UNTIL = 1e-6
 LEAST_UNTIL = 1e-12
 """Below this, rounding errors could hide the error that is left."""
 HONEST = 0.1
 """With a larger error bound, the estimate of the crawl is as good."""
 TOP = 10
-_ROWS_AT_ONCE = 1000
 
 Floats = NDArray[np.float64]
-GoOn = Callable[[], bool]
-"""Whether there is still time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,17 +73,13 @@ class Refined:
         return self.converged or self.error_bound <= HONEST
 
 
-def _always() -> bool:
-    return True
-
-
 def refine(
     path: Path,
     *,
     until: float = UNTIL,
     to: Path | None = None,
     tell: Progress = unreported,
-    goes_on: GoOn = _always,
+    goes_on: GoOn = always,
 ) -> Refined | None:
     """Refine until the error is no more than `until`, and keep the ranks beside the store.
 
@@ -115,8 +108,8 @@ def refine(
 
 def is_due(path: Path) -> bool:
     """Whether the ranks beside the store do not know all of its links, or have not converged."""
-    with reading(path) as connection, reading_beside(path, connection) as derived:
-        row = rank_row(derived, OPIC)
+    with reading(path) as connection:
+        row = _kept(path, connection)
         return row is None or not row.converged or row.step != tables.last_step(connection)
 
 
@@ -138,13 +131,12 @@ def _copy(path: Path, to: Path) -> None:
     place = real_path(to)
     unfinished = place.with_name(f"{place.name}.part")
     with (
-        closing(Store.open(unfinished)) as store,
+        closing(StoreWriter.open(unfinished)) as store,
         translating_sqlite_errors(path, SAFE),
         reading(path) as original,
     ):
         store.become(original)
     unfinished.rename(place)
-    unfinished.with_name(f"{unfinished.name}-lock").unlink()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,19 +148,24 @@ class _Loaded:
     shown: Floats
     """The importance as it was shown before."""
     was_read: NDArray[np.bool_]
+    is_readable: NDArray[np.bool_]
+    before: RankRow | None
+    """The ranks that were kept before."""
 
     @classmethod
     def of(cls, path: Path, connection: tables.Connection, goes_on: GoOn) -> "_Loaded | None":
         """Load it; None if there was no time for all of it."""
         frontier = _load(connection)
-        flow = _flow(frontier, connection, goes_on)
+        flow = cash_flow(frontier, connection, goes_on)
         if flow is None:
             return None
         return cls(
             step=frontier.last_seq,
             flow=flow,
-            shown=shown_importance(path, connection, frontier).shares,
+            shown=kept_importance(path, connection, frontier).shares,
             was_read=np.isin(frontier.states(), READ_STATES),
+            is_readable=np.isin(frontier.states(), READABLE),
+            before=_kept(path, connection),
         )
 
     def refined(self, refinement: Refinement, until: float, store: Path) -> Refined:
@@ -185,10 +182,16 @@ class _Loaded:
         )
 
     def row(self, found: Refined, refinement: Refinement) -> RankRow:
-        gathered = float(refinement.importance[self.was_read].sum())
+        readable = int(self.is_readable.sum())
         return RankRow(
             name=OPIC,
-            options=json.dumps({GATHERED: gathered, FLOWED: refinement.flowed}),
+            options=json.dumps(
+                {
+                    GATHERED: self._gathered(refinement.importance, readable),
+                    READABLE_PAGES: readable,
+                    FLOWED: refinement.flowed,
+                }
+            ),
             made_at=time.time(),
             step=self.step,
             nodes=found.pages,
@@ -197,6 +200,19 @@ class _Loaded:
             error_bound=found.error_bound,
             converged=found.converged,
         )
+
+    def _gathered(self, importance: Floats, readable: int) -> float:
+        """Of the importance that may be read. It never falls unless there is more to read."""
+        whole = float(importance[self.is_readable].sum())
+        found = float(importance[self.was_read].sum()) / whole if whole else 0.0
+        if self.before is None or readable > (readable_pages(self.before) or 0):
+            return found
+        return max(found, gathered(self.before) or 0.0)
+
+
+def _kept(path: Path, connection: tables.Connection) -> RankRow | None:
+    with reading_beside(path, connection) as derived:
+        return rank_row(derived, OPIC)
 
 
 def _load(connection: tables.Connection) -> Frontier:
@@ -210,24 +226,6 @@ def _load(connection: tables.Connection) -> Frontier:
     )
     verify(frontier, connection)
     return frontier
-
-
-def _flow(frontier: Frontier, connection: tables.Connection, goes_on: GoOn) -> CashFlow | None:
-    """Where the cash of each page goes now: one pass over the log, in its order."""
-    books = frontier.books
-    saved = columns.whole(columns.frontier(connection, "spent"), "spent")
-    spent = frontier.spendings.of_all(len(frontier), saved).tolist()
-    builder = FlowBuilder(frontier.ledger.small_edge)
-    for number, (seq, _, page, blob) in enumerate(questions.all_spendings(connection)):
-        if number % _ROWS_AT_ONCE == 0 and not goes_on():
-            return None
-        if spent[page] != seq:
-            continue
-        if page in books.forwards:
-            builder.forward(page, books.stands_for(page))
-        else:
-            builder.spend(page, books.without_detours(page, unpack(blob)))
-    return builder.flow(len(frontier))
 
 
 def _top(importance: Floats) -> set[int]:

@@ -16,7 +16,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
-from minicrawl.demo.sheet import DemoResponse, refused
+from minicrawl.demo.pages import DemoResponse, refused
 
 _LONGEST_HEAD: Final = 16_384
 _BACKLOG: Final = 1_024

@@ -13,8 +13,21 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from minicrawl.demo.pages import COMMONS, DIRECTORY, LICENCE, SHORT, SPAM
-from minicrawl.demo.sheet import MISSING, Anchor, DemoResponse, Sheet, document, html, moved, page
+from minicrawl.demo.pages import (
+    COMMONS,
+    DIRECTORY,
+    LICENCE,
+    MISSING,
+    SHORT,
+    SPAM,
+    Anchor,
+    DemoResponse,
+    Sheet,
+    document,
+    html,
+    moved,
+    page,
+)
 from minicrawl.demo.sites import DOMAIN, FRONT, Atlas, Quirk, Site
 from minicrawl.demo.words import TOPICS
 

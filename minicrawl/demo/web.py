@@ -20,8 +20,19 @@ from functools import cache
 from random import Random
 from typing import Final
 
-from minicrawl.demo.pages import Author, forbids_members, has_search
-from minicrawl.demo.sheet import MISSING, Anchor, DemoResponse, Sheet, document, page, refused, text
+from minicrawl.demo.pages import (
+    MISSING,
+    Anchor,
+    Author,
+    DemoResponse,
+    Sheet,
+    document,
+    forbids_members,
+    has_search,
+    page,
+    refused,
+    text,
+)
 from minicrawl.demo.sites import FRONT, Atlas, Quirk, Site
 from minicrawl.demo.special_hosts import PORTAL, curiosities, hubs, ways_in
 

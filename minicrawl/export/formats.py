@@ -82,7 +82,9 @@ def _numpy_type(name: str) -> type:
     return np.int64 if name in {"rank", "inlinks", "depth", "weight"} else object
 
 
-_STRANGE = frozenset(("url", "host", "title", "source", "target"))
+_STRANGE = frozenset(
+    ("url", "host", "title", "source", "target", "original", "end", "through", "stands_for")
+)
 """The columns with text from web pages."""
 
 

@@ -1,10 +1,9 @@
 """Fetches one URL: from a request to a value that says what came of it.
 
-fetcher           a request with its deadline, from start to end
+fetcher           a request with its deadline, from start to end, and what its response amounts to
 where             which addresses a request may connect to
 transport         the seam to what sends requests, and what can go wrong there
 connection        HTTP/1.1 over connections of our own
 httpx_transport   sends requests through any transport of httpx
 body              reads and decodes the body of a response, within limits
-outcomes          what a response amounts to
 """

@@ -1,15 +1,33 @@
-"""The importance as it is shown: converged ranks, carried on by what came after them.
+"""The importance of pages: as it is shown, and how much of it is gathered.
+
+Shown are converged ranks, carried on by what came after them.
 
 Laws: where no converged ranks lie beside the store, it is the estimate of the crawl. Ranks that
-know all steps are shown as they are. What came later is worked in by one pass over the later turns,
-in their order: a page that was read hands what flows through it to its links, as it would in a lap
-of `opic.refine`. If that would take too long, only pages that were found later are estimated.
+know all steps are shown as they are. Where they know other steps and the log is short, they
+converge anew, so they are true at every moment; in a crawl that wants it even before the first
+ones were kept. They may know more steps than the frontier, if the crawl went on since that was
+loaded. With a longer log only the later turns are worked in: what flows through a page that was
+read since goes on along its links, from page to page until it has come to an end. If even that
+would take too long, only pages that were found later are estimated.
 
 In a lap an amount of 1 flows from the virtual page to each page; so that is the least that flows
 through it.
+
+gathered   of the importance of pages that may be read, the share of those that were
+
+Laws: what is gathered is added up in slices of the pages, so that a crawl does not stand still for
+it, however many pages there are. Pages that a rule forbids, that redirect and that do not exist do
+not count: a site that was read whole is gathered whole. It never falls unless there is more to
+read.
+
+What is not known yet is estimated. An unread page is expected to reveal as many new pages as a
+reading revealed of late, each worth as much as itself. With the shares R of the pages that were
+read and U of those that wait, and n new pages a reading, R / (1 + n U) of all is gathered.
 """
 
-from collections.abc import Iterator
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,17 +35,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.pages import Frontier
+from minicrawl.model import READ_STATES, READABLE
 from minicrawl.opic.estimate import completed, shares
 from minicrawl.opic.journal import Spending, StepKind
-from minicrawl.store import questions
+from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
+from minicrawl.store import columns, questions, tables
 from minicrawl.store.blobs import unpack
 from minicrawl.store.derived import OPIC, RankRow, flowed, rank_row, rank_scores, reading_beside
 from minicrawl.store.tables import Connection
 
+UNTIL = 1e-6
+"""The error of shares that have converged, summed over all pages."""
 MOST_STEPS = 20_000
-"""So many later steps are worked in, in about a third of a second."""
+"""So many steps are worked in, in about a third of a second."""
+_ROWS_AT_ONCE = 1000
 
 Floats = NDArray[np.float64]
+GoOn = Callable[[], bool]
+"""Whether there is still time."""
+
+
+def always() -> bool:
+    """There is."""
+    return True
 
 
 class ShownImportance(NamedTuple):
@@ -40,33 +70,104 @@ class ShownImportance(NamedTuple):
 
 def shown_importance(path: Path, connection: Connection, frontier: Frontier) -> ShownImportance:
     """The importance of all pages of the store at `path`, of which this is the frontier."""
+    row, scores = _kept(path, connection, len(frontier))
+    is_wanted = row is not None or bool(tables.counters(connection).get(tables.CONVERGES))
+    known = 0 if row is None else row.step
+    if is_wanted and known != frontier.last_seq <= MOST_STEPS:
+        start = None if row is None else completed(scores, frontier.importance())
+        return _converged_anew(start, connection, frontier)
+    return _carried_on(row, scores, connection, frontier)
+
+
+def kept_importance(path: Path, connection: Connection, frontier: Frontier) -> ShownImportance:
+    """The same without converging anew, however short the log."""
+    return _carried_on(*_kept(path, connection, len(frontier)), connection, frontier)
+
+
+def cash_flow(
+    frontier: Frontier, connection: Connection, goes_on: GoOn = always
+) -> CashFlow | None:
+    """Where the cash of each page goes now, by one pass over the log; None without time for it."""
+    books = frontier.books
+    saved = columns.whole(columns.frontier(connection, "spent"), "spent")
+    spent = frontier.spendings.of_all(len(frontier), saved).tolist()
+    builder = FlowBuilder(frontier.ledger.small_edge)
+    for number, (seq, _, page, blob) in enumerate(questions.all_spendings(connection)):
+        if number % _ROWS_AT_ONCE == 0 and not goes_on():
+            return None
+        if spent[page] != seq:
+            continue
+        if page in books.forwards:
+            builder.forward(page, books.stands_for(page))
+        else:
+            builder.spend(page, books.without_detours(page, unpack(blob)))
+    return builder.flow(len(frontier))
+
+
+def _kept(path: Path, connection: Connection, pages: int) -> tuple[RankRow | None, Floats]:
+    """The converged ranks beside the store, and the scores of so many pages."""
     with reading_beside(path, connection) as derived:
         row = rank_row(derived, OPIC)
         if derived is None or row is None:
-            return ShownImportance(None, frontier.importance())
-        scores = rank_scores(derived, OPIC, len(frontier))
-    later = frontier.last_seq - row.step
+            return None, np.empty(0)
+        return row, rank_scores(derived, OPIC, pages)
+
+
+def _converged_anew(
+    start: Floats | None, connection: Connection, frontier: Frontier
+) -> ShownImportance:
+    flow = cash_flow(frontier, connection)
+    assert flow is not None, "there is always time"
+    refinement = _finished(Refinement(flow, start))
+    row = RankRow(
+        name=OPIC,
+        options="{}",
+        made_at=time.time(),
+        step=frontier.last_seq,
+        nodes=flow.pages,
+        edges=flow.links,
+        iterations=refinement.rounds,
+        error_bound=refinement.error,
+        converged=True,
+    )
+    return ShownImportance(row, refinement.importance)
+
+
+def _carried_on(
+    row: RankRow | None, scores: Floats, connection: Connection, frontier: Frontier
+) -> ShownImportance:
+    if row is None:
+        return ShownImportance(None, frontier.importance())
+    later, flow = frontier.last_seq - row.step, flowed(row)
     if later <= 0:
         return ShownImportance(row, shares(scores))
-    flow = flowed(row)
     if later > MOST_STEPS or flow is None:
         return ShownImportance(row, completed(scores, frontier.importance()))
-    flows = np.nan_to_num(scores * (flow * row.nodes), nan=1.0)
-    _carry_on(flows, connection, frontier, row)
-    return ShownImportance(row, shares(flows))
+    through = np.nan_to_num(scores * (flow * row.nodes), nan=1.0)
+    going_on = _later_flow(through, connection, frontier, row)
+    return ShownImportance(row, _finished(Refinement(going_on, cash=through)).importance)
 
 
-def _carry_on(flows: Floats, connection: Connection, frontier: Frontier, row: RankRow) -> None:
-    books, kept = frontier.books, 1 - frontier.terms.small_edge
+def _later_flow(
+    through: Floats, connection: Connection, frontier: Frontier, row: RankRow
+) -> CashFlow:
+    """Where the cash of pages that were read later goes. What flowed through a page that stands
+    for another since flows `through` that one.
+    """
+    books, builder = frontier.books, FlowBuilder(frontier.ledger.small_edge)
     for kind, page, spending in _turns(connection, row.step):
         if kind == StepKind.FORWARD:
-            flows[books.stands_for(page)] += flows[page]
-            flows[page] = 1
+            through[books.stands_for(page)] += through[page]
+            through[page] = 1
         elif page not in books.forwards:
-            links, weights, _, idle = books.without_detours(page, spending)
-            if links:
-                parts = np.array(weights or [1] * len(links))
-                flows[links] += flows[page] * kept * parts / max(parts.sum() + idle, 1)
+            builder.spend(page, books.without_detours(page, spending))
+    return builder.flow(len(frontier))
+
+
+def _finished(refinement: Refinement) -> Refinement:
+    for _ in refinement.until(UNTIL):
+        """Another round."""
+    return refinement
 
 
 def _turns(connection: Connection, after: int) -> Iterator[tuple[int, int, Spending]]:
@@ -82,3 +183,98 @@ def _turns(connection: Connection, after: int) -> Iterator[tuple[int, int, Spend
         ):
             if page not in again:
                 yield kind, page, unpack(blob)
+
+
+# ---------------------------------------------------------------- the importance gathered
+
+
+PAGES_AT_ONCE = 1 << 20
+
+
+class GatheredImportance:
+    """Adds up all pages again and again.
+
+    `share` and `waiting`, that of pages that may still be read, are those of the last whole lap.
+    """
+
+    def __init__(self, frontier: Frontier, share: float = 0.0) -> None:
+        self.share = share
+        self.waiting = 1 - share
+        self._frontier = frontier
+        self._most = 0
+        self._start = self._readable = 0
+        self._read = self._unread = 0.0
+
+    def go_on(self) -> bool:
+        """Add up one more slice; answers whether it was the last of its lap."""
+        stop = min(self._start + PAGES_AT_ONCE, len(self._frontier))
+        self._add(self._start, stop)
+        self._start = stop
+        if stop < len(self._frontier):
+            return False
+        self._end_lap()
+        return True
+
+    def _end_lap(self) -> None:
+        if whole := self._read + self._unread:
+            least = self.share if self._readable <= self._most else 0.0
+            self.share = max(self._read / whole, least)
+            self.waiting = 1 - self.share
+        self._most = self._readable
+        self._start = self._readable = 0
+        self._read = self._unread = 0.0
+
+    def _add(self, start: int, stop: int) -> None:
+        importance = self._frontier.importance_of(start, stop)
+        states = self._frontier.states()[start:stop]
+        readable, read = np.isin(states, READABLE), np.isin(states, READ_STATES)
+        self._readable += int(readable.sum())
+        self._read += float(importance[read].sum())
+        self._unread += float(importance[readable & ~read].sum())
+
+
+def gathered(frontier: Frontier) -> float:
+    """The importance gathered now, in one whole lap."""
+    gathering = GatheredImportance(frontier)
+    while not gathering.go_on():
+        pass
+    return gathering.share
+
+
+FEWEST_READINGS = 200
+"""From so many readings, or a tenth of all, it is estimated what the next ones will reveal."""
+_MARKS = 50
+
+
+class DiscoveryRate:
+    """How many new pages a reading revealed of late."""
+
+    def __init__(self, read: int, known: int, rate: float | None = None) -> None:
+        """`rate` is what an earlier run has found; without it, that of all readings so far."""
+        first: tuple[int, float] = (0, 0 if read else known)
+        if rate is not None:
+            first = (read - _width(read), known - rate * _width(read))
+        self._marks = deque([first, (read, known)])
+
+    def record(self, read: int, known: int) -> None:
+        """So many pages were read and are known by now."""
+        marks, width = self._marks, _width(read)
+        if read - marks[-1][0] >= width / _MARKS:
+            marks.append((read, known))
+        while marks[1][0] <= read - width and marks[1] is not marks[-1]:
+            marks.popleft()
+
+    @property
+    def rate(self) -> float:
+        """New pages a reading."""
+        (read_then, known_then), (read, known) = self._marks[0], self._marks[-1]
+        return (known - known_then) / max(read - read_then, 1)
+
+
+def _width(read: int) -> int:
+    return max(FEWEST_READINGS, read // 10)
+
+
+def of_all(share: float, waiting: float, rate: float) -> float:
+    """The share of all importance that is gathered, that of pages yet unknown included."""
+    return share / (1 + rate * waiting)

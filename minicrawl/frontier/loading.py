@@ -20,7 +20,7 @@ from minicrawl.frontier.urls import no_urls
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.opic.journal import Spending
 from minicrawl.opic.windows.window import Numbers
-from minicrawl.store import columns, questions, tables
+from minicrawl.store import columns, fetches, questions, tables
 from minicrawl.store.records import StoreTerms
 
 _SAVED: tuple[columns.Column, ...] = ("state", "key", "history", "g_time")
@@ -116,8 +116,8 @@ def contradictions(frontier: Frontier, connection: tables.Connection) -> Iterato
         undescribed[pages] = False
     if count := int(np.count_nonzero(undescribed)):
         yield f"{count} pages were read, and nothing is kept of what they said"
-    if count := questions.documents_without_fetch(connection):
+    if count := fetches.documents_without_fetch(connection):
         yield f"{count} pages that were never asked for are described"
-    indexed, known = questions.fetches_indexed(connection), tables.fetches_known(connection)
+    indexed, known = fetches.fetches_indexed(connection), tables.fetches_known(connection)
     if indexed != known:
         yield f"{known} fetches are known, and {indexed} are found by their page"

@@ -99,7 +99,7 @@ class Frontier:
 
     def _note(self, plan: Plan, step: Step) -> None:
         """Note whose rows the plan changed; links of the page itself are noted already."""
-        self._note_turn(plan.page)
+        self._changes.turn(plan.page, self.window.past(plan.page))
         if plan.links is not step.spending.links or not self.terms.links:
             self._changes.pay(plan.links)
         if plan.extras:
@@ -126,15 +126,12 @@ class Frontier:
                 self._changes.unlink(self.spendings.of(page).links)
             self.spendings[page] = 0
         self._change_state(page, State.UNREAD)
-        self._note_turn(page)
+        self._changes.turn(page, self.window.past(page))
 
     def _change_state(self, page: PageId, state: int) -> None:
         self.counts[self.state[page]] -= 1
         self.counts[state] += 1
         self.state[page] = state
-
-    def _note_turn(self, page: PageId) -> None:
-        self._changes.turn(page, self.window.past(page))
 
     # ------------------------------------------------------------ all pages
 
@@ -150,7 +147,7 @@ class Frontier:
         """The importance of a range of pages, up to a factor that all pages share."""
         ledger = self.ledger
         cash = ledger.cash_of_all(first, end)
-        return self.window.importance(cash, ledger.now, ledger.turn, first)
+        return self.window.importance(cash, ledger.now, ledger.circulation, first)
 
     def tally(self) -> dict[str, object]:
         """What `status` shows of all pages; each commit keeps it, so that nobody counts."""

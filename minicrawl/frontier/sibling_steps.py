@@ -12,7 +12,6 @@ A store that was begun in another order knows nothing of siblings: its pages are
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 
 from minicrawl.frontier.urls import UrlTable
@@ -20,8 +19,6 @@ from minicrawl.model import State
 from minicrawl.opic.journal import Step, StepKind
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.siblings.shown import UNKNOWN_NOVELTY, Siblings
-from minicrawl.web.sites import site
-from minicrawl.web.urls import host as host_of_url
 
 _NOT_ASKED = frozenset(
     (
@@ -41,9 +38,7 @@ class SiblingSteps:
     """Folds steps into what siblings have shown."""
 
     def __init__(self, ledger: Ledger, urls: UrlTable) -> None:
-        self._urls = urls
-        self._site_of, self._sites = array("I"), dict[str, int]()
-        self.shown = Siblings(ledger, urls.host_of, self._site_of, self._find_sites)
+        self.shown = Siblings(ledger, urls.host_of, urls.sites)
 
     def load(self, state: Mapping[str, bytes], pages: int) -> None:
         """Go on from a checkpoint with so many pages."""
@@ -54,7 +49,8 @@ class SiblingSteps:
 
     def apply(self, step: Step, state: int, plans: Sequence[Plan], *, waited: bool) -> None:
         """Fold one more step, which led to these plans; `waited` is whether its page did."""
-        new = range(self._known() - step.born, self._known())
+        known = len(self.shown.ledger.key)
+        new = range(known - step.born, known)
         match step.kind:
             case StepKind.VISIT | StepKind.FORWARD | StepKind.DEAD_END:
                 self._end_turn(step, state, plans[0], new, waited=waited)
@@ -62,10 +58,9 @@ class SiblingSteps:
                 for plan in plans:
                     self.shown.spend_again(plan)
             case StepKind.ENDOWED:
-                for page in step.spending.links:
-                    self.shown.vouch(page)
+                self.shown.vouch(step.spending.links)
             case StepKind.BORN if step.amount:
-                self.shown.introduce(new, min(step.born / step.amount, 1.0))
+                self.shown.introduce(new, min(step.born / step.amount, 1.0), step.page)
                 self.shown.foretell(step.page, new)
             case StepKind.BORN if new:
                 self.shown.introduce(new)
@@ -73,22 +68,12 @@ class SiblingSteps:
     def _end_turn(self, step: Step, state: int, plan: Plan, new: range, *, waited: bool) -> None:
         is_forward = step.kind is StepKind.FORWARD
         if state == State.MOVED and step.page in self.shown.seeds:
-            self.shown.vouch(step.spending.links[0])
+            self.shown.vouch(step.spending.links)
         if waited and state not in _NOT_ASKED:
             self.shown.end_turn(plan, new, leads_on=not is_forward)
             return
         if new:
-            self.shown.introduce(new, UNKNOWN_NOVELTY)
+            self.shown.introduce(new, UNKNOWN_NOVELTY, step.page)
         if is_forward:
             self.shown.hand_over(plan)
         self.shown.spend_again(plan)
-
-    def _known(self) -> int:
-        return len(self.shown.ledger)
-
-    def _find_sites(self) -> None:
-        """The sites of hosts that became known."""
-        origins = self._urls.origins
-        for host in range(len(self._site_of), len(origins)):
-            name = site(host_of_url(f"{origins[host]}/"))
-            self._site_of.append(self._sites.setdefault(name, host))

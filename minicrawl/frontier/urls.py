@@ -16,6 +16,7 @@ from operator import add
 
 import numpy as np
 
+from minicrawl.frontier.sites import SiteTable
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl, UrlIndex, UrlsOf
 from minicrawl.model import PageId
 from minicrawl.store import columns, tables
@@ -47,6 +48,7 @@ class UrlTable:
         self.host_of = array("I")
         self.depth = bytearray()
         self.origins: list[str] = []
+        self.sites = SiteTable(self.origins)
         self._host_ids: dict[str, int] = {}
         self._index = UrlIndex(urls_of, self._origin_of)
 
@@ -93,7 +95,8 @@ class UrlTable:
     def meet(self, urls: Sequence[str], depth: int, looked_up: PagesByUrl = NO_PAGES) -> Meeting:
         """Find the pages of these canonical URLs; each unknown one gets the next id."""
         meeting = Meeting()
-        known = {**looked_up, **self._index.find(url for url in urls if url not in looked_up)}
+        others = [url for url in urls if url not in looked_up] if looked_up else urls
+        known = {**looked_up, **self._index.find(others)}
         new: dict[str, int] = {}
         for url in urls:
             page = known.get(url)

@@ -10,9 +10,11 @@ pairs of different nodes of which the first reaches the second count.
 exact    Looks at all pairs, by breadth-first searches from 512 nodes at once: a node keeps a bit
          for each source, and in a round its bits go along all its links. So a round costs 64 bytes
          a link.
-sampled  Looks at the paths from some nodes drawn at random, and for the diameter walks to and fro:
-         from a node to one that is as far as any, from there against the links, and so on while
-         the path grows longer. The diameter is a lower bound.
+sampled  Looks at the paths from some nodes drawn at random, by searches from 64 at once. For the
+         diameter it walks to and fro: against the links from a node that was reached last to one
+         that is as far as any, from there along the links, and so on while the path grows longer.
+         The diameter is a lower bound. The mean is a ratio of sums over the sources, whose standard
+         error comes from how groups of eight of them differ.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,8 +32,13 @@ UNREACHED = -1
 Nodes = Sequence[int] | NDArray[np.integer]
 Bits = NDArray[np.uint64]
 
+Counts = NDArray[np.int64]
+
+SAMPLE = 256
+"""Sources of a sample. More than some hundred hardly change the mean."""
 _WORDS = 8
-_SOURCES = 64 * _WORDS
+_WORD = 64
+_SOURCES = _WORD * _WORDS
 _LINKS_AT_ONCE = 1 << 18
 _ONES = np.array([number.bit_count() for number in range(256)], dtype=np.uint8)
 
@@ -79,6 +86,8 @@ class Extent(NamedTuple):
     """None where there is no such pair."""
     pairs: int
     is_exact: bool
+    error: float = 0.0
+    """The standard error of the mean distance."""
 
 
 def exact_work(graph: Csr) -> int:
@@ -92,52 +101,82 @@ def exact(graph: Csr, tell: Progress = unreported) -> Extent:
     longest = total = pairs = 0
     for first in range(0, graph.nodes, _SOURCES):
         sources = np.arange(first, min(first + _SOURCES, graph.nodes))
-        found = _pairs_by_distance(back, sources)
-        longest = max(longest, len(found))
-        total += sum(distance * count for distance, count in enumerate(found, start=1))
-        pairs += sum(found)
+        found = _search(back, sources, _WORDS)
+        longest = max(longest, found.depth)
+        total += int(found.totals.sum())
+        pairs += int(found.pairs.sum())
         tell(float(sources[-1] + 1) / graph.nodes)
     return Extent(longest, total / pairs if pairs else None, pairs, is_exact=True)
 
 
-def sampled(graph: Csr, rng: Generator, sources: int = 64, tell: Progress = unreported) -> Extent:
+def sampled(
+    graph: Csr, rng: Generator, sources: int = SAMPLE, tell: Progress = unreported
+) -> Extent:
     """By the paths from so many pages that link to some other."""
     starting = np.flatnonzero(graph.out_degrees())
     chosen = rng.choice(starting, size=min(sources, len(starting)), replace=False)
-    longest = total = pairs = 0
-    farthest = int(chosen[0]) if len(chosen) else 0
-    for done, page in enumerate(chosen.tolist(), start=1):
-        level = levels(graph, [page])
-        reached = level[level > 0].astype(np.int64)
-        total, pairs = total + int(reached.sum()), pairs + len(reached)
-        if level.max() > longest:
-            longest, farthest = int(level.max()), page
-        tell(done / len(chosen))
-    longest = max(longest, _to_and_fro(graph, farthest)) if longest else longest
-    return Extent(longest, total / pairs if pairs else None, pairs, is_exact=False)
+    back, searches = graph.reversed(), list[_Search]()
+    for first in range(0, len(chosen), _WORD):
+        searches.append(_search(back, np.sort(chosen[first : first + _WORD]), 1))
+        tell(min(1.0, (first + _WORD) / len(chosen)))
+    if not any(search.depth for search in searches):
+        return Extent(0, None, 0, is_exact=False)
+    longest = max(_to_and_fro(back, graph, search.last) for search in searches)
+    totals = np.concatenate([search.totals for search in searches])
+    pairs = np.concatenate([search.pairs for search in searches])
+    mean = float(totals.sum() / pairs.sum())
+    left = 1 - len(chosen) / len(starting)
+    error = _ratio_error(totals, pairs) * left**0.5
+    return Extent(longest, mean, int(pairs.sum()), is_exact=False, error=error)
 
 
-def _to_and_fro(graph: Csr, page: int) -> int:
+def _ratio_error(totals: Counts, pairs: Counts) -> float:
+    """The standard error of the ratio of two sums over groups that were drawn at random."""
+    drawn = np.flatnonzero(pairs)
+    ratio = totals.sum() / pairs.sum()
+    apart = ((totals[drawn] - ratio * pairs[drawn]) ** 2).sum()
+    return float(np.sqrt(apart * len(drawn) / max(1, len(drawn) - 1)) / pairs.sum())
+
+
+def _to_and_fro(graph: Csr, back: Csr, page: int) -> int:
     """The longest of the shortest paths met on walks that begin at this page."""
-    forth, back, longest = graph, graph.reversed(), 0
+    forth, longest = graph, 0
     while (level := levels(forth, [page])).max() > longest:
         longest, page = int(level.max()), int(level.argmax())
         forth, back = back, forth
     return longest
 
 
-def _pairs_by_distance(back: Csr, sources: NDArray[np.int64]) -> list[int]:
-    """How many pages lie 1, 2, ... links away, summed over the sources; `back` has the in-links."""
-    heard = np.zeros((back.nodes, _WORDS), dtype=np.uint64)
+class _Search(NamedTuple):
+    """What a search from many sources found. Sources are in groups of eight: a byte of the bits."""
+
+    depth: int
+    """The longest distance."""
+    pairs: Counts
+    """The pairs of a source and another page that it reaches, by group."""
+    totals: Counts
+    """The distances of these pairs, added up."""
+    last: int
+    """One of the pages that were reached last."""
+
+
+def _search(back: Csr, sources: NDArray[np.int64], words: int) -> _Search:
+    """From up to 64 sources a word, at once; `back` has the in-links."""
+    heard = np.zeros((back.nodes, words), dtype=np.uint64)
     places = np.arange(len(sources), dtype=np.uint64)
-    heard[sources, places // 64] = np.uint64(1) << places % 64
-    news, counts = heard.copy(), list[int]()
+    heard[sources, places // _WORD] = np.uint64(1) << places % _WORD
+    pairs, totals = np.zeros((2, 8 * words), dtype=np.int64)
+    news, depth, last = heard.copy(), 0, 0
     while True:
         news = _gathered(back, news)
         news &= ~heard
-        if not (count := int(_ONES[news.view(np.uint8)].sum(dtype=np.int64))):
-            return counts
-        counts.append(count)
+        counts = _ONES[news.view(np.uint8)].sum(axis=0, dtype=np.int64)
+        if not counts.any():
+            return _Search(depth, pairs, totals, last)
+        depth += 1
+        pairs += counts
+        totals += depth * counts
+        last = int(news.any(axis=1).argmax())
         heard |= news
 
 

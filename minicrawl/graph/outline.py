@@ -22,7 +22,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.distances import UNREACHED, exact, exact_work, levels, sampled
+from minicrawl.graph.degrees import DegreeDistribution, distribution
+from minicrawl.graph.distances import UNREACHED, Extent, exact, exact_work, levels, sampled
 from minicrawl.graph.parts import with_pages
 from minicrawl.progress import Progress, unreported
 
@@ -53,15 +54,28 @@ def edges_within(graph: Csr, pages: NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(pages[graph.sources()] & pages[graph.targets]))
 
 
+def reciprocity(graph: Csr) -> float | None:
+    """The part of all edges that have one the other way; an edge to its own node has none."""
+    if not graph.edges:
+        return None
+    back = graph.reversed()
+    sources, targets = graph.sources().astype(np.int64), back.sources().astype(np.int64)
+    forth_keys = sources * graph.nodes + graph.targets
+    back_keys = targets * graph.nodes + back.targets
+    both = np.intersect1d(forth_keys, back_keys, assume_unique=True)
+    loops = np.count_nonzero(sources == graph.targets)
+    return (len(both) - int(loops)) / graph.edges
+
+
 def strong(graph: Csr) -> Components:
     """Components of links both ways."""
     if not graph.edges:
-        return _numbered(np.arange(graph.nodes, dtype=np.int32))
+        return numbered(np.arange(graph.nodes, dtype=np.int32))
     core = _around(graph, _pivot(graph))
     # All of the core has one mark, and what is left the marks above.
     component = np.zeros(graph.nodes, dtype=np.int64)
     component[~core] = 1 + _Tarjan(with_pages(graph, ~core)).marks()
-    return _numbered(component)
+    return numbered(component)
 
 
 def weak(graph: Csr) -> Components:
@@ -75,10 +89,10 @@ def weak(graph: Csr) -> Components:
         _shorten(least)
         apart = least[one] != least[other]
         one, other = one[apart], other[apart]
-    return _numbered(least)
+    return numbered(least)
 
 
-def _numbered(marks: NDArray[np.integer]) -> Components:
+def numbered(marks: NDArray[np.integer]) -> Components:
     """Nodes with the same mark make a component."""
     _, of_node, sizes = np.unique(marks, return_inverse=True, return_counts=True)
     return Components(of_node.astype(np.int32), sizes.astype(np.int64, copy=False))
@@ -177,13 +191,28 @@ class Outline:
     largest_strong_edges: int
     weak_components: int
     largest_weak: int
+    reciprocity: float | None
+    """The part of all edges that have one the other way; None where there are no edges."""
+    out_degrees: DegreeDistribution
+    in_degrees: DegreeDistribution
     mean_distance: float | None
+    mean_distance_error: float
+    """The standard error of the mean; 0 where all distances were measured."""
     diameter: int
     is_exact: bool
 
     def as_json(self) -> dict[str, object]:
         """Its numbers by their names."""
         return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Connections:
+    """How a graph is connected."""
+
+    strong: Components
+    weak: Components
+    reciprocity: float | None
 
 
 def outline(
@@ -193,21 +222,36 @@ def outline(
     most_work: int = MOST_WORK,
 ) -> Outline:
     """The generator draws the nodes from which a large graph is measured."""
-    strongly, weakly = strong(graph), weak(graph)
-    core = strongly.largest()
+    found = Connections(strong(graph), weak(graph), reciprocity(graph))
+    return outline_of(graph, found, extent(graph, rng, tell, most_work))
+
+
+def extent(
+    graph: Csr, rng: Generator, tell: Progress = unreported, most_work: int = MOST_WORK
+) -> Extent:
+    """Exact if that takes no more than so much work, else of a sample."""
     is_small = exact_work(graph) <= most_work
-    extent = exact(graph, tell) if is_small else sampled(graph, rng, tell=tell)
+    return exact(graph, tell) if is_small else sampled(graph, rng, tell=tell)
+
+
+def outline_of(graph: Csr, found: Connections, far: Extent) -> Outline:
+    """The outline of a graph whose connections and distances are known."""
+    core = found.strong.largest()
     return Outline(
         nodes=graph.nodes,
         edges=graph.edges,
         dangling=int(np.count_nonzero(graph.out_degrees() == 0)),
         self_links=int(np.count_nonzero(graph.sources() == graph.targets)),
-        strong_components=strongly.count,
+        strong_components=found.strong.count,
         largest_strong=int(np.count_nonzero(core)),
         largest_strong_edges=edges_within(graph, core),
-        weak_components=weakly.count,
-        largest_weak=int(np.count_nonzero(weakly.largest())),
-        mean_distance=extent.mean_distance,
-        diameter=extent.diameter,
-        is_exact=extent.is_exact,
+        weak_components=found.weak.count,
+        largest_weak=int(np.count_nonzero(found.weak.largest())),
+        reciprocity=found.reciprocity,
+        out_degrees=distribution(graph.out_degrees()),
+        in_degrees=distribution(graph.in_degrees()),
+        mean_distance=far.mean_distance,
+        mean_distance_error=far.error,
+        diameter=far.diameter,
+        is_exact=far.is_exact,
     )

@@ -5,11 +5,11 @@ strategies   what an order of reading is; those in which a known web is read aga
 discovery    orders in which an unknown web is read
 siblings     the crawl's order by siblings, for the laboratory
 spam         farms of spam beside the honest pages of a web
-polite       requests at once, and one a host
 exploration  what a crawler has discovered of a web
 convergence  how fast the estimates approach the true importance (figures 2 and 3)
 windows      how the windows follow a web that changes (figures 4, 5 and 6)
-order        the importance gathered against the pages fetched, for every order of reading
+order        the importance gathered against the pages fetched, for every order of reading, with
+             one request at a time or several
 measure      how far an estimate is from the truth
 figures      all of it drawn, and as numbers
 graphs       algorithms for graphs that grow edge by edge

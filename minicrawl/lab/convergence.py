@@ -1,7 +1,8 @@
 """How fast the estimates approach the true importance, lap by lap (the paper's figures 2 and 3).
 
 The whole graph is known from the start and does not change; its pages are read again and again.
-One lap is as many reads as there are pages. Every page has one more link, to the virtual page.
+One lap is as many reads as there are pages. Every page has one more link, to the virtual page, or
+hands it a share of its cash that is the same for all pages, its small edge.
 
 OPIC on the link matrices of the paper that are not those of a walk:
 
@@ -23,6 +24,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +35,9 @@ from minicrawl.lab.measure import EstimateErrors, errors
 from minicrawl.lab.strategies import OF_A_KNOWN_WEB, Strategy
 from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger
-from minicrawl.opic.money import UNIT, one_more_link
+from minicrawl.opic.money import UNIT, SmallEdge, fixed_edge, one_more_link
 from minicrawl.opic.steps import replay
-from minicrawl.opic.windows.static import Static
+from minicrawl.opic.windows.window import Static
 from minicrawl.progress import Progress, part
 from minicrawl.ranks.eigenvector import EigenvectorOptions, LinkMatrix, eigenvector, either_way
 from minicrawl.ranks.walks.pagerank import Method, PageRankOptions, pagerank
@@ -85,28 +87,49 @@ class Series:
         }
 
 
+class _KnownWeb(NamedTuple):
+    """What is read again and again."""
+
+    links: list[list[int]]
+    truth: Floats
+    small_edge: SmallEdge
+
+
 def convergence(
-    graph: Csr, *, strategies: Sequence[str], laps: int, seed: int, progress: Progress
+    graph: Csr,
+    *,
+    strategies: Sequence[str],
+    laps: int,
+    seed: int,
+    small_edge: float | None = None,
+    progress: Progress,
 ) -> list[Series]:
     """The curves of these strategies, and of the off-line algorithm."""
-    truth = true_importance(graph)
-    links = graph.adjacency()
-    series = [_off_line(graph, laps, truth)]
+    web = _KnownWeb(graph.adjacency(), true_importance(graph, small_edge), edge_of(small_edge))
+    series = [_off_line(graph, laps, web.truth, small_edge)]
     for done, name in enumerate(strategies):
         tell = part(progress, done / len(strategies), (done + 1) / len(strategies))
-        series += _reading(name, links, laps, seed, truth, tell)
+        series += _reading(name, web, laps, seed, tell)
     return series
+
+
+def edge_of(share: float | None) -> SmallEdge:
+    """A small edge of this share; by default one more link of the page."""
+    return one_more_link if share is None else fixed_edge(share)
 
 
 def true_importance(graph: Csr, small_edge: float | None = None) -> Floats:
     """The fixpoint; by default every page has one more link, to the virtual page."""
-    options = replace(ONE_MORE_LINK, damping=None if small_edge is None else 1 - small_edge)
-    return pagerank(graph, options=options).values.astype(np.float64)
+    return pagerank(graph, options=_options(small_edge)).values.astype(np.float64)
 
 
-def _off_line(graph: Csr, laps: int, truth: Floats) -> Series:
+def _options(small_edge: float | None) -> PageRankOptions:
+    return replace(ONE_MORE_LINK, damping=None if small_edge is None else 1 - small_edge)
+
+
+def _off_line(graph: Csr, laps: int, truth: Floats, small_edge: float | None) -> Series:
     """The power method: an iteration moves all importance once, as a lap does about."""
-    options = replace(ONE_MORE_LINK, method=Method.POWER, most_iterations=1)
+    options = replace(_options(small_edge), method=Method.POWER, most_iterations=1)
     x, found = np.full(graph.nodes, 1 / graph.nodes), []
     for _ in range(laps):
         x = pagerank(graph, options=options, start=x).values.astype(np.float64)
@@ -120,12 +143,10 @@ def _off_line(graph: Csr, laps: int, truth: Floats) -> Series:
     )
 
 
-def _reading(
-    name: str, links: list[list[int]], laps: int, seed: int, truth: Floats, progress: Progress
-) -> list[Series]:
-    pages = len(links)
-    window = Static()
-    ledger = Ledger(windows=[window], small_edge=one_more_link)
+def _reading(name: str, web: _KnownWeb, laps: int, seed: int, progress: Progress) -> list[Series]:
+    links, truth, small_edge = web
+    pages, window = len(links), Static()
+    ledger = Ledger(windows=[window], small_edge=small_edge)
     strategy = OF_A_KNOWN_WEB[name](ledger, seed)
     strategy.born(ledger.mint(pages, pool=READ))
     paper, minus_birth, g = [], [], []

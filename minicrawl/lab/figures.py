@@ -54,17 +54,20 @@ _FEW_DECADES = (2, 0.5)
 """Of an axis that is no longer, some places between the powers of ten are named as well."""
 _MARKED = 10
 """The points of a longer line are not marked."""
+_COLOURS = 10
+"""After so many lines the colours begin again, and the lines are dashed."""
 _MARKERS = "ox+s"
 """They do not hide each other where points of two lines meet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlotLine:
-    """One curve."""
+    """One curve; `error` has the standard errors of y where there are several draws."""
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
+    error: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +123,7 @@ def write(out: Path, figure: Figure) -> tuple[Path, Path]:
         _write_csv(file, figure)
     plot = pyplot()
     canvas, axes = plot.subplots(figsize=(8, 5.5), layout="constrained")
-    _draw(plot, axes, figure)
+    draw(plot, axes, figure)
     with replacing(picture) as file:
         canvas.savefig(file, format="png", dpi=120)
     plot.close(canvas)
@@ -279,6 +282,7 @@ def _order_figure(curves: Sequence[Curve]) -> Figure:
                 label=curve.order,
                 x=[100 * share for share in curve.fractions],
                 y=[100 * mass for mass in curve.mass],
+                error=curve.found.error and [100 * error for error in curve.found.error],
             )
             for curve in curves
         ],
@@ -288,15 +292,22 @@ def _order_figure(curves: Sequence[Curve]) -> Figure:
 def _write_csv(file: BinaryIO, figure: Figure) -> None:
     text = TextIOWrapper(file, encoding="utf-8", newline="")
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["line", figure.x_label, figure.y_label])
+    has_errors = any(line.error for line in figure.lines)
+    rows.writerow(["line", figure.x_label, figure.y_label, *(["standard error"] * has_errors)])
     for line in figure.lines:
-        rows.writerows((line.label, x, y) for x, y in zip(line.x, line.y, strict=True))
+        columns = (line.x, line.y, *([line.error] if line.error else []))
+        rows.writerows((line.label, *row) for row in zip(*columns, strict=True))
     text.detach()
 
 
-def _draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
+def draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
+    """Draw the figure into these axes."""
     for number, line in enumerate(figure.lines):
-        axes.plot(line.x, line.y, label=line.label, **_style(figure, number))
+        (drawn,) = axes.plot(line.x, line.y, label=line.label, **_style(figure, number))
+        if line.error:
+            ends = [(y - error, y + error) for y, error in zip(line.y, line.error, strict=True)]
+            band = {"color": drawn.get_color(), "alpha": 0.2, "linewidth": 0}
+            axes.fill_between(line.x, *zip(*ends, strict=True), **band)
     axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
     axes.set_xscale("log" if figure.log_x else "linear")
     axes.set_yscale("log" if figure.log_y else "linear")
@@ -313,4 +324,7 @@ def _draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
 def _style(figure: Figure, number: int) -> dict[str, Any]:
     if figure.points:
         return {"marker": _MARKERS[number % len(_MARKERS)], "fillstyle": "none", "linestyle": ""}
-    return {"marker": "." if len(figure.lines[number].x) <= _MARKED else None}
+    return {
+        "marker": "." if len(figure.lines[number].x) <= _MARKED else None,
+        "linestyle": "-" if number < _COLOURS else "--",
+    }

@@ -23,7 +23,7 @@ class BySiblings:
     def __init__(self, crawl: Exploration) -> None:
         self._crawl = crawl
         self._host_of = array("I")
-        self._siblings = Siblings(crawl.ledger, self._host_of, _sites_of_hosts(crawl.web))
+        self._siblings = Siblings(crawl.ledger, self._host_of, _SitesOfWeb(crawl.web))
         self._queue = ByGroup(self._siblings)
         self._new = range(0)
 
@@ -37,8 +37,7 @@ class BySiblings:
             return
         self._new = range(len(pages), len(pages))
         self._siblings.introduce(range(len(pages)))
-        for page in pages:
-            self._siblings.vouch(page)
+        self._siblings.vouch(pages)
         self._queue.posted((), pages)
 
     def take(self) -> int | None:
@@ -56,7 +55,12 @@ class BySiblings:
         self._queue.release(page)
 
 
-def _sites_of_hosts(web: Web) -> array[int]:
-    sites = np.zeros(int(web.host.max(initial=0)) + 1, dtype=np.uint32)
-    sites[web.host] = web.site
-    return array("I", sites.tobytes())
+class _SitesOfWeb:
+    """Which hosts are of one site."""
+
+    def __init__(self, web: Web) -> None:
+        self._sites = np.zeros(int(web.host.max(initial=0)) + 1, dtype=np.uint32)
+        self._sites[web.host] = web.site
+
+    def site(self, host: int) -> int:
+        return int(self._sites[host])

@@ -8,7 +8,7 @@ change    the share of the pages whose in-degree is halved or doubled during a l
           long it is watched.
 births    the share of the pages that die during a lap. In the place of each another is born: it
           has the links of the dead page, and as many other pages link to it.
-policy    a window and its width, in turns (windows that look at time) or readings (variable).
+policy    a window and its width: in readings for `variable`, in circulations for the others.
 
 All policies watch the same run: a window does not decide what is read. The error is measured after
 each lap of the second half, against the importance in the web as it is then, and the mean is told.
@@ -23,12 +23,11 @@ import numpy as np
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.convergence import read, true_importance
+from minicrawl.lab.convergence import edge_of, read, true_importance
 from minicrawl.lab.measure import EstimateErrors, errors, mean
 from minicrawl.lab.strategies import Greedy
 from minicrawl.opic.estimate import Floats, shares
 from minicrawl.opic.ledger import READ, Ledger
-from minicrawl.opic.money import one_more_link
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.opic.windows.window import Window
 from minicrawl.progress import Progress, part
@@ -70,7 +69,7 @@ POLICIES = (
     WindowPolicy("interpolation", 16),
     WindowPolicy("adaptive", 8),
 )
-"""In greedy order a lap is 2.3 turns: the paper's 8 and 4 months are 19 and 9 turns."""
+"""In greedy order a lap is 2.3 circulations: the paper's 8 and 4 months are 19 and 9."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,11 +169,15 @@ class ChangingWeb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watching:
-    """How long the web is watched, and how many of its pages are replaced during a lap."""
+    """How long the web is watched, and how many of its pages are replaced during a lap.
+
+    By default the small edge is one more link of the page.
+    """
 
     laps: int
     warm_up: int
     births: float = 0.0
+    small_edge: float | None = None
     seed: int = 1
 
 
@@ -189,7 +192,7 @@ def windows(
     """Every policy at every rate. The warm-up is that of all rates."""
     warm_up, laps = watching.warm_up, watching.laps
     whole = warm_up + laps * len(rates)
-    reader = _Reader(graph, [policy.window() for policy in policies])
+    reader = _Reader(graph, [policy.window() for policy in policies], watching.small_edge)
     tell = part(progress, 0, warm_up / whole)
     for lap in range(warm_up):
         reader.read(reader.pages)
@@ -211,14 +214,14 @@ def windows(
 class _Reader:
     """Reads the pages of a web in greedy order. It begins at the fixpoint."""
 
-    def __init__(self, graph: Csr, watched: Sequence[Window]) -> None:
+    def __init__(self, graph: Csr, watched: Sequence[Window], small_edge: float | None) -> None:
         self.pages = graph.nodes
         self.links = graph.adjacency()
         self.watched = watched
-        self.ledger = Ledger(windows=watched, small_edge=one_more_link)
+        self.ledger = Ledger(windows=watched, small_edge=edge_of(small_edge))
         self._greedy = Greedy(self.ledger, READ)
         born = self.ledger.mint(self.pages, pool=READ)
-        self.ledger.restate(shares(true_importance(graph)))
+        self.ledger.restate(shares(true_importance(graph, small_edge)))
         self._greedy.born(born)
 
     def read(self, count: int) -> None:
@@ -231,9 +234,9 @@ class _Reader:
 
     def errors(self, truth: Floats, living: Sequence[int]) -> list[EstimateErrors]:
         """Those of each window, on the pages that live."""
-        cash, now, turn = self.ledger.cash_of_all(), self.ledger.now, self.ledger.turn
+        cash, now, circulation = self.ledger.cash_of_all(), self.ledger.now, self.ledger.circulation
         return [
-            errors(window.importance(cash, now, turn)[living], truth[living])
+            errors(window.importance(cash, now, circulation)[living], truth[living])
             for window in self.watched
         ]
 
@@ -254,7 +257,8 @@ def _at_rate(
                 web.change_any()
             reader.read(_due(burst, graph.nodes / _STEPS))
         if 2 * (lap + 1) > watching.laps:
-            found.append(reader.errors(true_importance(web.graph()), web.living))
+            truth = true_importance(web.graph(), watching.small_edge)
+            found.append(reader.errors(truth, web.living))
         progress((lap + 1) / watching.laps)
     kept = [window.measures_per_page() for window in reader.watched]
     return [(list(one), count) for one, count in zip(zip(*found, strict=True), kept, strict=True)]

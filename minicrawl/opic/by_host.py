@@ -319,7 +319,7 @@ class ByHost:
 
     def is_ready(self, host: int) -> bool:
         """Whether the host may be asked."""
-        return self._queues[host].is_ready
+        return host >= len(self._queues) or self._queues[host].is_ready
 
     def __len__(self) -> int:
         """Entries in all the heaps, the stale ones too."""

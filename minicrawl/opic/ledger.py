@@ -163,7 +163,7 @@ class Ledger:
         return self.recorded >> TICK_BITS
 
     @property
-    def turn(self) -> int:
+    def circulation(self) -> int:
         """Ticks in which as much cash flows as there is."""
         return self.minted >> TICK_BITS
 
@@ -179,7 +179,7 @@ class Ledger:
         self.unread += count if pool == UNREAD else 0
         self.minted += count * UNIT
         for window in self.windows:
-            window.grow(count, self.now, self.turn)
+            window.grow(count, self.now, self.circulation)
         return born
 
     def endow(self, seeds: Sequence[int], units: int) -> None:
@@ -229,9 +229,9 @@ class Ledger:
             self.flags[page] = READ
         key[page] = -virtual_page.dividend
         self.recorded += plan.cash
-        now, turn = self.recorded >> TICK_BITS, self.minted >> TICK_BITS
+        now, circulation = self.recorded >> TICK_BITS, self.minted >> TICK_BITS
         for window in self.windows:
-            window.record(page, plan.cash, now, turn)
+            window.record(page, plan.cash, now, circulation)
         share = plan.share
         for link in plan.links:
             key[link] += share
@@ -261,7 +261,7 @@ class Ledger:
         self.virtual_page.remainder = self.missing()
         cash = self.cash_of_all()
         for window in self.windows:
-            window.restate(importance, cash, self.now, self.turn)
+            window.restate(importance, cash, self.now, self.circulation)
 
     def cash_of(self, pages: NDArray[np.integer] | slice) -> NDArray[np.float64]:
         """The cash of these pages, in units."""

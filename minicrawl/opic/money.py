@@ -8,6 +8,7 @@ pot     what a page hands to its links together. The rest of its cash is its *sm
 """
 
 from collections.abc import Callable
+from functools import partial
 
 UNIT = 1 << 32
 PARTS = 1 << 16
@@ -32,8 +33,11 @@ def in_parts(share: float) -> int:
 
 def fixed_edge(share: float = SMALL_EDGE) -> SmallEdge:
     """The small edge takes this share of the cash of every page."""
-    parts = in_parts(share)
-    return lambda cash, _links: cash - (cash * parts >> 16)
+    return partial(_less, in_parts(share))
+
+
+def _less(parts: int, cash: int, _links: int) -> int:
+    return cash - (cash * parts >> 16)
 
 
 def one_more_link(cash: int, links: int) -> int:

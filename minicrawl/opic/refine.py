@@ -46,7 +46,7 @@ from itertools import pairwise, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.row_products import WeightedRows, by_counting, row_products
+from minicrawl.graph.adjacency import WeightedRows, by_counting, row_products
 from minicrawl.model import PageId
 from minicrawl.opic import estimate, steps
 from minicrawl.opic.journal import Spending
@@ -56,7 +56,7 @@ from minicrawl.opic.money import SmallEdge
 Floats = NDArray[np.float64]
 
 _BLOCKS = 16
-_FEW_LINKS = 1 << 18
+_FEW_LINKS = 1 << 20
 """With no more, a refinement is done before scipy is loaded."""
 _PURSE_UNITS = (1 << 30) - 1
 """A page with so much cash shows its shares: rounding takes less from them than a float holds."""
@@ -167,14 +167,19 @@ class FlowBuilder:
 class Refinement:
     """One lap of the cash, from nothing or from ranks that are nearly right."""
 
-    def __init__(self, flow: CashFlow, start: Floats | None = None) -> None:
-        """`start` has the share of each page, as far as it is known."""
+    def __init__(
+        self, flow: CashFlow, start: Floats | None = None, cash: Floats | None = None
+    ) -> None:
+        """`start` has the share of each page, as far as it is known.
+
+        `cash` is what they hold at first, in place of an even dividend.
+        """
         self._flow = flow
         self._blocks = list(_blocks(flow))
         self._products = row_products() if flow.links > _FEW_LINKS else by_counting()
         self.rounds = 0
         self._history = np.zeros(flow.pages)
-        self._cash = np.full(flow.pages, 1 / flow.pages)
+        self._cash = np.full(flow.pages, 1 / flow.pages) if cash is None else cash
         if start is not None:
             self._go_on_from(start)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.reader import verify as verify_archive
+from minicrawl.archive.record import key_of
 from minicrawl.errors import MinicrawlError
 from minicrawl.frontier.loading import contradictions, verify
 from minicrawl.frontier.pages import Frontier
@@ -78,7 +79,7 @@ def audit(path: Path, tell: Progress = lambda _share: None) -> Audit:
             _check_replay(connection, path, found, tell)
             _run("commit", partial(_commit, connection, path), found)
             if found.is_intact and (end := tables.archive_end(connection)) is not None:
-                _run("pages", partial(_archive, path, end), found)
+                _run("pages", partial(_archive, path, connection, end), found)
     return found
 
 
@@ -224,10 +225,19 @@ def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
     yield from contradictions(frontier, connection)
 
 
-def _archive(path: Path, end: int) -> Iterator[str]:
+def _archive(path: Path, connection: tables.Connection, end: int) -> Iterator[str]:
     """Every record of the archive that the last commit knows of."""
     with closing(ArchiveReader(archive_folder(path), end)) as reader:
-        yield from verify_archive(reader)
+        yield from verify_archive(reader, partial(_urls_of_keys, connection))
+
+
+def _urls_of_keys(connection: tables.Connection, keys: set[int]) -> dict[int, str]:
+    """The URLs of records that do not tell them; all that are known are looked through."""
+    found: dict[int, str] = {}
+    for host, origin in enumerate(questions.origins(connection)):
+        urls = (origin + path for path in questions.paths_of(connection, host))
+        found |= {key: url for url in urls if (key := key_of(url)) in keys}
+    return found
 
 
 # ---------------------------------------------------------------- the replay

@@ -15,11 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.model import PageId, State
-from minicrawl.report.ranks import Pages, hosts_named, iso
+from minicrawl.report.ranks import Pages, hosts_named
 from minicrawl.report.snapshot import LABELS, Snapshot
-from minicrawl.store import questions, tables
+from minicrawl.store import fetches, questions, tables
 from minicrawl.store.records import NOT_ASKED, FetchRow
 from minicrawl.store.trouble import reporting_damage
+from minicrawl.wording import iso
 
 _PAGES_AT_ONCE = 10_000
 
@@ -149,7 +150,7 @@ def _pages_of(snapshot: Snapshot, host: str | None) -> Pages:
 def _kinds(snapshot: Snapshot, pages: Pages, query: ErrorQuery) -> Iterator[ErrorKind]:
     """Failures, then refusals; the most frequent first."""
     hosts = None if query.host is None else hosts_named(snapshot, query.host)
-    requests = questions.outcomes(snapshot.connection, hosts)
+    requests = fetches.outcomes(snapshot.connection, hosts)
     counts = np.bincount(snapshot.states[pages], minlength=max(State) + 1).tolist()
     total = sum(requests.values())
     kinds = query.kinds or KINDS
@@ -217,7 +218,7 @@ def _last_requests(snapshot: Snapshot, pages: Pages) -> Iterator[FetchRow]:
     waiting[pages] = True
     awaited = bytearray(waiting.tobytes())
     outcomes = {state.value: state.outcome for state in KINDS}
-    for row in questions.failed_requests(snapshot.connection):
+    for row in fetches.failed_requests(snapshot.connection):
         if awaited[row.page] and row.outcome in (outcomes[states[row.page]], NOT_ASKED):
             awaited[row.page] = False
             yield row

@@ -140,4 +140,4 @@ def _rising(snapshot: Snapshot) -> Floats:
             "crawl with another --window to see which pages rise"
         )
     ledger, window = snapshot.frontier.ledger, snapshot.frontier.window
-    return rising(ledger.cash_of_all(), *window.flows(ledger.now, ledger.turn))
+    return rising(ledger.cash_of_all(), *window.flows(ledger.now, ledger.circulation))

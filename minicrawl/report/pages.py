@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from minicrawl.archive.packing import text_of
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import Answer, RecordKind
+from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.export.cells import Block, ExportRow, rows_of
 from minicrawl.export.warc import Capture
 from minicrawl.progress import Progress
-from minicrawl.report.ranks import PageSelection, blocks, iso
+from minicrawl.report.ranks import PageSelection, blocks
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
@@ -26,7 +26,7 @@ from minicrawl.web.headers import parse_content_type
 from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.text import headings, language
-from minicrawl.wording import counted
+from minicrawl.wording import counted, iso
 
 _CONTENTS_AT_ONCE = 200
 """Pages; some megabytes."""
@@ -93,7 +93,10 @@ def version(
         if chosen > len(rows):
             known = counted(len(rows), "version")
             raise UsageError(f"{url} has {known}: there is none with number {chosen}")
-        return PageVersion(archive.answer(rows[chosen - 1].place), chosen, len(rows))
+        try:
+            return PageVersion(archive.answer(rows[chosen - 1].place), chosen, len(rows))
+        except Damaged as error:
+            raise Damaged(f"version {chosen} of {url} is damaged: {error}") from error
 
 
 def captures(
@@ -183,6 +186,12 @@ def _capture(row: ExportRow, answer: Answer) -> Capture:
         importance=row.importance,
         hops=row.depth,
     )
+
+
+def keys_of_best(snapshot: Snapshot, count: int) -> set[int]:
+    """The keys, in the archive, of the most important pages."""
+    found = blocks(snapshot, PageSelection(count=count, noindex=True))
+    return {key_of(row.url) for block in found for row in rows_of(block)}
 
 
 def moment(text: str) -> float:

@@ -5,30 +5,33 @@ equals, the page that was found first comes first.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from heapq import nlargest, nsmallest
 from itertools import chain
 from math import isnan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.export.cells import Block, ExportRow, rows_of
-from minicrawl.model import READ_STATES, State
+from minicrawl.export.cells import COLUMNS, Block, ExportRow, rows_of
+from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, PageId, State
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.kept import Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host_name
-from minicrawl.store import questions
+from minicrawl.store import fetches, questions
 from minicrawl.store.derived import OPIC
 from minicrawl.store.records import DocumentRow
 from minicrawl.store.trouble import reporting_damage
+from minicrawl.wording import iso
 
 Pages = NDArray[np.int64]
 
 _ROWS_AT_ONCE = 10_000
+_SCORE, _FOUND = "score", "found"
+NO_PAGES = (*STANDS_FOR_ANOTHER, State.NOT_FOUND, State.BAD_REDIRECT)
+"""The states of what is known and is no page of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,16 +43,20 @@ class PageSelection:
     host: str | None = None
     unread: bool = False
     fetched: bool = False
+    states: frozenset[State] = frozenset()
+    """Only pages in one of these; any if there are none."""
     noindex: bool = True
+    only_pages: bool = False
+    """Leave out what is not a page: redirects, duplicates, what does not exist."""
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing but `count` leaves out pages."""
-        return not (self.host or self.unread or self.fetched) and self.noindex
+        """Whether nothing but `count` and `only_pages` leaves out pages."""
+        return not (self.host or self.unread or self.fetched or self.states) and self.noindex
 
 
 class RankedPage(NamedTuple):
-    """A page in `top`. `score` is by the rank that was asked for."""
+    """A page in `top`. `score` is by the rank that was asked for; `found` counts discoveries."""
 
     rank: int
     url: str
@@ -57,6 +64,8 @@ class RankedPage(NamedTuple):
     cash: float
     history: float
     inlinks: int
+    depth: int
+    found: int
     fetched: bool
     status: int | None
     title: str
@@ -67,28 +76,60 @@ class RankedPage(NamedTuple):
 def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[RankedPage]:
     """The best of the selected pages."""
     read = {state.label for state in READ_STATES}
-    score = score_column(selection.by)
-    found = blocks(snapshot, selection, (selection.by,))
-    pairs = chain.from_iterable(zip(rows_of(one), one[score], strict=True) for one in found)
-    for row, value in pairs:
-        yield RankedPage(
-            rank=row.rank,
-            url=row.url,
-            importance=row.importance,
-            cash=row.cash,
-            history=row.history,
-            inlinks=row.inlinks,
-            fetched=row.state in read,
-            status=row.status,
-            title=row.title,
-            host=row.host,
-            score=value,
-        )
+    found_as = np.arange(1.0, len(snapshot) + 1)
+    columns = {_SCORE: scores(snapshot, selection.by), _FOUND: found_as}
+    for block in _blocks(snapshot, selection, columns, unreported):
+        for row, score, found in zip(rows_of(block), block[_SCORE], block[_FOUND], strict=True):
+            yield RankedPage(
+                rank=row.rank,
+                url=row.url,
+                importance=row.importance,
+                cash=row.cash,
+                history=row.history,
+                inlinks=row.inlinks,
+                depth=row.depth,
+                found=int(found),
+                fetched=row.state in read,
+                status=row.status,
+                title=row.title,
+                host=row.host,
+                score=score,
+            )
 
 
 def rows(snapshot: Snapshot, selection: PageSelection) -> Iterator[ExportRow]:
     """The rows of the selected pages, the best first."""
     return chain.from_iterable(map(rows_of, blocks(snapshot, selection)))
+
+
+STANDS_FOR = "stands_for"
+LIST_COLUMNS = (*COLUMNS, STANDS_FOR)
+
+
+def sorted_rows(
+    snapshot: Snapshot, selection: PageSelection, column: str, *, falling: bool = False
+) -> list[dict[str, Any]]:
+    """The selected pages by the values of a column. Pages without a value come last.
+
+    Besides the usual columns each has the URL of the page that it stands for, if any.
+    """
+    selected = replace(selection, count=0)
+    pages, _ = _ranked_pages(snapshot, selected)
+    rows = (row._asdict() for block in blocks(snapshot, selected) for row in rows_of(block))
+    numbered = zip(pages.tolist(), rows, strict=True)
+    choose = nlargest if falling else nsmallest
+
+    def place(pair: tuple[int, dict[str, Any]]) -> tuple[bool, Any]:
+        value = pair[1][column]
+        return ((value is not None) if falling else (value is None)), value or type(value)()
+
+    chosen = choose(selection.count or len(pages), numbered, place)
+    return [row | {STANDS_FOR: _stood_for(snapshot, page)} for page, row in chosen]
+
+
+def _stood_for(snapshot: Snapshot, page: PageId) -> str:
+    end = snapshot.frontier.books.stands_for(page)
+    return "" if end == page else snapshot.url(end)
 
 
 def blocks(
@@ -102,6 +143,12 @@ def blocks(
     After the usual columns comes one for each rank in `others`.
     """
     columns = {score_column(name): scores(snapshot, name) for name in others}
+    return _blocks(snapshot, selection, columns, tell)
+
+
+def _blocks(
+    snapshot: Snapshot, selection: PageSelection, columns: Mapping[str, Floats], tell: Progress
+) -> Iterator[Block]:
     pages, ranks = _ranked_pages(snapshot, selection)
     wanted, start = selection.count or len(pages), 0
     while wanted and start < len(pages):
@@ -158,11 +205,26 @@ def _ranked_pages(snapshot: Snapshot, selection: PageSelection) -> tuple[Pages, 
     if selection.by != OPIC:  # in which every page has a score
         np.nan_to_num(values, copy=False, nan=-1.0)
     if selection.is_all:
-        pages = places_of_largest(values, selection.count)
-        return pages, np.arange(1, len(pages) + 1)
+        return _best_of_all(snapshot, values, selection)
     order = places_of_largest(values, 0)
     places = np.flatnonzero(_matches(snapshot, selection)[order])
     return order[places], places + 1
+
+
+def _best_of_all(
+    snapshot: Snapshot, values: Floats, selection: PageSelection
+) -> tuple[Pages, Pages]:
+    """The best of all, or of all that are pages; for a few, not all are sorted."""
+    looked_at = selection.count
+    while True:
+        pages = places_of_largest(values, looked_at)
+        ranks = np.arange(1, len(pages) + 1)
+        if selection.only_pages:
+            kept = ~np.isin(snapshot.states[pages], NO_PAGES)
+            pages, ranks = pages[kept], ranks[kept]
+        if not 0 < looked_at < len(values) or len(pages) >= selection.count:
+            return pages, ranks
+        looked_at *= 2
 
 
 def _matches(snapshot: Snapshot, selection: PageSelection) -> NDArray[np.bool_]:
@@ -171,6 +233,10 @@ def _matches(snapshot: Snapshot, selection: PageSelection) -> NDArray[np.bool_]:
         matches &= snapshot.states == State.UNREAD
     if selection.fetched:
         matches &= snapshot.was_read
+    if selection.only_pages:
+        matches &= ~np.isin(snapshot.states, NO_PAGES)
+    if selection.states:
+        matches &= np.isin(snapshot.states, list(selection.states))
     if selection.host:
         matches &= np.isin(snapshot.host_of, hosts_named(snapshot, selection.host))
     return matches
@@ -243,12 +309,6 @@ def _add_other_statuses(snapshot: Snapshot, pages: Pages, statuses: list[int | N
     """The status of the last response, for pages that were not read."""
     has_ended = snapshot.states[pages] != State.UNREAD
     others = np.flatnonzero(has_ended & ~snapshot.was_read[pages])
-    found = questions.last_statuses(snapshot.connection, pages[others].tolist())
+    found = fetches.last_statuses(snapshot.connection, pages[others].tolist())
     for place, status in zip(others.tolist(), found, strict=True):
         statuses[place] = status
-
-
-@lru_cache(maxsize=1)  # most pages were fetched once, so both their times are the same
-def iso(at: float) -> str:
-    """A time as ISO 8601 in UTC, to the second."""
-    return f"{datetime.fromtimestamp(int(at), UTC).isoformat()[:-6]}Z"

@@ -11,13 +11,13 @@ from minicrawl.model import FailureKind, PageId, State
 from minicrawl.progress import Progress
 from minicrawl.report.kept import Convergence, convergence_of, kept, scores
 from minicrawl.report.links.flows import flows
-from minicrawl.report.ranks import iso, rank_of
+from minicrawl.report.ranks import rank_of
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.report.waiting import QueuePosition, queue_position
 from minicrawl.store import questions, tables
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from minicrawl.web.robots.rules import Rules
-from minicrawl.wording import counted
+from minicrawl.wording import counted, iso
 
 _SOURCES_SHOWN = 10
 _FETCHES_SHOWN = 5

@@ -1,8 +1,9 @@
 """Sites by the cash that other sites give them.
 
 Laws: links within a site say nothing about the site. The importance of a site is the cash that
-links from other sites brought to its pages, as a share of all cash that flowed between sites. By
-another rank, the score of a site is the sum over its pages.
+links from other sites brought to its pages, as a share of all cash that flowed between sites; where
+the importance of pages has converged, what they bring when it goes round for ever. By another rank,
+the score of a site is the sum over its pages.
 """
 
 from typing import NamedTuple
@@ -58,6 +59,13 @@ def top_sites(
     ]
 
 
+def cash_of_sites(snapshot: Snapshot, tell: Progress) -> dict[str, float]:
+    """The importance of all sites, by their names."""
+    refuse_without_links(snapshot)
+    names, site_of = _sites(snapshot)
+    return dict(zip(names, _received(snapshot, site_of, len(names), tell).tolist(), strict=True))
+
+
 def _sites(snapshot: Snapshot) -> tuple[list[str], NDArray[np.int64]]:
     """The names of all sites, and the number of each page's site."""
     numbers: dict[str, int] = {}
@@ -79,9 +87,10 @@ def _received(
 ) -> NDArray[np.float64]:
     """The cash that each site received from other sites, as a share of all such cash."""
     received = np.zeros(count)
+    worth = snapshot.histories if snapshot.converged is None else snapshot.importance.__getitem__
     for givers, ends, parts in flows(snapshot, tell):
         crosses = site_of[givers] != site_of[ends]
-        amounts = snapshot.histories(givers[crosses]) * parts[crosses]
+        amounts = worth(givers[crosses]) * parts[crosses]
         received += np.bincount(site_of[ends[crosses]], weights=amounts, minlength=count)
     total = received.sum()
     return received / total if total else received

@@ -59,7 +59,8 @@ class Snapshot:
 
     @cached_property
     def _shown(self) -> ShownImportance:
-        return shown_importance(self.path, self.connection, self.frontier)
+        with reporting_damage(self.path):
+            return shown_importance(self.path, self.connection, self.frontier)
 
     @cached_property
     def states(self) -> NDArray[np.uint8]:

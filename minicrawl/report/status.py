@@ -6,9 +6,11 @@ the crawl did not count is unknown. `mirrors` compares pages by their content.
 G   units of cash recorded in histories, the clock of OPIC      M   all units that there are
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,11 +19,14 @@ from minicrawl.opic.money import UNIT
 from minicrawl.report.kept import Convergence, convergence
 from minicrawl.store import questions, tables
 from minicrawl.store.derived import OPIC, RankRow, gathered, rank_row, reading_beside
-from minicrawl.store.reader import reading
+from minicrawl.store.files import bytes_of, files_of
+from minicrawl.store.reader import reading, real_path
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import counted
 
 Counts = dict[str, int]
+
+_STORE = "--store"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +54,8 @@ class Status:
     importance_gathered: float | None
     convergence: Convergence | None
     store_bytes: int
-    command: str | None  # that resumes the crawl
+    beside_bytes: Counts  # of what lies beside the store, by the end of its name
+    command: str | None  # that resumes the crawl, from where the user is
 
     def as_json(self) -> dict[str, object]:
         """The numbers by name."""
@@ -61,7 +67,10 @@ def status(path: Path) -> Status:
     with reading(path) as connection, reporting_damage(path):
         with reading_beside(path, connection) as derived:
             converged = rank_row(derived, OPIC)
-        return _status(path, connection, converged)
+        found = _status(path, connection, converged)
+    others, name = files_of(path)[:-1], real_path(path).name
+    sizes = {file.name.removeprefix(name): bytes_of(file) for file in others}
+    return replace(found, beside_bytes=sizes)
 
 
 def _status(path: Path, connection: tables.Connection, converged: RankRow | None) -> Status:
@@ -92,8 +101,26 @@ def _status(path: Path, connection: tables.Connection, converged: RankRow | None
         importance_gathered=_gathered(converged, found) or counted.get(tables.GATHERED),
         convergence=found,
         store_bytes=path.stat().st_size,
-        command=str(counters.get(tables.COMMAND) or "") or None,
+        beside_bytes={},
+        command=_command(counters, path),
     )
+
+
+def _command(counters: Mapping[str, object], path: Path) -> str | None:
+    """The command that resumes the crawl, from this folder, wherever the store is by now."""
+    command, here = str(counters.get(tables.COMMAND) or ""), Path.cwd()
+    folder, store = counters.get(tables.BEGUN_IN), counters.get(tables.BEGUN_AS)
+    if not command or (folder, store) in ((None, None), (str(here), str(real_path(path)))):
+        return command or None
+    words = _without_store(shlex.split(command))
+    is_elsewhere = folder != str(here) and Path(str(folder)).is_dir()
+    named = shlex.join([*words, "--store", str(real_path(path) if is_elsewhere else path)])
+    return f"cd {shlex.quote(str(folder))} && {named}" if is_elsewhere else named
+
+
+def _without_store(words: list[str]) -> list[str]:
+    pairs = pairwise(("", *words))
+    return [word for before, word in pairs if not word.startswith(_STORE) and before != _STORE]
 
 
 def _gathered(converged: RankRow | None, found: Convergence | None) -> float | None:

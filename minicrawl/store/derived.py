@@ -1,4 +1,5 @@
-"""What is derived from a store, in a file beside it: ranks, and an index of the links to each page.
+"""What is derived from a store, in a file beside it: ranks, and an index of the links to each page;
+`store.samples` adds samples of the graph.
 
 The file, `crawl.db-ranks`, is not part of the store, because a crawl may be writing the store, and
 because the data can be computed again: the file may be deleted at any time.
@@ -11,11 +12,10 @@ a rank was made has no score, which reads as NaN.
 
 import json
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
-from itertools import chain, count, pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,15 +25,16 @@ from numpy.typing import NDArray
 from minicrawl.errors import StoreError
 from minicrawl.graph.csr import Csr
 from minicrawl.store import tables
-from minicrawl.store.reader import ARCHIVE, begin_snapshot, connect, real_path
+from minicrawl.store.reader import begin_snapshot, connect, file_beside, remove_log
 from minicrawl.store.tables import Connection
 from minicrawl.store.trouble import NONSENSE, translating_sqlite_errors
-from minicrawl.store.writer import Store
 
 OPIC = "opic"
 """The name of the importance: converged, where it is kept here, or as the crawl estimates it."""
 GATHERED = "gathered"
-"""An option of `OPIC`: the share of it on pages that were read."""
+"""An option of `OPIC`: of what is on pages that may be read, the share of those that were."""
+READABLE_PAGES = "readable"
+"""An option of `OPIC`: how many pages may be read or were."""
 FLOWED = "flowed"
 """An option of `OPIC`: what flows through a page in a lap of `opic.refine`, on average."""
 
@@ -93,8 +94,7 @@ class RankRow(NamedTuple):
 
 def beside(store: Path) -> Path:
     """The path of the file. It is the same for all names of a store."""
-    place = real_path(store)
-    return place.with_name(f"{place.name}{SUFFIX}")
+    return file_beside(store, SUFFIX)
 
 
 @contextmanager
@@ -111,6 +111,7 @@ def reading_beside(store: Path, connection: Connection) -> Iterator[Connection |
     ):
         begin_snapshot(derived)
         yield derived if _is_derived_from(derived, connection) else None
+    remove_log(path)
 
 
 @contextmanager
@@ -140,9 +141,15 @@ def _reporting_damage(path: Path) -> Iterator[None]:
         raise StoreError(f"{path} is damaged ({error}); {DERIVED}") from error
 
 
+def has_table(derived: Connection, name: str) -> bool:
+    """Whether the file has a table of this name."""
+    found = derived.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone()
+    return found is not None
+
+
 def _is_derived_from(derived: Connection, connection: Connection) -> bool:
     """Whether the file belongs to this store."""
-    if not derived.execute("SELECT 1 FROM sqlite_master WHERE name = 'derived_from'").fetchone():
+    if not has_table(derived, "derived_from"):
         return False
     row = derived.execute("SELECT store FROM derived_from").fetchone()
     return row is not None and str(row[0]) == tables.birth(connection)
@@ -168,9 +175,15 @@ def keep_ranks(
             _replace_rank(derived, row, values)
 
 
+def drop_rank(store: Path, connection: Connection, name: str) -> None:
+    """Delete a rank with its scores."""
+    with writing_beside(store, connection, _RANKS) as derived:
+        _delete_rank(derived, name)
+
+
 def kept_ranks(derived: Connection | None) -> list[RankRow]:
     """All ranks, by name."""
-    if derived is None or not _has_ranks(derived):
+    if derived is None or not has_table(derived, "ranks"):
         return []
     columns = ", ".join(RankRow._fields)
     rows = derived.execute(f"SELECT {columns} FROM ranks ORDER BY name")
@@ -192,6 +205,11 @@ def flowed(row: RankRow) -> float | None:
     return _number(row, FLOWED)
 
 
+def readable_pages(row: RankRow) -> float | None:
+    """How many pages may be read or were; None if it is not kept."""
+    return _number(row, READABLE_PAGES)
+
+
 def _number(row: RankRow, option: str) -> float | None:
     found = json.loads(row.options).get(option)
     return float(found) if isinstance(found, float | int) else None
@@ -210,12 +228,6 @@ def rank_scores(derived: Connection, name: str, pages: int) -> NDArray[np.float6
     return found
 
 
-def _has_ranks(derived: Connection) -> bool:
-    """Whether the file has the tables of the ranks."""
-    found = derived.execute("SELECT 1 FROM sqlite_master WHERE name = 'ranks'").fetchone()
-    return found is not None
-
-
 def _checked_row(row: RankRow) -> RankRow:
     """The row; raises an error of `NONSENSE` if `keep_ranks` cannot have written it."""
     numbers = row.step, row.nodes, row.edges, row.iterations, row.error_bound
@@ -228,13 +240,17 @@ def _checked_row(row: RankRow) -> RankRow:
 
 
 def _replace_rank(derived: Connection, row: RankRow, values: Floats) -> None:
-    derived.execute(
-        "DELETE FROM scores WHERE rank = (SELECT id FROM ranks WHERE name = ?)", (row.name,)
-    )
-    derived.execute("DELETE FROM ranks WHERE name = ?", (row.name,))
+    _delete_rank(derived, row.name)
     cursor = derived.execute("INSERT INTO ranks VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     for number, blob in zip(count(), _score_blocks(values), strict=False):
         derived.execute("INSERT INTO scores VALUES (?, ?, ?)", (cursor.lastrowid, number, blob))
+
+
+def _delete_rank(derived: Connection, name: str) -> None:
+    derived.execute(
+        "DELETE FROM scores WHERE rank = (SELECT id FROM ranks WHERE name = ?)", (name,)
+    )
+    derived.execute("DELETE FROM ranks WHERE name = ?", (name,))
 
 
 def _score_blocks(values: Floats) -> Iterator[bytes]:
@@ -256,10 +272,7 @@ def keep_backlinks(store: Path, connection: Connection, step: int, inlinks: Csr)
 
 def backlinks_step(derived: Connection | None) -> int | None:
     """The last step in the index; None if there is no index."""
-    if derived is None:
-        return None
-    is_there = "SELECT 1 FROM sqlite_master WHERE name = 'backlinks_as_of'"
-    if derived.execute(is_there).fetchone() is None:
+    if derived is None or not has_table(derived, "backlinks_as_of"):
         return None
     (step,) = derived.execute("SELECT step FROM backlinks_as_of").fetchone()
     return int(step)
@@ -288,30 +301,3 @@ def _index_blocks(inlinks: Csr) -> Iterator[tuple[int, bytes, bytes]]:
         starts = inlinks.starts[first : end + 1]
         blob = inlinks.targets[starts[0] : starts[-1]].tobytes()
         yield number, (starts - starts[0]).tobytes(), blob
-
-
-# ---------------------------------------------------------------- all files of a store
-
-_WHILE_READ = ("", "-wal", "-shm")
-"""The last two exist while a process has the store open."""
-_FILES = (*_WHILE_READ, *(f"{SUFFIX}{end}" for end in _WHILE_READ), ARCHIVE)
-
-
-def set_aside(path: Path) -> Path | None:
-    """Rename the store. Returns its new name, or None if there is no store.
-
-    If the path is a link, the store that it leads to is renamed, and the link stays.
-    """
-    if not path.exists():
-        return None
-    if path.is_symlink():
-        path = real_path(path)
-    with closing(Store.open(path)) as store:  # nobody else is writing it
-        store.compact()
-    stamp = time.strftime(f"{path.name}.%Y-%m-%dT%H-%M-%S")
-    names = chain((stamp,), (f"{stamp}-{number}" for number in count(2)))
-    aside = next(free for name in names if not (free := path.with_name(name)).exists())
-    for suffix in _FILES:
-        if (file := path.with_name(path.name + suffix)).exists():
-            file.rename(aside.with_name(aside.name + suffix))
-    return aside

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.journal import StepKind
-from minicrawl.store.records import NOT_ASKED, DocumentRow, FetchRow
+from minicrawl.store.blobs import unpack
+from minicrawl.store.records import DocumentRow
 from minicrawl.store.tables import Connection
 
 _SPENDINGS_AT_ONCE = 2_000
@@ -61,7 +62,7 @@ def locations(connection: Connection, ids: Sequence[int]) -> PageLocations:
         # SQLite runs a cross join in the order in which it is written: that of the ids.
         "FROM (SELECT origin, urls.path, depth FROM json_each(?) "
         "CROSS JOIN urls ON urls.id = value CROSS JOIN hosts ON hosts.id = host)",
-        (_as_json_list(sorted(ids)),),
+        (as_json_list(sorted(ids)),),
     ).fetchone()
     urls, origins, depths = (text.split("\n") if count else [] for text in texts)
     if not len(ids) == len(urls) == len(origins) == len(depths):
@@ -78,7 +79,7 @@ def documents(connection: Connection, ids: Sequence[int]) -> Iterator[DocumentRo
     """The documents of those of these pages that were read, in the order of the ids."""
     cursor = connection.execute(
         "SELECT documents.* FROM json_each(?) CROSS JOIN documents ON page = value",
-        (_as_json_list(sorted(ids)),),
+        (as_json_list(sorted(ids)),),
     )
     return map(DocumentRow._make, cursor)
 
@@ -87,9 +88,17 @@ def inlinks(connection: Connection, ids: Sequence[int]) -> list[int]:
     """The number of links to each of these pages, as of the last checkpoint, in this order."""
     cursor = connection.execute(
         "SELECT coalesce((SELECT inlinks FROM frontier WHERE id = value), 0) FROM json_each(?)",
-        (_as_json_list(ids),),
+        (as_json_list(ids),),
     )
     return list(chain.from_iterable(cursor))
+
+
+def seeds(connection: Connection) -> list[int]:
+    """The pages that share the endowment."""
+    cursor = connection.execute(
+        "SELECT spending FROM steps WHERE kind = ? AND spending IS NOT NULL", (StepKind.ENDOWED,)
+    )
+    return [page for (blob,) in cursor for page in unpack(blob).links]
 
 
 def noindex_pages(connection: Connection) -> list[int]:
@@ -97,39 +106,26 @@ def noindex_pages(connection: Connection) -> list[int]:
     return list(chain.from_iterable(connection.execute("SELECT page FROM documents WHERE noindex")))
 
 
-def last_statuses(connection: Connection, ids: Sequence[int]) -> list[int | None]:
-    """The status of the last request for each of these pages, in this order."""
+def untitled(connection: Connection) -> list[tuple[PageId, str]]:
+    """The pages that were read and have no title."""
+    return connection.execute("SELECT page, title FROM documents WHERE title = ''").fetchall()
+
+
+def with_common_titles(connection: Connection) -> list[tuple[PageId, str]]:
+    """The pages whose title is that of another one as well, by title."""
+    return connection.execute(
+        "SELECT page, title FROM documents WHERE title IN (SELECT title FROM documents "
+        "WHERE title != '' GROUP BY title HAVING count(*) > 1) ORDER BY title, page"
+    ).fetchall()
+
+
+def hosts_waiting(connection: Connection) -> dict[int, tuple[float, str]]:
+    """The hosts that asked for a long pause or had trouble: until when, and which."""
     cursor = connection.execute(
-        "SELECT (SELECT status FROM fetches WHERE page = value ORDER BY id DESC LIMIT 1) "
-        "FROM json_each(?)",
-        (_as_json_list(ids),),
+        "SELECT id, coalesce(wait_until, 0), coalesce(trouble, '') FROM hosts "
+        "WHERE wait_until IS NOT NULL OR trouble IS NOT NULL"
     )
-    return list(chain.from_iterable(cursor))
-
-
-def outcomes(connection: Connection, hosts: Sequence[int] | None = None) -> dict[str, int]:
-    """The number of requests by outcome, for all pages or for those of some hosts."""
-    if hosts is None:
-        cursor = connection.execute("SELECT outcome, count(*) FROM fetches GROUP BY outcome")
-    else:
-        cursor = connection.execute(
-            "SELECT outcome, count(*) FROM fetches CROSS JOIN urls ON urls.id = page "
-            "WHERE host IN (SELECT value FROM json_each(?)) GROUP BY outcome",
-            (_as_json_list(hosts),),
-        )
-    found = dict(cursor.fetchall())
-    found.pop(NOT_ASKED, None)  # not a request
-    return found
-
-
-def failed_requests(connection: Connection) -> Iterator[FetchRow]:
-    """Requests that failed, were refused or were not made, the latest first."""
-    cursor = connection.execute(
-        "SELECT page, at, outcome, status, wire_bytes, elapsed_s, detail FROM fetches "
-        "WHERE outcome LIKE 'failed:%' OR outcome LIKE 'refused:%' OR outcome = ? ORDER BY id DESC",
-        (NOT_ASKED,),
-    )
-    return map(FetchRow._make, cursor)
+    return {host: (until, trouble) for host, until, trouble in cursor}
 
 
 def find(connection: Connection, origin: str, path: str) -> int | None:
@@ -179,12 +175,12 @@ def origins(connection: Connection) -> list[str]:
 
 def hosts_known(connection: Connection) -> int:
     """The number of origins; ids are dense."""
-    return _number(connection, "SELECT coalesce(max(id) + 1, 0) FROM hosts")
+    return number(connection, "SELECT coalesce(max(id) + 1, 0) FROM hosts")
 
 
 def pages_known(connection: Connection) -> int:
     """The number of pages; ids are dense."""
-    return _number(connection, "SELECT coalesce(max(id) + 1, 0) FROM urls")
+    return number(connection, "SELECT coalesce(max(id) + 1, 0) FROM urls")
 
 
 def pages_read_by_host(connection: Connection) -> dict[int, int]:
@@ -206,6 +202,30 @@ def spendings(connection: Connection, after: int = 0) -> Iterator[Spendings]:
     while rows := cursor.fetchmany(_SPENDINGS_AT_ONCE):
         seqs, kinds, pages, blobs = zip(*rows, strict=True)
         yield Spendings(np.array(seqs), np.array(kinds), np.array(pages), blobs)
+
+
+LogRow = tuple[int, int, PageId, int, int, bytes | None]
+"""Step, kind, page, state, pages born and spending. Only what says where links are has the last."""
+_LEADING = f"({StepKind.VISIT}, {StepKind.FORWARD}, {StepKind.REOPEN})"
+
+
+def log_after(connection: Connection, seq: int, until: int) -> Iterator[list[LogRow]]:
+    """The steps after this one up to another one, in order, block by block."""
+    cursor = connection.execute(
+        f"SELECT seq, kind, page, state, born, CASE WHEN kind IN {_LEADING} THEN spending END "
+        "FROM steps WHERE seq > ? AND seq <= ? ORDER BY seq",
+        (seq, until),
+    )
+    while rows := cursor.fetchmany(_SPENDINGS_AT_ONCE):
+        yield rows
+
+
+def turns(connection: Connection) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The step and the page of each turn that ended, in order."""
+    kinds = f"({StepKind.VISIT}, {StepKind.FORWARD}, {StepKind.DEAD_END})"
+    rows = connection.execute(f"SELECT seq, page FROM steps WHERE kind IN {kinds} ORDER BY seq")
+    seqs, pages = np.array(rows.fetchall(), dtype=np.int64).reshape(-1, 2).T
+    return seqs, pages
 
 
 # ---------------------------------------------------------------- for the audit
@@ -230,7 +250,7 @@ def extent(connection: Connection, table: str) -> tuple[int, int, int]:
 
 def urls_without_host(connection: Connection) -> int:
     """The number of URLs without a row for their host."""
-    return _number(connection, "SELECT count(*) FROM urls WHERE host NOT IN (SELECT id FROM hosts)")
+    return number(connection, "SELECT count(*) FROM urls WHERE host NOT IN (SELECT id FROM hosts)")
 
 
 def all_spendings(connection: Connection) -> Iterator[SpendingRow]:
@@ -241,23 +261,9 @@ def all_spendings(connection: Connection) -> Iterator[SpendingRow]:
     return map(SpendingRow._make, cursor)
 
 
-def documents_without_fetch(connection: Connection) -> int:
-    """The number of documents whose page was never fetched."""
-    return _number(
-        connection,
-        "SELECT count(*) FROM documents "
-        "WHERE NOT EXISTS (SELECT 1 FROM fetches WHERE fetches.page = documents.page)",
-    )
-
-
-def fetches_indexed(connection: Connection) -> int:
-    """The number of requests in the index by page."""
-    return _number(connection, "SELECT count(*) FROM fetches INDEXED BY fetches_of_page")
-
-
 def born_after(connection: Connection, seq: int) -> int:
     """The number of pages that were added by steps after this one."""
-    return _number(connection, "SELECT coalesce(sum(born), 0) FROM steps WHERE seq > ?", seq)
+    return number(connection, "SELECT coalesce(sum(born), 0) FROM steps WHERE seq > ?", seq)
 
 
 def steps_known(connection: Connection) -> tuple[int, int]:
@@ -266,7 +272,7 @@ def steps_known(connection: Connection) -> tuple[int, int]:
     return count, last
 
 
-def _as_json_list(ids: Sequence[int]) -> str:
+def as_json_list(ids: Sequence[int]) -> str:
     """The ids as one value: SQLite limits the number of values in a query."""
     return f"[{','.join(map(str, ids))}]"
 
@@ -278,6 +284,6 @@ def _ranks_by_size(numbers: Sequence[int]) -> list[int]:
     return ranks.tolist()
 
 
-def _number(connection: Connection, query: str, *values: object) -> int:
+def number(connection: Connection, query: str, *values: object) -> int:
     (number,) = connection.execute(query, values).fetchone()
     return int(number)

@@ -10,7 +10,7 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -27,17 +27,35 @@ def real_path(path: Path) -> Path:
     return place
 
 
+def refuse_to_overwrite(store: Path) -> None:
+    """A store is imported into a new file."""
+    if store.exists():
+        raise UsageError(f"{store} exists: an import makes a new store and overwrites none")
+
+
 ARCHIVE = "-pages"
 """The suffix of the folder with the archive of a store."""
+
+SEARCH = "-search"
+"""The suffix of the folder with the search index of a store."""
 
 LOCK = "-lock"
 """The suffix of the file that the writer of a store locks."""
 
 
+LOG = "-wal"
+"""The suffix of the write-ahead log of SQLite."""
+
+
+def file_beside(path: Path, suffix: str) -> Path:
+    """A file or folder beside a store. It is the same for all names of the store."""
+    place = real_path(path)
+    return place.with_name(f"{place.name}{suffix}")
+
+
 def archive_folder(store: Path) -> Path:
-    """The folder of the archive of a store. It is the same for all names of the store."""
-    place = real_path(store)
-    return place.with_name(f"{place.name}{ARCHIVE}")
+    """The folder of the archive of a store."""
+    return file_beside(store, ARCHIVE)
 
 
 _CACHE_KIB = 16_384
@@ -59,6 +77,18 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
     finally:
         connection.close()
+        remove_log(path)
+
+
+def remove_log(path: Path) -> None:
+    """Let SQLite remove the log, unless somebody has the file open, or a writer of it has died.
+
+    A connection that only reads makes a log where there is none, and cannot remove it.
+    """
+    if not file_beside(path, LOG).exists() or file_beside(path, LOCK).exists():
+        return
+    with suppress(sqlite3.Error), closing(_connect_to(path, "rw")) as last:
+        last.execute(_FIRST_QUERY)
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -83,35 +113,37 @@ def end_snapshot(connection: sqlite3.Connection) -> None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    place = f"file:{quote(str(path.absolute()))}?mode=ro"
-    connection = sqlite3.connect(place, uri=True, isolation_level=None)
+    connection = _connect_to(path, "ro")
     try:
         connection.execute(_FIRST_QUERY)
     except sqlite3.OperationalError as error:
         connection.close()
-        return _connect_read_only(path, place, error)
+        return _connect_read_only(path, error)
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         pass  # not a database: the version check reports it
     return connection
 
 
-def _connect_read_only(
-    path: Path, place: str, error: sqlite3.OperationalError
-) -> sqlite3.Connection:
+def _connect_to(path: Path, mode: str) -> sqlite3.Connection:
+    place = f"file:{quote(str(path.absolute()))}?mode={mode}"
+    return sqlite3.connect(place, uri=True, isolation_level=None)
+
+
+def _connect_read_only(path: Path, error: sqlite3.OperationalError) -> sqlite3.Connection:
     """Connect on a disk that is full or read-only, without room for the index of the log.
 
     Without locks SQLite keeps the index in memory. That is safe while nobody writes. A running
     crawl has a file for the index, so this code is not reached.
     """
-    if _beside(path, "-journal").exists():
+    if file_beside(path, "-journal").exists():
         raise UsageError(
             f"{path} has an unfinished change: `minicrawl crawl` repairs it"
         ) from error
-    if not _has_content(_beside(path, "-wal")):
-        return sqlite3.connect(f"{place}&immutable=1", uri=True, isolation_level=None)
+    if not _has_content(file_beside(path, LOG)):
+        return _connect_to(path, "ro&immutable=1")
     if _is_being_written(path):
         raise UsageError(f"{path} cannot be read: {error}") from error
-    connection = sqlite3.connect(f"{place}&vfs=unix-none", uri=True, isolation_level=None)
+    connection = _connect_to(path, "ro&vfs=unix-none")
     try:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute(_FIRST_QUERY)
@@ -121,11 +153,6 @@ def _connect_read_only(
     return connection
 
 
-def _beside(path: Path, suffix: str) -> Path:
-    place = real_path(path)
-    return place.with_name(f"{place.name}{suffix}")
-
-
 def _has_content(file: Path) -> bool:
     return file.exists() and file.stat().st_size > 0
 
@@ -133,7 +160,7 @@ def _has_content(file: Path) -> bool:
 def _is_being_written(path: Path) -> bool:
     """Whether a crawl holds the lock of the store."""
     try:
-        lock = os.open(_beside(path, LOCK), os.O_RDONLY)
+        lock = os.open(file_beside(path, LOCK), os.O_RDONLY)
     except OSError:
         return False
     try:

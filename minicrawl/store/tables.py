@@ -24,6 +24,12 @@ Connection = sqlite3.Connection
 
 COMMAND = "command"
 """A counter: the command that resumes the crawl."""
+BEGUN_IN, BEGUN_AS = "begun_in", "begun_as"
+"""The folder in which this command was given, and the real path of the store then."""
+CONVERGES = "converges"
+"""Whether the crawl has its importance converge."""
+MAXIMUM = "maximum"
+"""The pages that the last run may read, where they are limited."""
 STATES = "states"
 """The number of pages in each state, by the state as text."""
 RECORDED = "recorded"

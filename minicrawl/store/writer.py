@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import chain, islice
 from pathlib import Path
@@ -20,7 +20,7 @@ from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import StepKind
 from minicrawl.store import tables
 from minicrawl.store.blobs import pack
-from minicrawl.store.reader import LOCK, real_path
+from minicrawl.store.reader import LOCK, LOG, file_beside, real_path
 from minicrawl.store.records import Batch, Checkpoint, StepRow, StoreTerms
 from minicrawl.store.schema import prepare
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
@@ -29,7 +29,8 @@ Write = Callable[[str, Iterable[Sequence[Any]]], None]
 
 SAFE = "everything committed before is safe"
 
-_CACHE_KIB = 16_384
+_CACHE_KIB = 4_096
+"""Little is read again: rows are appended, and columns are written as a whole."""
 _SIZES = (1024, 256, 64, 16, 4, 1)
 """Rows in a statement. There are few sizes, so that each statement is prepared once."""
 
@@ -52,7 +53,7 @@ INSERT INTO hosts VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
 """
 
 
-class Store:
+class StoreWriter:
     """A store open for writing. Use it from one thread at a time."""
 
     def __init__(
@@ -66,20 +67,20 @@ class Store:
         self._lock = lock
 
     @classmethod
-    def open(cls, path: Path) -> "Store":
+    def open(cls, path: Path) -> "StoreWriter":
         """Open the store for writing, or create it. Only one writer may have it open."""
         lock = _lock(path)
         try:
             was_cut_off = _log_of(path).exists()
             return cls(_connect(path), path, lock, was_cut_off=was_cut_off)
         except BaseException:
-            os.close(lock)
+            _unlock(path, lock)
             raise
 
     def close(self) -> None:
         """Close the connection, then release the lock."""
         self._connection.close()
-        os.close(self._lock)
+        _unlock(self.path, self._lock)
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -190,8 +191,7 @@ class Store:
 
 def _log_of(path: Path) -> Path:
     """The write-ahead log, which SQLite puts beside the real file."""
-    place = real_path(path)
-    return place.with_name(f"{place.name}-wal")
+    return file_beside(path, LOG)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -214,6 +214,18 @@ def _step_columns(row: StepRow) -> tuple[int, int, int, int, int, int, bytes | N
     return row.seq, step.kind, step.page, row.state, step.born, step.amount, blob
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep others from writing the store. Its log is in the file then, unless somebody reads it."""
+    lock = _lock(path)
+    try:
+        with translating_sqlite_errors(path, SAFE), closing(_connect(path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        yield
+    finally:
+        _unlock(path, lock)
+
+
 def _lock(path: Path) -> int:
     """Take the lock of the store. It ends with the process, even after a crash."""
     if path.is_dir():
@@ -221,18 +233,31 @@ def _lock(path: Path) -> int:
     place = real_path(path)
     if place.exists() and not os.access(place, os.W_OK):
         raise UsageError(f"{path} is read-only")
-    beside = place.with_name(f"{place.name}{LOCK}")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(beside, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(lock)
-        raise StoreError(f"{path} is in use by another crawl: wait for it, or stop it") from error
-    return lock
+    lock_file = file_beside(path, LOCK)
+    while True:
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            lock = os.open(lock_file, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(lock)
+            raise StoreError(
+                f"{path} is in use by another crawl: wait for it, or stop it"
+            ) from error
+        with suppress(FileNotFoundError):
+            if os.path.samestat(lock_file.stat(), os.fstat(lock)):
+                return lock
+        os.close(lock)  # its last owner has just removed it
+
+
+def _unlock(path: Path, lock: int) -> None:
+    """Remove the file, then release the lock: a file that stays belongs to a writer that died."""
+    with suppress(OSError):
+        file_beside(path, LOCK).unlink()
+    os.close(lock)
 
 
 def write_rows(connection: sqlite3.Connection, sql: str, rows: Iterable[Sequence[Any]]) -> None:

@@ -38,6 +38,12 @@ def site(host: str) -> str:
     return found.top_domain_under_public_suffix or host
 
 
+def has_public_suffix(host: str) -> bool:
+    """Whether the host is a name below a suffix of the list, such as example.org."""
+    found = _extract().extract_str(host)
+    return bool(found.suffix and found.domain)
+
+
 def _network(host: str) -> str:
     """The network of an IP address."""
     try:

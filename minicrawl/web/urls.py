@@ -15,8 +15,8 @@ plain      a reference that the standard does not change, such as "/docs/a.html?
 """
 
 import re
-from collections.abc import Iterable
-from itertools import accumulate
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from ada_url import join_url
@@ -254,6 +254,34 @@ def resolve_seed(text: str, *, strip_marks: bool = True) -> ResolvedUrl | None:
             return None
         text = ("http://" if address[1] else "https://") + text
     return resolve(text, strip_marks=strip_marks)
+
+
+_URL_COLUMN = "url"
+
+
+def read_seeds(lines: Iterable[str], complain: Callable[[int, str], None]) -> Iterator[str]:
+    """The URLs of a list with one URL a line, or in the column `url` of a CSV file.
+
+    `#` begins a comment. Complains about other lines.
+    """
+    import csv  # every worker process imports this module, and no worker reads seeds
+
+    rest = iter(lines)
+    first = next(rest, "")
+    names = [name.strip().lower() for name in next(csv.reader([first]), [])]
+    if _URL_COLUMN in names:
+        rows = csv.reader(rest)
+        place = names.index(_URL_COLUMN)
+        texts = ((rows.line_num + 1, row[place] if place < len(row) else "") for row in rows)
+    else:
+        texts = ((n, line.partition("#")[0]) for n, line in enumerate(chain([first], rest), 1))
+    for number, cell in texts:
+        text = cell.strip()
+        url = canonical_seed(text, strip_marks=False)
+        if url is not None:
+            yield url
+        elif text:
+            complain(number, text)
 
 
 # ---------------------------------------------------------------- nodes that need not be URLs

@@ -16,7 +16,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.frontier.gathered_importance import DiscoveryRate, of_all
+from minicrawl.frontier.importance import DiscoveryRate, of_all
 from minicrawl.lab.convergence import true_importance
 from minicrawl.lab.exploration import Exploration
 from minicrawl.lab.order import draw_seeds
@@ -91,7 +91,7 @@ class GreedyCrawl:
     def shares(self) -> tuple[float, float]:
         """The estimated importance of the pages that were read, and of those that wait."""
         ledger = self.ledger
-        found = self.window.importance(ledger.cash_of_all(), ledger.now, ledger.turn)
+        found = self.window.importance(ledger.cash_of_all(), ledger.now, ledger.circulation)
         was_read = np.frombuffer(ledger.flags, dtype=np.uint8) == READ
         share = float(found[was_read].sum() / found.sum())
         return share, 1 - share

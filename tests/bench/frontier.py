@@ -49,7 +49,7 @@ from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.journal import StepKind
 from minicrawl.store.reader import connect
 from minicrawl.store.records import FetchRow, StoreTerms
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl
 from tests.bench.endless import LINKS, EndlessWeb
 from tests.bench.made import make
@@ -270,7 +270,7 @@ def bytes_of_links(path: Path) -> tuple[int, int]:
 
 @asynccontextmanager
 async def opened(path: Path) -> AsyncIterator[Recorder]:
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         store.agree(StoreTerms())
         with closing(connect(path)) as reader:
             load = partial(load_frontier, store.connection, StoreTerms())

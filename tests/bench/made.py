@@ -30,7 +30,7 @@ from minicrawl.store.records import (
     StoreTerms,
     UrlRow,
 )
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from tests.bench.endless import FAR, LINKS, NEW, origin, path_of
 
 Numbers = NDArray[np.int64]
@@ -146,7 +146,7 @@ class Made:
 
 def make(path: Path, pages: int, hosts: int, seeds: int) -> None:
     """Write the store."""
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         store.agree(StoreTerms())
         for batch, checkpoint in Made(pages, hosts, seeds).blocks():
             store.commit(batch)

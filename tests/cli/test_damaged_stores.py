@@ -20,13 +20,16 @@ CODES = (0, 1, 2, 3)
 MOST_CHARACTERS = 600
 LINKS = "links.csv"
 GRADES = "grades.csv"
+RECORDED = "site.warc"
 SEEDS = "seeds.txt"
 FRESH = " --fresh"
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "crawl": (SEED, "--pages", "20", "--workers", "0", "--delay", "0", "--allow-private", "-q"),
     "refine": ("--until", "0.01"),
+    "move": (),
     "rank list": (),
+    "rank rm": ("pagerank",),
     "rank degree": (),
     "rank pagerank": (),
     "rank inverse-pagerank": (),
@@ -40,7 +43,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "graph import": (LINKS,),
     "graph info": (),
     "top": ("--by", "pagerank"),
-    "export": ("pages.csv", "--ranks", "pagerank"),
+    "export": ("pages.csv", "--ranks", "pagerank", "--force"),
     "compare": ("opic", "pagerank"),
     "stability": ("pagerank", "--times", "1"),
     "agree": ("opic", GRADES),
@@ -52,16 +55,32 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "page": (SEED,),
     "archive info": (),
     "archive verify": (),
+    "archive prune": ("--best", "5"),
+    "import": (RECORDED,),
+    "plot": ("crawl.png",),
+    "pages": (),
+    "broken": (),
+    "redirects": (),
+    "orphans": (),
+    "duplicates": (),
+    "report": ("site.html",),
+    "control": ("show",),
+    "search": ("tide",),
+    "index": (),
     "errors": (),
     "frontier": (),
 }
 """Of every command that has to do with a store."""
 WITHOUT_A_STORE = {
     "config show",
+    "dashboard",  # it does not end; tests/dashboard
     *(f"lab {name}" for name in ("convergence", "windows", "order", "graphs", "figures")),
 }
-REFUSED = {"graph import", "page", "archive info", "archive verify"}
-"""By a store like this one: it is there, and none of its pages was kept."""
+REFUSED = {
+    *("graph import", "import", "control"),
+    *("page", "search", "index", "archive info", "archive verify", "archive prune"),
+}
+"""By a store like this one: it is there, nobody crawls, and none of its pages was kept."""
 DERIVED = ("rank pagerank", "backlinks")
 """They write what is beside a store."""
 ALIKE = {
@@ -69,7 +88,8 @@ ALIKE = {
         f"rank {name}"
         for name in ("degree", "inverse-pagerank", "eigenvector", "trust", "harmonic", "hits")
     ),
-    *("rank communities", "stability", "compare", "graph info", "graph import"),
+    *("rank communities", "stability", "compare", "graph info", "graph import", "plot"),
+    *("broken", "redirects", "orphans", "duplicates", "report", "pages", "import"),
 }
 """They read the same rows as others, by the same code: damaged files are tried with them, too."""
 
@@ -91,11 +111,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, Pat
         patch.chdir(tmp_path_factory.mktemp("place"))
         Path(LINKS).write_text("source,target\nhttp://a.example/,http://b.example/\n")
         Path(SEEDS).write_text(f"{SEED}\n")
+        Path(RECORDED).write_bytes(
+            b"WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
+        )
         rated = (f"{SEED[:-1]}{number},{number + 1}" for number in range(4))
         Path(GRADES).write_text("\n".join(("url,grade", *rated)))
 
         def run(command: str, store: Path) -> int:
-            where = ("--resolve", f"*={server.address}") if command.startswith("crawl") else ()
+            where: tuple[str, ...] = ()
+            where += ("--resolve", f"*={server.address}") if command.startswith("crawl") else ()
+            where += (str(store.with_name("moved.db")),) if command == "move" else ()
             words = [*command.split(), *ARGUMENTS[command.removesuffix(FRESH)], *where]
             return main([*words, "--store", str(store)])
 

@@ -1,6 +1,7 @@
 """`minicrawl graph`: what its commands print, make and refuse."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -38,7 +39,7 @@ ESTIMATED = "importance: estimated by the crawl; `minicrawl refine` makes it con
 def printed(capsys: Captured, *arguments: str, code: int = 0) -> str:
     assert main(arguments) == code
     out, err = capsys.readouterr()
-    assert err.replace(ESTIMATED, "") == ""
+    assert re.sub(r"(?m)^wrote .*\n", "", err.replace(ESTIMATED, "")) == ""
     return out
 
 
@@ -197,7 +198,7 @@ class TestExport:
         graph = read(file)
         assert {told["label"] for _, told in graph.nodes(data=True)} == {A, DEEP, MOVED}
         assert graph.number_of_edges() == 2
-        printed(capsys, "export", file, "--level", "host", "--noindex")
+        printed(capsys, "export", file, "--level", "host", "--noindex", "--force")
         graph = read(file)
         assert {told["label"]: told["pages"] for _, told in graph.nodes(data=True)} == {
             "a.example": 3,
@@ -240,7 +241,9 @@ class TestExport:
     ) -> None:
         filled_store(folder / "bare.db", StoreTerms(links=False))
         (folder / arguments[-1]).write_text("before")
-        assert "--no-links" in refusal(capsys, "export", "--store", "bare.db", *arguments)
+        assert "--no-links" in refusal(
+            capsys, "export", "--force", "--store", "bare.db", *arguments
+        )
         assert (folder / arguments[-1]).read_text() == "before"
 
     @pytest.mark.parametrize("weights", ["", "\t3"])
@@ -292,6 +295,9 @@ class TestInfo:
             "weak components    1; the largest has 4 nodes\n"
             "mean distance      1.333 links\n"
             "diameter           2\n"
+            "reciprocity        0.0%\n"
+            "links from a node  0-19: 4; at most 2\n"
+            "links to a node    0-19: 4; at most 2\n"
         )
 
     def test_what_was_not_measured_from_all_nodes_says_so(
@@ -299,8 +305,8 @@ class TestInfo:
     ) -> None:
         monkeypatch.setattr(outline.outline, "__defaults__", (lambda _share: None, 0))
         lines = printed(capsys, "graph", "info", "--graph", "web.txt").splitlines()
-        assert lines[4:] == [
-            "mean distance      1.333 links, measured from some nodes",
+        assert lines[4:6] == [
+            "mean distance      1.333 ± 0 links, measured from some nodes",
             "diameter           at least 2",
         ]
 

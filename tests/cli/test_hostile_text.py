@@ -125,7 +125,7 @@ def test_programs_get_exactly_what_is_there(
 ) -> None:
     lines = printed(capsys, "export", "-", "--format", "jsonl", run=run).splitlines()
     assert [ExportRow(**json.loads(line)) for line in lines] == pages
-    top = json.loads(printed(capsys, "top", "--n", "0", "--json", run=run))
+    top = json.loads(printed(capsys, "top", "--all", "--n", "0", "--json", run=run))
     assert [(page["url"], page["title"]) for page in top] == [
         (page.url, page.title) for page in pages
     ]

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ ESTIMATED = "importance: estimated by the crawl; `minicrawl refine` makes it con
 def printed(capsys: Captured, *arguments: str, said: str = "") -> str:
     assert main(arguments) == 0
     out, err = capsys.readouterr()
-    assert err.replace(ESTIMATED, "") == said
+    assert re.sub(r"(?m)^wrote .*\n", "", err.replace(ESTIMATED, "")) == said
     return out
 
 
@@ -68,67 +69,75 @@ def refusal(capsys: Captured, *arguments: str) -> str:
 
 class TestTop:
     def test_pages_are_in_the_order_of_the_rank_that_is_named(self, capsys: Captured) -> None:
-        found = as_json(capsys, "top", "--by", "degree")
+        found = as_json(capsys, "top", "--all", "--by", "degree")
         assert [page["url"] for page in found] == [A, B, DEEP, C, GONE, MOVED]
         assert [page["rank"] for page in found] == [1, 2, 3, 4, 5, 6]
         assert found[0]["score"] == 2 / 6
-        (best,) = as_json(capsys, "top", "--by", "out-links", "--n", "1")
+        (best,) = as_json(capsys, "top", "--all", "--by", "out-links", "--n", "1")
         assert best["url"] == B
 
     def test_the_rank_of_a_page_is_among_all_pages(self, capsys: Captured) -> None:
-        found = as_json(capsys, "top", "--by", "degree", "--host", "b.example")
+        found = as_json(capsys, "top", "--all", "--by", "degree", "--host", "b.example")
         assert [(page["url"], page["rank"]) for page in found] == [(B, 2), (GONE, 5)]
 
     def test_without_a_name_it_is_the_crawls_own(self, capsys: Captured) -> None:
-        found = as_json(capsys, "top")
-        assert found == as_json(capsys, "top", "--by", "opic")
+        found = as_json(capsys, "top", "--all")
+        assert found == as_json(capsys, "top", "--all", "--by", "opic")
         assert all(page["score"] == page["importance"] for page in found)
 
     def test_people_see_its_scores_beside_the_importance(self, capsys: Captured) -> None:
-        heading, first, *_ = printed(capsys, "top", "--by", "degree").splitlines()
+        heading, first, *_ = printed(capsys, "top", "--all", "--by", "degree").splitlines()
         assert heading.split()[:3] == ["rank", "degree", "importance"]
         assert first.split()[:3] == ["1", "33.3333", "%"]
-        assert "degree" not in printed(capsys, "top")
+        assert "degree" not in printed(capsys, "top", "--all")
 
     def test_pages_that_became_known_later_are_last_and_have_no_score(
         self, store: Path, capsys: Captured
     ) -> None:
         go_on(store)
-        last = as_json(capsys, "top", "--by", "degree", said=LACKING)[-1]
+        last = as_json(capsys, "top", "--all", "--by", "degree", said=LACKING)[-1]
         assert (last["url"], last["rank"], last["score"]) == (NEW, 7, None)
-        *_, line, told = printed(capsys, "top", "--by", "degree", said=LACKING).splitlines()
+        *_, line, told = printed(
+            capsys, "top", "--all", "--by", "degree", said=LACKING
+        ).splitlines()
         assert line.split()[:2] == ["7", "-"]
         assert told.startswith("importance: estimated")
 
     def test_a_rank_that_is_not_there_is_refused_with_those_that_are(
         self, capsys: Captured
     ) -> None:
-        assert "only opic, degree, out-links:" in refusal(capsys, "top", "--by", "pagerank")
+        assert "only opic, degree, out-links:" in refusal(
+            capsys, "top", "--all", "--by", "pagerank"
+        )
 
     def test_a_site_has_what_its_pages_have_together(self, store: Path, capsys: Captured) -> None:
-        found = as_json(capsys, "top", "--sites", "--by", "degree")
+        found = as_json(capsys, "top", "--all", "--sites", "--by", "degree")
         assert [(site["rank"], site["site"], site["score"]) for site in found] == [
             *((1, "a.example", 3 / 6), (2, "b.example", 2 / 6), (3, "c.example", 1 / 6)),
         ]
-        heading, first, *_ = printed(capsys, "top", "--sites", "--by", "degree").splitlines()
+        heading, first, *_ = printed(
+            capsys, "top", "--all", "--sites", "--by", "degree"
+        ).splitlines()
         assert heading.split()[:3] == ["rank", "degree", "importance"]
         assert first.split()[:3] == ["1", "50.0000", "%"]
         go_on(store)
-        last = as_json(capsys, "top", "--sites", "--by", "degree", said=LACKING)[-1]
+        last = as_json(capsys, "top", "--all", "--sites", "--by", "degree", said=LACKING)[-1]
         assert (last["site"], last["score"]) == ("new.example", 0)
 
     def test_without_a_name_a_site_has_what_others_give_it(self, capsys: Captured) -> None:
-        for site in as_json(capsys, "top", "--sites"):
+        for site in as_json(capsys, "top", "--all", "--sites"):
             assert site["score"] == site["importance"]
 
     def test_without_links_there_is_nothing_to_rank_sites_by(
         self, tmp_path: Path, capsys: Captured
     ) -> None:
         path = filled_store(tmp_path / "bare.db", StoreTerms(links=False))
-        assert "--no-links" in refusal(capsys, "top", "--sites", "--store", str(path))
+        assert "--no-links" in refusal(capsys, "top", "--all", "--sites", "--store", str(path))
 
     def test_all_sites_are_ranked_or_none(self, capsys: Captured) -> None:
-        assert "--sites excludes --host" in refusal(capsys, "top", "--sites", "--host", "a.example")
+        assert "--sites excludes --host" in refusal(
+            capsys, "top", "--all", "--sites", "--host", "a.example"
+        )
 
 
 class TestExport:
@@ -176,7 +185,9 @@ class TestExport:
     def test_a_rank_that_is_not_there_writes_nothing(self, capsys: Captured) -> None:
         file = Path("ranks.csv")
         file.write_text("what was there")
-        assert "no rank trust" in refusal(capsys, "export", "ranks.csv", "--ranks", "degree,trust")
+        assert "no rank trust" in refusal(
+            capsys, "export", "ranks.csv", "--force", "--ranks", "degree,trust"
+        )
         assert file.read_text() == "what was there"
 
 
@@ -237,27 +248,27 @@ class TestRising:
     ) -> None:
         with snapshot(store) as seen:
             expected = scores(seen, RISING)
-        found = as_json(capsys, "top", "--rising")
+        found = as_json(capsys, "top", "--all", "--rising")
         shown = [page["score"] for page in found if page["score"] is not None]
         assert shown == sorted(expected[~np.isnan(expected)].tolist(), reverse=True)
-        heading, first, *_ = printed(capsys, "top", "--rising").splitlines()
+        heading, first, *_ = printed(capsys, "top", "--all", "--rising").splitlines()
         assert heading.split()[:2] == ["rank", "rising"]
         assert first.split()[:2] == ["1", f"{shown[0]:.2f}"]
 
     def test_export_has_it_in_a_column(self, capsys: Captured) -> None:
         text = printed(capsys, "export", "-", "--noindex", "--ranks", "rising")
         rows = {row["url"]: row["rank_rising"] for row in csv.DictReader(io.StringIO(text))}
-        told = {page["url"]: page["score"] for page in as_json(capsys, "top", "--rising")}
+        told = {page["url"]: page["score"] for page in as_json(capsys, "top", "--all", "--rising")}
         assert {url: float(score) if score else None for url, score in rows.items()} == told
 
     def test_it_is_an_order_of_pages_alone(self, capsys: Captured) -> None:
-        assert "--sites" in refusal(capsys, "top", "--rising", "--sites")
-        assert "--sites" in refusal(capsys, "top", "--by", "rising", "--sites")
-        assert "--by" in refusal(capsys, "top", "--rising", "--by", "degree")
+        assert "--sites" in refusal(capsys, "top", "--all", "--rising", "--sites")
+        assert "--sites" in refusal(capsys, "top", "--all", "--by", "rising", "--sites")
+        assert "--by" in refusal(capsys, "top", "--all", "--rising", "--by", "degree")
 
     def test_no_other_rank_has_its_name(self, capsys: Captured) -> None:
         assert "choose another name" in refusal(capsys, "rank", "pagerank", "--as", "rising")
 
     def test_a_static_window_cannot_tell(self, tmp_path: Path, capsys: Captured) -> None:
         path = filled_store(tmp_path / "static.db", StoreTerms(window="static"))
-        assert "--window" in refusal(capsys, "top", "--rising", "--store", str(path))
+        assert "--window" in refusal(capsys, "top", "--all", "--rising", "--store", str(path))

@@ -52,6 +52,21 @@ def test_convergence_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         )
 
 
+@pytest.mark.parametrize("experiment", ["convergence", "windows"])
+def test_the_small_edge_of_a_known_web_can_be_set(
+    experiment: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest = (
+        "--laps",
+        "2",
+        *(("--rate", "0.1", "--warm-up", "1") if experiment == "windows" else ()),
+    )
+    usual = document(capsys, experiment, *SMALL, *rest)
+    found = document(capsys, experiment, *SMALL, *rest, "--small-edge", "0.4")
+    assert found["graph"] == usual["graph"]
+    assert found["series"] != usual["series"]
+
+
 def test_windows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ["--policy", "variable=3", "--policy", "interpolation", "--width", "5"]
     rates = ["--rate", "0.1", "--rate", "0"]
@@ -191,6 +206,10 @@ def test_figures_of_a_real_graph(capsys: pytest.CaptureFixture[str], tmp_path: P
         (["windows", "--width", "0"], ["--width", "0"]),
         (["windows", "--rate", "1.5"], ["--rate", "1.5"]),
         (["windows", "--rate", "nan"], ["--rate", "nan"]),
+        (
+            ["convergence", "--quick", "--matrix", "links", "--small-edge", "0.2"],
+            ["--small-edge", "--matrix"],
+        ),
         (["order", "--draws", "0"], ["--draws", "0"]),
         (["order", "--endowment", "-1"], ["--endowment", "-1"]),
         (["order", "--polite", "0"], ["--polite", "0"]),

@@ -16,7 +16,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def test_a_table_of_what_was_chosen(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = run(capsys, "sc3", "--algorithm", "a2", "--algorithm", "18", "--validate")
+    shown = run(capsys, "sc3", "--algorithm", "a2", "--algorithm", "19", "--validate")
     assert "sc3: 4 pages, 6 edges" in shown
     assert [line.split()[0] for line in shown.splitlines()[2:4]] == ["a2", "levels"]
     assert shown.count("passed") == 2

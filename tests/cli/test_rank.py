@@ -109,6 +109,14 @@ class TestKeeping:
             ("hubs", '{"direction": "out"}', 6, 6),
         ]
 
+    def test_what_is_not_wanted_any_more_is_removed(self, store: Path, capsys: Captured) -> None:
+        for name in ("one", "two", "three"):
+            document(capsys, "degree", "--as", name, "--store", store)
+        assert main(["rank", "rm", "one", "four", "--store", str(store)]) == 2
+        assert "no rank four is kept; there are one, three, two" in capsys.readouterr().err
+        assert main(["rank", "rm", "one", "three", "--store", str(store)]) == 0
+        assert [row.name for row in kept(store)] == ["two"]
+
     def test_nothing_is_kept_of_a_graph_file(self, graph: Path, capsys: Captured) -> None:
         document(capsys, "degree", "--graph", graph)
         assert [path.name for path in graph.parent.iterdir()] == ["web.txt"]

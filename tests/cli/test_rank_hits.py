@@ -400,6 +400,23 @@ class TestSites:
     def test_pages_can_be_counted_instead_of_links(self, urls: Path, capsys: Captured) -> None:
         assert ranked(capsys, "sites", "--count", "pages", "--graph", urls)["edges"] == 3
 
+    def test_by_cash_a_site_is_worth_what_top_shows(
+        self, tmp_path: Path, urls: Path, capsys: Captured
+    ) -> None:
+        store = imported(capsys, urls, tmp_path / "crawl.db")
+        by_cash = scores(ranked(capsys, "sites", "--count", "cash", "--store", store))
+        assert main(["top", "--sites", "--json", f"--store={store}"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert {site["site"]: site["importance"] for site in found} == pytest.approx(by_cash)
+        assert sum(by_cash.values()) == pytest.approx(1)
+
+    def test_cash_is_that_of_a_crawl_and_of_no_other_options(
+        self, urls: Path, store: Path, capsys: Captured
+    ) -> None:
+        cash = ("sites", "--count", "cash")
+        assert "a graph file has none" in refusal(capsys, *cash, "--graph", urls)
+        assert "other options" in refusal(capsys, *cash, "--damping=0.5", "--store", store)
+
     def test_what_is_kept_of_a_site_its_pages_share_alike(
         self, tmp_path: Path, urls: Path, capsys: Captured
     ) -> None:

@@ -5,8 +5,10 @@ import io
 import json
 import re
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,10 @@ from minicrawl.cli import main
 from minicrawl.crawl.refinement import refine
 from minicrawl.export.cells import COLUMNS
 from minicrawl.model import State
+from minicrawl.report.live.sampling import sampled_now
 from minicrawl.report.status import Status
+from minicrawl.store.reader import reading
+from minicrawl.store.samples import Basis, keep_sample
 from tests.stores import DEEP, GONE, A, B, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
@@ -42,10 +47,12 @@ def printed(capsys: Captured, *arguments: str, code: int = 0) -> str:
 
 
 def exported(capsys: Captured, *arguments: str) -> str:
-    """What `export` prints; to people it also says where the importance comes from."""
+    """What `export` prints; to people it also says what it wrote, and how exact that is."""
     assert main(["export", *arguments]) == 0
     out, err = capsys.readouterr()
-    assert err == "importance: estimated by the crawl; `minicrawl refine` makes it converge\n"
+    wrote, importance = err.splitlines()
+    assert wrote == f"wrote {arguments[0]}, 5 rows"
+    assert importance == "importance: estimated by the crawl; `minicrawl refine` makes it converge"
     return out
 
 
@@ -121,8 +128,8 @@ class TestTop:
     def test_importance_is_shown_with_what_it_is_made_of(self, capsys: Captured) -> None:
         heading, first, *_ = printed(capsys, "top").splitlines()
         assert heading.split() == [
-            *("rank", "importance", "cash", "history"),
-            *("in-links", "status", "url", "title"),
+            *("rank", "importance", "in-links", "depth"),
+            *("found", "status", "url", "title"),
         ]
         assert first.split()[0] == "1"
         assert first.split()[2] == "%"
@@ -138,12 +145,9 @@ class TestTop:
         with closing(HandCrawl(store)) as crawl:
             crawl.frontier = crawl.loaded()
             crawl.read(DEEP, [f"{A}new"])
-        for shown in (
-            printed(capsys, "top"),
-            printed(capsys, "status"),
-            printed(capsys, "explain", A),
-        ):
-            assert "old, 1 step and 1 page ago" in shown
+        assert "old, 1 step and 1 page ago" in printed(capsys, "status")
+        for shown in (printed(capsys, "top"), printed(capsys, "explain", A)):
+            assert re.search(r"converged, error at most \S+e-\d+, 0 s old$", shown, re.MULTILINE)
 
     def test_programs_are_told_by_status_and_explain(self, capsys: Captured, store: Path) -> None:
         refine(store)
@@ -158,10 +162,11 @@ class TestTop:
 
     def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
         found = as_json(capsys, "top", "--n", "0")
-        assert len(found) == 6
+        assert len(found) == 4
+        assert len(as_json(capsys, "top", "--all", "-n", "0")) == 6
         assert list(found[0]) == [
             *("rank", "url", "importance", "cash", "history"),
-            *("inlinks", "fetched", "status", "title", "host", "score"),
+            *("inlinks", "depth", "found", "fetched", "status", "title", "host", "score"),
         ]
 
     def test_so_many_of_a_kind_are_shown(self, capsys: Captured) -> None:
@@ -193,6 +198,25 @@ class TestExport:
         assert exported(capsys, name) == ""
         assert Path(name).stat().st_size > 0
 
+    def test_a_file_is_replaced_only_by_force(self, capsys: Captured) -> None:
+        Path("ranks.csv").write_text("mine")
+        assert main(["export", "ranks.csv"]) == 2
+        assert capsys.readouterr().err == "minicrawl: ranks.csv exists: --force replaces it\n"
+        assert Path("ranks.csv").read_text() == "mine"
+        assert main(["export", "ranks.csv", "--force"]) == 0
+        assert capsys.readouterr().err.startswith("wrote ranks.csv, 5 rows\n")
+
+    @pytest.mark.parametrize(("answer", "exit_code"), [("y\n", 0), ("n\n", 130)])
+    def test_on_a_terminal_it_asks(
+        self, monkeypatch: pytest.MonkeyPatch, answer: str, exit_code: int
+    ) -> None:
+        Path("ranks.csv").write_text("mine")
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        for stream in (sys.stdin, sys.stderr):
+            monkeypatch.setattr(stream, "isatty", lambda: True)
+        assert main(["export", "ranks.csv"]) == exit_code
+        assert (Path("ranks.csv").read_text() == "mine") == bool(exit_code)
+
     def test_stdout_gets_csv_unless_another_is_named(self, capsys: Captured) -> None:
         lines = list(csv.DictReader(io.StringIO(printed(capsys, "export", "-"))))
         assert list(lines[0]) == list(COLUMNS)
@@ -218,6 +242,7 @@ class TestExport:
         assert found == {
             "file": "ranks.csv",
             "bytes": Path("ranks.csv").stat().st_size,
+            "rows": 5,
             "importance": "estimated by the crawl; `minicrawl refine` makes it converge",
         }
 
@@ -225,8 +250,31 @@ class TestExport:
 class TestStatus:
     def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
         (found,) = as_json(capsys, "status")
-        assert set(found) == set(Status.__dataclass_fields__)
+        assert set(found) == {*Status.__dataclass_fields__, "graph"}
         assert found["failures"] == {"not-found": 1}
+        graph = found["graph"]
+        assert (graph["graph_of"], graph["basis"], graph["outline"]["nodes"]) == (
+            "crawled",
+            "batch",
+            2,
+        )
+        (known,) = as_json(capsys, "status", "--graph-of", "known")
+        assert known["graph"]["outline"]["nodes"] == 6
+
+    def test_the_graph_of_many_pages_is_looked_at_for_who_asks(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch, store: Path
+    ) -> None:
+        monkeypatch.setattr("minicrawl.cli.reports.status.MOST_AT_ONCE", 5)
+        assert as_json(capsys, "status")[0]["graph"] is None
+        assert "graph of" not in printed(capsys, "status")
+        (found,) = as_json(capsys, "status", "--graph")
+        assert found["graph"]["outline"]["nodes"] == 2
+        with reading(store) as connection:
+            kept = sampled_now(store)
+            assert kept is not None
+            keep_sample(store, connection, replace(kept, basis=Basis.EXACT))
+        assert as_json(capsys, "status")[0]["graph"]["basis"] == "exact"
+        assert "graph of crawled pages" in printed(capsys, "status")
 
     def test_people_are_told_how_to_go_on(self, capsys: Captured) -> None:
         shown = printed(capsys, "status")
@@ -237,7 +285,8 @@ class TestStatus:
     def test_what_nobody_counted_is_left_open(self, capsys: Captured, store: Path) -> None:
         with closing(sqlite3.connect(store)) as connection, connection:
             connection.execute("DELETE FROM meta WHERE name = 'counters'")
-        shown = dict(line.split("  ", 1) for line in printed(capsys, "status").splitlines())
+        above, _, _ = printed(capsys, "status").partition("\n\n")
+        shown = dict(line.split("  ", 1) for line in above.splitlines())
         assert shown.pop("pages known").strip() == "6 on 3 hosts"
         assert shown.pop("store").strip().startswith("crawl.db, ")
         assert shown.pop("G").strip() == "-, error factor M/G -"
@@ -310,7 +359,7 @@ class TestErrors:
         ]
         assert hosts.splitlines()[1].split() == ["1", "not-found", "http://b.example", "404"]
         assert pages.splitlines()[1].split() == [
-            *("2027-01-15T08:00:04Z", "-", "not-found", GONE, "404")
+            *("2027-01-15", "08:00", "-", "not-found", GONE, "404")
         ]
 
     def test_json_has_the_keys_that_programs_rely_on(self, capsys: Captured) -> None:
@@ -342,3 +391,49 @@ class TestFrontier:
         found = as_json(capsys, "frontier", "--n", "1")
         assert list(found[0]) == ["rank", "url", "key", "given", "cash", "depth", "inlinks", "host"]
         assert len(found) == 1
+
+
+class TestLists:
+    def test_pages_with_the_columns_that_were_asked_for(self, capsys: Captured) -> None:
+        columns = ("--columns", "url,status", "--state", "not-found")
+        assert printed(capsys, "pages", *columns, "--csv") == f"url,status\n{GONE},\n"
+        assert as_json(capsys, "pages", *columns) == [{"url": GONE, "status": None}]
+        assert printed(capsys, "pages", *columns).splitlines() == ["status  url", f"     -  {GONE}"]
+
+    def test_links_that_lead_nowhere(self, capsys: Captured) -> None:
+        (row,) = as_json(capsys, "broken")
+        assert (row["source"], row["target"], row["state"]) == (B, GONE, "not-found")
+        assert B in printed(capsys, "broken")
+        assert printed(capsys, "broken", "--csv").splitlines()[1] == f"1,,not-found,{GONE},{B},"
+
+    def test_redirects_and_where_they_end(self, capsys: Captured) -> None:
+        (row,) = as_json(capsys, "redirects")
+        assert (row["end"], row["hops"]) == (A, 1)
+
+    @pytest.mark.parametrize("command", ["orphans", "duplicates"])
+    def test_where_there_are_none(self, capsys: Captured, command: str) -> None:
+        assert printed(capsys, command) == "none\n"
+        assert as_json(capsys, command) == []
+        assert len(printed(capsys, command, "--csv").splitlines()) == 1
+
+    def test_it_is_said_how_many_more_there_are(self, tmp_path: Path, capsys: Captured) -> None:
+        (tmp_path / "crawl.db").unlink()
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([A], endowment=1)
+            crawl.read(A, [DEEP, GONE])
+            crawl.ended(DEEP, State.NOT_FOUND)
+            crawl.ended(GONE, State.NOT_FOUND)
+        assert printed(capsys, "broken", "--n", "1").endswith("1 more row: --n 0 shows all\n")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["pages", "--sort", "nothing"],
+            ["pages", "--columns", "url,nothing"],
+            ["pages", "--csv", "--json"],
+            ["broken", "--csv", "--json"],
+        ],
+    )
+    def test_nonsense_is_refused(self, capsys: Captured, arguments: list[str]) -> None:
+        assert main(arguments) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1

@@ -17,14 +17,14 @@ from minicrawl.cli import main
 from minicrawl.config import Settings, load
 from minicrawl.config.settings import Loaded
 from minicrawl.crawl.events import Asked, Event, Noted
+from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
-from minicrawl.demo.sheet import DemoResponse
 from minicrawl.errors import StoreError
 from minicrawl.report.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from minicrawl.version import __version__
 from tests.processes import PATIENCE_S, killed_on_failure
 
@@ -237,7 +237,7 @@ class TestWhatIsShown:
 
 def keep(path: Path, settings: object) -> None:
     """As another version would have left the store."""
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         counters = tables.counters(store.connection) | {tables.SETTINGS: settings}
         store.commit(Batch(counters=counters))
 
@@ -276,7 +276,7 @@ class TestAnotherVersion:
     ) -> None:
         assert main(["crawl", SEED, "--pages", "1", "--scope", "prefix", *network]) == 0
         wishes = {"scope": "prefix", "deny": ["draft"], "max_depth": None, "allow_private": True}
-        with closing(Store.open(STORE)) as store:
+        with closing(StoreWriter.open(STORE)) as store:
             counters = tables.counters(store.connection)
             del counters[tables.SETTINGS]
             store.commit(Batch(counters=counters | {tables.WISHES: wishes}))

@@ -9,6 +9,7 @@ from minicrawl.config.sources import (
     from_file,
     from_flags,
     from_store,
+    unknown_variables,
 )
 from minicrawl.config.table import BY_NAME
 from minicrawl.errors import UsageError
@@ -52,6 +53,13 @@ def test_an_unknown_argument_is_refused_with_the_nearest() -> None:
 
 def test_variables_of_other_names_and_empty_ones_give_nothing() -> None:
     assert from_environment({"DELAY": "1", "MINICRAWL_VECTORS": "x", "MINICRAWL_DELAY": " "}) == {}
+
+
+def test_an_unknown_variable_is_named_with_the_nearest() -> None:
+    environ = {"MINICRAWL_DELAI": "1", "MINICRAWL_DELAY": "1", "MINICRAWL_CONFIG": "x"}
+    assert unknown_variables(environ, ["MINICRAWL_CONFIG"]) == [
+        "MINICRAWL_DELAI: no such variable; did you mean MINICRAWL_DELAY?"
+    ]
 
 
 def test_a_variable_for_several_values_has_one_on_a_line() -> None:

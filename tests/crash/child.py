@@ -25,7 +25,7 @@ from minicrawl.crawl import loop
 from minicrawl.crawl.settle import committer
 from minicrawl.store import writer
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 
 WHAT_A_CRAWL_IMPORTS = (app, command, session, loop)
 """So that it is there when the process is forked, and starts in no time."""
@@ -90,13 +90,13 @@ def _shrink(plan: Plan) -> None:
 
 def _log_commits(path: Path) -> None:
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    commit = Store.commit
+    commit = StoreWriter.commit
 
-    def tell(store: Store, batch: Batch) -> None:
+    def tell(store: StoreWriter, batch: Batch) -> None:
         os.write(log, f"{json.dumps(_amounts_after(store.connection, batch))}\n".encode())
         commit(store, batch)
 
-    vars(writer)["Store"].commit = tell
+    vars(writer)["StoreWriter"].commit = tell
 
 
 def amounts(connection: sqlite3.Connection) -> Amounts:

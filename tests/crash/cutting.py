@@ -15,11 +15,11 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from minicrawl.app import recorder_of
+from minicrawl.crawl.start.opening import recorder_of
 from minicrawl.errors import MinicrawlError
 from minicrawl.report.audit import audit
 from minicrawl.store.reader import connect, reading
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from tests.crash.child import Amounts, amounts
 from tests.crash.killing import NOTHING, Crawls, said
 from tests.crash.web import Server
@@ -130,7 +130,7 @@ def outcome(path: Path, commits: frozenset[Amounts]) -> str:
 def _is_refused(path: Path) -> bool:
     """By a crawl that goes on."""
     try:
-        with closing(Store.open(path)) as store, closing(connect(path)) as reader:
+        with closing(StoreWriter.open(path)) as store, closing(connect(path)) as reader:
             recorder_of(store, reader).close()
     except MinicrawlError:
         return True

@@ -18,7 +18,7 @@ from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from tests.crash.child import Plan, amounts, start_alone
 from tests.crash.killing import PATIENCE_S, UNDER_WAY, Crawls, said
 from tests.crash.web import Server, serving
@@ -146,7 +146,7 @@ def test_a_crawl_that_is_stopped_on_a_full_disk_says_so_and_keeps_what_was_commi
 
 
 def test_the_log_leaves_room_for_what_it_will_become(disk: Path) -> None:
-    with closing(Store.open(disk / "crawl.db")) as store:
+    with closing(StoreWriter.open(disk / "crawl.db")) as store:
         (disk / "ballast").write_bytes(bytes(SIZE_BYTES - ROOM_BYTES - _taken(disk)))
         for turn in range(200):
             store.commit(Batch(counters={"turns": turn}))
@@ -182,7 +182,7 @@ def test_a_second_crawl_is_refused_in_one_line_and_changes_nothing(
     store = filled_store(tmp_path / "crawl.db")
     before = store.read_bytes()
     for arguments in (["https://example.org/"], ["https://example.org/", "--fresh"], []):
-        with closing(Store.open(store)):
+        with closing(StoreWriter.open(store)):
             assert main(["crawl", "--store", str(store), *arguments]) == 1
         said = f"minicrawl: {store} is in use by another crawl: wait for it, or stop it\n"
         assert capsys.readouterr() == ("", said)

@@ -36,7 +36,7 @@ from minicrawl.model import (
 from minicrawl.store import tables
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.records import StoreTerms
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl
 from tests.stores import urls_of
 
@@ -259,7 +259,7 @@ def _load(connection: tables.Connection, *memory: Any) -> Frontier:
 def keeping(path: Path, terms: StoreTerms | None = None) -> Iterator[Recorder]:
     """A recorder of a store as `app` makes it."""
     with ExitStack() as leaving:
-        store = Store.open(path)
+        store = StoreWriter.open(path)
         leaving.callback(store.close)
         # The disk is not what is tested here.
         store.connection.execute("PRAGMA synchronous = OFF")

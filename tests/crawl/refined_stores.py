@@ -14,7 +14,7 @@ from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StepRow, StoreTerms
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from tests.stores import urls_of
 
 DEFAULT = StoreTerms()
@@ -31,7 +31,7 @@ def frontier_of(path: Path) -> Frontier:
         return load(connection)
 
 
-def take(store: Store, *steps: tuple[Step, State]) -> None:
+def take(store: StoreWriter, *steps: tuple[Step, State]) -> None:
     """The crawl goes on by these steps; what URLs there are is of no interest here."""
     frontier = load(store.connection, partial(urls_of, store.connection))
     for step, state in steps:
@@ -64,7 +64,7 @@ def a_store(path: Path, terms: StoreTerms = DEFAULT, *, fetched: int = 60) -> Pa
                 steps.append((Step(StepKind.VISIT, page, spending=Spending(links)), State.FETCHED))
     if fetched:
         steps.append((Step(StepKind.REPLAY, spending=Spending((0, 3, 5))), State.UNREAD))
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         store.agree(terms)
         take(store, *steps)
     return path

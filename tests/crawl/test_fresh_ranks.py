@@ -3,7 +3,9 @@
 import asyncio
 import os
 import signal
+import threading
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -20,8 +22,9 @@ from minicrawl.crawl.fresh_ranks import (
     kept_fresh,
     spare_s,
 )
-from minicrawl.crawl.refinement import UNTIL, refine
+from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError
+from minicrawl.frontier.importance import UNTIL
 from minicrawl.report.audit import audit
 from minicrawl.report.status import status
 from minicrawl.store.derived import beside
@@ -146,6 +149,14 @@ def test_a_process_that_is_under_way_at_the_end_is_ended(
         os.kill(int(told.read_text()), 0)
 
 
+def test_a_process_that_takes_too_long_is_ended(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fresh_ranks, "_CODE", "import time; time.sleep(600)")
+    monkeypatch.setattr(fresh_ranks, "MOST_S", 0.1)
+    assert not asyncio.run(fresh_ranks._refine_beside(path))
+
+
 @pytest.mark.usefixtures("with_time")
 def test_a_process_that_fails_is_not_begun_again_at_once(
     path: Path, monkeypatch: pytest.MonkeyPatch
@@ -258,14 +269,26 @@ def test_broken_off_too_early_it_leaves_the_estimate(path: Path) -> None:
     assert status(path).convergence is None
 
 
-def test_who_halts_it_waits_for_one_round(path: Path) -> None:
+def test_who_halts_it_waits_for_one_round(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fresh_ranks, "_post", lambda _loop, tell, event: tell(event))
     heard: list[Event] = []
+    is_halted = threading.Event()
 
     def hear(event: Event) -> None:
         heard.append(event)
         last.halt()
+        is_halted.set()
 
-    last = LastConvergence(path, StillClock(0.0), hear)
+    class Waiting(StillClock):
+        """Who asks it between two rounds waits until the first one was told."""
+
+        def now(self) -> float:
+            if threading.current_thread() is not threading.main_thread() and next(asked):
+                assert is_halted.wait(PATIENCE_S)
+            return super().now()
+
+    asked = count()  # first before the log is read
+    last = LastConvergence(path, Waiting(0.0), hear)
     asyncio.run(last.run(0.0))
     assert not is_complete(heard)
     assert not last.is_under_way

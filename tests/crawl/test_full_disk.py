@@ -11,7 +11,7 @@ from minicrawl.crawl.settle.committer import TRY_AGAIN_S
 from minicrawl.errors import NoRoom
 from minicrawl.report.audit import audit
 from minicrawl.store.records import Batch, Checkpoint
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from tests.crawl.fakes import FakeWeb, Hear, Scene, crawl, frontier_of, in_time, keeping, web_of
 from tests.crawl.large_web import AT_ONCE, HOSTS, LINKS, SEED
 from tests.crawl.settle.recording import bear, steps_in
@@ -43,18 +43,20 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk()
-    commit, checkpoint = Store.commit, Store.checkpoint
+    commit, checkpoint = StoreWriter.commit, StoreWriter.checkpoint
 
-    def try_to_commit(store: Store, batch: Batch) -> None:
+    def try_to_commit(store: StoreWriter, batch: Batch) -> None:
         disk.take(disk.takes_batches)
         commit(store, batch)
 
-    def try_to_checkpoint(store: Store, rows: Checkpoint, *, forget_links: bool = False) -> None:
+    def try_to_checkpoint(
+        store: StoreWriter, rows: Checkpoint, *, forget_links: bool = False
+    ) -> None:
         disk.take(disk.takes_checkpoints)
         checkpoint(store, rows, forget_links=forget_links)
 
-    monkeypatch.setattr(Store, "commit", try_to_commit)
-    monkeypatch.setattr(Store, "checkpoint", try_to_checkpoint)
+    monkeypatch.setattr(StoreWriter, "commit", try_to_commit)
+    monkeypatch.setattr(StoreWriter, "checkpoint", try_to_checkpoint)
     return disk
 
 
@@ -197,14 +199,14 @@ def test_a_checkpoint_that_had_no_room_is_written_later_without_its_batch(
 def test_sqlite_itself_takes_a_checkpoint_that_had_no_room_the_second_time(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checkpoint, limits = Store.checkpoint, [0, NO_LIMIT]  # 0: as many as there are
+    checkpoint, limits = StoreWriter.checkpoint, [0, NO_LIMIT]  # 0: as many as there are
 
-    def limited(store: Store, rows: Checkpoint, *, forget_links: bool = False) -> None:
+    def limited(store: StoreWriter, rows: Checkpoint, *, forget_links: bool = False) -> None:
         (pages,) = store.connection.execute("PRAGMA page_count").fetchone()
         store.connection.execute(f"PRAGMA max_page_count = {limits.pop(0) or pages}")
         checkpoint(store, rows, forget_links=forget_links)
 
-    monkeypatch.setattr(Store, "checkpoint", limited)
+    monkeypatch.setattr(StoreWriter, "checkpoint", limited)
     with keeping(path) as recorder:
         bear(recorder, *(f"{HOSTS[0]}/{number}" for number in range(2000)))
         with pytest.raises(NoRoom, match="database or disk is full; everything committed before"):

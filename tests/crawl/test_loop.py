@@ -39,7 +39,7 @@ from minicrawl.ports import Timed
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.fakes import (
     NOON,
@@ -468,6 +468,15 @@ def test_the_budget_of_pages_is_for_all_runs(path: Path) -> None:
     assert len(web.asked) == 4
     crawl(web, path, f"{A}/", pages=6)
     assert len(web.asked) == 6
+
+
+def test_the_budget_of_new_pages_is_for_each_run(path: Path) -> None:
+    web = FakeWeb(star(A, 9))
+    for asked in (3, 6):
+        assert crawl(web, path, f"{A}/", new_pages=3).reason is Reason.BUDGET
+        assert len(web.asked) == asked
+    crawl(web, path, f"{A}/", new_pages=3, pages=7)
+    assert len(web.asked) == 7
 
 
 def ring(origin: str, pages: int) -> dict[str, Answer]:
@@ -1224,15 +1233,15 @@ def test_a_store_that_fails_ends_the_crawl_with_its_error(
     bad_commit: int, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commits: list[Batch] = []
-    commit = Store.commit
+    commit = StoreWriter.commit
 
-    def fail(self: Store, batch: Batch) -> None:
+    def fail(self: StoreWriter, batch: Batch) -> None:
         commits.append(batch)
         if len(commits) >= bad_commit:
             raise StoreError("the disk is full")
         commit(self, batch)
 
-    monkeypatch.setattr(Store, "commit", fail)
+    monkeypatch.setattr(StoreWriter, "commit", fail)
     web = FakeWeb(star(A, 50), takes_s=0.2)
     with pytest.raises(StoreError, match="the disk is full"):
         crawl(web, path, f"{A}/", delay=1)
@@ -1247,7 +1256,7 @@ def test_a_store_that_fails_in_the_end_is_no_crawl_that_ended_well(
     def fail(*_: object, **__: object) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(Store, "checkpoint", fail)
+    monkeypatch.setattr(StoreWriter, "checkpoint", fail)
     events: list[Event] = []
     with pytest.raises(StoreError):
         crawl(star(A, 2), path, f"{A}/", hear=lambda _, event: events.append(event))

@@ -3,8 +3,7 @@ from random import Random
 
 import pytest
 
-from minicrawl.demo.pages import VISITS_PER_VERSION, Author
-from minicrawl.demo.sheet import Sheet
+from minicrawl.demo.pages import VISITS_PER_VERSION, Author, Sheet
 from minicrawl.demo.sites import Atlas, Site
 
 ATLAS = Atlas(1000, Random(1))

@@ -62,6 +62,8 @@ def chunks(pieces: Iterable[bytes]) -> Read:
         framing = ByChunks()
         for piece in held:
             framing.feed(piece)
+            while framing.has_more:
+                framing.feed(b"")
 
     return work
 

@@ -34,7 +34,9 @@ def judged(path: Path) -> HandCrawl:
 
 
 def shown(frontier: Frontier) -> Siblings:
+    """With all that was posted counted."""
     assert frontier.siblings is not None
+    frontier.siblings.shown.count()
     return frontier.siblings.shown
 
 
@@ -46,7 +48,7 @@ def loaded(crawl: HandCrawl) -> Siblings:
 
 
 def begin(crawl: HandCrawl) -> None:
-    crawl.seeds([A])
+    crawl.seeds([A], endowment=10)
     crawl.read(A, [ONE, TWO, FAR])
     crawl.read(ONE, [TWO, THREE])
     crawl.moved(TWO, FARTHER)
@@ -86,7 +88,7 @@ def test_turns_count_and_pages_closed_without_a_request_do_not(path: Path) -> No
         own = {url: groups.of_one(crawl.page(url), host_of[crawl.page(url)]) for url in (A, ONE)}
         assert groups.turns[own[A]] == 1
         assert groups.turns[own[ONE]] == 2  # ONE and TWO
-        assert groups.revealed[own[ONE]] == pytest.approx(2 * log(2))
+        assert groups.revealed[own[ONE]] == pytest.approx(log(2))
         three = groups.of_one(crawl.page(THREE), host_of[crawl.page(THREE)])
         assert groups.turns[three] == 0
 
@@ -94,24 +96,28 @@ def test_turns_count_and_pages_closed_without_a_request_do_not(path: Path) -> No
 def test_hosts_of_one_site_have_one_income(path: Path) -> None:
     with closing(judged(path)) as crawl:
         begin(crawl)
-        far, farther = (crawl.frontier.urls.host_of[crawl.page(url)] for url in (FAR, FARTHER))
+        crawl.read(A, [FAR, FARTHER])
         budgets = shown(crawl.frontier).budgets
+        far, farther = (crawl.frontier.urls.host_of[crawl.page(url)] for url in (FAR, FARTHER))
         assert far != farther
-        assert budgets.hosts(far) == [far, farther]
-        budgets.count_gifts()
+        assert budgets.family_of[far] == budgets.family_of[farther] == far
+        budgets.look()
         first = budgets.income[far]
         assert first > 0
         crawl.read(FARTHER, [FAR])
-        budgets.count_gifts()
+        shown(crawl.frontier).budgets.look()
         assert budgets.income[far] == first
 
 
 def test_a_page_that_a_seed_redirects_to_is_vouched_for(path: Path) -> None:
     with closing(judged(path)) as crawl:
         crawl.seeds([A], endowment=10)
+        crawl.read(A, [FAR, B])
+        crawl.reopen([crawl.page(A)])
         crawl.moved(A, FAR)
-        shown(crawl.frontier).budgets.count_gifts()
-        assert shown(crawl.frontier).budgets.income[1] == float("inf")
+        far, other = (crawl.frontier.urls.host_of[crawl.page(url)] for url in (FAR, B))
+        assert shown(crawl.frontier).budgets.hosts([other]) == [other]
+        assert shown(crawl.frontier).budgets.hosts([far]) == []
         assert shown(crawl.frontier).seeds == {0, 1}
 
 

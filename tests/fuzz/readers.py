@@ -143,9 +143,14 @@ def undo_codings(body: bytes, random: Random) -> None:
 
 def _answer(pieces: list[bytes]) -> tuple[ResponseParser, bytes]:
     reader = ResponseParser(MAX_HEAD_BYTES)
-    body = b"".join([reader.feed(piece) for piece in pieces if not reader.ended])
+    body = bytearray()
+    for piece in pieces:
+        if not reader.ended:
+            body += reader.feed(piece)
+        while reader.has_more:
+            body += reader.feed(b"")
     reader.end_connection()
-    return reader, body
+    return reader, bytes(body)
 
 
 def read_answer(body: bytes, random: Random) -> None:

@@ -81,7 +81,7 @@ def test_the_share_done_is_told_to_the_end() -> None:
     told: list[float] = []
     exact(graph_of(5, LINKS), told.append)
     sampled(graph_of(5, LINKS), dice(), 2, told.append)
-    assert told == [1, 0.5, 1]
+    assert told == [1, 1]
 
 
 @pytest.mark.parametrize(

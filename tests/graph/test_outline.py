@@ -1,12 +1,22 @@
 """An outline counts what there is, and says when it has not looked at all of it."""
 
+import networkx
 import numpy as np
+import pytest
+from hypothesis import given
 
-from minicrawl.graph.outline import Outline, outline
-from tests.graph.graphs import graph_of
+from minicrawl.graph.degrees import DegreeDistribution
+from minicrawl.graph.outline import Outline, outline, reciprocity
+from tests.graph.graphs import Link, graph_of, nodes_and_links
 
 # two circles, 0 1 2 and 3 4; a link from the first to the second; 5 that links to itself; 6 alone
 LINKS = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 3), (5, 5)]
+
+
+def degrees(*bins: tuple[int, int]) -> DegreeDistribution:
+    return DegreeDistribution(bins=bins, most=bins[-1][0], exponent=None, exponent_error=None)
+
+
 WHOLE = Outline(
     nodes=7,
     edges=7,
@@ -17,6 +27,10 @@ WHOLE = Outline(
     largest_strong_edges=3,
     weak_components=3,
     largest_weak=5,
+    reciprocity=2 / 7,
+    out_degrees=degrees((0, 1), (1, 5), (2, 1)),
+    in_degrees=degrees((0, 1), (1, 5), (2, 1)),
+    mean_distance_error=0.0,
     mean_distance=26 / 14,
     diameter=4,
     is_exact=True,
@@ -38,3 +52,13 @@ def test_of_a_large_one_the_distances_from_some_pages() -> None:
 def test_nothing_is_no_trouble() -> None:
     found = outline(graph_of(0, []), np.random.default_rng(1))
     assert (found.nodes, found.strong_components, found.mean_distance) == (0, 0, None)
+
+
+@given(nodes_and_links())
+def test_reciprocity_agrees_with_networkx(case: tuple[int, list[Link]]) -> None:
+    nodes, links = case
+    found = reciprocity(graph_of(nodes, links))
+    if links:
+        assert found == pytest.approx(networkx.overall_reciprocity(networkx.DiGraph(links)))
+    else:
+        assert found is None

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minicrawl.graph.row_products import (
+from minicrawl.graph.adjacency import (
     AnyFloats,
     RowProducts,
     WeightedRows,

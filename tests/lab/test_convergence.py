@@ -108,3 +108,25 @@ def test_the_truth_is_the_fixpoint_with_one_more_link() -> None:
     """0 <-> 1 and a page that nobody links to, as worked by hand for the off-line algorithm."""
     graph = Csr.from_edges(3, np.array([0, 1]), np.array([1, 0]))
     assert true_importance(graph) == pytest.approx([0.4, 0.4, 0.2])
+
+
+@pytest.mark.parametrize("small_edge", [0.05, 0.4])
+def test_with_a_small_edge_of_its_own_the_estimates_come_to_the_fixpoint_of_that(
+    small_edge: float,
+) -> None:
+    """Two pages that link to each other hand 1 - e of what they hold to the other."""
+    graph = Csr.from_edges(3, np.array([0, 1]), np.array([1, 0]))
+    pair = (1 / small_edge) / (2 / small_edge + 1)
+    truth = true_importance(graph, small_edge)
+    assert truth == pytest.approx([pair, pair, 1 - 2 * pair])
+    web = synthetic_web(Model.POWER_LAW, 300, SEED).graph
+    off_line, *read = convergence(
+        web,
+        strategies=["greedy"],
+        laps=40,
+        seed=SEED,
+        small_edge=small_edge,
+        progress=lambda _: None,
+    )
+    assert off_line.errors[-1].all == pytest.approx(0, abs=1)
+    assert all(one.errors[-1].all < 0.1 * one.errors[0].all for one in read)

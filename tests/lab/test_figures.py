@@ -1,5 +1,7 @@
 import builtins
+import csv
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -78,6 +80,15 @@ def test_points_have_no_line_between_them(tmp_path: Path) -> None:
         assert numbers.read_text() == "line,x,y\na line,1,3\na line,2,4\n"
         inked.append((imread(picture)[..., :3].min(axis=2) < 0.5).sum())
     assert inked[1] < inked[0]
+
+
+def test_the_numbers_of_several_draws_have_their_standard_errors(tmp_path: Path) -> None:
+    draw_all(tmp_path, tiny_webs(), replace(TINY, draws=2), lambda _share: None)
+    for name, has_errors in (("figure-7-order", True), ("figure-6-window-types", False)):
+        heading, *rows = csv.reader((tmp_path / f"{name}.csv").read_text().splitlines())
+        assert (heading[-1] == "standard error") == has_errors
+        assert {len(row) for row in rows} == {len(heading)}
+        assert all(float(row[-1]) >= 0 for row in rows)
 
 
 def test_without_matplotlib_the_user_is_told_what_to_install(

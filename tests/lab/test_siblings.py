@@ -7,10 +7,10 @@ import pytest
 
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.exploration import Exploration
-from minicrawl.lab.polite import PoliteCrawl
+from minicrawl.lab.order import PoliteCrawl
 from minicrawl.lab.siblings import BySiblings
 from minicrawl.lab.webs import Web, without_hosts
-from minicrawl.opic.siblings import rounds
+from minicrawl.opic.siblings import families
 
 HONEST, FARM = 600, 400
 
@@ -36,8 +36,8 @@ def fetched(web: Web, budget: int) -> list[int]:
 def test_a_farm_that_links_to_itself_gets_little_more_than_its_free_pages(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rounds, "FREE_READS", 5)
-    monkeypatch.setattr(rounds, "READS_A_UNIT", 1)
+    monkeypatch.setattr(families, "FREE_AT_FIRST", 5)
+    monkeypatch.setattr(families, "READS_A_UNIT", 1)
     pages = fetched(farmed(), 400)
     assert sum(page >= HONEST for page in pages) <= 30
 

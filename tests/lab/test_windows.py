@@ -194,7 +194,7 @@ def test_a_page_whose_in_degree_doubles_rises_and_one_that_is_halved_falls() -> 
     told = []
     for _ in range(10):
         read(ledger, greedy, web.links, graph.nodes // 10)
-        told.append(rising(ledger.cash_of_all(), *window.flows(ledger.now, ledger.turn)))
+        told.append(rising(ledger.cash_of_all(), *window.flows(ledger.now, ledger.circulation)))
     growth = shares(true_importance(web.graph())) / before
     risen, fallen = growth > 1.3, growth < 0.75
     assert min(risen.sum(), fallen.sum()) > 10

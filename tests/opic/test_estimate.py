@@ -8,7 +8,7 @@ from minicrawl.opic import estimate
 from minicrawl.opic.ledger import READ, Ledger
 from minicrawl.opic.money import UNIT, fixed_edge
 from minicrawl.opic.steps import replay
-from minicrawl.opic.windows.static import Static
+from minicrawl.opic.windows.window import Static
 from tests.ranks.graphs import Matrix, fixpoint, graph_of, through_virtual_page
 
 Links = list[list[int]]

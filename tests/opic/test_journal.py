@@ -9,7 +9,7 @@ from minicrawl.opic.journal import Books, Spending, Step, StepKind, terms
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
 from minicrawl.opic.windows.interpolation import Interpolation
-from minicrawl.opic.windows.static import Static
+from minicrawl.opic.windows.window import Static
 
 
 def some_books(

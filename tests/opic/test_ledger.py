@@ -15,8 +15,7 @@ from minicrawl.opic.ledger import READ, Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
 from minicrawl.opic.steps import dead_end, forward, replay, visit, weighted_visit
 from minicrawl.opic.windows import WINDOWS
-from minicrawl.opic.windows.static import Static
-from minicrawl.opic.windows.window import Window
+from minicrawl.opic.windows.window import Static, Window
 
 
 def units(ledger: Ledger) -> list[float]:
@@ -115,8 +114,8 @@ def test_time_is_the_cash_recorded_and_a_turn_is_all_there_is() -> None:
     ledger.mint(8, pool=READ)
     for page in range(8):
         ledger.post(visit(ledger, page, []))
-    assert ledger.turn == 8 << 16
-    assert ledger.now == ledger.recorded >> 16 > ledger.turn
+    assert ledger.circulation == 8 << 16
+    assert ledger.now == ledger.recorded >> 16 > ledger.circulation
 
 
 def test_the_cash_of_all_is_the_cash_of_each() -> None:
@@ -191,7 +190,7 @@ def test_restated_books_deal_all_the_cash_by_importance(name: str) -> None:
     assert units(ledger) == pytest.approx(14 * IMPORTANCE, rel=1e-9)
     assert ledger.missing() == 0
     assert (ledger.minted, ledger.recorded, ledger.unread) == (14 * UNIT, recorded, 2)
-    found = window.importance(ledger.cash_of_all(), ledger.now, ledger.turn)
+    found = window.importance(ledger.cash_of_all(), ledger.now, ledger.circulation)
     assert shares(found) == pytest.approx(IMPORTANCE, rel=1e-9)
 
 

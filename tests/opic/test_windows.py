@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.opic.windows.interpolation import Interpolation
-from minicrawl.opic.windows.static import Static
-from minicrawl.opic.windows.window import Window
+from minicrawl.opic.windows.window import Static, Window
 
 TICKS = UNIT >> 16
 """In a unit of cash."""
@@ -21,14 +20,14 @@ KINDS = [(name, None) for name in WINDOWS] + [
 """Each window, and those that compress."""
 
 
-def importance(window: Window, cash: list[float], now: float, turn: float) -> list[float]:
+def importance(window: Window, cash: list[float], now: float, circulation: float) -> list[float]:
     """Times are in units; so is the estimate, per unit of time where the window measures that."""
-    found = window.importance(np.array(cash), int(now * TICKS), int(turn * TICKS))
+    found = window.importance(np.array(cash), int(now * TICKS), int(circulation * TICKS))
     return [float(one) for one in found]
 
 
-def record(window: Window, page: int, cash: float, now: float, turn: float = 1) -> None:
-    window.record(page, int(cash * UNIT), int(now * TICKS), int(turn * TICKS))
+def record(window: Window, page: int, cash: float, now: float, circulation: float = 1) -> None:
+    window.record(page, int(cash * UNIT), int(now * TICKS), int(circulation * TICKS))
 
 
 def a_window(name: str, width: float, pages: int = 1, most: int | None = None) -> Window:
@@ -47,7 +46,7 @@ def test_static_remembers_all() -> None:
     record(window, 0, 1, now=1)
     record(window, 0, 2.5, now=9)
     assert list(window.history) == [3.5, 0]
-    assert importance(window, [0.5, 1], now=9, turn=2) == [4 / 11, 1 / 11]
+    assert importance(window, [0.5, 1], now=9, circulation=2) == [4 / 11, 1 / 11]
     assert window.measures_per_page() == 1
 
 
@@ -64,15 +63,15 @@ def test_interpolation_adds_what_flowed_to_what_is_left_of_the_past() -> None:
     window = a_window("interpolation", 8)
     record(window, 0, 1, now=1)
     record(window, 0, 3, now=3)
-    assert importance(window, [0], now=3, turn=1) == [per_tick(3.75 / 8)]
-    assert importance(window, [0.5], now=5, turn=1) == [per_tick((3.75 * 6 / 8 + 0.5) / 8)]
+    assert importance(window, [0], now=3, circulation=1) == [per_tick(3.75 / 8)]
+    assert importance(window, [0.5], now=5, circulation=1) == [per_tick((3.75 * 6 / 8 + 0.5) / 8)]
 
 
 def test_interpolation_of_a_page_away_longer_than_the_window_is_its_rate_since() -> None:
     window = a_window("interpolation", 8)
     record(window, 0, 5, now=20)
-    assert importance(window, [0], now=20, turn=1) == [per_tick(5 * 8 / 20 / 8)]
-    assert importance(window, [3], now=40, turn=1) == [per_tick(3 / 20)]
+    assert importance(window, [0], now=20, circulation=1) == [per_tick(5 * 8 / 20 / 8)]
+    assert importance(window, [3], now=40, circulation=1) == [per_tick(3 / 20)]
 
 
 def test_interpolation_keeps_one_measure_a_page_and_the_adaptive_window_two() -> None:
@@ -81,30 +80,30 @@ def test_interpolation_keeps_one_measure_a_page_and_the_adaptive_window_two() ->
     record(window, 0, 1, now=0)
     record(window, 0, 1, now=1)
     assert window.measures_per_page() == 1
-    assert importance(window, [4], now=3, turn=1) == [per_tick(4 / 2)]
+    assert importance(window, [4], now=3, circulation=1) == [per_tick(4 / 2)]
 
 
 def test_a_page_never_read_is_judged_by_what_it_holds_since_its_birth() -> None:
     for name in ("interpolation", "adaptive", "variable", "fixed", "improved-fixed"):
         window = WINDOWS[name](8, None)
         window.grow(1, 10 * TICKS, 0)
-        assert importance(window, [3], now=30, turn=1) == [pytest.approx(per_tick(3 / 20))]
+        assert importance(window, [3], now=30, circulation=1) == [pytest.approx(per_tick(3 / 20))]
 
 
 @pytest.mark.parametrize("name", ["variable", "fixed", "improved-fixed"])
 def test_what_a_page_is_born_with_came_in_a_turn_and_not_in_no_time(name: str) -> None:
     window = WINDOWS[name](8, None)
     window.grow(1, 10 * TICKS, 4 * TICKS)
-    assert importance(window, [1], now=10, turn=4) == [per_tick(1 / 4)]
-    record(window, 0, 3, now=12, turn=4)
-    assert importance(window, [0], now=13, turn=4) == [per_tick(3 / 6)]
+    assert importance(window, [1], now=10, circulation=4) == [per_tick(1 / 4)]
+    record(window, 0, 3, now=12, circulation=4)
+    assert importance(window, [0], now=13, circulation=4) == [per_tick(3 / 6)]
 
 
 def test_variable_keeps_so_many_measures_and_no_more() -> None:
     window = a_window("variable", 2)
     for cash, now in ((8, 1), (1, 2), (3, 4), (5, 8)):
         record(window, 0, cash, now)
-    assert importance(window, [0], now=9, turn=1) == [per_tick(8 / 6)]
+    assert importance(window, [0], now=9, circulation=1) == [per_tick(8 / 6)]
     assert window.measures_per_page() == 2
     _, since, packed = window.past(0)
     assert since == 2 * TICKS
@@ -115,15 +114,15 @@ def test_with_few_measures_the_time_runs_from_birth() -> None:
     window = a_window("variable", 8)
     record(window, 0, 2, now=1)
     record(window, 0, 4, now=4)
-    assert importance(window, [0], now=9, turn=1) == [per_tick(6 / 4)]
+    assert importance(window, [0], now=9, circulation=1) == [per_tick(6 / 4)]
 
 
 def test_fixed_keeps_the_measures_of_the_last_turns() -> None:
     window = a_window("fixed", 5)
     for cash, now in ((8, 1), (1, 4), (3, 8), (5, 9)):
         record(window, 0, cash, now)
-    assert importance(window, [0], now=10, turn=1) == [per_tick(8 / 5)]
-    assert importance(window, [0], now=13.5, turn=1) == [per_tick(5 / 1)]
+    assert importance(window, [0], now=10, circulation=1) == [per_tick(8 / 5)]
+    assert importance(window, [0], now=13.5, circulation=1) == [per_tick(5 / 1)]
 
 
 def test_fixed_forgets_a_page_that_was_not_read_for_so_long_and_improved_fixed_does_not() -> None:
@@ -131,15 +130,15 @@ def test_fixed_forgets_a_page_that_was_not_read_for_so_long_and_improved_fixed_d
     for window in (fixed, improved):
         for cash, now in ((9, 1), (1, 2), (2, 3), (3, 4)):
             record(window, 0, cash, now)
-    assert importance(fixed, [7], now=20, turn=1) == [0]
-    assert importance(improved, [7], now=20, turn=1) == [per_tick(6 / 3)]
+    assert importance(fixed, [7], now=20, circulation=1) == [0]
+    assert importance(improved, [7], now=20, circulation=1) == [per_tick(6 / 3)]
 
 
 def test_a_page_read_twice_at_one_time_has_a_finite_rate() -> None:
     window = a_window("variable", 1)
     record(window, 0, 0, now=0)
     record(window, 0, 0, now=0)
-    assert importance(window, [0], now=0, turn=1) == [0]
+    assert importance(window, [0], now=0, circulation=1) == [0]
 
 
 @pytest.mark.parametrize("name", WINDOWS)
@@ -149,7 +148,7 @@ def test_a_web_in_which_nothing_changes_is_judged_alike_by_every_window(name: st
     for now in range(2, 2000, 2):
         record(window, 0, 0.5, now)
         record(window, 1, 1.5, now)
-    poor, rich = importance(window, [0, 0], now=1998, turn=1)
+    poor, rich = importance(window, [0, 0], now=1998, circulation=1)
     assert rich / poor == pytest.approx(3)
 
 
@@ -165,7 +164,7 @@ def test_interpolation_follows_its_formula(flow: list[tuple[int, int]], width: i
         now += away
         record(window, 0, cash, now)
         history = history * (width - away) / width + cash if away < width else cash * width / away
-    assert importance(window, [0], now, turn=1) == [pytest.approx(per_tick(history / width))]
+    assert importance(window, [0], now, circulation=1) == [pytest.approx(per_tick(history / width))]
 
 
 @given(measures, st.integers(1, 30), st.integers(0, 20))
@@ -187,14 +186,14 @@ def test_measuring_windows_follow_their_definitions(
         kept = seen[max(0, len(seen) - counting[name]) :]
         since = ([0] + [read_at for read_at, _ in seen])[len(seen) - len(kept)]
         rate = sum(cash for _, cash in kept) / (kept[-1][0] - since) if kept else 0
-        assert importance(window, [0], now, turn=1) == [pytest.approx(per_tick(rate))], name
+        assert importance(window, [0], now, circulation=1) == [pytest.approx(per_tick(rate))], name
 
 
 def test_widths_are_in_turns_of_all_the_cash_there_is() -> None:
     window = a_window("interpolation", 2)
-    record(window, 0, 1, now=4, turn=4)
-    record(window, 0, 1, now=6, turn=4)
-    assert importance(window, [0], now=6, turn=4) == [per_tick((1 * 6 / 8 + 1) / 8)]
+    record(window, 0, 1, now=4, circulation=4)
+    record(window, 0, 1, now=6, circulation=4)
+    assert importance(window, [0], now=6, circulation=4) == [per_tick((1 * 6 / 8 + 1) / 8)]
 
 
 @pytest.mark.parametrize(("name", "most"), KINDS)
@@ -203,12 +202,12 @@ def test_a_window_that_was_saved_goes_on_as_if_nothing_had_been(
 ) -> None:
     lived = a_window(name, 3, pages=3, most=most)
     for now, page in enumerate([0, 1, 0, 0, 1, 0], 1):
-        record(lived, page, now, now, turn=2)
+        record(lived, page, now, now, circulation=2)
     loaded = restored(lived, name, 3, pages=3, most=most)
     for window in (lived, loaded):
         window.grow(1, 7 * TICKS, TICKS)
-        record(window, 1, 0.25, now=8, turn=2)
-        record(window, 2, 0.5, now=9, turn=2)
+        record(window, 1, 0.25, now=8, circulation=2)
+        record(window, 2, 0.5, now=9, circulation=2)
     cash = [0.5, 1, 0, 2]
     assert importance(loaded, cash, 12, 2) == importance(lived, cash, 12, 2)
     assert list(map(loaded.past, range(4))) == list(map(lived.past, range(4)))
@@ -220,7 +219,7 @@ def test_the_pages_of_a_range_are_judged_as_among_all(name: str) -> None:
     for now, page in enumerate([0, 1, 0, 3, 2, 3], 1):
         if now == 3:
             window.grow(3, now * TICKS, TICKS)
-        record(window, page, now, now, turn=2)
+        record(window, page, now, now, circulation=2)
     cash = np.arange(5.0)
     whole = window.importance(cash, 9 * TICKS, 2 * TICKS)
     for first in range(5):
@@ -260,10 +259,10 @@ def test_a_restated_window_says_what_it_was_told(name: str, most: int | None, no
     told = np.array([0.5, 0.25, 0.125])
     cash = told * 4
     window = a_window(name, 8, pages=3, most=most)
-    record(window, 0, 0.5, now, turn=4)
+    record(window, 0, 0.5, now, circulation=4)
     window.restate(told, cash, now * TICKS, 4 * TICKS)
     for one in (window, restored(window, name, 8, pages=3, most=most)):
-        found = importance(one, cash.tolist(), now, turn=4)
+        found = importance(one, cash.tolist(), now, circulation=4)
         assert np.array(found) / found[2] == pytest.approx(told / told[2], rel=1e-8)
 
 
@@ -272,9 +271,9 @@ def test_a_restated_window_follows_what_comes_after(name: str) -> None:
     window = a_window(name, 8, pages=2)
     window.restate(np.array([0.5, 0.5]), np.array([1.0, 1.0]), 10 * TICKS, 2 * TICKS)
     for now in range(11, 200):
-        record(window, 0, 0.75, now, turn=2)
-        record(window, 1, 0.25, now, turn=2)
-    rich, poor = importance(window, [0, 0], now=199, turn=2)
+        record(window, 0, 0.75, now, circulation=2)
+        record(window, 1, 0.25, now, circulation=2)
+    rich, poor = importance(window, [0, 0], now=199, circulation=2)
     assert 2 < rich / poor <= 3
 
 
@@ -284,9 +283,9 @@ def test_of_measures_that_are_too_many_the_two_with_the_fewest_readings_become_o
         record(window, 0, cash, now)
     packed = array("q", window.past(0)[2] or b"").tolist()
     assert packed == [2 * TICKS, 3 * UNIT, 2, 8 * TICKS, 12 * UNIT, 2]
-    assert importance(window, [0], now=9, turn=1) == [per_tick(15 / 8)]
+    assert importance(window, [0], now=9, circulation=1) == [per_tick(15 / 8)]
     record(window, 0, 16, now=9)
-    assert importance(window, [0], now=9, turn=1) == [per_tick(31 / 9)]
+    assert importance(window, [0], now=9, circulation=1) == [per_tick(31 / 9)]
 
 
 def test_a_measure_is_dropped_whole_once_the_others_hold_readings_enough() -> None:
@@ -294,7 +293,7 @@ def test_a_measure_is_dropped_whole_once_the_others_hold_readings_enough() -> No
     for cash, now in ((1, 1), (2, 2), (4, 4), (8, 8)):
         record(window, 0, cash, now)
     assert array("q", window.past(0)[2] or b"")[::3].tolist() == [4 * TICKS, 8 * TICKS]
-    assert importance(window, [0], now=8, turn=1) == [per_tick(12 / 6)]
+    assert importance(window, [0], now=8, circulation=1) == [per_tick(12 / 6)]
 
 
 @given(measures, st.integers(1, 12), st.integers(2, 6))
@@ -316,12 +315,12 @@ def test_a_compressed_window_is_one_of_the_same_readings_or_some_more(
             for count in range(least, len(flow) + 1)
         ]
         assert windows[name].measures_per_page() <= most
-        (found,) = importance(windows[name], [0], now, turn=1)
+        (found,) = importance(windows[name], [0], now, circulation=1)
         assert any(found == pytest.approx(per_tick(rate)) for rate in rates), name
 
 
 def test_the_width_of_a_steady_page_grows_up_to_a_limit() -> None:
-    """Width 8: at most 32. Every 2 turns come 4 units, after 20 of them but 3."""
+    """Width 8: at most 32. Every 2 circulations come 4 units, after 20 of them but 3."""
     window = a_window("adaptive", 8)
     for reading in range(1, 21):
         record(window, 0, 4, now=2 * reading)
@@ -329,16 +328,16 @@ def test_the_width_of_a_steady_page_grows_up_to_a_limit() -> None:
         assert own == min(2 * reading, 32) * TICKS
         assert narrow == 4 * UNIT
     record(window, 0, 3, now=42)
-    assert importance(window, [0], now=42, turn=1) == [per_tick((64 * 30 / 32 + 3) / 32)]
+    assert importance(window, [0], now=42, circulation=1) == [per_tick((64 * 30 / 32 + 3) / 32)]
 
 
 def test_the_window_of_a_page_that_has_changed_is_the_narrow_one() -> None:
-    """After 4 readings of 4 units in 2 turns come 8: 4.8 were told of, and 3.2^2 > 8 / 2."""
+    """After 4 readings of 4 units in 2 circulations come 8: 4.8 were told of, and 3.2^2 > 8 / 2."""
     window = a_window("adaptive", 8)
     for reading in range(1, 5):
         record(window, 0, 4, now=2 * reading)
-    assert importance(window, [0], now=8, turn=1) == [per_tick(16 / 8)]
-    assert importance(window, [8], now=10, turn=1) == [per_tick(8 / 2)]
+    assert importance(window, [0], now=8, circulation=1) == [per_tick(16 / 8)]
+    assert importance(window, [8], now=10, circulation=1) == [per_tick(8 / 2)]
     record(window, 0, 8, now=10)
     assert window.past(0) == (8 * UNIT, 10 * TICKS, array("q", (2 * TICKS, 8 * UNIT)).tobytes())
 
@@ -378,12 +377,13 @@ def test_the_adaptive_window_follows_its_law(
         lately = recent / span
         if number < len(flow):
             record(window, 0, cash, now)
-    assert importance(window, [held], now, turn=1) == [pytest.approx(per_tick(rate), abs=1e-12)]
+    found = importance(window, [held], now, circulation=1)
+    assert found == [pytest.approx(per_tick(rate), abs=1e-12)]
 
 
 @pytest.mark.parametrize("name", [name for name in WINDOWS if name != "static"])
 def test_what_flows_by_the_past_alone_is_known_of_pages_that_were_read(name: str) -> None:
-    """3 units every 3 turns, whatever came since; the other page was never read."""
+    """3 units every 3 circulations, whatever came since; the other page was never read."""
     window = a_window(name, 9, pages=2)
     for now in range(3, 60, 3):
         record(window, 0, 3, now)

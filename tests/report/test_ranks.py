@@ -11,9 +11,10 @@ from minicrawl.model import State
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.kept import RISING, scores
-from minicrawl.report.ranks import PageSelection, iso, places_of_largest, rank_of, rows, top
+from minicrawl.report.ranks import PageSelection, places_of_largest, rank_of, rows, top
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.records import StoreTerms
+from minicrawl.wording import iso
 from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl, filled_store
 
 
@@ -143,8 +144,22 @@ def test_top_says_of_a_page_whether_it_was_fetched(store: Path) -> None:
     assert [url for url, page in found.items() if page.fetched] == urls(store, fetched=True)
     assert list(found[A]._asdict()) == [
         *("rank", "url", "importance", "cash", "history"),
-        *("inlinks", "fetched", "status", "title", "host", "score"),
+        *("inlinks", "depth", "found", "fetched", "status", "title", "host", "score"),
     ]
+    assert [page.found for page in sorted(found.values(), key=lambda page: page.found)] == list(
+        range(1, len(found) + 1)
+    )
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 9])
+def test_top_may_leave_out_what_is_no_page_and_ranks_stay(store: Path, count: int) -> None:
+    with snapshot(store) as seen:
+        every = list(top(seen, PageSelection()))
+        pages = [page for page in every if page.url not in (MOVED, GONE)]
+        best = list(top(seen, PageSelection(count=count, only_pages=True)))
+        assert best == pages[: count or None]
+        unread = list(top(seen, PageSelection(only_pages=True, unread=True)))
+        assert unread == [page for page in pages if not page.fetched]
 
 
 def test_moments_are_in_utc_to_the_second() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError
 from minicrawl.opic.money import UNIT
 from minicrawl.report.links.flows import flows
@@ -105,6 +106,20 @@ class TestFlows:
 
 
 class TestSites:
+    def test_converged_cash_is_what_flows_if_it_goes_round_for_ever(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
+            crawl.seeds([NEWS, SHOP])
+            crawl.read(NEWS, [SHOP, BLOG])
+            crawl.read(SHOP, [NEWS])
+            crawl.commit()
+        refine(crawl.path)
+        with snapshot(crawl.path) as seen:
+            news, shop, _ = seen.importance.tolist()
+            found = {one.site: one.importance for one in top_sites(seen)}
+        given = {"news.org": 0.8 * shop, "shop.com": 0.4 * news}
+        total = sum(given.values())
+        assert found == pytest.approx({name: cash / total for name, cash in given.items()})
+
     def test_what_a_site_says_of_itself_does_not_count(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(window="static"))) as crawl:
             crawl.seeds([NEWS], endowment=10)

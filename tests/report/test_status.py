@@ -9,6 +9,7 @@ from minicrawl.errors import StoreError
 from minicrawl.model import State
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import Status, status
+from minicrawl.store.files import move
 from tests.stores import A, B, C, HandCrawl, filled_store
 
 
@@ -34,8 +35,36 @@ def test_what_a_store_did_not_count_is_unknown(tmp_path: Path) -> None:
         connection.execute("DELETE FROM meta WHERE name = 'counters'")
     found = status(path)
     assert (found.pages_known, found.hosts) == (6, 3)
-    unknown = set(Status.__dataclass_fields__) - {"pages_known", "hosts", "store_bytes"}
+    unknown = set(Status.__dataclass_fields__) - {
+        "pages_known",
+        "hosts",
+        "store_bytes",
+        "beside_bytes",
+    }
     assert {name for name, value in found.as_json().items() if value is None} == unknown
+
+
+def test_the_command_works_from_where_the_user_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, other = tmp_path / "a b", tmp_path / "other"
+    begun.mkdir()
+    other.mkdir()
+    monkeypatch.chdir(begun)
+    given = "minicrawl crawl seeds.txt --store old.db --pages 9"
+    with closing(HandCrawl(Path("crawl.db"))) as crawl:
+        crawl.seeds(["http://a.example/"])
+        place = {"begun_in": str(begun), "begun_as": str(begun / "crawl.db")}
+        crawl.batch.counters = {"command": given, **place}
+    assert status(Path("crawl.db")).command == given
+    monkeypatch.chdir(other)
+    store = begun / "crawl.db"
+    here = f"minicrawl crawl seeds.txt --pages 9 --store '{store}'"
+    assert status(Path("../a b/crawl.db")).command == f"cd '{begun}' && {here}"
+    monkeypatch.chdir(begun)
+    move(Path("crawl.db"), Path("new.db"))
+    moved = "minicrawl crawl seeds.txt --pages 9 --store new.db"
+    assert status(Path("new.db")).command == moved
 
 
 def test_counters_that_make_no_sense_are_damage(tmp_path: Path) -> None:
@@ -71,7 +100,9 @@ def test_the_error_factor_is_all_cash_that_there_is_over_g(tmp_path: Path) -> No
 def test_importance_gathered_is_that_of_the_pages_read(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db")
     with snapshot(path) as seen:
-        assert status(path).importance_gathered == pytest.approx(float(seen.importance[:2].sum()))
+        read, waiting = seen.importance[:2].sum(), seen.importance[[3, 5]].sum()
+        share = float(read / (read + waiting))
+        assert status(path).importance_gathered == pytest.approx(share)
 
 
 def test_a_store_without_pages_has_a_status(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ _MB = 1 << 20
 @click.option("--attack", "names", multiple=True, type=click.Choice(list(ATTACKS)))
 @click.option("--hosts", multiple=True, type=int, default=(1, 4, 20, MANY), show_default=True)
 @click.option("--workers", multiple=True, type=int, default=(0, 1), show_default=True)
-@click.option("--seconds", type=float, default=12.0, show_default=True, help="Of each crawl.")
+@click.option("--seconds", type=float, default=5.0, show_default=True, help="Of each crawl.")
 @into_document
 def main(
     names: Sequence[str],

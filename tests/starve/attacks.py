@@ -155,6 +155,13 @@ def _never_whole(_path: str, _number: int) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1000000\r\n\r\n<title>"
 
 
+@cache
+def _one_byte_chunks() -> bytes:
+    body = b"<title>1</title><a href=/1>x</a>" + bytes(1_000_000)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+
+
 ATTACKS = {
     "318 bytes in three codings": Attack(pages=coded(_layers, "gzip, gzip, gzip")),
     "10 kB that become 10 MB": Attack(pages=coded(lambda: gzip.compress(bytes(10 * _MB)), "gzip")),
@@ -170,6 +177,7 @@ ATTACKS = {
     "10,000 long links": Attack(pages=_many_links),
     "2,000,000 attributes": Attack(pages=_attributes),
     "5,000 links of rel=next": Attack(pages=_rel_links),
+    "chunks of one byte": Attack(pages=lambda _path, _number: _one_byte_chunks()),
     "silence": Attack(pages=_silent_after_robots, robots=lambda _: None),
     "silence after robots.txt": Attack(pages=_silent_after_robots),
     "bodies that never end": Attack(pages=_never_whole),

@@ -17,7 +17,7 @@ from minicrawl.report.audit import audit
 from minicrawl.store import reader, schema
 from minicrawl.store.reader import reading
 from minicrawl.store.schema import APPLICATION_ID, MIGRATIONS, check_version
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from tests.stores import filled_store
 
 ALL = (
@@ -135,7 +135,7 @@ def test_a_store_of_any_version_is_brought_up_with_all_that_is_in_it(
     tmp_path: Path, today: Path, version: int
 ) -> None:
     path = store_of(version, tmp_path / "crawl.db", today)
-    Store.open(path).close()
+    StoreWriter.open(path).close()
     assert content(path) == stages(version, tmp_path, today)[-1]
     if version:
         assert audit(path).wrong == []
@@ -160,7 +160,7 @@ def test_killed_at_any_statement_a_store_is_of_one_version_and_the_next_crawl_br
         assert "`minicrawl crawl`" in said or found == whole[-1]
         assert found in whole
         reached.add(whole.index(found))
-        Store.open(path).close()
+        StoreWriter.open(path).close()
         assert content(path) == whole[-1]
     assert reached == set(range(len(whole)))
 

@@ -8,7 +8,7 @@ from minicrawl.errors import UsageError
 from minicrawl.store import schema
 from minicrawl.store.reader import reading
 from minicrawl.store.schema import MIGRATIONS, VERSION, check_version, prepare
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from tests.stores import filled_store
 
 
@@ -24,7 +24,7 @@ def execute(path: Path, statement: str) -> None:
 
 def refused_by_all(path: Path, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Store.open(path)
+        StoreWriter.open(path)
     with pytest.raises(UsageError, match=message), reading(path):
         pass
 

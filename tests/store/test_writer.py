@@ -17,7 +17,7 @@ from minicrawl.opic.journal import Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, HostRow, StepRow, StoreTerms, UrlRow
-from minicrawl.store.writer import Store, write_rows
+from minicrawl.store.writer import StoreWriter, write_rows
 from tests.stores import HandCrawl, filled_store
 
 ONE_PAGE = Batch(
@@ -34,12 +34,12 @@ def urls(connection: tables.Connection) -> list[UrlRow]:
 
 def test_a_store_is_made_with_the_folders_it_lies_in(tmp_path: Path) -> None:
     path = tmp_path / "data" / "deep" / "crawl.db"
-    Store.open(path).close()
+    StoreWriter.open(path).close()
     assert path.is_file()
 
 
 def test_what_was_committed_is_read_back(tmp_path: Path) -> None:
-    with closing(Store.open(tmp_path / "crawl.db")) as store:
+    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
         store.commit(ONE_PAGE)
         connection = store.connection
         assert list(tables.hosts(connection)) == ONE_PAGE.hosts
@@ -49,7 +49,7 @@ def test_what_was_committed_is_read_back(tmp_path: Path) -> None:
 
 
 def test_the_last_trouble_of_a_host_is_known_until_there_is_another(tmp_path: Path) -> None:
-    with closing(Store.open(tmp_path / "crawl.db")) as store:
+    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
         for said, known in (("reset", "reset"), (None, "reset"), ("tls", "tls")):
             row = HostRow(0, "http://a.example", robots="", trouble=said)
             store.commit(Batch(hosts=[row]))
@@ -59,11 +59,11 @@ def test_the_last_trouble_of_a_host_is_known_until_there_is_another(tmp_path: Pa
 def test_a_second_writer_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     with (
-        closing(Store.open(path)),
+        closing(StoreWriter.open(path)),
         pytest.raises(StoreError, match=r"crawl\.db is in use by another crawl"),
     ):
-        Store.open(path)
-    Store.open(path).close()
+        StoreWriter.open(path)
+    StoreWriter.open(path).close()
 
 
 def test_a_writer_that_could_not_begin_keeps_nobody_out(tmp_path: Path) -> None:
@@ -71,25 +71,25 @@ def test_a_writer_that_could_not_begin_keeps_nobody_out(tmp_path: Path) -> None:
     path.write_bytes(b"no database at all, but long enough to be looked at" * 100)
     for _ in range(2):
         with pytest.raises(UsageError, match="not a minicrawl store"):
-            Store.open(path)
+            StoreWriter.open(path)
     path.unlink()
-    Store.open(path).close()
+    StoreWriter.open(path).close()
 
 
 def test_a_directory_is_no_store(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is a directory"):
-        Store.open(tmp_path)
+        StoreWriter.open(tmp_path)
 
 
 def test_a_place_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="cannot be written"):
-        Store.open(tmp_path / "file" / "crawl.db")
+        StoreWriter.open(tmp_path / "file" / "crawl.db")
 
 
 def test_a_batch_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     twice = Batch(urls=[UrlRow(1, 0, "/1", 0), UrlRow(0, 0, "/", 0)])
-    with closing(Store.open(tmp_path / "crawl.db")) as store:
+    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
         store.commit(ONE_PAGE)
         with pytest.raises(StoreError, match="everything committed before is safe"):
             store.commit(twice)
@@ -128,20 +128,20 @@ def test_what_was_committed_outlives_a_kill_and_what_was_not_is_gone(tmp_path: P
 
 def test_a_store_knows_whether_its_last_writer_came_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         assert not store.was_cut_off
         store.commit(ONE_PAGE)
         log = path.with_name("crawl.db-wal").read_bytes()
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         assert not store.was_cut_off
     path.with_name("crawl.db-wal").write_bytes(log)
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         assert store.was_cut_off
 
 
 def test_a_new_store_takes_the_terms_and_keeps_them(tmp_path: Path) -> None:
     terms = StoreTerms(small_edge=0.2, window="variable", width=4.0, links=False)
-    with closing(Store.open(tmp_path / "crawl.db")) as store:
+    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
         assert tables.terms(store.connection) is None
         store.agree(terms)
         store.agree(terms)
@@ -161,7 +161,7 @@ def test_a_new_store_takes_the_terms_and_keeps_them(tmp_path: Path) -> None:
 def test_other_terms_than_it_was_begun_with_are_refused(
     tmp_path: Path, other: StoreTerms, message: str
 ) -> None:
-    with closing(Store.open(tmp_path / "crawl.db")) as store:
+    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
         store.agree(StoreTerms())
         with pytest.raises(UsageError, match=message):
             store.agree(other)
@@ -169,7 +169,7 @@ def test_other_terms_than_it_was_begun_with_are_refused(
 
 def test_a_store_becomes_a_copy_of_another(tmp_path: Path) -> None:
     original = filled_store(tmp_path / "crawl.db")
-    with closing(Store.open(tmp_path / "copy.db")) as copy:
+    with closing(StoreWriter.open(tmp_path / "copy.db")) as copy:
         copy.commit(ONE_PAGE)
         with reading(original) as connection:
             copy.become(connection)
@@ -181,9 +181,12 @@ def test_a_store_becomes_a_copy_of_another(tmp_path: Path) -> None:
 
 def test_a_copy_knows_nothing_of_the_archive_of_the_original(tmp_path: Path) -> None:
     counters: dict[str, object] = {tables.ARCHIVE_END: 7, "fetched": 1}
-    with closing(Store.open(tmp_path / "crawl.db")) as original:
+    with closing(StoreWriter.open(tmp_path / "crawl.db")) as original:
         original.commit(replace(ONE_PAGE, counters=counters))
-    with closing(Store.open(tmp_path / "copy.db")) as copy, reading(original.path) as connection:
+    with (
+        closing(StoreWriter.open(tmp_path / "copy.db")) as copy,
+        reading(original.path) as connection,
+    ):
         copy.become(connection)
         assert tables.archive_end(connection) == 7
         assert tables.counters(copy.connection) == {"fetched": 1}
@@ -201,15 +204,15 @@ def test_links_that_are_forgotten_leave_seeds_forwards_and_the_last_step(
 def test_a_store_is_locked_by_whatever_name(tmp_path: Path) -> None:
     (tmp_path / "other.db").symlink_to(tmp_path / "crawl.db")
     with (
-        closing(Store.open(tmp_path / "crawl.db")),
+        closing(StoreWriter.open(tmp_path / "crawl.db")),
         pytest.raises(StoreError, match="in use by another crawl"),
     ):
-        Store.open(tmp_path / "other.db")
+        StoreWriter.open(tmp_path / "other.db")
 
 
 def test_after_compacting_the_log_beside_the_file_is_empty(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         store.commit(ONE_PAGE)
         assert path.with_name("crawl.db-wal").stat().st_size > 0
         store.compact()
@@ -217,7 +220,7 @@ def test_after_compacting_the_log_beside_the_file_is_empty(tmp_path: Path) -> No
 
 
 def test_a_store_that_does_not_say_how_it_was_begun_is_damaged(tmp_path: Path) -> None:
-    with closing(Store.open(tmp_path / "crawl.db")) as store:
+    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
         store.agree(StoreTerms())
         store.commit(ONE_PAGE)
         store.connection.execute("DELETE FROM meta WHERE name = 'terms'")
@@ -226,7 +229,7 @@ def test_a_store_that_does_not_say_how_it_was_begun_is_damaged(tmp_path: Path) -
 
 
 def test_a_mirror_counts_the_pages_that_repeat_another_host(tmp_path: Path) -> None:
-    with closing(Store.open(tmp_path / "crawl.db")) as store:
+    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
         store.commit(Batch(mirrors=[(1, 0), (2, 0), (1, 0)]))
         store.commit(Batch(mirrors=[(1, 0)]))
         assert tables.mirrors(store.connection) == [(1, 0, 3), (2, 0, 1)]
@@ -241,7 +244,7 @@ def test_a_batch_is_true_if_it_adds_anything() -> None:
 @pytest.mark.skipif(not hasattr(os, "RLIM_INFINITY") and sys.platform != "linux", reason="rlimits")
 def test_a_full_disk_is_one_line_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         store.commit(ONE_PAGE)
         (pages,) = store.connection.execute("PRAGMA page_count").fetchone()
         store.connection.execute(f"PRAGMA max_page_count = {pages}")

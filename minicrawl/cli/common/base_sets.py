@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from minicrawl.analysis.root_set import having, listed
+from minicrawl.analysis.facts import having, listed
 from minicrawl.analysis.source import Source
 from minicrawl.export.cells import visible
 from minicrawl.graph.named import NamedGraph
-from minicrawl.ranks.hits.base_set import LINKING, ROOTS, BaseSet, base_set
+from minicrawl.ranks.hits.hits import LINKING, ROOTS, BaseSet, base_set
 from minicrawl.wording import counted
 
 Command = Callable[..., Any]

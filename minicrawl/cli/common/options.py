@@ -17,8 +17,11 @@ import click
 
 from minicrawl.config import Loaded, kinds, load
 from minicrawl.config.setting import PREFIX, SECTIONS, Section, Setting
+from minicrawl.config.sources import unknown_variables
 from minicrawl.config.table import TABLE
 from minicrawl.errors import UsageError
+from minicrawl.export.cells import visible
+from minicrawl.model import GRAPHS
 
 DEFAULT_FILE = Path("minicrawl.toml")
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
@@ -85,6 +88,7 @@ def _options(
             flags: dict[str, object] = {}
             for name, rows in by_parameter.items():
                 flags |= _flags(rows, values.pop(name))
+            warn_of_unknown_variables()
             loaded = load(flags, os.environ, config_file or default_file())
             return command(**values, **arguments(loaded))
 
@@ -109,6 +113,12 @@ _config_option = click.option(
 def default_file() -> Path | None:
     """minicrawl.toml, if it exists. A broken link exists too: it is refused when it is read."""
     return DEFAULT_FILE if os.path.lexists(DEFAULT_FILE) else None
+
+
+def warn_of_unknown_variables() -> None:
+    """Name the variables that look like a setting and are none."""
+    for line in unknown_variables(os.environ, (CONFIG_VARIABLE,)):
+        click.echo(f"minicrawl: {visible(line)}", err=True)
 
 
 def _by_parameter(sections: list[Section]) -> Iterator[tuple[str, Rows]]:
@@ -185,3 +195,15 @@ def _default(row: Setting) -> str:
             return f"  [default: {'on' if on else 'off'}]"
         case value:
             return f"  [default: {row.kind.show(value)}]"
+
+
+def graph_of_option(usual: str) -> Callable[[Command], Command]:
+    """Pass `graph_of` to the command."""
+    return click.option(
+        "--graph-of",
+        type=click.Choice(GRAPHS),
+        default=usual,
+        show_default=True,
+        help="The graph of the pages that were crawled and the links between them, or of all that "
+        "are known.",
+    )

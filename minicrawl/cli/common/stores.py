@@ -11,8 +11,9 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.analysis.source import opened
-from minicrawl.cli.common.options import CONFIG_VARIABLE, default_file
+from minicrawl.cli.common.options import CONFIG_VARIABLE, default_file, warn_of_unknown_variables
 from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.tables import wide_option
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import DEMO_STORE
 from minicrawl.config.settings import DEFAULT
@@ -29,7 +30,8 @@ Command = Callable[..., Any]
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-READ = "read"
+READ, STEER, WATCH = "read", "steer", "watch"
+_OF_DEMO = (READ, STEER, WATCH)
 _DEFAULTS = {
     False: str(Storing().store),
     True: f"{Storing().store}, or {DEMO_STORE} if only that exists",
@@ -42,10 +44,11 @@ def store_option_for(purpose: str) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def with_store(store: Path | None, **rest: Any) -> Any:
+            warn_of_unknown_variables()
             chosen = os.environ.get(CONFIG_VARIABLE)
             file = Path(chosen) if chosen else default_file()
             loaded = load({"store": store and str(store)}, os.environ, file)
-            read = _store_of(loaded) if purpose == READ else loaded.settings.storing.store
+            read = _store_of(loaded) if purpose in _OF_DEMO else loaded.settings.storing.store
             with nullcontext() if rest.get("graph") else reporting_damaged_store(read):
                 return command(store=read, **rest)
 
@@ -53,7 +56,7 @@ def store_option_for(purpose: str) -> Callable[[Command], Command]:
             "--store",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help=f"The store to {purpose}.  [default: {_DEFAULTS[purpose == READ]}]",
+            help=f"The store to {purpose}.  [default: {_DEFAULTS[purpose in _OF_DEMO]}]",
         )(with_store)
 
     return decorate
@@ -126,13 +129,15 @@ def selection_options(count: int) -> Callable[[Command], Command]:
 
 def count_option(count: int) -> Callable[[Command], Command]:
     """Pass `n`, the number of rows to show, to the command. 0 is all."""
-    return click.option(
+    number = click.option(
+        "-n",
         "--n",
         metavar="N",
         type=click.IntRange(min=0),
         default=count,
-        help=f"At most N rows; 0 for all.  [default: {count}]",
+        help=f"At most N rows; 0 for all.  [default: {count or 'all'}]",
     )
+    return (lambda command: number(wide_option(command))) if count else number
 
 
 def warn_of_unranked_pages(seen: Snapshot, names: Collection[str]) -> None:
@@ -165,17 +170,6 @@ graph_option = click.option(
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
     help="Read this graph file instead of a store: links between ids or names, plain or .gz; - for "
     "stdin.",
-)
-
-
-KNOWN, CRAWLED = "known", "crawled"
-graph_of_option = click.option(
-    "--graph-of",
-    type=click.Choice([KNOWN, CRAWLED]),
-    default=KNOWN,
-    show_default=True,
-    help="The graph of all pages that are known, or only of those that were crawled and the links "
-    "between them.",
 )
 
 

@@ -9,9 +9,11 @@ that change the direction of text and its markup reaches the terminal.
 import json
 import shutil
 import sys
+import textwrap
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import Any
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 import click
 
@@ -59,6 +61,12 @@ def share(value: float | None) -> str:
     return NONE if value is None else f"{value:.2%}"
 
 
+def short_time(iso: str) -> str:
+    """A time in UTC as people write it, to the minute; without the year, if that is this one."""
+    shown = iso[:16].replace("T", " ")
+    return shown.removeprefix(time.strftime("%Y-", time.gmtime()))
+
+
 def show_lines(lines: Sequence[str]) -> None:
     """Show remarks, one a line."""
     for line in lines:
@@ -66,6 +74,11 @@ def show_lines(lines: Sequence[str]) -> None:
 
 
 _GAP = "  "
+_NOTHING = ("", "-")
+_HOST_KEPT = 1 / 2
+"""Of the room for a URL, at most so much is for its host, if its path needs the rest."""
+_TITLE = "title"
+_MOST_LINES = 4
 _NARROWEST = 10
 _FIRST_OF_TWO = 2 / 3
 
@@ -97,19 +110,62 @@ def show_list(
 ) -> None:
     """Show columns of numbers, then one or two columns of text (`texts`).
 
-    On a terminal, text is cut to the width. Elsewhere text is neither cut nor padded.
+    On a terminal, columns of numbers without any are left out, and text is shortened to the width:
+    a URL in its middle, so that its host and its end are seen. With --wide and elsewhere all is
+    shown, and text is not padded.
     """
     from rich.cells import cell_len
 
     stream = sys.stderr if err else sys.stdout
     lines = [list(headings), *([visible(cell) for cell in row] for row in rows)]
+    is_narrow = stream.isatty() and not _is_wide()
+    if is_narrow:
+        lines = _without_empty(lines, len(headings) - texts)
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     numbers = widths[:-texts]
     room = shutil.get_terminal_size().columns - sum(numbers) - len(_GAP) * len(numbers)
-    cut = partial(_cut_to, _fitted(widths[-texts:], room)) if stream.isatty() else iter
+    columns = [
+        _TextColumn(heading == _TITLE, width < natural, width)
+        for heading, natural, width in zip(
+            lines[0][-texts:], widths[-texts:], _fitted(widths[-texts:], room), strict=False
+        )
+    ]
     for line in lines:
         cells = [cell.rjust(width) for cell, width in zip(line, numbers, strict=False)]
-        click.echo(_GAP.join((*cells, *cut(line[-texts:]))).rstrip(), err=err)
+        for shown in _cut_to(columns, line[-texts:]) if is_narrow else [line[-texts:]]:
+            click.echo(_GAP.join((*cells, *shown)).rstrip(), err=err)
+            cells = [" " * width for width in numbers]
+
+
+_WIDE = f"{__name__}.wide"
+
+
+def _widen(context: click.Context, _option: click.Parameter, is_wide: bool) -> None:
+    context.meta[_WIDE] = is_wide
+
+
+wide_option = click.option(
+    "--wide",
+    is_flag=True,
+    expose_value=False,
+    callback=_widen,
+    help="Show whole lines, however narrow the terminal is.",
+)
+
+
+def _is_wide() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_WIDE))
+
+
+def _without_empty(lines: list[list[str]], numbers: int) -> list[list[str]]:
+    """The lines without the columns of numbers that say nothing."""
+    kept = [
+        place
+        for place, (_, *cells) in enumerate(zip(*lines, strict=True))
+        if place >= numbers or not cells or any(cell not in _NOTHING for cell in cells)
+    ]
+    return [[line[place] for place in kept] for line in lines]
 
 
 def show_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -140,12 +196,50 @@ def _fitted(widths: list[int], room: int) -> list[int]:
     return [min(first, max(room, _NARROWEST))]
 
 
-def _cut_to(widths: list[int], cells: list[str]) -> Iterator[str]:
-    """The cells cut or padded to the widths; cells without a width are left out."""
+class _TextColumn(NamedTuple):
+    """A column of text, as a narrow terminal shows it."""
+
+    is_of_titles: bool
+    is_too_wide: bool
+    width: int
+
+
+def _cut_to(columns: list[_TextColumn], cells: list[str]) -> Iterator[tuple[str, ...]]:
+    """The cells as lines; cells without a column are left out."""
+    from rich.cells import set_cell_size
+
+    found = [_lines_of(column, cell) for column, cell in zip(columns, cells, strict=False)]
+    for line in zip_longest(*found, fillvalue=""):
+        yield tuple(
+            set_cell_size(part, column.width) for part, column in zip(line, columns, strict=True)
+        )
+
+
+def _lines_of(column: _TextColumn, cell: str) -> list[str]:
+    """A text in a few lines; a URL or a title in one."""
     from rich.cells import cell_len, set_cell_size
 
-    for width, cell in zip(widths, cells, strict=False):
-        if cell_len(cell) <= width:
-            yield set_cell_size(cell, width)
-        else:
-            yield f"{set_cell_size(cell, width - 1)}…"
+    width = column.width
+    if "://" in cell and column.is_too_wide:
+        return [shortened_url(cell, width)]
+    if cell_len(cell) <= width:
+        return [cell]
+    narrowest = width if cell.isascii() else width // 2  # a sign may take two cells
+    lines = [cell] if column.is_of_titles else textwrap.wrap(cell, narrowest)
+    if len(lines) > _MOST_LINES or cell_len(lines[0]) > width:
+        shown = lines[: 1 if cell_len(lines[0]) > width else _MOST_LINES]
+        return [*shown[:-1], f"{set_cell_size(shown[-1], width - 1).rstrip()}…"]
+    return lines
+
+
+def shortened_url(url: str, width: int) -> str:
+    """The URL without its scheme and, if need be, with the host and the end of the path only."""
+    bare = url.partition("://")[2]
+    if len(bare) <= width:
+        return bare
+    host, slash, path = bare.partition("/")
+    room = max(int(width * _HOST_KEPT), width - len(slash + path))
+    if len(host) > room:
+        host = f"{host[: max(room - 1, 1)]}…"
+    end = max(width - len(host) - len("/…"), 0)
+    return f"{host}{slash}{path if len(path) <= end else f'…{path[-end:]}'}"[:width]

@@ -5,8 +5,9 @@ never held in memory. A line that is not a URL is reported and skipped.
 """
 
 import asyncio
+import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from errno import ENOENT
 from itertools import chain
@@ -16,16 +17,23 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from minicrawl.cli import PROGRAM
-from minicrawl.cli.common.options import CommandWithSettings, Number, loaded_options
+from minicrawl.cli.common.options import (
+    CommandWithSettings,
+    Number,
+    graph_of_option,
+    loaded_options,
+)
 from minicrawl.cli.common.tables import show_facts, show_list
 from minicrawl.config import Loaded, Scope
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
-from minicrawl.web.urls import canonical_seed, origin
+from minicrawl.model import CRAWLED
+from minicrawl.web.urls import canonical_seed, host_of, origin, read_seeds
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
+    from minicrawl.cli.crawl.session import Session
     from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
 
 DEMO_PAGES = 2000
@@ -47,6 +55,9 @@ class CrawlCommand(CommandWithSettings):
 @click.argument("seeds", nargs=-1, metavar="[SEEDS]...")
 @click.option("--fresh", is_flag=True, help="Start a new crawl. The old store is renamed.")
 @click.option(
+    "--resume", "must_resume", is_flag=True, help="Resume a crawl; refuse if there is no store yet."
+)
+@click.option(
     "--dry-run",
     is_flag=True,
     help="Show the scope, the robots.txt of the first hosts and the first pages. Nothing but "
@@ -66,13 +77,39 @@ class CrawlCommand(CommandWithSettings):
     help="Exit with 3 if more than this share of the requested pages failed; from 0 to 1.  "
     "[default: 1]",
 )
+@click.option(
+    "--dashboard",
+    "has_dashboard",
+    is_flag=True,
+    help="Show the crawl in the browser as well: start a dashboard and print its address. It stays "
+    "until Ctrl-C.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
-@click.option("-v", "--verbose", is_flag=True, help="Show a line for each page.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show a line for each page, and on a terminal the graph as it grows.",
+)
+@click.option(
+    "--graph-stats",
+    is_flag=True,
+    help="Take samples of the graph while it grows, in a process of low priority beside the crawl. "
+    "`minicrawl status` shows the last one, `minicrawl plot` draws all.",
+)
+@graph_of_option(CRAWLED)
 @click.option(
     "--log-file",
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Append a line for each page to this file.",
+)
+@click.option(
+    "--log-keep",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Rotate that file at 10 MB, and keep the last N files as FILE.1, FILE.2 and so on.  "
+    "[default: one file that grows]",
 )
 @click.option(
     "--log-format",
@@ -88,6 +125,7 @@ class CrawlCommand(CommandWithSettings):
     show_default=True,
     help="When to colour stderr. auto: on a terminal, and if NO_COLOR is not set.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON at the end.")
 @loaded_options()
 @click.pass_context
 def crawl(
@@ -96,31 +134,45 @@ def crawl(
     loaded: Loaded,
     seeds: tuple[str, ...],
     fresh: bool,
+    must_resume: bool,
     dry_run: bool,
     demo: bool,
     demo_pages: int | None,
+    has_dashboard: bool,
     **run_options: Any,
 ) -> None:
     """Crawl the web from SEEDS, the most important pages first.
 
-    SEEDS are files with one URL a line (- for stdin), or URLs that begin with http:// or https://.
-    The same command resumes the crawl later, and then needs no SEEDS.
+    SEEDS are URLs such as example.org, and files with one URL a line or a column `url` (CSV); - is
+    stdin. The same command resumes the crawl later, and then needs no SEEDS.
     """
     from minicrawl.cli.crawl.session import RunOptions, Session
-    from minicrawl.cli.reports.top import top
 
     _refuse_conflicts(context.params)
     resume = _resume_command(context.meta[_ARGUMENTS])
     pages = (demo_pages or DEMO_PAGES) if demo else None
     with ExitStack() as stack:
         crawl = _open_crawl(loaded, seeds, pages, fresh=fresh, resume=resume, stack=stack)
+        _refuse_nothing(crawl.settings.storing.store, must_resume=must_resume)
         if dry_run:
             show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
             return
+        if has_dashboard:
+            from minicrawl.cli.dashboard import dashboard_beside
+
+            stack.enter_context(dashboard_beside(crawl))
+            run_options["graph_stats"] = True
         session = Session(crawl, RunOptions(resume=resume, is_demo=demo, **run_options))
         session.run()
-    if demo:
-        context.invoke(top, store=crawl.settings.storing.store, n=SHOWN_TOP)
+        _conclude(context, session, crawl.settings.storing.store if demo else None)
+
+
+def _conclude(context: click.Context, session: "Session", demo: Path | None) -> None:
+    """Print what comes after the summary; of a demo also its best pages."""
+    if demo and not context.params["as_json"]:
+        from minicrawl.cli.reports.top import top
+
+        context.invoke(top, store=demo, n=SHOWN_TOP)
     session.suggest_next_commands()
     session.fail_without_success()
 
@@ -130,8 +182,17 @@ def _refuse_conflicts(given: dict[str, Any]) -> None:
         raise click.UsageError("--quiet and --verbose exclude each other")
     if given["demo"] and given["seeds"]:
         raise click.UsageError("--demo has its own seeds: leave out SEEDS")
+    if given["fresh"] and given["must_resume"]:
+        raise click.UsageError("--fresh and --resume exclude each other")
+    if given["log_keep"] is not None and not given["log_file"]:
+        raise click.UsageError("--log-keep needs --log-file")
     if given["demo_pages"] and not given["demo"]:
         raise click.UsageError("--demo-pages needs --demo")
+
+
+def _refuse_nothing(store: Path, *, must_resume: bool) -> None:
+    if must_resume and not store.exists():
+        raise UsageError(f"no store at {store}: there is nothing to resume")
 
 
 def _resume_command(arguments: tuple[str, ...]) -> str:
@@ -172,21 +233,23 @@ _SCHEMES = ("http://", "https://")
 
 def seeds_of(arguments: Sequence[str], stack: ExitStack) -> Iterator[str]:
     """The seeds of all arguments. Every file is opened now and read later, when it is needed."""
-    urls = [text for text in arguments if text.lower().startswith(_SCHEMES)]
+    urls = [text for text in arguments if _is_url(text)]
     files = [text for text in arguments if text not in urls]
     lists = [(_name(file), stack.enter_context(_opened(file))) for file in files]
     return chain(urls, _listed(lists, may_be_empty=bool(urls or not lists)))
 
 
-def read_seeds(lines: Iterable[str], complain: Callable[[int, str], None]) -> Iterator[str]:
-    """The URLs of a list with one URL a line; `#` begins a comment. Complains about other lines."""
-    for number, line in enumerate(lines, 1):
-        text = line.partition("#")[0].strip()
-        url = canonical_seed(text, strip_marks=False)
-        if url is not None:
-            yield url
-        elif text:
-            complain(number, text)
+def _is_url(text: str) -> bool:
+    """Whether it is a URL, or begins like one without a scheme: with a host, and is no file."""
+    if text.lower().startswith(_SCHEMES):
+        return True
+    url = canonical_seed(text, strip_marks=False)
+    if url is None or text == STDIN or os.path.lexists(text):
+        return False
+    from minicrawl.web.sites import has_public_suffix, is_address
+
+    host = host_of(url)
+    return host == "localhost" or is_address(host) or has_public_suffix(host)
 
 
 def _name(file: str) -> str:

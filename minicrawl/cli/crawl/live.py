@@ -1,35 +1,43 @@
 """The display of a running crawl, on stderr: a panel on a terminal, elsewhere a line at times.
 
-Laws: an event updates a few counters and renders nothing. The display never guesses when the crawl
-will end. Text of a page or a server is always escaped.
+Laws: an event updates a few counters and renders nothing. When the crawl will end is estimated only
+where a budget is sure to end it. Text of a page or a server is always escaped.
 """
 
 import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from heapq import nlargest
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
+from rich.control import Control
 from rich.filesize import decimal
 from rich.live import Live
 from rich.text import Text
 
-from minicrawl.crawl.events import Asked, Delayed, Event, Settled
-from minicrawl.crawl.progress import Progress
+from minicrawl.config import Budget
+from minicrawl.crawl.events import Asked, Delayed, Event, Settled, Steered
+from minicrawl.crawl.progress import Progress, most_pages
 from minicrawl.export.cells import visible
 from minicrawl.wording import counted
+
+if TYPE_CHECKING:
+    from minicrawl.store.samples import Sample
 
 PANEL_EVERY_S = 0.25
 LINE_EVERY_S = 30.0
 SPEED_OVER_S = 10.0
 RICHEST = 5
 _LABEL, _LEFT, _CASH = 12, 34, 12
+_ERASE_BELOW = "\x1b[J"
 
 
 class RunCounter:
@@ -96,17 +104,57 @@ def _rate(first: tuple[float, int], last: tuple[float, int]) -> float:
 class DisplayState:
     """What a display shows of this run, beside the progress of the crawl."""
 
-    def __init__(self, counter: RunCounter, speed: Speed, budget: int | None) -> None:
+    def __init__(self, counter: RunCounter, speed: Speed, budget: Budget) -> None:
         self.counter = counter
         self.speed = speed
         self.budget = budget
+        self.is_paused = False
+        self.latest_sample: Callable[[], Sample | None] = lambda: None
+
+    def graph(self) -> list[tuple[str, str, str]]:
+        """Rows about the graph, if samples of it are taken."""
+        if (sample := self.latest_sample()) is None:
+            return []
+        from minicrawl.cli.common.figures import sample_rows
+
+        return list(sample_rows(sample, time.time()))
+
+    def hear(self, event: Event) -> None:
+        """Hear what the user changes while the crawl runs, and what it does."""
+        match event:
+            case Steered(is_paused=is_paused, pages=pages):
+                self.is_paused = is_paused
+                self.budget = replace(self.budget, pages=pages)
+            case _:
+                self.counter.hear(event)
 
     def fetched(self, progress: Progress) -> str:
-        if self.budget:
-            return f"{progress.fetched:,} of {counted(self.budget, 'page')}"
-        return counted(progress.fetched, "page")
+        most = self._most_pages(progress)
+        if most is None:
+            return counted(progress.fetched, "page")
+        return f"{progress.fetched:,} of {counted(most, 'page')}"
+
+    def elapsed(self, progress: Progress) -> str:
+        """The time of this run, and what is left of it where the budget and the frontier say."""
+        left, elapsed_s = self._left_s(progress), self.speed.elapsed_s
+        shown = as_duration(elapsed_s)
+        return shown if left is None else f"{shown}, about {as_duration(left)} left"
+
+    def _left_s(self, progress: Progress) -> float | None:
+        times = []
+        if self.budget.seconds is not None:
+            times.append(max(self.budget.seconds - self.speed.elapsed_s, 0.0))
+        most, pace = self._most_pages(progress), self.speed.mean
+        if most is not None and pace and most - progress.fetched <= progress.unread:
+            times.append((most - progress.fetched) / pace)
+        return min(times, default=None)
+
+    def _most_pages(self, progress: Progress) -> int | None:
+        return most_pages(self.budget, progress.fetched - self.counter.read)
 
     def rates(self) -> str:
+        if self.is_paused:
+            return "paused: `minicrawl control resume` goes on"
         return f"{self.speed.recent:,.0f}/s now, {self.speed.mean:,.0f}/s on average"
 
 
@@ -180,6 +228,8 @@ class Panel:
         self._state = state
         self._console = console
         self._above: list[str] = []
+        self._width = console.width
+        self._drawn: list[int] = []
         self._live = Live(
             console=console,
             auto_refresh=False,  # a refreshing thread would read what the loop is changing
@@ -190,9 +240,21 @@ class Panel:
 
     def show(self, progress: Progress) -> None:
         self._state.speed.record(self._state.counter.read)
+        panel = as_panel(self._state, progress)
+        self._clear_what_wrapped()
         self._print_lines()
         self._live.start()
-        self._live.update(as_panel(self._state, progress), refresh=True)
+        self._live.update(panel, refresh=True)
+        self._drawn = [min(cell_len(line), self._width) for line in panel.plain.splitlines()]
+
+    def _clear_what_wrapped(self) -> None:
+        """A terminal that became narrower wraps what was drawn: clear all lines that this made."""
+        before, self._width = self._width, self._console.width
+        more = sum(max(width - 1, 0) // self._width for width in self._drawn)
+        if self._width < before and more:
+            self._live.stop()
+            self._console.control(Control.move(0, -more))
+            self._console.file.write(_ERASE_BELOW)
 
     def say(self, line: str) -> None:
         """Keep the line until the next refresh: one costs as much to print as a hundred."""
@@ -235,7 +297,8 @@ def as_line(state: DisplayState, progress: Progress) -> str:
         f"importance {progress.importance_gathered:.1%}; "
         f"{progress.known:,} known on {counted(progress.hosts, 'host')}, "
         f"{progress.unread:,} unread, {progress.failed:,} failed; "
-        f"{_requests(progress)}; {as_duration(state.speed.elapsed_s)}"
+        f"{_requests(progress)}; {state.elapsed(progress)}"
+        + "".join(f"; {label} {left}, {right}".rstrip(", ") for label, left, right in state.graph())
     )
 
 
@@ -253,17 +316,25 @@ def as_panel(state: DisplayState, progress: Progress) -> Text:
             f"{progress.known:,} on {counted(progress.hosts, 'host')}",
             f"{progress.unread:,} unread, {progress.failed:,} failed",
         ),
-        ("requests", _requests(progress), as_duration(state.speed.elapsed_s)),
+        ("requests", _requests(progress), state.elapsed(progress)),
+        *state.graph(),
         ("in flight", f"{len(in_flight):,}{', most cash:' if in_flight else ''}", ""),
+        *(_wait(progress)),
     ]
     panel = Text(no_wrap=True, overflow="ellipsis")
     for label, left, right in rows:
         panel.append(f"{label:<{_LABEL}}", style="bold cyan")
-        panel.append(f"{left:<{_LEFT}}{right}".rstrip() + "\n")
+        between = "" if len(left) < _LEFT else "  "
+        panel.append(f"{left:<{_LEFT}}{between}{right}".rstrip() + "\n")
     for url, cash in state.counter.richest():
         panel.append(f"{cash:>{_CASH},.2f}", style="green")
         panel.append(f"  {visible(url)}\n")
     return panel
+
+
+def _wait(progress: Progress) -> Iterator[tuple[str, str, str]]:
+    if progress.waits_for:
+        yield "waits for", f"{visible(progress.waits_for)}, {progress.wait_s:.1f} s", ""
 
 
 def as_duration(seconds: float) -> str:

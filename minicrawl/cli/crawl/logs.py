@@ -6,8 +6,10 @@ Law: an event is exactly one line without control characters, whatever a server 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from errno import EDQUOT, ENOSPC
 from io import FileIO
+from itertools import pairwise
 from pathlib import Path
 from typing import assert_never
 
@@ -21,14 +23,20 @@ from minicrawl.crawl.events import (
     Event,
     Noted,
     Settled,
+    Steered,
     Warned,
 )
+from minicrawl.crawl.progress import Progress
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.export.cells import visible
-from minicrawl.report.ranks import iso
+from minicrawl.wording import iso
 
+ROTATED_AT = 10_000_000
+"""The bytes of a log that is rotated."""
 MOST_WAITING = 1 << 20
 """Bytes that are kept while the disk is full. The crawl itself may be waiting for room, too."""
+
+_LABELS = {Noted: "note", Warned: "warning", Steered: "control"}
 
 Writer = Callable[[str], None]
 Form = Callable[[Event, float], str | None]
@@ -43,10 +51,8 @@ def as_text(event: Event, at: float) -> str | None:
             line = f"{state.label:<12} {elapsed_s:7.3f} s  {url}  {detail}"
         case Delayed(url=url, detail=detail):
             line = f"{'delayed':<24}{url}  {detail}"
-        case Noted(text=text):
-            line = f"{'note':<24}{text}"
-        case Warned(text=text):
-            line = f"{'warning':<24}{text}"
+        case Noted(text=text) | Warned(text=text) | Steered(text=text):
+            line = f"{_LABELS[type(event)]:<24}{text}"
         case Ended(reason=reason):
             line = f"{'ended':<24}{reason}"
         case Converged(error_bound=error, is_complete=is_complete):
@@ -69,7 +75,7 @@ def as_json(event: Event, at: float) -> str | None:
             fields = {"url": url, "state": state.label, "seconds": seconds, "detail": detail}
         case Delayed(url=url, detail=detail):
             fields = {"url": url, "detail": detail}
-        case Noted(text=text) | Warned(text=text):
+        case Noted(text=text) | Warned(text=text) | Steered(text=text):
             fields = {"text": text}
         case Ended(reason=reason):
             fields = {"reason": reason}
@@ -82,6 +88,13 @@ def as_json(event: Event, at: float) -> str | None:
 
 
 FORMS: dict[str, Form] = {"text": as_text, "json": as_json}
+
+
+def progress_line(form: str, progress: Progress, text: str, at: float) -> str:
+    """The progress of a crawl as a line of a log of this form; `text` is for people."""
+    if form == "json":
+        return tables.as_json({"at": round(at, 3), "event": "progress"} | asdict(progress))
+    return f"{iso(at)}  {'progress':<24}{visible(text)}"
 
 
 class Log:
@@ -100,22 +113,44 @@ class Log:
 
 
 @contextmanager
-def log_file(path: Path) -> Iterator[Writer]:
-    """Yield a function that appends a line to the file, as soon as the disk has room."""
-    try:
-        file = path.open("ab", buffering=0)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
+def log_file(path: Path, keep: int | None = None) -> Iterator[Writer]:
+    """Yield a function that appends a line to the file, as soon as the disk has room.
 
+    With `keep`, a file that is large enough becomes FILE.1 and so on, and so many of these stay.
+    """
+    file = _opened(path)
     waiting = bytearray()
 
     def write(line: str) -> None:
+        nonlocal file
         waiting.extend(f"{line}\n".encode())
         _flush(waiting, file, most=MOST_WAITING)
+        if keep is not None and not waiting and path.is_file() and file.tell() >= ROTATED_AT:
+            file.close()
+            _rotate(path, keep)
+            file = _opened(path)
 
-    with file:
+    try:
         yield write
         _flush(waiting, file, most=0)
+    finally:
+        file.close()
+
+
+def _opened(path: Path) -> FileIO:
+    try:
+        return path.open("ab", buffering=0)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+
+
+def _rotate(path: Path, keep: int) -> None:
+    """FILE becomes FILE.1, that FILE.2 and so on; the last one of `keep` goes."""
+    names = [path, *(path.with_name(f"{path.name}.{number}") for number in range(1, keep + 1))]
+    for name, older in reversed(list(pairwise(names))):
+        if name.exists():
+            name.replace(older)
+    path.unlink(missing_ok=True)  # if none is kept
 
 
 def _flush(waiting: bytearray, file: FileIO, *, most: int) -> None:

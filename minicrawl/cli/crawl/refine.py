@@ -12,9 +12,10 @@ import click
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import json_option, store_option
 from minicrawl.cli.common.tables import show_facts, show_json
-from minicrawl.crawl.refinement import TOP, UNTIL, Refined
+from minicrawl.crawl.refinement import TOP, Refined
 from minicrawl.crawl.refinement import refine as refine_store
 from minicrawl.errors import Interrupted
+from minicrawl.frontier.importance import UNTIL
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

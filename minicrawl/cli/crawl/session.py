@@ -22,18 +22,22 @@ from rich.text import Text
 from minicrawl.app import Crawl
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.tables import show_json
 from minicrawl.cli.crawl.live import (
     Display,
     DisplayState,
+    Panel,
     RunCounter,
     Speed,
     as_duration,
+    as_line,
     display,
 )
-from minicrawl.cli.crawl.logs import Log, Writer, log_file
+from minicrawl.cli.crawl.logs import Log, Writer, log_file, progress_line
 from minicrawl.config import Storing
-from minicrawl.crawl.events import Converging, Event, Listener, Noted, Reason, Warned
+from minicrawl.crawl.events import Converging, Event, Listener, Noted, Reason, Steered, Warned
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
+from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.report.status import Status, mirrors, status
@@ -51,6 +55,8 @@ _STOPPING = {
 _LABEL = 12
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
+LOGGED_EVERY_S = 60.0
+Report = Callable[[Progress], None]
 Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
@@ -68,8 +74,12 @@ class RunOptions:
     is_demo: bool
     quiet: bool
     verbose: bool
+    graph_stats: bool
+    graph_of: str
     log_file: Path | None
     log_format: str
+    log_keep: int | None
+    as_json: bool
     color: str
     max_failures: float | None
 
@@ -81,9 +91,10 @@ class Session:
         self._crawl = crawl
         self._options = options
         self._store = crawl.settings.storing.store
-        self._state = DisplayState(RunCounter(), Speed(), crawl.settings.budget.pages)
+        self._state = DisplayState(RunCounter(), Speed(), crawl.settings.budget)
         self._console = _console(options.color)
         self._reason: Reason | None = None
+        self._to_file: Writer | None = None
 
     def run(self) -> None:
         """Crawl, then print the summary."""
@@ -92,10 +103,13 @@ class Session:
         with ExitStack() as stack:
             stack.callback(shown.close)
             self._subscribe(shown, stack)
+            self._sample(shown, stack)
             with suppress(asyncio.CancelledError), self._ignoring_an_interrupt_among_seeds():
-                self._reason = asyncio.run(_watched(self._crawl, shown))
+                self._reason = asyncio.run(_watched(self._crawl, shown, self._log_progress))
         if self._reason is None:
             raise Interrupted(f"aborted; resume with: {self._options.resume}")
+        if self._options.as_json:
+            show_json(self._summary(self._reason))
         self._print(f"{self._reason}", "bold")
         for name, value in self._facts():
             self._print(f"  {name:<{_LABEL}}{value}")
@@ -103,6 +117,28 @@ class Session:
             raise Interrupted(f"resume with: {self._options.resume}")
         if self._options.is_demo:
             self._print("")  # a table follows
+
+    def _summary(self, reason: Reason) -> dict[str, object]:
+        """What this run did and how the store is now, for programs."""
+        counter = self._state.counter
+        return {
+            "reason": reason.word,
+            "pages": counter.read,
+            "answered": counter.answered,
+            "failed": counter.failed,
+            "seconds": round(self._state.speed.elapsed_s, 3),
+            "store": str(self._store),
+            "status": self._found.as_json(),
+        }
+
+    def _sample(self, shown: Display, stack: ExitStack) -> None:
+        """Take samples of the graph, if that was asked for or somebody looks at all there is."""
+        options = self._options
+        if options.graph_stats or (options.verbose and isinstance(shown, Panel)):
+            from minicrawl.cli.crawl.figures import sampling
+
+            latest = stack.enter_context(sampling(self._store, options.graph_of))
+            self._state.latest_sample = latest
 
     @contextmanager
     def _ignoring_an_interrupt_among_seeds(self) -> Iterator[None]:
@@ -124,7 +160,9 @@ class Session:
         for command in ("top --n 20", "status", *refine):
             self._print(f"  {PROGRAM} {command}{store}")
         if self._reason is Reason.BUDGET:
-            self._print(f"  {self._options.resume}  # with a larger budget")
+            goes_on = self._crawl.settings.budget.new_pages is not None
+            what = "goes on" if goes_on else "with a larger budget"
+            self._print(f"  {self._options.resume}  # {what}")
 
     def fail_without_success(self) -> None:
         """Raise `NotFetched` if nothing could be fetched, or too much failed."""
@@ -169,7 +207,8 @@ class Session:
         if options.verbose:
             writers.append(shown.say)
         if options.log_file is not None:
-            writers.append(stack.enter_context(log_file(options.log_file)))
+            self._to_file = stack.enter_context(log_file(options.log_file, options.log_keep))
+            writers.append(self._to_file)
         if writers:
             self._crawl.subscribe(Log(options.log_format, *writers).hear)
         if not options.verbose:
@@ -177,7 +216,14 @@ class Session:
         self._crawl.subscribe(_showing_ranks(shown, stack, quiet=options.quiet))
         if not options.is_demo:
             self._crawl.subscribe(_warning_without_contact(self._crawl, shown))
-        self._crawl.subscribe(self._state.counter.hear)
+        self._crawl.subscribe(self._state.hear)
+
+    def _log_progress(self, progress: Progress) -> None:
+        if self._to_file is not None:
+            self._state.speed.record(self._state.counter.read)
+            text = as_line(self._state, progress)
+            line = progress_line(self._options.log_format, progress, text, time.time())
+            self._to_file(line)
 
     def _print(self, line: str, style: str = "") -> None:
         if not self._options.quiet:
@@ -219,7 +265,7 @@ def _showing_ranks(shown: Display, stack: ExitStack, *, quiet: bool) -> Listener
 
 def _show_note(event: Event, shown: Display) -> None:
     match event:
-        case Noted(text=text):
+        case Noted(text=text) | Steered(text=text):
             shown.say(text)
         case Warned(text=text):
             shown.warn(text)
@@ -243,27 +289,31 @@ def _console(color: str) -> Console:
 # ---------------------------------------------------------------- while it runs
 
 
-async def _watched(crawl: Crawl, shown: Display) -> Reason:
-    """Crawl, and show the progress from time to time."""
-    showing = asyncio.create_task(_show(crawl, shown))
+async def _watched(crawl: Crawl, shown: Display, log: Report) -> Reason:
+    """Crawl, and show and log the progress from time to time."""
+    watching = [
+        asyncio.create_task(_report(crawl, every_s, report))
+        for every_s, report in ((shown.every_s, shown.show), (LOGGED_EVERY_S, log))
+    ]
     try:
         with _stoppable(crawl, shown.say):
             return await crawl.run_in_loop()
     finally:
-        showing.cancel()
-        with suppress(asyncio.CancelledError):
-            await showing
+        for task in watching:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
 
-async def _show(crawl: Crawl, shown: Display) -> None:
-    pause_s = shown.every_s
+async def _report(crawl: Crawl, every_s: float, report: Report) -> None:
+    pause_s = every_s
     while True:
         await asyncio.sleep(pause_s)
         began = time.perf_counter()
         progress = crawl.progress()
         if progress is not None:
-            shown.show(progress)
-        pause_s = max(shown.every_s, (time.perf_counter() - began) / _COST_SHARE)
+            report(progress)
+        pause_s = max(every_s, (time.perf_counter() - began) / _COST_SHARE)
 
 
 @contextmanager

@@ -8,19 +8,21 @@ from pathlib import Path
 import click
 import numpy as np
 
-from minicrawl.analysis.importing import Imported, import_graph, refuse_to_overwrite
+from minicrawl.analysis.importing import Imported, import_graph
 from minicrawl.analysis.source import Source, crawled, opened
+from minicrawl.cli.common.figures import outline_facts
+from minicrawl.cli.common.options import graph_of_option
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
-    CRAWLED,
-    graph_of_option,
     json_option,
     source_options,
     store_option_for,
 )
 from minicrawl.cli.common.tables import show_facts, show_json
-from minicrawl.graph.outline import Outline, outline
+from minicrawl.graph.outline import outline
 from minicrawl.graphfiles.reading import PIPE
+from minicrawl.model import CRAWLED, KNOWN
+from minicrawl.store.reader import refuse_to_overwrite
 from minicrawl.wording import counted
 
 
@@ -68,7 +70,7 @@ _SEED = 1
 
 
 @click.command()
-@graph_of_option
+@graph_of_option(KNOWN)
 @json_option
 @source_options
 def info(source: Source, graph_of: str, as_json: bool) -> None:
@@ -83,22 +85,4 @@ def info(source: Source, graph_of: str, as_json: bool) -> None:
     if as_json:
         show_json(found.as_json())
     else:
-        show_facts(_facts(found))
-
-
-def _facts(found: Outline) -> Iterator[tuple[str, str]]:
-    yield "nodes", f"{found.nodes:,}, {found.dangling:,} without links"
-    yield "links", f"{found.edges:,}, {found.self_links:,} from a node to itself"
-    yield (
-        "strong components",
-        f"{found.strong_components:,}; the largest has {counted(found.largest_strong, 'node')} "
-        f"and {counted(found.largest_strong_edges, 'link')}",
-    )
-    yield (
-        "weak components",
-        f"{found.weak_components:,}; the largest has {counted(found.largest_weak, 'node')}",
-    )
-    how = "" if found.is_exact else ", measured from some nodes"
-    mean = "none" if found.mean_distance is None else f"{found.mean_distance:.4g} links"
-    yield "mean distance", f"{mean}{how}"
-    yield "diameter", f"{'' if found.is_exact else 'at least '}{found.diameter:,}"
+        show_facts(outline_facts(found))

@@ -17,6 +17,7 @@ from minicrawl.cli.lab.options import (
     on_a_web,
     pair,
     show,
+    small_edge_option,
 )
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import convergence as lab
@@ -45,9 +46,15 @@ SHOWN_LAPS = (1, 2, 3, 5, 10)
     help="The link matrix whose fixpoint is the importance: all links of a page are 1 together "
     "(walk), each link is 1 (links), or each link is 1 in both directions (either).",
 )
+@small_edge_option(None)
 @json_option
 def convergence(
-    choice: WebChoice, laps: int | None, strategies: Sequence[str], matrix: str, as_json: bool
+    choice: WebChoice,
+    laps: int | None,
+    strategies: Sequence[str],
+    matrix: str,
+    small_edge: float | None,
+    as_json: bool,
 ) -> None:
     """Show how fast the estimates approach the true importance.
 
@@ -55,8 +62,10 @@ def convergence(
     percent: of all pages / of the tenth that is most important.
     """
     graph = choice.web().graph
-    run = lab.convergence
+    run = partial(lab.convergence, small_edge=small_edge)
     if matrix != LinkMatrix.WALK:
+        if small_edge is not None:
+            raise click.UsageError("--small-edge is a share of a walk: leave it out with --matrix")
         run = partial(lab.matrix_convergence, matrix=LinkMatrix(matrix))
     with progress("convergence") as tell:
         series = run(

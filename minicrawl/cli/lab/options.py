@@ -19,7 +19,6 @@ from minicrawl.lab import webs
 from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.webs import Model, Web
 from minicrawl.lab.windows import RATES
-from minicrawl.opic.money import SMALL_EDGE
 
 _TWO_DIGITS = 9.95
 
@@ -188,12 +187,19 @@ endowment_option = click.option(
     help="Cash that the seeds of a crawl share.  "
     f"[default: {ENDOWMENT:,}; {SYNTHETIC_ENDOWMENT} in a synthetic web]",
 )
-small_edge_option = click.option(
-    "--small-edge",
-    metavar="SHARE",
-    type=click.FloatRange(LEAST_EDGE, 1 - LEAST_EDGE),
-    default=SMALL_EDGE,
-    show_default=True,
-    help="Share of a page's cash that goes to all pages alike; its links get the rest.",
-)
+
+
+def small_edge_option(default: float | None) -> Callable[[Command], Command]:
+    """By default a share, or one more link of each page, as in the paper."""
+    usual = "as much as to one of its links" if default is None else f"{default:g}"
+    return click.option(
+        "--small-edge",
+        metavar="SHARE",
+        type=click.FloatRange(LEAST_EDGE, 1 - LEAST_EDGE),
+        default=default,
+        help="Share of a page's cash that goes to all pages alike; its links get the rest.  "
+        f"[default: {usual}]",
+    )
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Numbers for programs.")

@@ -22,6 +22,7 @@ from minicrawl.lab import order as lab
 from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
 from minicrawl.lab.spam import ENTRANCES, PAGES, Farm, FarmKind
 from minicrawl.lab.webs import Model
+from minicrawl.opic.money import SMALL_EDGE
 
 
 @click.command()
@@ -42,7 +43,7 @@ from minicrawl.lab.webs import Model
     f"[default: {DRAWS}; {QUICK_DRAWS} with --quick]",
 )
 @endowment_option
-@small_edge_option
+@small_edge_option(SMALL_EDGE)
 @click.option(
     "--polite",
     "at_once",

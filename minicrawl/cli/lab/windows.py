@@ -21,6 +21,7 @@ from minicrawl.cli.lab.options import (
     on_a_web,
     pair,
     show,
+    small_edge_option,
 )
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import windows as lab
@@ -68,8 +69,8 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     multiple=True,
     type=PolicyType(),
     metavar="NAME[=WIDTH[/MEASURES]]",
-    help="A window, its width in turns of all the cash, or in readings for variable, and the most "
-    "measures that a page keeps; repeatable.  [default: all]",
+    help="A window, its width in circulations of all the cash, or in readings for variable, and "
+    "the most measures that a page keeps; repeatable.  [default: all]",
 )
 @click.option(
     "--width",
@@ -96,6 +97,7 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     show_default=True,
     help="Share of the pages that die during a lap; in the place of each another is born.",
 )
+@small_edge_option(None)
 @json_option
 def windows(
     choice: WebChoice,
@@ -105,6 +107,7 @@ def windows(
     width: float,
     rates: Sequence[float],
     births: float,
+    small_edge: float | None,
     as_json: bool,
 ) -> None:
     """Show how the windows follow a web that changes.
@@ -124,6 +127,7 @@ def windows(
                 laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
                 warm_up=warm_up,
                 births=births,
+                small_edge=small_edge,
                 seed=choice.seed,
             ),
             progress=tell,

@@ -7,6 +7,7 @@ from minicrawl.cli import DeferredCommand, LazyGroup
 # The name of each command -> where it is, and its line in `minicrawl rank --help`.
 COMMANDS = {
     "list": ("minicrawl.cli.rank.listing:list_ranks", "List the ranks that were made."),
+    "rm": ("minicrawl.cli.rank.listing:remove_ranks", "Delete ranks that were made."),
     "degree": ("minicrawl.cli.rank.centrality:degree", "By the number of links."),
     "eigenvector": (
         "minicrawl.cli.rank.centrality:eigenvector",

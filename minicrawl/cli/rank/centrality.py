@@ -52,7 +52,7 @@ def degree(
     type=click.Choice([matrix.value for matrix in LinkMatrix]),
     default=LinkMatrix.LINKS.value,
     show_default=True,
-    help="Of all links a page has together 1 (walk), each link is 1 (links), or each link is 1 in "
+    help="The links of a page add up to 1 (walk), each link is 1 (links), or each link is 1 in "
     "both directions (either).",
 )
 @click.option(

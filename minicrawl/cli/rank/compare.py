@@ -23,7 +23,7 @@ from minicrawl.cli.common.tables import (
 from minicrawl.export.cells import visible
 from minicrawl.ranks.compare import GRADES, RankErrors
 
-_MANY = 100
+_MANY, _MOST = 100, 1_000_000
 
 
 @click.command()
@@ -89,7 +89,9 @@ def _errors(found: RankErrors | None) -> str:
 
 
 def _relative(error: float) -> str:
-    return share(error) if error < _MANY else f"{error:.1e} times"
+    if error < _MANY:
+        return share(error)
+    return f"{error:,.0f} times" if error < _MOST else "more than a million times"
 
 
 # ---------------------------------------------------------------- people

@@ -82,9 +82,8 @@ subspace_option = click.option(
 @click.option(
     "--words",
     is_flag=True,
-    help="Weight each link 1 + n, n being how many of the words that the crawl looked for "
-    "(crawl --focus-words) are in it and in the 50 characters around it, or how similar it is to "
-    "them (crawl --focus-similar).",
+    help="Weight each link 1 + n. n is the number of words of crawl --focus-words that are in the "
+    "link or in the 50 characters around it, or the similarity to those of crawl --focus-similar.",
 )
 @ranking
 @base_set_options

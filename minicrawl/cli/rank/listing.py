@@ -1,4 +1,4 @@
-"""`minicrawl rank list`: the ranks that are kept beside a store."""
+"""`minicrawl rank list` and `rank rm`: the ranks that are kept beside a store."""
 
 import json
 import math
@@ -7,11 +7,12 @@ from pathlib import Path
 import click
 
 from minicrawl.cli.common.stores import json_option, store_option
-from minicrawl.cli.common.tables import show_json, show_list
+from minicrawl.cli.common.tables import short_time, show_json, show_list
+from minicrawl.errors import UsageError
 from minicrawl.report.kept import KeptRank, kept
-from minicrawl.report.ranks import iso
+from minicrawl.store.derived import drop_rank
 from minicrawl.store.reader import reading
-from minicrawl.wording import counted
+from minicrawl.wording import counted, iso
 
 HEADINGS = ("nodes", "links", "iterations", "error", "made at", "name", "options and state")
 NOTHING = "no ranks: make one with `minicrawl rank`"
@@ -30,6 +31,20 @@ def list_ranks(store: Path, as_json: bool) -> None:
         show_list(HEADINGS, map(_line, found), texts=2)
     else:
         click.echo(NOTHING)
+
+
+@click.command("rm")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@store_option
+def remove_ranks(store: Path, names: tuple[str, ...]) -> None:
+    """Delete ranks that were made, by their names in `minicrawl rank list`."""
+    with reading(store) as connection:
+        known = {one.row.name for one in kept(store, connection)}
+        if unknown := [name for name in names if name not in known]:
+            there = ", ".join(sorted(known)) or "none"
+            raise UsageError(f"no rank {unknown[0]} is kept; there are {there}")
+        for name in names:
+            drop_rank(store, connection, name)
 
 
 def _document(kept: KeptRank) -> dict[str, object]:
@@ -55,7 +70,7 @@ def _line(kept: KeptRank) -> tuple[str, ...]:
         f"{row.edges:,}",
         f"{row.iterations:,}",
         f"{row.error_bound:.1e}" if math.isfinite(row.error_bound) else "-",
-        iso(row.made_at),
+        short_time(iso(row.made_at)),
         row.name,
         "; ".join((*_options(json.loads(row.options)), *_caveats(kept))),
     )

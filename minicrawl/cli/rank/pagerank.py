@@ -16,9 +16,8 @@ import numpy as np
 from click.core import ParameterSource
 from numpy.typing import NDArray
 
-from minicrawl.analysis.facts import days_unchanged, texts_of
+from minicrawl.analysis.facts import days_unchanged, joined, likeness_to, texts_of
 from minicrawl.analysis.ranks import keep
-from minicrawl.analysis.root_set import joined, likeness_to
 from minicrawl.analysis.source import Source
 from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
@@ -179,16 +178,16 @@ def _snapshot(source: Source) -> Snapshot:
     "half_life_days",
     metavar="DAYS",
     type=Number(min=0, min_open=True),
-    help="Jump to pages that changed recently: half as often for each so many days that a page has "
-    "been as it is.",
+    help="Jump more often to pages that changed recently. DAYS is the half-life: a page that has "
+    "not changed for so many days is jumped to half as often.",
 )
 @click.option(
     "--remove-dangling",
     "rounds_removed",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Leave out pages without links, then those that have none without them, and so on N "
-    "times or until none is left. They come back at the end with what links bring them.",
+    help="Remove the pages without links, then those that have no links left, and so on, N times "
+    "or until there are no more. At the end their scores are computed from the links to them.",
 )
 @click.option(
     "--similarity",

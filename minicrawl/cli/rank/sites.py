@@ -1,8 +1,10 @@
 """`minicrawl rank sites`: registrable domains by the links between them."""
 
 from dataclasses import asdict
+from math import inf
 
 import click
+import numpy as np
 
 from minicrawl.analysis.ranks import keep
 from minicrawl.analysis.source import Source
@@ -10,20 +12,27 @@ from minicrawl.cli.common.stores import count_option, json_option, source_option
 from minicrawl.cli.rank.running import as_option, rank_name, show_ranks
 from minicrawl.cli.rank.walk_options import guard_options, pagerank_options
 from minicrawl.errors import UsageError
+from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks.hits.guards import Guards
+from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.sites import of_pages, site_graph, sites_of
 from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
+from minicrawl.report.sites import cash_of_sites
+
+CASH = "cash"
 
 
 @click.command()
 @click.option(
     "--count",
     "counted",
-    type=click.Choice(["links", "pages"]),
+    type=click.Choice(["links", "pages", CASH]),
     default="links",
     show_default=True,
     help="The weight of a link between two sites: the number of links between their pages, or of "
-    "pages with such links.",
+    "pages with such links. With cash no PageRank is computed: the score of a site is its share of "
+    "the cash that flows between sites, as in `top --sites`.",
 )
 @count_option(100)
 @json_option
@@ -42,20 +51,34 @@ def sites(
 ) -> None:
     """Rank sites, which are registrable domains, by PageRank of the links between them.
 
-    Links within a site do not count. `top --sites` is something else: the cash that flowed to a
-    site during the crawl. The score of a site is saved in equal parts for its pages, and
-    `top --sites --by sites` adds it up again.
+    Links within a site do not count. With --count cash sites are ranked by the cash that flows
+    between them, which `top --sites` shows at any moment of a crawl. The score of a site is saved
+    in equal parts for its pages, and `top --sites --by sites` adds it up again.
     """
     name = rank_name(name)
     named = guards.guarded(source.graph)
     linked = site_graph(named, by_page=counted == "pages")
     if not linked.graph.edges:
         raise UsageError("no site links to another one, so sites cannot be ranked")
+    if counted == CASH and (guards.asked_for() or terms != PageRankOptions()):
+        raise UsageError("--count cash counts the cash of the crawl: leave out other options")
     with source.progress(name) as tell:
-        found = pagerank(linked.graph, linked.weights, options=terms, tell=tell)
+        if counted == CASH:
+            found = _by_cash(source, linked, tell)
+        else:
+            found = pagerank(linked.graph, linked.weights, options=terms, tell=tell)
     asked = {"count": counted} | asdict(terms) | guards.asked_for()
     try:
         kept = of_pages(found, sites_of(named.names))
         keep(source, {name: kept}, linked.graph.edges, asked)
     finally:
         show_ranks(linked, {name: found}, n, as_json)
+
+
+def _by_cash(source: Source, linked: NamedGraph, tell: Progress) -> Scores:
+    if source.snapshot is None:
+        raise UsageError("--count cash counts the cash of a crawl: a graph file has none")
+    cash = cash_of_sites(source.snapshot, tell)
+    names = linked.names.of(range(len(linked.names)))
+    values = np.array([cash.get(name, 0.0) for name in names])
+    return Scores(values=values, iterations=0, error_bound=inf, converged=True)

@@ -7,7 +7,7 @@ import click
 
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import count_option, json_option, percent, store_option, units
-from minicrawl.cli.common.tables import show_facts, show_json, show_list
+from minicrawl.cli.common.tables import short_time, show_facts, show_json, show_list
 from minicrawl.report import reasons
 from minicrawl.report.kept import told
 from minicrawl.report.links.backlinks import Linked, LinkedPage
@@ -75,7 +75,7 @@ def _source_line(source: reasons.CashSource) -> tuple[str, str, str]:
 
 
 def _fetch_line(fetch: reasons.Fetch) -> tuple[str, str, str, str]:
-    return fetch.at, str(fetch.status or "-"), fetch.outcome, fetch.detail
+    return short_time(fetch.at), str(fetch.status or "-"), fetch.outcome, fetch.detail
 
 
 @click.command()

@@ -2,20 +2,19 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import click
 
 from minicrawl.analysis.source import unseen
+from minicrawl.cli.common.options import graph_of_option
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import (
-    CRAWLED,
-    graph_of_option,
     json_option,
     selection_options,
     store_option,
@@ -23,18 +22,21 @@ from minicrawl.cli.common.stores import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json
+from minicrawl.errors import UsageError
 from minicrawl.export.cells import COLUMNS, LINK_COLUMNS, Block, visible
 from minicrawl.export.drafts import replacing
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import CONTENTS, FORMATS, WEB_ARCHIVES, WRITERS, format_of
 from minicrawl.export.wacz import write_wacz
 from minicrawl.export.warc import Capture, write_warc
+from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.progress import Progress
 from minicrawl.report.kept import convergence_of, told
 from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.pages import captures, with_contents
 from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.wording import counted
 
 STDOUT = Path("-")
 _EXACT = ("jsonl", "parquet")
@@ -57,8 +59,8 @@ Write = Callable[[BinaryIO], None]
     "--ranks",
     metavar="NAME,...",
     default="",
-    help="Add a column with the scores of each rank. rising: how many times as much cash as its "
-    "past promised a page was given since it was read.",
+    help="Add a column with the scores of each rank. rising: the cash that a "
+    "page was given since it was read, relative to what its past promised.",
 )
 @click.option(
     "--with",
@@ -73,7 +75,8 @@ Write = Callable[[BinaryIO], None]
     type=click.Choice(list(GRAPHS)),
     help="Write the graph of pages or of hosts.  [default: page]",
 )
-@graph_of_option
+@graph_of_option(KNOWN)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists, without asking.")
 @json_option
 @store_option
 def export(
@@ -87,39 +90,94 @@ def export(
     edges: bool,
     level: str | None,
     graph_of: str,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
     With --edges, write the links between them. A .graphml, .gexf or .dot file has both. A .warc.gz
-    or .wacz file has all that was fetched. `-` is stdout. Where a file is written, a line says how
-    exact the importance is.
+    or .wacz file has all that was fetched. `-` is stdout. Where a file is written, lines say how
+    many rows it has and how exact the importance is.
     """
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
     is_graph = edges or suffix in DRAWINGS
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
+    _refuse_to_replace(file, force=force)
     selected = replace(_among(selection, graph_of, is_graph=is_graph), noindex=noindex)
-    names, columns = _listed(ranks), _contents(contents, suffix, edges=edges)
+    graph = (level or "page") if is_graph else None
+    columns = _contents(contents, suffix, edges=edges)
+    output = _Output(file, suffix, _listed(ranks), columns, graph)
     with snapshot(store) as seen, _progress(file) as tell:
-        warn_of_unranked_pages(seen, names)
-        if is_graph:
-            write = _graph_writer(GRAPHS[level or "page"](seen, selected, names, tell), suffix)
-        elif suffix in WEB_ARCHIVES:
-            write = _web_archive_writer(captures(seen, selected, tell, _warn), file.name, suffix)
-        else:
-            write = _page_writer(blocks(seen, selected, names, tell), seen, names, columns, suffix)
-        _write(file, write)
+        rows = RowCount()
+        warn_of_unranked_pages(seen, output.ranks)
+        _write(file, _writer(seen, selected, output, rows, tell))
         if file != STDOUT:
-            _tell_of(file, seen, as_json=as_json)
+            _tell_of(file, seen, rows, as_json=as_json)
 
 
-def _tell_of(file: Path, seen: Snapshot, *, as_json: bool) -> None:
-    """How exact the importance in a file is."""
+class _Output(NamedTuple):
+    """What is written where: pages with more columns, or a graph of pages or of hosts."""
+
+    file: Path
+    suffix: str
+    ranks: list[str]
+    contents: list[str]
+    graph: str | None
+
+
+class RowCount:
+    """Counts rows on their way to a file. None if the file has no rows."""
+
+    def __init__(self) -> None:
+        self.rows: int | None = None
+
+    def of_each(self, found: Iterator[Capture]) -> Iterator[Capture]:
+        """Count these one by one."""
+        self.rows = 0
+        for one in found:
+            self.rows += 1
+            yield one
+
+    def of_blocks(self, found: Iterable[Block]) -> Iterator[Block]:
+        """Count the rows of blocks."""
+        self.rows = 0
+        for block in found:
+            self.rows += len(next(iter(block.values())))
+            yield block
+
+
+def _writer(
+    seen: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, tell: Progress
+) -> Write:
+    suffix, ranks = output.suffix, output.ranks
+    if output.graph is not None:
+        return _graph_writer(GRAPHS[output.graph](seen, selected, ranks, tell), suffix, rows)
+    if suffix in WEB_ARCHIVES:
+        found = rows.of_each(captures(seen, selected, tell, _warn))
+        return _web_archive_writer(found, output.file.name, suffix)
+    pages = rows.of_blocks(blocks(seen, selected, ranks, tell))
+    return _page_writer(pages, seen, ranks, output.contents, suffix)
+
+
+def _refuse_to_replace(file: Path, *, force: bool) -> None:
+    """A file that may be dear to the user is replaced only if they say so. Devices stay as is."""
+    if force or file == STDOUT or not file.is_file():
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"{file} exists: --force replaces it")
+    click.confirm(f"{visible(str(file))} exists. Replace it?", abort=True, err=True)
+
+
+def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> None:
+    """What was written, and how exact the importance in it is."""
     if as_json:
         importance = told(convergence_of(seen))
-        show_json({"file": str(file), "bytes": file.stat().st_size, "importance": importance})
-    else:
-        tell_of_importance(seen, err=True)
+        size = file.stat().st_size
+        show_json({"file": str(file), "bytes": size, "rows": rows.rows, "importance": importance})
+        return
+    count = "" if rows.rows is None else f", {counted(rows.rows, 'row')}"
+    click.echo(f"wrote {visible(str(file))}{count}", err=True)
+    tell_of_importance(seen, err=True)
 
 
 def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None) -> None:
@@ -189,7 +247,8 @@ def _page_writer(
     return lambda file: WRITERS[suffix](with_contents(seen, found, contents, _warn), file, columns)
 
 
-def _graph_writer(graph: PageGraph | HostGraph, suffix: str) -> Write:
+def _graph_writer(graph: PageGraph | HostGraph, suffix: str, rows: RowCount) -> Write:
     if suffix in DRAWINGS:
         return partial(DRAWINGS[suffix], graph.drawing())
-    return lambda file: WRITERS[suffix](graph.named_links(), file, LINK_COLUMNS)
+    links = rows.of_blocks(graph.named_links())
+    return lambda file: WRITERS[suffix](links, file, LINK_COLUMNS)

@@ -11,8 +11,8 @@ from minicrawl.cli.common.tables import show_json
 from minicrawl.export.cells import visible
 from minicrawl.report import pages
 from minicrawl.report.pages import PageVersion
-from minicrawl.report.ranks import iso
 from minicrawl.report.snapshot import snapshot
+from minicrawl.wording import iso
 
 
 @click.command()

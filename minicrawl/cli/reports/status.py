@@ -1,15 +1,22 @@
 """The state of a crawl: `minicrawl status`, `errors`, `frontier` and `check`."""
 
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
+from minicrawl.cli.common.figures import sample_facts
+from minicrawl.cli.common.options import graph_of_option
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import count_option, json_option, percent, store_option, units
-from minicrawl.cli.common.tables import show_facts, show_json, show_list
+from minicrawl.cli.common.tables import short_time, show_facts, show_json, show_list
+from minicrawl.control.client import ask
+from minicrawl.control.requests import ControlRequest, Verb
+from minicrawl.errors import MinicrawlError
 from minicrawl.export.cells import visible
-from minicrawl.model import State
+from minicrawl.model import CRAWLED, State
 from minicrawl.report import status as report
 from minicrawl.report.audit import audit
 from minicrawl.report.errors import (
@@ -25,6 +32,7 @@ from minicrawl.report.kept import told
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import mirrors
 from minicrawl.report.waiting import WaitingPage, waiting
+from minicrawl.store.samples import Sample, fresh_sample
 from minicrawl.wording import counted
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
@@ -33,6 +41,9 @@ PAGE_HEADINGS = ("requested at", "status", "kind", "url", "detail")
 WAITING_HEADINGS = ("rank", "key", "given", "cash", "depth", "in-links", "url")
 NO_FAILURES = "no failures"
 
+MOST_AT_ONCE = 50_000
+"""Pages whose graph is looked at without being asked for; more take longer than a second."""
+_PATIENCE_S = 2.0
 _UNKNOWN = "-"
 _KIB = 1024
 
@@ -41,21 +52,53 @@ _KIB = 1024
 @click.option(
     "--mirrors", "wants_mirrors", is_flag=True, help="Also show hosts that mirror another one."
 )
+@click.option(
+    "--graph", "wants_graph", is_flag=True, help="Describe the graph of a large store as well."
+)
+@graph_of_option(CRAWLED)
 @json_option
 @store_option
-def status(store: Path, wants_mirrors: bool, as_json: bool) -> None:
-    """Show the progress of the crawl, and the command that resumes it.
+def status(
+    store: Path, wants_mirrors: bool, wants_graph: bool, graph_of: str, as_json: bool
+) -> None:
+    """Show the progress of the crawl, its graph, and the command that resumes it.
 
-    All numbers but the mirrors were counted by the crawl, so the answer is immediate. `minicrawl
-    check` verifies the store itself.
+    What the crawl has counted is there at once, however large the store. The graph is that of the
+    last sample, or is looked at now; a large one only if `--graph` asks for it, or if the crawl
+    takes samples (`crawl --graph-stats`). `minicrawl check` verifies the store itself.
     """
     found = report.status(store)
     repeating = mirrors(store) if wants_mirrors else []
+    sample = _sample(store, found, graph_of, even_of_many=wants_graph)
     if as_json:
         listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
-        show_json(found.as_json() | listed)
-    else:
-        show_facts([*_facts(found, store), *(("mirror", str(one)) for one in repeating)])
+        live = dict(_live(store)) | listed
+        show_json(found.as_json() | live | {"graph": sample and sample.as_json()})
+        return
+    mirrors_found = (("mirror", str(one)) for one in repeating)
+    show_facts([*_live(store), *_facts(found, store), *mirrors_found])
+    if sample is not None:
+        click.echo()
+        show_facts(sample_facts(sample, time.time()))
+
+
+def _sample(
+    store: Path, found: report.Status, graph_of: str, *, even_of_many: bool
+) -> Sample | None:
+    """A fresh sample of the graph, or one that is taken now unless there are many pages."""
+    kept = fresh_sample(store, graph_of, time.time())
+    if kept is not None or (found.pages_known > MOST_AT_ONCE and not even_of_many):
+        return kept
+    from minicrawl.report.live.sampling import sampled_now
+
+    return sampled_now(store, graph_of)
+
+
+def _live(store: Path) -> Iterator[tuple[str, str]]:
+    """What a crawl that runs now says of itself."""
+    with suppress(MinicrawlError):
+        found = ask(store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
+        yield "crawl", f"{found['state']}, process {found['pid']}"
 
 
 def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
@@ -74,6 +117,8 @@ def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
     yield "fetches per second", _number(found.fetches_per_second)
     yield "downloaded", _size(found.bytes)
     yield "store", f"{store}, {_size(found.store_bytes)}"
+    for end, size in found.beside_bytes.items():
+        yield "", f"{store}{end}, {_size(size)}"
     if found.command:
         yield "resume with", found.command
 
@@ -166,7 +211,7 @@ def _host_line(host: FailingHost) -> tuple[str, ...]:
 
 
 def _page_line(page: FailedPage) -> tuple[str, ...]:
-    return page.at or "never", str(page.status or "-"), page.kind, page.url, page.detail
+    return short_time(page.at or "never"), str(page.status or "-"), page.kind, page.url, page.detail
 
 
 @click.command()
@@ -176,10 +221,10 @@ def _page_line(page: FailedPage) -> tuple[str, ...]:
 def frontier(store: Path, n: int, as_json: bool) -> None:
     """Show the pages that would be read next if no host made the crawl wait.
 
-    They are ordered by `key`, the units of cash that a page is as good as. In the order greedy that
-    is the unit that every page starts with, and `given`, which came from links and endowments. In
-    the order siblings it also says what pages that were found together with it have led to. `cash`
-    has a share of the cash of the virtual page as well.
+    They are ordered by `key`, in units of cash. With --strategy greedy it is the unit that every
+    page starts with and `given`, the cash from links and endowments. With siblings it also counts
+    what pages that were found together with it have led to. `cash` includes a share of the cash of
+    the virtual page.
     """
     with snapshot(store, ordered=True) as seen:
         if as_json:

@@ -13,7 +13,6 @@ from minicrawl.cli.common.stores import (
     selection_options,
     store_option,
     tell_of_importance,
-    units,
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json, show_list
@@ -24,7 +23,7 @@ from minicrawl.report.sites import RankedSite, top_sites
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived import OPIC
 
-PAGE_HEADINGS = ("rank", "importance", "cash", "history", "in-links", "status", "url", "title")
+PAGE_HEADINGS = ("rank", "importance", "in-links", "depth", "found", "status", "url", "title")
 SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "site")
 
 
@@ -40,27 +39,32 @@ SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "
 @click.option(
     "--rising",
     is_flag=True,
-    help="Order by how many times as much cash as its past promised a page was given since it was "
-    "read: 1 is as before.",
+    help="Order by the cash that a page was given since it was read, relative to what its past "
+    "promised: 1 is as before.",
+)
+@click.option(
+    "--all", "takes_all", is_flag=True, help="Also redirects, duplicates and what does not exist."
 )
 @json_option
 @store_option
 def top(
-    store: Path, selection: PageSelection, by: str, sites: bool, rising: bool, as_json: bool
+    store: Path,
+    selection: PageSelection,
+    by: str,
+    sites: bool,
+    rising: bool,
+    takes_all: bool,
+    as_json: bool,
 ) -> None:
     """Show the most important pages, whether they were read or not.
 
     The importance of a page is its share of all cash that flows through all pages once the ranks
     have converged. The last line says how exact that is. Where they have not, it is estimated by
-    the cash that flowed. Cash and history are in units.
+    the cash that flowed. The rank is the place among all that is known. `found` counts the pages in
+    the order in which they became known.
     """
-    if rising and by != OPIC:
-        raise click.UsageError("--rising is an order of its own: leave out --by")
+    _refuse_conflicts(selection, by, sites=sites, rising=rising)
     by = RISING if rising else by
-    if sites and by == RISING:
-        raise click.UsageError("--rising is an order of pages: leave out --sites")
-    if sites and not selection.is_all:
-        raise click.UsageError("--sites excludes --host, --unread and --fetched")
     with snapshot(store) as seen:
         warn_of_unranked_pages(seen, [by])
         if sites:
@@ -68,7 +72,7 @@ def top(
                 ranked = top_sites(seen, selection.count, by, tell)
             _show_sites(ranked, by, as_json)
             return
-        found = top_pages(seen, replace(selection, by=by))
+        found = top_pages(seen, replace(selection, by=by, only_pages=not takes_all))
         if as_json:
             show_json([page._asdict() for page in found])
             return
@@ -78,6 +82,15 @@ def top(
             lines = (_with_score(_page_line(page), page.score, by) for page in found)
             show_list(_with_heading(PAGE_HEADINGS, by), lines, texts=2)
         tell_of_importance(seen)
+
+
+def _refuse_conflicts(selection: PageSelection, by: str, *, sites: bool, rising: bool) -> None:
+    if rising and by != OPIC:
+        raise click.UsageError("--rising is an order of its own: leave out --by")
+    if sites and (rising or by == RISING):
+        raise click.UsageError("--rising is an order of pages: leave out --sites")
+    if sites and not selection.is_all:
+        raise click.UsageError("--sites excludes --host, --unread and --fetched")
 
 
 def _with_heading(headings: Sequence[str], by: str) -> tuple[str, ...]:
@@ -95,9 +108,9 @@ def _page_line(page: RankedPage) -> tuple[str, ...]:
     return (
         f"{page.rank:,}",
         percent(page.importance),
-        units(page.cash),
-        units(page.history),
         f"{page.inlinks:,}",
+        str(page.depth),
+        f"{page.found:,}",
         str(page.status or "-"),
         page.url,
         page.title,

@@ -236,6 +236,7 @@ def _figures(report: Report) -> Iterator[Figure]:
     if (trial := report.trial) is not None:
         yield _depth_figure("Mean PageRank", trial.depths, lambda read: read.importance)
         yield _depth_figure("Pages", trial.depths, lambda read: read.pages or None)
+        yield _distances_figure(trial.between_cores)
 
 
 def _degrees_figure(
@@ -266,6 +267,21 @@ def _cores_figure(name: str, title: str, y_label: str, **values: Sequence[int]) 
         lines=[
             PlotLine(label=label, x=range(1, len(numbers) + 1), y=numbers)
             for label, numbers in values.items()
+        ],
+    )
+
+
+def _distances_figure(between: Degrees) -> Figure:
+    """Of the cores that lead to another one."""
+    found = {core: row[row > 0] for core, row in enumerate(between, 1) if (row > 0).any()}
+    return Figure(
+        name="core-distances",
+        title="Links from a core to the nearest and to the farthest other core",
+        x_label="core",
+        y_label="links",
+        lines=[
+            PlotLine(label=label, x=list(found), y=[int(of(row)) for row in found.values()])
+            for label, of in (("smallest distance", np.min), ("largest distance", np.max))
         ],
     )
 

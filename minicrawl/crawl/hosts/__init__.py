@@ -1,7 +1,6 @@
 """When may this host be asked, and how?
 
 onboarding      before the first page of a host: its address, robots.txt, sitemaps; back-off
-host_files      the requests for robots.txt and sitemaps
 robots_cache    robots.txt rules in memory, and those that earlier runs stored
 sitemap_queue   the sitemaps of a host that wait to be read
 politeness      when a host may be asked: delays and connections of all hosts
@@ -9,5 +8,5 @@ host_state      what is known of one host, with its pauses and strikes
 address_pacing  delays and connections of addresses, and the hosts that wait for them
 fairness        a host that costs more processor time than others waits longer
 request_slots   hosts that do not answer hold at most half of all requests
-side_requests   requests for robots.txt and sitemaps wait until their host may be asked
+side_requests   requests for robots.txt and sitemaps; they wait until their host may be asked
 """

@@ -82,6 +82,13 @@ class AddressPacing:
     def __len__(self) -> int:
         return len(self._addresses)
 
+    def change(self, delay_s: AddressDelay) -> None:
+        """Other delays hold from now on, for what has been requested already as well."""
+        self._delay_s = delay_s
+        for name, address in self._addresses.items():
+            former, address.delay_s = address.delay_s, delay_s(name)
+            address.free_at += address.delay_s - former
+
     def has_room(self, name: str, now: float) -> bool:
         """Whether the address takes one more request."""
         address = self._addresses.get(name)

@@ -16,10 +16,9 @@ from weakref import WeakValueDictionary
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
-from minicrawl.crawl.hosts.host_files import HostFiles
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.hosts.robots_cache import RobotsCache
-from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.crawl.hosts.side_requests import HostFiles, SideRequests
 from minicrawl.crawl.hosts.sitemap_queue import Introduce, SitemapQueue
 from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.crawl.settle.recorder import Recorder

@@ -174,6 +174,20 @@ class HostTable(dict[int, HostState]):
         call()
 
 
+def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
+    """Other delays hold from now on, for what has been requested already as well."""
+    former, hosts.politeness = hosts.politeness, settings.politeness
+    hosts.addresses.change(address_delay(settings.politeness, resolve_targets(settings)))
+    waiting = [host for host, state in hosts.items() if state.ready_at > now]
+    for name in {id(state.shared): state.shared for state in hosts.values()}.values():
+        states = [hosts[host] for host in name.hosts]
+        name.free_at += max(
+            state.delay_s(settings.politeness) - state.delay_s(former) for state in states
+        )
+    for host in waiting:
+        hosts.resume_when_ready(host, now)
+
+
 def hosts_of(
     settings: Settings, origins: Sequence[str], resume: Callable[[int], None]
 ) -> HostTable:

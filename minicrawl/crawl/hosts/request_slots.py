@@ -40,12 +40,15 @@ class RequestSlots:
     ) -> None:
         """`idle` counts the slots whose holders send no request now, as they wait for a host."""
         self._idle = idle
-        self._most = politeness.concurrency
-        self._most_silent = max(1, int(self._most * politeness.silent_share))
+        self.resize(politeness)
         self._resume = resume
         self._silent = 0
         self._others: dict[RequestSlot, None] = {}  # in the order in which they began
         self._waiting: dict[int, None] = {}
+
+    def resize(self, politeness: Politeness) -> None:
+        """Have as many slots as this from now on."""
+        self._most_silent = max(1, int(politeness.concurrency * politeness.silent_share))
 
     def has_room_for_silent(self) -> bool:
         """Whether one more host that does not answer may be asked."""

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
-from minicrawl.crawl.hosts.host_files import HostFiles
+from minicrawl.crawl.hosts.side_requests import HostFiles
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.model import Failed, FetchResult, Moved, Originals, Response, State

@@ -51,6 +51,15 @@ class DepthTracker:
                     ways.append((link, self._frontier.spendings.of(link).links))
         return released
 
+    def begin_at(self, page: PageId) -> list[int]:
+        """The page is a seed now. Returns the parked pages that need not wait any longer."""
+        self._frontier.urls.depth[page] = 0
+        released = [page] if page in self._parked else []
+        self._parked.discard(page)
+        if self._frontier.state[page] == State.UNREAD:
+            return released
+        return released + self.shorten(page, self._frontier.spendings.of(page).links)
+
     def give_up(self) -> list[int]:
         """All else is read: the parked pages are too deep for good."""
         pages, self._parked = sorted(self._parked), set()

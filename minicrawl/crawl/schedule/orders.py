@@ -34,8 +34,12 @@ class PageQueue(Protocol):
     def load(self) -> None:
         """All pages that wait already do so from now on."""
 
-    def posted(self, plans: Sequence[Plan], new: Sequence[int] = ()) -> None:
-        """Plans were posted, so their pages have no lease; `new` pages were born before."""
+    def posted(
+        self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
+    ) -> None:
+        """Plans were posted, so their pages have no lease; `new` pages were born before, and
+        `paid` ones, which were not read, were endowed.
+        """
 
     def wait_again(self, pages: Iterable[int]) -> None:
         """These pages had their turn, and wait for another one."""
@@ -112,11 +116,17 @@ class ByKey(ByHost):
         self._order.grow(range(len(self._frontier)))
         self.wait(self._frontier.in_state(State.UNREAD))
 
-    def posted(self, plans: Sequence[Plan], new: Sequence[int] = ()) -> None:
-        """Plans were posted, so their pages have no lease; `new` pages were born before."""
+    def posted(
+        self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
+    ) -> None:
+        """Plans were posted, so their pages have no lease; `new` pages were born before, and
+        `paid` ones, which were not read, were endowed.
+        """
         if new:
             self._order.grow(range(new[0], new[-1] + 1))
             self.born(new)
+        if paid:
+            self.offer(paid)
         for plan in plans:
             self.offer(plan.links)
             if plan.extras:

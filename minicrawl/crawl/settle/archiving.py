@@ -7,23 +7,27 @@ is known is set aside, and never cut off.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
+from minicrawl.archive.index import IndexRow
+from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
-from minicrawl.crawl.events import Listener, Noted, Warned
+from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import Batch, Checkpoint
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 
 
 class ArchivingStore:
     """A store whose batches bring answers for the archive, if there is one."""
 
-    def __init__(self, store: Store, archive: ArchiveWriter | None) -> None:
+    def __init__(self, store: StoreWriter, archive: ArchiveWriter | None) -> None:
         self._store, self._archive = store, archive
 
     @property
@@ -44,15 +48,15 @@ class ArchivingStore:
         self._store.checkpoint(checkpoint, forget_links=forget_links)
 
 
-def open_archive(store: Store, storing: Storing, tell: Listener) -> ArchiveWriter | None:
+def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveWriter | None:
     """The archive of a store as of its last commit; None if nothing is to be kept."""
     if storing.keep == "none":
         return None
     folder, counters = archive_folder(store.path), tables.counters(store.connection)
     end = tables.archive_end(store.connection)
     if end is None:
-        if folder.exists():
-            tell(Noted(text=f"the pages that were there are in {_set_aside(folder)} now"))
+        if aside := set_pages_aside(folder):
+            tell(Noted(text=f"the pages that were there are in {aside} now"))
         end = FIRST
         store.commit(Batch(counters=counters | {tables.ARCHIVE_END: end}))
     archive = ArchiveWriter(folder, end, only_changes=storing.keep_versions == "changed")
@@ -61,6 +65,30 @@ def open_archive(store: Store, storing: Storing, tell: Listener) -> ArchiveWrite
     return archive
 
 
-def _set_aside(folder: Path) -> Path:
+def prune(archive: ArchiveWriter, store: StoreWriter, stays: Callable[[IndexRow], bool]) -> bool:
+    """Let go of the answers that do not stay; False if somebody reads them, so that they are
+    removed later.
+    """
+    end = archive.prune(stays)
+    store.commit(Batch(counters=tables.counters(store.connection) | {tables.ARCHIVE_END: end}))
+    archive.confirm()
+    return archive.remove_pruned()
+
+
+def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
+    """Prune the archive of a store that no crawl writes: what goes, and whether it is gone."""
+    with closing(StoreWriter.open(path)) as store:
+        archive = open_archive(store, Storing(keep="pages"), nobody_listens)
+        assert archive is not None
+        with closing(archive):
+            pruning = Pruning(archive.reader, rules)
+            is_gone = not pruning.dropped or prune(archive, store, pruning.keeps)
+            return pruning, is_gone
+
+
+def set_pages_aside(folder: Path) -> Path | None:
+    """Rename an archive whose store is not known; its new name, or None if there is none."""
+    if not folder.exists():
+        return None
     names = (folder.with_name(f"{folder.name}.{number}") for number in count(1))
     return folder.rename(next(name for name in names if not name.exists()))

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from typing import TypeAlias, TypeVar
 
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
 from minicrawl.crawl.settle.archiving import ArchivingStore
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.checkpoint import cut_checkpoint
-from minicrawl.frontier.gathered_importance import gathered
+from minicrawl.frontier.importance import gathered
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import KeptAnswer
 from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.store import tables
 from minicrawl.store.reader import begin_snapshot, end_snapshot
 from minicrawl.store.records import Batch, DocumentRow, StepRow, UrlRow
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[asyncio.TaskGroup], Coroutine[None, None, T]]
 
 COMMIT_EVERY_S = 0.1
 TRY_AGAIN_S = 5.0
@@ -158,6 +162,7 @@ class Committer:
         self._unwritten: deque[Callable[[], None]] = deque()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._finishing = False
+        self._wrote = asyncio.Event()
 
     async def keep(self, tell: Listener = nobody_listens) -> None:
         """Commit again and again until `finish` is called, and then write a checkpoint.
@@ -172,6 +177,26 @@ class Committer:
             full.clear()
             await self._try_to_commit(tell)
         await self.commit(checkpoint=True)
+
+    async def keep_while(self, work: Work[T], tell: Listener = nobody_listens) -> T:
+        """Do the work while what comes of it is committed, and commit all in the end.
+
+        A store that fails ends the work.
+        """
+        committing = asyncio.create_task(self.keep(tell))
+        try:
+            async with asyncio.TaskGroup() as group:
+                working = group.create_task(work(group))
+                await asyncio.wait((working, committing), return_when=asyncio.FIRST_COMPLETED)
+                if not working.done():
+                    committing.result()
+            self.finish()
+            await committing
+        except BaseExceptionGroup as failed:
+            raise _first(failed) from failed
+        finally:
+            committing.cancel()
+        return working.result()
 
     async def _try_to_commit(self, tell: Listener) -> None:
         had_room = self.has_room
@@ -194,6 +219,14 @@ class Committer:
     async def caught_up(self) -> None:
         """Wait while many new URLs are uncommitted, because they are in memory."""
         await self._rows.caught_up()
+
+    async def written(self) -> None:
+        """Wait until all that came so far is in the store; `keep` must be under way."""
+        batch = self._rows.batch
+        while (batch and self._rows.batch is batch) or self._unwritten:
+            self._rows.full.set()
+            self._wrote.clear()
+            await self._wrote.wait()
 
     def finish(self) -> None:
         """Nothing more will come: `keep` commits all and ends."""
@@ -233,10 +266,19 @@ class Committer:
             self._unwritten.popleft()
         begin_snapshot(self._reader)
         self._rows.forget(self._closed)
+        self._wrote.set()
 
     def close(self) -> None:
         """Nothing more is written."""
         self._thread.shutdown()
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What went wrong first; the others followed from it."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _changes_allowed(pages: int) -> int:

@@ -67,7 +67,7 @@ class StepPoster:
         queue = self._queue
         if new:
             self._bear(new)
-        queue.posted(plans, new)
+        queue.posted(plans, new, self._paid(step) if step.kind is StepKind.ENDOWED else ())
         self._saw(plans)
         if self._newborns is not None:
             self._newborns.saw(plans)
@@ -75,6 +75,10 @@ class StepPoster:
             for page in self._depths.shorten(step.page, step.spending.links):
                 queue.release(page)
         return plans
+
+    def _paid(self, step: Step) -> list[int]:
+        state = self._recorder.frontier.state
+        return [page for page in step.spending.links if state[page] == State.UNREAD]
 
     def _bear(self, new: Sequence[int]) -> None:
         if self._newborns is not None:

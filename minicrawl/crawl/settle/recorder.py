@@ -33,7 +33,7 @@ from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import FOCUS_SHARE, in_parts
 from minicrawl.store import tables
 from minicrawl.store.records import DocumentRow, FetchRow, HostRow, StepRow
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 
 
 class Recorder:
@@ -41,7 +41,7 @@ class Recorder:
 
     def __init__(
         self,
-        store: Store,
+        store: StoreWriter,
         reader: tables.Connection,
         load: LoadFrontier,
         archive: ArchiveWriter | None = None,

@@ -23,12 +23,12 @@ from minicrawl.config.writing import as_kept, as_text, plain
 from minicrawl.crawl.hosts.host_state import remaining_s
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.seeds import ScopeGate
-from minicrawl.model import READ_STATES, PageId, State
+from minicrawl.model import PASSING, READ_STATES, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
 from minicrawl.store.records import Batch, StoreTerms
 from minicrawl.store.trouble import reporting_damage
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from minicrawl.web.robots.rules import ANSWER_VALID_S
 
 
@@ -42,7 +42,7 @@ def resumed(given: Loaded, connection: tables.Connection) -> Loaded:
     return given.resumed(from_store(path, kept))
 
 
-def keep(store: Store, loaded: Loaded) -> None:
+def keep(store: StoreWriter, loaded: Loaded) -> None:
     """Commit the settings that the next run resumes with."""
     counters, kept = tables.counters(store.connection), as_kept(loaded)
     if counters.get(tables.SETTINGS) != kept:
@@ -52,15 +52,6 @@ def keep(store: Store, loaded: Loaded) -> None:
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET)
 TRAPPED = (State.TRAP, State.ALLOWANCE)
 """Other limits may let these in. If the trap is met again, they are put aside again."""
-PASSING = (
-    State.DNS,
-    State.CONNECT,
-    State.TLS,
-    State.TIMEOUT,
-    State.RESET,
-    State.THROTTLED,
-    State.SERVER_ERROR,
-)
 PASSES_AFTER_S = 3600.0
 _AT_ONCE = 10_000
 _ALLOW_PRIVATE = BY_NAME["allow-private"]

@@ -78,14 +78,19 @@ async def plant(
     named = await _introduce(recorder, iter(seeds), tell)
     new = sorted(named - before)
     if new:
-        if not before:
-            recorder.counters.add(_FIRST, len(new))
-        units = -(-endowment * len(new) // int(recorder.counters.number(_FIRST)))
+        units = share_of_endowment(recorder, endowment, len(new), is_first=not before)
         recorder.apply_step(Step(StepKind.ENDOWED, spending=Spending(new), amount=units))
         await recorder.committer.commit()
     for page in before | named:
         recorder.frontier.urls.depth[page] = 0
     return len(new)
+
+
+def share_of_endowment(recorder: Recorder, endowment: int, new: int, *, is_first: bool) -> int:
+    """The units for so many new seeds together."""
+    if is_first:
+        recorder.counters.add(_FIRST, new)
+    return -(-endowment * new // int(recorder.counters.number(_FIRST)))
 
 
 def gate_for(recorder: Recorder, scope: Scope) -> ScopeGate:

@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.crawl.traps.site_index import UNKNOWN, Hosts, SiteIndex
+from minicrawl.crawl.traps.site_index import SiteIndex
+from minicrawl.frontier.sites import UNKNOWN, Hosts, SiteTable
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
 
@@ -115,10 +116,10 @@ class ExternalCash:
     """Counts the gifts of a crawl; `seeds` are hosts that the user named pages of."""
 
     def __init__(
-        self, origins: Sequence[str], host_of: array[int], accounts: Accounts, seeds: set[int]
+        self, site_table: SiteTable, host_of: array[int], accounts: Accounts, seeds: set[int]
     ) -> None:
-        self.site_index = SiteIndex(origins, self._credit_site)
-        self._origins, self._host_of = origins, host_of
+        self.site_index = SiteIndex(site_table, self._credit_site)
+        self._site_table, self._host_of = site_table, host_of
         self._accounts, self._seeds = accounts, seeds
         self._gifts, self._to_pages = Gifts(), PageGifts()
         self._from_strangers = array("q")  # to hosts
@@ -174,7 +175,7 @@ class ExternalCash:
     def _grow(self) -> None:
         """Make room for all hosts that are known by now."""
         self.site_index.grow()
-        self._from_strangers.extend(repeat(0, len(self._origins) - len(self._from_strangers)))
+        self._from_strangers.extend(repeat(0, len(self._site_table) - len(self._from_strangers)))
 
     # ------------------------------------------------------------ which host matters more
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from minicrawl.config import Traps
 from minicrawl.crawl.traps.external_cash import Accounts, ExternalCash, QuotaAccounts
-from minicrawl.crawl.traps.site_index import UNKNOWN
+from minicrawl.frontier.sites import UNKNOWN, SiteTable
 
 A_HOST = 10
 """Pages that a new host counts for: hosts are what a farm has most of, and each has to be looked up
@@ -32,7 +32,7 @@ _PRICE = f"a page counting once for each new page that it led to, up to {MOST_A_
 class Quotas:
     """The quotas of all hosts, sites and networks."""
 
-    def __init__(self, limits: Traps, origins: Sequence[str], host_of: array[int]) -> None:
+    def __init__(self, limits: Traps, sites: SiteTable, host_of: array[int]) -> None:
         self._host_of = host_of
         self._seeds: set[int] = set()
         self._unlimited_sites: set[int] = set()
@@ -41,7 +41,7 @@ class Quotas:
             QuotaAccounts(limits.site_pages),
             QuotaAccounts(limits.site_pages),
         )
-        self.external_cash = ExternalCash(origins, host_of, self._accounts, self._seeds)
+        self.external_cash = ExternalCash(sites, host_of, self._accounts, self._seeds)
         self._site_index = self.external_cash.site_index
 
     def vouch(self, hosts: Iterable[int]) -> None:
@@ -140,8 +140,10 @@ class Quotas:
         """The first account of the host that has no room."""
         if self._is_unlimited(host):
             return None
-        accounts = self._accounts_of(host)
-        return next((one for one in accounts if one[0].room(one[1]) <= 0), None)
+        for accounts, number in self._accounts_of(host):
+            if accounts.room(number) <= 0:
+                return accounts, number
+        return None
 
     def _is_unlimited(self, host: int) -> bool:
         return host in self._seeds or self._site_index.site(host) in self._unlimited_sites

@@ -1,9 +1,7 @@
 """Which site each host is of, and which network it is at.
 
-Law: a site costs nothing until it is asked for. Two sites whose names have the same hash count as
-one.
+Law: a site costs nothing until it is asked for.
 
-site       a registrable domain; of a host that has no name the network of its address
 network    where a host is, if that is known and public: an IPv4 address or an IPv6 /64
 strangers  hosts of different sites
 """
@@ -11,34 +9,26 @@ strangers  hosts of different sites
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from ipaddress import IPv4Address, ip_address
 from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.fetch.where.addresses import is_public
-from minicrawl.slots import Slots
+from minicrawl.fetch.where.targets import is_public
+from minicrawl.frontier.sites import UNKNOWN, Hosts, SiteTable
 from minicrawl.web.sites import is_address, site
-from minicrawl.web.urls import host as host_of_url
-
-UNKNOWN = (1 << 32) - 1
-"""The number of a site or a network that is not known."""
-_CODE = (1 << 64) - 1
-
-Hosts = NDArray[np.uint32]
 
 
 class SiteIndex:
     """The sites and the networks of all hosts, by numbers."""
 
-    def __init__(self, origins: Sequence[str], found: Callable[[int, int], None]) -> None:
-        """`found` is called with a host and its site when the site becomes known."""
-        self._origins, self._found = origins, found
+    def __init__(self, table: SiteTable, found: Callable[[int, int], None]) -> None:
+        """`found` is called with a host and its site when the site is asked for first."""
+        self._table, self._found = table, found
         self._sites, self._networks = array("I"), array("I")
         self._is_address = array("B")
-        self._site_ids, self._site_count = Slots(), 0
         self._network_ids: dict[str, int] = {}
         self._network_names: list[str] = []
 
@@ -50,17 +40,17 @@ class SiteIndex:
             self.grow()
         number = self._sites[host]
         if number == UNKNOWN:
-            number = self._sites[host] = self._number_of(hash(self.site_name(host)) & _CODE)
+            number = self._sites[host] = self._table.site(host)
             self._found(host, number)
         return number
 
     def site_name(self, host: int) -> str:
         """The name of its site."""
-        return site(self._name(host))
+        return self._table.name(host)
 
     def has_name(self, host: int) -> bool:
         """Whether it is more than an address."""
-        return not is_address(self._name(host))
+        return not is_address(self._table.name_of_host(host))
 
     def network(self, host: int) -> int:
         """The number of its network, or UNKNOWN."""
@@ -120,22 +110,12 @@ class SiteIndex:
     def grow(self) -> None:
         """Make room for all hosts that are known by now."""
         known = len(self._sites)
-        more = len(self._origins) - known
+        more = len(self._table) - known
         if more:
             self._sites.extend(repeat(UNKNOWN, more))
             self._networks.extend(repeat(UNKNOWN, more))
-            names = map(self._name, range(known, known + more))
+            names = map(self._table.name_of_host, range(known, known + more))
             self._is_address.extend(map(is_address, names))
-
-    def _name(self, host: int) -> str:
-        return host_of_url(f"{self._origins[host]}/")
-
-    def _number_of(self, code: int) -> int:
-        for number in self._site_ids.matches(code):
-            return number
-        number, self._site_count = self._site_count, self._site_count + 1
-        self._site_ids.put(code, number)
-        return number
 
 
 def network_of(address: str) -> str | None:

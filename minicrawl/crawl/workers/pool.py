@@ -17,6 +17,9 @@ pages.
 Law: a worker that has time to spare sheds nothing; waiting for the web is not work.
 
 share   the part of a worker's pages that are done in the crawl's process
+
+The number of workers may change at any time. Law: a worker that is too many gets no more requests,
+and ends when what it has begun has come; after `RETIRE_S` the rest is requested again.
 """
 
 from __future__ import annotations
@@ -26,8 +29,9 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import lru_cache, partial
-from itertools import cycle
-from time import perf_counter, process_time
+from itertools import count, cycle
+from operator import itemgetter
+from time import perf_counter, process_time, time
 
 from minicrawl.config import Network
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
@@ -45,6 +49,7 @@ _STEP, _MOST = 0.05, 0.5
 
 SILENCE_S = 10.0
 _END_S = 5.0
+RETIRE_S = 5.0
 _CODE = "from minicrawl.crawl.workers.worker import main; main()"
 
 
@@ -78,12 +83,44 @@ class LoadShedder:
             self._share = max(self._share - _STEP, 0.0)
 
 
+class Activity:
+    """What a process does for the crawl: the requests under way, and how many there were."""
+
+    __slots__ = ("begun", "under_way")
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.under_way: dict[int, tuple[str, float]] = {}
+        """The URL of each request, and when it began by the time of day; the last one is last."""
+
+    def begin(self, url: str) -> int:
+        """A request begins; answers with its number."""
+        self.begun += 1
+        self.under_way[self.begun] = url, time()
+        return self.begun
+
+    def end(self, number: int) -> None:
+        """It has ended."""
+        del self.under_way[number]
+
+    @property
+    def last(self) -> tuple[str, float]:
+        """The request that began last of those under way; an empty URL if there is none."""
+        number = next(reversed(self.under_way), 0)
+        return self.under_way.get(number, ("", 0.0))
+
+
+_NUMBERS = count(1)
+
+
 class WorkerProcess(ChildProcess):
     """A child that fetches and parses pages."""
 
     def __init__(self, config: WorkerConfig, silence_s: float) -> None:
         super().__init__(ChildJob(code=_CODE, config=config, silence_s=silence_s, end_s=_END_S))
         self.load_shedder = LoadShedder()
+        self.activity = Activity()
+        self.number = next(_NUMBERS)  # among all workers that this process has started
 
 
 class WorkerSlot:
@@ -97,11 +134,31 @@ class WorkerSlot:
     @property
     def worker(self) -> WorkerProcess:
         """The current worker, which may be still about to start."""
+        return self._current()
+
+    def _current(self) -> WorkerProcess:
         if self._worker is None or (self._worker.is_over and self._worker.has_started):
             self._worker = worker = WorkerProcess(self._config, self._silence_s)
             self._living.add(worker)
             worker.life.add_done_callback(lambda _: self._living.discard(worker))
         return self._worker
+
+    def start(self) -> None:
+        """Start a worker now, and not with the first request."""
+        self._current()
+
+    @property
+    def living(self) -> list[WorkerProcess]:
+        """The processes that it holds."""
+        return list(self._living)
+
+    def another(self) -> WorkerSlot:
+        """A slot for workers of the same kind."""
+        return WorkerSlot(self._config, self._silence_s)
+
+    async def retire(self) -> None:
+        """End its processes when what they have begun has come."""
+        await asyncio.gather(*(worker.finish(RETIRE_S) for worker in self._living))
 
     async def close(self) -> None:
         """End all processes that this slot has held."""
@@ -120,12 +177,9 @@ _INTERRUPTED = Failed(
 
 
 @asynccontextmanager
-async def open_web_access(config: WorkerConfig, workers: int) -> AsyncIterator[WebAccess]:
+async def open_web_access(config: WorkerConfig, workers: int) -> AsyncIterator[WorkerPool]:
     """Web access through so many workers; without workers, through the own process."""
     async with visiting(config) as own:
-        if not workers:
-            yield own
-            return
         slots = [WorkerSlot(config) for _ in range(workers)]
         pool = WorkerPool(own, slots, WorkerSlot(config), FIRST_OWN)
         try:
@@ -161,12 +215,35 @@ class WorkerPool:
         quarantine: WorkerSlot,
         first_own: int,
     ) -> None:
-        self._own, self._slots, self._quarantine = own, slots, quarantine
+        self._own, self._slots, self._quarantine = own, list(slots), quarantine
         self._first_own = first_own
+        self.activity = Activity()  # of the own process
         self._suspects: set[str] = set()
         self._one_suspect = asyncio.Lock()
-        turns = cycle(slots)
+        self._retiring: dict[asyncio.Task[None], WorkerSlot] = {}
+        self._deal_out_hosts()
+
+    def _deal_out_hosts(self) -> None:
+        turns = cycle(tuple(self._slots))
         self._slot_of = lru_cache(_MOST_HOSTS)(lambda _origin: next(turns))
+
+    def processes(self) -> list[tuple[int, WorkerProcess]]:
+        """All processes that live, those that are about to end too, with their numbers."""
+        slots = (*self._slots, *self._retiring.values(), self._quarantine)
+        living = [worker for slot in slots for worker in slot.living]
+        return sorted(((worker.number, worker) for worker in living), key=itemgetter(0))
+
+    def resize(self, workers: int) -> None:
+        """Have so many workers from now on. New ones start at once."""
+        while len(self._slots) < workers:
+            self._slots.append(self._quarantine.another())
+            self._slots[-1].start()
+        for slot in self._slots[workers:]:
+            task = asyncio.create_task(slot.retire())
+            self._retiring[task] = slot
+            task.add_done_callback(self._retiring.pop)
+        del self._slots[workers:]
+        self._deal_out_hosts()
 
     async def fetch(self, request: Request) -> FetchResult:
         """Fetch one URL, body included."""
@@ -199,15 +276,24 @@ class WorkerPool:
                 return await self._visit(self._quarantine.worker, request)
         worker = self._worker(request.url)
         if worker is None or self._shed(worker):
-            return await self._own.visit(request)
+            number = self.activity.begin(request.url)
+            try:
+                return await self._own.visit(request)
+            finally:
+                self.activity.end(number)
         return await self._visit(worker, request)
 
     async def close(self) -> None:
         """End all workers."""
-        await asyncio.gather(*(slot.close() for slot in (*self._slots, self._quarantine)))
+        slots = (*self._slots, *self._retiring.values(), self._quarantine)
+        for task in self._retiring:
+            task.cancel()
+        await asyncio.gather(*(slot.close() for slot in slots))
 
     def _worker(self, url: str) -> WorkerProcess | None:
         """The worker that requests this URL; None is the own process."""
+        if not self._slots:
+            return None
         if self._first_own:
             self._first_own -= 1
             return None
@@ -221,6 +307,7 @@ class WorkerPool:
         return worker.load_shedder.shed(perf_counter(), worker.cpu_s)
 
     async def _visit(self, worker: WorkerProcess, request: Request) -> Visit:
+        number = worker.activity.begin(request.url)
         try:
             reply: VisitReply = await worker.call(WorkerCommand.VISIT, request)
         except ChildLost as lost:
@@ -228,6 +315,8 @@ class WorkerPool:
                 return Visit(_INTERRUPTED)
             self._suspects.add(request.url)
             return Visit(_LOST)
+        finally:
+            worker.activity.end(number)
         self._suspects.discard(request.url)
         if not isinstance(reply.fetched, Response):
             return Visit(reply.fetched)

@@ -134,6 +134,7 @@ class ChildProcess:
     def __init__(self, job: ChildJob) -> None:
         self.is_over = False
         self.cpu_s = 0.0  # that it had used when it last replied
+        self.pid: int | None = None
         self._job = job
         self._replies = 0
         self._mark = SharedBlameMark()
@@ -179,6 +180,15 @@ class ChildProcess:
         if self._channel.ended.is_set():
             raise ChildLost
 
+    async def finish(self, longest_s: float) -> None:
+        """End the process when all calls have their replies, but after this time anyway."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(longest_s):
+                while self._waiting:
+                    await asyncio.wait(tuple(self._waiting.values()))
+                    await asyncio.sleep(0)
+        await self.close()
+
     async def close(self) -> None:
         """End the process, and wait until it has ended."""
         if not self.is_over:
@@ -198,6 +208,7 @@ class ChildProcess:
             ours, theirs = socket.socketpair()
             with ours:
                 process = await _start(self._job.code, theirs, self._mark.descriptor)
+                self.pid = process.pid
                 try:
                     await self._channel.connect(ours)
                     await self._watch()

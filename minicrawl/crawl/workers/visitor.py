@@ -227,7 +227,10 @@ class Visitor:
 
     async def visit(self, request: Request) -> Visit:
         """Fetch a page or a sitemap; the visit knows how to parse it."""
-        fetched = await self._fetcher.fetch(request)
+        return self.visit_of(request, await self._fetcher.fetch(request))
+
+    def visit_of(self, request: Request, fetched: FetchResult) -> Visit:
+        """The visit of which this came."""
         if not isinstance(fetched, Response):
             return Visit(fetched)
         url, want, suspicious = request.url, request.want, request.suspicious

@@ -233,7 +233,7 @@ _NO_CODINGS = frozenset(("", "identity", "none", "utf-8"))  # the last two by mi
 
 def codings(content_encoding: str) -> list[str]:
     """The names that a header lists, in the order in which the codings were applied."""
-    names = (name.strip() for name in content_encoding.lower().split(","))
+    names = map(str.strip, content_encoding.lower().split(","))
     return [name for name in names if name not in _NO_CODINGS]
 
 

@@ -18,7 +18,7 @@ import asyncio
 import ssl
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from typing import Self, TypedDict
 
@@ -171,7 +171,7 @@ class HttpClient:
         except BaseException:
             connection.abort()
             raise
-        return HttpResponseStream(head, connection, lambda: self._done(key, connection))
+        return HttpResponseStream(head, connection, partial(self._done, key, connection))
 
     def _done(self, key: PoolKey, connection: Connection) -> None:
         self._free.release()

@@ -13,13 +13,24 @@ and all else works as before.
 read buffer   where the event loop puts the bytes that come. They are copied from there at once, so
               all connections share one. If the loop had to allocate one for each read, that would
               cost ten times what the read does.
+
+With TLS, the authorities are trusted that browsers trust, or those of the environment:
+
+SSL_CERT_FILE and SSL_CERT_DIR   name other authorities, as they do for OpenSSL: a file of
+                                 certificates, and folders of them separated by colons
 """
 
 import asyncio
+import os
+import ssl
 from asyncio import BaseTransport, sslproto
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
+from pathlib import Path
 
+import certifi
+
+from minicrawl.errors import UsageError
 from minicrawl.fetch.connection.heads import Head
 from minicrawl.fetch.connection.http1 import ResponseParser
 
@@ -123,9 +134,8 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def _drop_body(self) -> None:
-        if self._transport is not None and len(self._body) > _MOST_WAITING_BYTES:
-            self._transport.resume_reading()
         self._body.clear()
+        self._resume()
 
     async def _wait(self, parser: ResponseParser) -> None:
         """Wait for more of the response; raises what keeps it from coming."""
@@ -151,11 +161,29 @@ class Connection(asyncio.BufferedProtocol):
         if self._parser is None:
             self.abort()
             return
-        if body := self._parser.feed(bytes(self._read_buffer[:nbytes])):
-            self._body += body
-            if self._transport is not None and len(self._body) > _MOST_WAITING_BYTES:
-                self._transport.pause_reading()
+        self._feed(self._parser, bytes(self._read_buffer[:nbytes]))
+
+    def _feed(self, parser: ResponseParser, piece: bytes) -> None:
+        self._body += parser.feed(piece)
+        if self._transport is not None and self._is_full(parser):
+            self._transport.pause_reading()
+        if parser.has_more:
+            asyncio.get_running_loop().call_soon(self._go_on, parser)
         self._wake()
+
+    def _go_on(self, parser: ResponseParser) -> None:
+        """Parse more of what has come, after other connections had their turn."""
+        if self._parser is parser and parser.has_more:
+            self._feed(parser, b"")
+            self._resume()
+
+    def _is_full(self, parser: ResponseParser) -> bool:
+        """Whether no more may come for now."""
+        return parser.has_more or len(self._body) > _MOST_WAITING_BYTES
+
+    def _resume(self) -> None:
+        if self._transport is not None and not (self._parser and self._is_full(self._parser)):
+            self._transport.resume_reading()
 
     def connection_lost(self, error: Exception | None) -> None:
         if self._socket_transport is not None:
@@ -170,3 +198,49 @@ class Connection(asyncio.BufferedProtocol):
     def _wake(self) -> None:
         if self._progress and not self._progress.done():
             self._progress.set_result(None)
+
+
+# ---------------------------------------------------------------- TLS
+
+
+FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
+
+
+def default_tls() -> ssl.SSLContext:
+    """Checks certificates and their hosts; offers HTTP/1.1 only."""
+    file, folders = os.environ.get(FILE), os.environ.get(FOLDERS)
+    if not (file or folders):
+        file = certifi.where()
+    context = ssl.create_default_context(cafile=file or None, capath=folders or None)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def check_authorities(environ: Mapping[str, str] = os.environ) -> None:
+    """Refuse variables that name no authorities: no certificate would be trusted."""
+    if file := environ.get(FILE):
+        _check_file(Path(file))
+    for folder in _folders(environ.get(FOLDERS, "")):
+        try:
+            next(Path(folder).iterdir(), None)
+        except OSError as error:
+            raise _unfit(FOLDERS, folder, str(error.strerror)) from error
+
+
+def _folders(text: str) -> Iterator[str]:
+    return filter(None, text.split(os.pathsep))
+
+
+def _check_file(file: Path) -> None:
+    if file.exists() and not file.is_file():
+        raise _unfit(FILE, str(file), "not a file")  # a pipe would be read once, and then no more
+    try:
+        ssl.create_default_context(cafile=file)
+    except ssl.SSLError as error:
+        raise _unfit(FILE, str(file), "holds no certificates that can be read") from error
+    except OSError as error:
+        raise _unfit(FILE, str(file), str(error.strerror)) from error
+
+
+def _unfit(variable: str, value: str, why: str) -> UsageError:
+    return UsageError(f"{variable}={value}: {why}")

@@ -88,31 +88,42 @@ _SIZE = re.compile(rb"[\t ]{0,16}([0-9A-Fa-f]{1,16})(?:[\t\r ;][^\n]{0,4096})?\n
 _LINE_ENDS = (b"\n", b"\r\n")
 _MAX_LINE_BYTES = 5000
 _MAX_TRAILERS_BYTES = 32 * 1024
+_CHUNKS_AT_ONCE = 100  # a quarter of a millisecond
 _MANY_CHUNKS, _TINY_BYTES = 10_000, 8  # so many, so small on average, cost more than they hold
+
+
+_LineRule = tuple[Callable[[bytes], None], Callable[[bytearray], bool]]
+"""What a whole line means, and whether what has come of it may begin one."""
 
 
 class ByChunks:
     """A chunked body: each chunk follows its size; an empty one is the last, then come trailers.
 
-    Between chunks it is parsed line by line. No more is held than one unfinished line.
+    Between chunks it is parsed line by line. Tiny chunks take long, and other connections wait
+    meanwhile: so only some are parsed at once, and the rest is held for the next call.
     """
 
     def __init__(self) -> None:
         self._line = bytearray()  # begun, and not ended yet
         self._left = 0  # bytes of the current chunk
-        self._end_line = self._end_size_line
-        self._may_begin: Callable[[bytearray], bool] = _is_short
+        self._rule: _LineRule = self._end_size_line, _is_short
         self._count = self._chunk_bytes = self._trailers_bytes = 0
+        self._held = b""
         self.ended = False
         self.excess = False
         self.fault: Fault | None = None
 
+    @property
+    def has_more(self) -> bool:
+        """Whether bytes are held that the next call parses."""
+        return bool(self._held) and not (self.ended or self.fault)
+
     def feed(self, piece: bytes) -> bytes:
-        return b"".join(self._chunks(piece))
+        return b"".join(self._chunks(self._held + piece))
 
     def _chunks(self, piece: bytes) -> Iterator[bytes]:
-        at = 0
-        while at < len(piece) and not (self.ended or self.fault):
+        at, most = 0, self._count + _CHUNKS_AT_ONCE
+        while at < len(piece) and self._count < most and not (self.ended or self.fault):
             if self._left:
                 chunk = piece[at : at + self._left]
                 self._left -= len(chunk)
@@ -120,16 +131,18 @@ class ByChunks:
                 yield chunk
             else:
                 at = self._feed_line(piece, at)
+        self._held = piece[at:]
         self.excess |= self.ended and at < len(piece)
 
     def _feed_line(self, piece: bytes, at: int) -> int:
         """Parse a line, or the part of it that is here; returns where the next one begins."""
         end = piece.find(b"\n", at) + 1
+        end_line, may_begin = self._rule
         self._line += piece[at:end] if end else piece[at:]
         if end:
-            self._end_line(bytes(self._line))
+            end_line(bytes(self._line))
             self._line.clear()
-        elif not self._may_begin(self._line):
+        elif not may_begin(self._line):
             self._refuse(bytes(self._line))
         return end or len(piece)
 
@@ -139,7 +152,7 @@ class ByChunks:
     def _end_chunk(self, line: bytes) -> None:
         if line not in _LINE_ENDS:
             self._refuse(line)
-        self._end_line, self._may_begin = self._end_size_line, _is_short
+        self._rule = self._end_size_line, _is_short
 
     def _end_size_line(self, line: bytes) -> None:
         size = _SIZE.fullmatch(line)
@@ -153,9 +166,9 @@ class ByChunks:
             self._left = 0
             self.fault = Fault(FailureKind.PROTOCOL, "chunks that hold next to nothing")
         elif self._left:
-            self._end_line, self._may_begin = self._end_chunk, _is_line_end
+            self._rule = self._end_chunk, _is_line_end
         else:
-            self._end_line, self._may_begin = self._end_trailer, self._is_trailer
+            self._rule = self._end_trailer, self._is_trailer
 
     def _end_trailer(self, line: bytes) -> None:
         self._trailers_bytes += len(line)
@@ -221,6 +234,11 @@ class ResponseParser:
                 return b""
         return self._feed_body(self._framing, piece)
 
+    @property
+    def has_more(self) -> bool:
+        """Whether there is more to parse at once, so that `feed` is to be called again."""
+        return isinstance(self._framing, ByChunks) and self._framing.has_more
+
     def end_connection(self) -> None:
         """The connection has ended, and the response with it, whether it is whole or not."""
         if isinstance(self._framing, ByConnection):
@@ -242,7 +260,7 @@ class ResponseParser:
         return has_word(headers, "connection", "keep-alive")
 
     def _feed_body(self, framing: Framing, piece: bytes) -> bytes:
-        body = framing.feed(piece) if piece else b""
+        body = framing.feed(piece) if piece or self.has_more else b""
         self.ended, self.fault = framing.ended, framing.fault
         return body
 

@@ -23,8 +23,7 @@ from queue import SimpleQueue
 from threading import Semaphore, Thread
 from typing import Any, NamedTuple
 
-from minicrawl.fetch.where.addresses import is_public
-from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, target
+from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, is_public, target
 from minicrawl.model import Failed, FailureKind, Refusal, Refused
 
 Lookup = Callable[[str], Awaitable[Iterable[str]]]

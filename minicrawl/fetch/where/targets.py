@@ -1,4 +1,4 @@
-"""Where a URL leads: its origin and path, and the address that a rule of the user names for it.
+"""Where a URL leads: its origin, its path and an address; and which addresses are public.
 
 origin   scheme, host and port; a connection belongs to one origin
 path     what a URL has after its origin and before its fragment
@@ -12,12 +12,17 @@ Laws: a path is requested as it was given if it can stand in a request; otherwis
 the URL standard writes it. Of the rules that match, the most specific wins: a whole name before a
 wildcard, a longer wildcard before a shorter one, one with a port before one without; of equals, the
 later one.
+
+Which addresses are public is a table, because the standard library's own answer has holes. An
+address is public if a web server at it can be reached from anywhere. If an IPv6 address embeds the
+IPv4 address at which packets arrive, the IPv4 address is judged. The ranges are those of IANA's
+registries of special-purpose addresses.
 """
 
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import NamedTuple
 
 import ada_url
@@ -167,3 +172,69 @@ def _port(written: str | None, text: str) -> int | None:
 
 def _unusable(text: str, why: str) -> UsageError:
     return UsageError(f"--resolve {text!r}: {why}")
+
+
+# ---------------------------------------------------------------- addresses
+
+
+Address = IPv4Address | IPv6Address
+
+_NOT_PUBLIC_4 = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",  # this network
+            "10.0.0.0/8",  # private
+            "100.64.0.0/10",  # behind a carrier's NAT
+            "127.0.0.0/8",  # loopback
+            "168.63.129.16/32",  # a cloud's inner services, under a public number
+            "169.254.0.0/16",  # link-local, and the metadata of clouds
+            "172.16.0.0/12",  # private
+            "192.0.0.0/24",  # protocol assignments
+            "192.0.2.0/24",  # documentation
+            "192.88.99.0/24",  # relays of 6to4, withdrawn
+            "192.168.0.0/16",  # private
+            "198.18.0.0/15",  # benchmarks
+            "198.51.100.0/24",  # documentation
+            "203.0.113.0/24",  # documentation
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, and broadcast
+        ),
+    )
+)
+
+_GLOBAL_UNICAST_6 = IPv6Network("2000::/3")
+_NOT_PUBLIC_6 = tuple(
+    map(
+        IPv6Network,
+        (
+            "2001::/23",  # protocol assignments: Teredo, benchmarks, overlays
+            "2001:db8::/32",  # documentation
+            "3fff::/20",  # documentation
+        ),
+    )
+)
+
+# Prefix, and how many bits follow the IPv4 address that lies behind it.
+_CARRIES_4 = (
+    (IPv6Network("::ffff:0:0/96"), 0),  # IPv4-mapped
+    (IPv6Network("64:ff9b::/96"), 0),  # NAT64
+    (IPv6Network("2002::/16"), 80),  # 6to4
+)
+
+
+def is_public(address: Address) -> bool:
+    """Whether a link on any page may lead to this address."""
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _NOT_PUBLIC_4)
+    carried = _carried(address)
+    if carried is not None:
+        return is_public(carried)
+    return address in _GLOBAL_UNICAST_6 and not any(address in net for net in _NOT_PUBLIC_6)
+
+
+def _carried(address: IPv6Address) -> IPv4Address | None:
+    for network, bits_after in _CARRIES_4:
+        if address in network:
+            return IPv4Address(int(address) >> bits_after & 0xFFFF_FFFF)
+    return None

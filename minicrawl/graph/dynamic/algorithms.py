@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from minicrawl.graph.dynamic.closure import BLOCKS, S1, S2, Yellin
+from minicrawl.graph.dynamic.closure import BLOCKS, S1, S2, S3, Yellin
 from minicrawl.graph.dynamic.levels import Levels
 from minicrawl.graph.dynamic.matrices import A1, A2, A3, A4, Edge
 from minicrawl.graph.dynamic.recomputed import FloydWarshall, Johnson, Tarjan, WarshallComponents
@@ -87,6 +87,7 @@ ALGORITHMS = {
             for bits in BLOCKS
         ),
         _components("s2", S2, "s1 of 64 bits, only what changes"),
+        _components("s3", S3, "s2, one row for a component"),
         _components("levels", Levels, "search both ways inside levels (2016), for sparse graphs"),
         _components("tarjan-batch", Tarjan, "anew after each batch", batches=True, anew=True),
     )

@@ -21,6 +21,8 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.graph.distances import Extent
+
 FAR = 0x7FFF
 MOST_PAGES = FAR
 Distances = NDArray[np.uint16]
@@ -62,7 +64,47 @@ class A2:
             shorter = distances[target] + 1
             ends = np.flatnonzero(shorter < distances[source])
             begins = np.flatnonzero(distances[:, source] + 1 < distances[:, target])
-            _shorten(distances, begins, ends, distances[begins, source], shorter[ends])
+            self._shorten(begins, ends, distances[begins, source], shorter[ends])
+
+    def _shorten(
+        self,
+        begins: NDArray[np.intp],
+        ends: NDArray[np.intp],
+        before: Distances,
+        behind: Distances,
+    ) -> None:
+        _shorten(self.distances, begins, ends, before, behind)
+
+
+class CountedA2(A2):
+    """A2 that knows at any time how many pairs of pages lie how far apart."""
+
+    def __init__(self, nodes: int) -> None:
+        super().__init__(nodes)
+        self._pairs = np.zeros(FAR + 1, dtype=np.int64)
+
+    def extent(self) -> Extent:
+        """The longest of all distances, and their mean."""
+        pairs = self._pairs[:FAR]
+        count, total = int(pairs.sum()), int(pairs @ np.arange(FAR))
+        longest = int(np.flatnonzero(pairs).max(initial=0))
+        return Extent(longest, total / count if count else None, count, is_exact=True)
+
+    def _shorten(
+        self,
+        begins: NDArray[np.intp],
+        ends: NDArray[np.intp],
+        before: Distances,
+        behind: Distances,
+    ) -> None:
+        pairs = np.ix_(begins, ends)
+        former = self.distances[pairs]
+        super()._shorten(begins, ends, before, behind)
+        now = self.distances[pairs]
+        fell = now < former
+        for sign, distances in ((-1, former[fell]), (1, now[fell])):
+            counts = np.bincount(distances)
+            self._pairs[: len(counts)] += sign * counts
 
 
 class A3:

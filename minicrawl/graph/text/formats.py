@@ -12,9 +12,8 @@ import numpy as np
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.links import BuiltGraph, Ids, LinkArrays, LinkBuilder
-from minicrawl.graph.text.edgelist import IDS, IdList
+from minicrawl.graph.text.edgelist import IDS, IdList, NameList, layout_of
 from minicrawl.graph.text.lines import LineBlock, refusal
-from minicrawl.graph.text.namelist import NameList, layout_of
 from minicrawl.graph.text.numbered import (
     COUNTED,
     COUNTS,

@@ -18,6 +18,8 @@ from minicrawl.lab.figures import prepare, pyplot
 from minicrawl.lab.graphs.bench import AlgorithmReport
 
 _MB = 1 << 20
+_LEAST_BYTES = 4096
+"""A page of memory: what takes less shows as none."""
 _BLOCKS = tuple(f"s1-{bits}" for bits in BLOCKS)
 Reports = dict[str, list[AlgorithmReport]]
 """Of each graph those of its algorithms."""
@@ -54,7 +56,11 @@ CHARTS = (
         lambda report: report.seconds,
     ),
     BarChart(
-        "memory", "Memory", "MiB", lambda _report: True, lambda report: report.memory_bytes / _MB
+        "memory",
+        "Memory",
+        "MiB",
+        lambda report: report.seconds is not None,
+        lambda report: max(report.memory_bytes, _LEAST_BYTES) / _MB,
     ),
     BarChart(
         "blocks",
@@ -143,6 +149,7 @@ def _mark_ended(axes: Any, drawn: Any, heights: Sequence[float | None]) -> None:
                 (bar.get_x() + bar.get_width() / 2, bar.get_height()),
                 rotation=90,
                 ha="center",
-                va="bottom",
+                va="top",
                 fontsize="x-small",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
             )

@@ -1,7 +1,9 @@
 """The best page by its siblings among the hosts that may be asked now: exact order.
 
 Law: `take` answers with a page of the largest factor * worth among the pages of ready hosts that
-wait and are not on lease; see `siblings` for what these are.
+wait and are not on lease; see `shown` for what these are. They are those of the last *count*: what
+was posted is counted after 64 plans, in the beginning after a sixteenth of the plans so far, and
+when no page may be taken while a page of a ready host has become known.
 
 A group waits in the queue of its host with the key of its best member, so `by_host` does for groups
 what it does for pages. That a factor changes costs one key, however many members the group has.
@@ -17,7 +19,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from itertools import chain, repeat
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from minicrawl.model import PageId
 from minicrawl.opic.by_host import ByHost
 from minicrawl.opic.ledger import UNREAD, Plan
 from minicrawl.opic.siblings.groups import Numbers, OrderChanges, Pages
-from minicrawl.opic.siblings.shown import MOST_LIFT, Floats, Siblings
+from minicrawl.opic.siblings.shown import Floats, Siblings
 from minicrawl.opic.siblings.shown import worths as worths_of
 
 _NOBODY, _NOT_KNOWN = 0xFFFFFFFF, 0xFFFFFFFE
@@ -34,7 +35,7 @@ _SCALE = 2.0**-12
 """A key is counted in 16ths of atoms: factors are in 65,536ths."""
 _MOST = 2.0**62
 _GROUPS_AT_ONCE = 1 << 18
-_FEW = 8
+MOST_AT_ONCE, PART_AT_ONCE = 64, 16
 _LARGE = 64
 """Groups of a host from which on it keeps candidates: their keys fall as often as they grow."""
 _RANKED, _MOST_LISTS = 16, 256
@@ -51,10 +52,12 @@ class ByGroup:
 
     __slots__ = (
         "_best",
+        "_count_at",
         "_flags",
         "_groups",
         "_keys",
         "_leased",
+        "_posts",
         "_queue",
         "_ranked",
         "_siblings",
@@ -69,22 +72,17 @@ class ByGroup:
         self._leased: set[int] = set()
         self._ranked: dict[int, Ranked] = {}
         """The best members of some groups, the best one last: as long as no member has grown."""
+        self._posts = self._count_at = 0
+        """How often something was posted, and when it is counted."""
         siblings.changes = OrderChanges()
 
     # ------------------------------------------------------------ pages that wait
 
     def load(self) -> None:
         """All pages that are known and not read wait from now on."""
+        self._siblings.count()
         for first in range(0, len(self._groups), _GROUPS_AT_ONCE):
-            end = min(first + _GROUPS_AT_ONCE, len(self._groups))
-            worths = _bounds(self._siblings, first, end)
-            is_empty = worths < 0
-            best = np.where(is_empty, _NOBODY, _NOT_KNOWN).astype(np.uint32)
-            keys = _keys(self._siblings.factors(np.arange(first, end)), worths)
-            self._flags.extend(np.where(is_empty, _EMPTY, _WAITING).astype(np.uint8).tobytes())
-            self._best.frombytes(best.tobytes())
-            self._worth.frombytes(worths.tobytes())
-            self._keys.frombytes(keys.tobytes())
+            self._add(range(first, min(first + _GROUPS_AT_ONCE, len(self._groups))))
         flags = np.frombuffer(self._flags, dtype=np.uint8)
         self._queue.wait([np.flatnonzero(flags == _WAITING).astype(np.uint32)])
 
@@ -93,27 +91,39 @@ class ByGroup:
         for page in pages:
             self._let_wait(page)
 
-    def posted(self, plans: Sequence[Plan], new: Sequence[int] = ()) -> None:
-        """Plans were posted, so their pages have no lease; `new` pages were born before."""
+    def posted(
+        self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
+    ) -> None:
+        """Plans were posted, so their pages have no lease; `new` pages were born before, and
+        `paid` ones, which were not read, were endowed.
+        """
+        for plan in plans:
+            self._leased.discard(plan.page)
+        self._posts += 1
+        if paid or self._posts >= self._count_at:
+            self.count()
+        self.wait_again(set(paid) - self._leased)
+
+    def count(self) -> None:
+        """Count what was posted."""
+        self._siblings.count()
+        self._count_at = self._posts + min(MOST_AT_ONCE, self._posts // PART_AT_ONCE)
         changes, self._siblings.changes = self._siblings.changes, OrderChanges()
         assert changes is not None  # or nobody would tell this queue anything
         self._bear()
-        touched = changes.groups
         for links, groups in changes.gifts:
-            touched.update(self._compare(links, groups))
-        for plan in plans:
-            self._leased.discard(plan.page)
-            if self._best[group := self._group_of(plan.page)] == _NOBODY:
-                self._look_through(group)
+            self._compare(links, groups)
+        touched = [groups for _, groups in changes.gifts] + changes.groups
+        for own in changes.groups:
+            for group in own.tolist():
+                if self._best[group] == _NOBODY:
+                    self._look_through(group)
         if changes.of_all:
-            self._key_many(self._groups.judged())
-        for host in chain.from_iterable(map(self._siblings.budgets.hosts, changes.sites)):
-            self._key_many(self._queue.waiting(host).astype(np.int64))
-        if len(touched) < _FEW:
-            for group in touched:
-                self._key(group)
-        else:
-            self._key_many(np.fromiter(touched, dtype=np.int64, count=len(touched)))
+            touched.append(self._groups.judged())
+        for host in changes.hosts:
+            touched.append(self._queue.waiting(host).astype(np.int64))
+        if touched:
+            self._key_many(np.unique(np.concatenate(touched)))
 
     def release(self, page: PageId) -> None:
         """The lease of the page has ended, and it waits again. Its host stays as it is."""
@@ -122,17 +132,33 @@ class ByGroup:
 
     def take(self) -> int | None:
         """Lease the best page and its host; None if no ready host has a page."""
-        while (group := self._queue.take()) is not None:
-            page = self._best[group]
-            if page == _NOT_KNOWN:
+        while True:
+            group = self._queue.take()
+            if group is None:
+                if not self._hides_pages():
+                    return None
+                self.count()
+            elif self._best[group] == _NOT_KNOWN:
                 self._look_through(group)
                 self._queue.resume(self._groups.host[group])
-                continue
-            self._leased.add(page)
+            else:
+                return self._lease(group)
+
+    def _hides_pages(self) -> bool:
+        """Whether pages of ready hosts became known that this queue has not got yet."""
+        counted = self._groups.host[len(self._keys) :]
+        return any(map(self._queue.is_ready, {*counted, *self._siblings.hosts_of_posted()}))
+
+    def _lease(self, group: int) -> int:
+        page = self._best[group]
+        self._leased.add(page)
+        if self._groups.members[group] == 1:
+            self._best[group] = _NOBODY
+            self._queue.hold(group)
+        else:
             self._best[group] = _NOT_KNOWN
             self._queue.release(group)
-            return page
-        return None
+        return page
 
     # ------------------------------------------------------------ hosts
 
@@ -161,43 +187,40 @@ class ByGroup:
     # ------------------------------------------------------------ groups that become known
 
     def _bear(self) -> None:
-        """New groups wait, none of their members being read."""
-        new = range(len(self._keys), len(self._groups))
-        if not new:
-            return
-        pages = slice(self._groups.span(new.start, 0)[0], len(self._siblings.ledger))
-        bound = float(self._siblings.gross(pages).max()) * MOST_LIFT
-        self._flags.extend(repeat(_WAITING, len(new)))
-        self._best.extend(repeat(_NOT_KNOWN, len(new)))
-        self._worth.extend(repeat(bound, len(new)))
-        self._keys.extend(_key(factor, bound) for factor in self._siblings.newborn_factors(new))
-        self._queue.born(new)
+        """New groups wait."""
+        if new := range(len(self._keys), len(self._groups)):
+            self._add(new)
+            self._queue.born(new)
+
+    def _add(self, new: range) -> None:
+        best, worths = _best_members(self._siblings, new)
+        keys = _keys(self._siblings.factors(np.arange(new.start, new.stop)), worths)
+        flags = np.where(best == _NOBODY, _EMPTY, _WAITING)
+        self._flags += flags.astype(np.uint8).tobytes()
+        self._best.frombytes(best.tobytes())
+        self._worth.frombytes(worths.tobytes())
+        self._keys.frombytes(keys.tobytes())
 
     # ------------------------------------------------------------ the best member
 
-    def _compare(self, links: Pages, groups: Numbers) -> set[int]:
-        """Find which of these pages are the best of their groups now: the groups of those."""
-        siblings = self._siblings
-        worths = worths_of(siblings, links)
-        waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[links] == UNREAD
-        for group in groups[waits].tolist() if self._ranked else ():
-            self._ranked.pop(group, None)
-        places = np.flatnonzero(
-            waits & (worths > np.frombuffer(self._worth, dtype=np.float64)[groups])
+    def _compare(self, pages: Pages, groups: Numbers) -> None:
+        """Find which of these pages are the best of their groups now."""
+        waits = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD
+        pages, groups = pages[waits], groups[waits]
+        for group in self._ranked.keys() & set(groups.tolist()) if self._ranked else ():
+            del self._ranked[group]
+        worths = worths_of(self._siblings, pages)
+        is_more = worths > np.frombuffer(self._worth, dtype=np.float64)[groups]
+        grown = zip(
+            pages[is_more].tolist(), groups[is_more].tolist(), worths[is_more].tolist(), strict=True
         )
-        grown = set()
-        found = zip(
-            links[places].tolist(), groups[places].tolist(), worths[places].tolist(), strict=True
-        )
-        for page, group, worth in found:
+        for page, group, worth in grown:
             best = self._best[group]
             if page in self._leased or best == _NOBODY or not (worth > self._worth[group]):
                 continue
             if best != _NOT_KNOWN:
                 self._best[group] = page
             self._worth[group] = worth
-            grown.add(group)
-        return grown
 
     def _let_wait(self, page: PageId) -> None:
         group, worth = self._group_of(page), self._siblings.worth(page)
@@ -208,7 +231,8 @@ class ByGroup:
         elif worth > self._worth[group]:
             self._best[group] = best if best == _NOT_KNOWN else page
             self._worth[group] = worth
-            self._key(group)
+            self._keys[group] = _key(self._siblings.factor(group), worth)
+            self._queue.offer((group,))
 
     def _look_through(self, group: int) -> None:
         """Find the best member that may be taken; if there is none, the group is held or empty."""
@@ -245,19 +269,16 @@ class ByGroup:
 
     # ------------------------------------------------------------ keys
 
-    def _key(self, group: int) -> None:
-        """The factor of the group may have changed, or the worth of its best member."""
-        if self._best[group] != _NOBODY:
-            self._keys[group] = _key(self._siblings.factor(group), self._worth[group])
-            self._queue.offer((group,))
-
     def _key_many(self, groups: Numbers) -> None:
-        """The same for many groups."""
+        """The factors of these groups may have changed."""
+        groups = groups[np.frombuffer(self._best, dtype=np.uint32)[groups] != _NOBODY]
         keys = np.frombuffer(self._keys, dtype=np.int64)
         worths = np.frombuffer(self._worth, dtype=np.float64)[groups]
-        keys[groups] = _keys(self._siblings.factors(groups), worths)
+        found = _keys(self._siblings.factors(groups), worths)
+        moved = np.flatnonzero(found != keys[groups])
+        keys[groups] = found
         del keys, worths
-        self._queue.offer(groups.tolist())
+        self._queue.offer(groups[moved].tolist())
 
 
 def _key(factor: float, worth: float) -> int:
@@ -269,15 +290,21 @@ def _keys(factors: Floats, worths: Floats) -> Numbers:
     return found
 
 
-def _bounds(siblings: Siblings, first: int, end: int) -> Floats:
-    """What the best members of a range of groups are worth at most; below 0 if none waits."""
-    firsts = siblings.groups.firsts(range(first, end))
-    pages = slice(int(firsts[0]), siblings.groups.span(end - 1, len(siblings.ledger))[1])
-    is_read = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[pages] != UNREAD
-    gross = np.where(is_read, -1.0, siblings.gross(pages))
-    starts, start_of = np.unique(firsts - firsts[0], return_inverse=True)
-    bounds: Floats = np.maximum.reduceat(gross, starts)[start_of] * MOST_LIFT
-    return bounds
+def _best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
+    """The best members of a range of groups and what they are worth; below 0 if none waits."""
+    of, known = siblings.groups, len(siblings.bonus)
+    first, end = of.span(groups.start, known)[0], of.span(groups.stop - 1, known)[1]
+    pages = np.arange(first, end, dtype=np.uint32)
+    group_of = of.of(pages, np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end])
+    waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[first:end] == UNREAD
+    waits &= (group_of >= groups.start) & (group_of < groups.stop)
+    pages, group_of = pages[waits], group_of[waits] - groups.start
+    worths, most = worths_of(siblings, pages), np.full(len(groups), -1.0)
+    np.maximum.at(most, group_of, worths)
+    best = np.full(len(groups), _NOBODY, dtype=np.uint32)
+    first_page = np.flatnonzero(worths == most[group_of])[::-1]
+    best[group_of[first_page]] = pages[first_page]
+    return best, most
 
 
 def _rank_few(siblings: Siblings, group: int, leased: set[int]) -> tuple[Ranked, bool]:
@@ -291,7 +318,7 @@ def _rank_few(siblings: Siblings, group: int, leased: set[int]) -> tuple[Ranked,
 
 def _rank_many(siblings: Siblings, group: int, leased: set[int]) -> tuple[Ranked, bool]:
     """The same of a large group, with more of the best members."""
-    first, end = siblings.groups.span(group, len(siblings.ledger))
+    first, end = siblings.groups.span(group, len(siblings.bonus))
     waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[first:end] == UNREAD
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end]
     waits &= hosts == siblings.groups.host[group]

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,18 +43,16 @@ class Groups:
     def __len__(self) -> int:
         return len(self.at)
 
-    def add(self, first: int, hosts: Sequence[int], novelty: float) -> None:
-        """Pages from the first one on, of these hosts, became known together."""
-        for start in range(0, len(hosts), MOST_MEMBERS):
-            members = Counter(hosts[start : start + MOST_MEMBERS])
-            distinct, count = sorted(members), len(members)
-            at = first + start << _HALF
-            self.at.extend([at | host for host in distinct])
-            self.host.extend(distinct)
-            self.members.extend([min(members[host], MANY) for host in distinct])
-            self.novelty.extend(repeat(round(novelty * NOVELTIES), count))
-            for column in (self.turns, self.revealed, self.linked):
-                column.extend(repeat(0, count))
+    def add(self, firsts: Pages, hosts: Pages, novelties: NDArray[np.uint8]) -> None:
+        """Pages became known: of each, the first one that did so with it, its host, and novelty."""
+        at = firsts.astype(np.uint64) << _HALF | hosts
+        found, places, members = np.unique(at, return_index=True, return_counts=True)
+        self.at.frombytes(found.tobytes())
+        self.host.frombytes((found & _HOST_BITS).astype(np.uint32).tobytes())
+        self.members += np.minimum(members, MANY).astype(np.uint8).tobytes()
+        self.novelty += novelties[places].tobytes()
+        for column in (self.turns, self.revealed, self.linked):
+            column.frombytes(bytes(len(found) * column.itemsize))
 
     def state(self) -> dict[str, bytes]:
         """All columns, by their names."""
@@ -77,21 +73,23 @@ class Groups:
         turns = np.frombuffer(self.turns, dtype=np.uint32)
         return np.flatnonzero(turns | np.frombuffer(self.linked, dtype=np.uint32))
 
-    def count_links(self, groups: Iterable[int], step_bits: int) -> list[int]:
-        """One more link to a member of each; answers with those in which a step is full."""
-        linked, rest, full = self.linked, (1 << step_bits) - 1, []
-        for group in groups:
-            linked[group] += 1
-            if not linked[group] & rest:
-                full.append(group)
-        return full
+    def count_turns(self, groups: Numbers, revealed: NDArray[np.float64]) -> None:
+        """A member of each of these had its turn, which revealed so much."""
+        np.add.at(np.frombuffer(self.turns, dtype=np.uint32), groups, np.uint32(1))
+        shown = np.frombuffer(self.revealed, dtype=np.float32)
+        np.add.at(shown, groups, revealed.astype(np.float32))
+
+    def count_links(self, groups: Numbers) -> None:
+        """One more link to a member of each."""
+        np.add.at(np.frombuffer(self.linked, dtype=np.uint32), groups, np.uint32(1))
 
     def of(self, pages: Pages, hosts: Pages) -> Numbers:
         """The groups of pages of these hosts."""
         at = np.frombuffer(self.at, dtype=np.uint64)
         found = at.searchsorted(pages.astype(np.uint64) << _HALF | _HOST_BITS, side="right") - 1
-        if (np.frombuffer(self.host, dtype=np.uint32)[found] != hosts).any():
-            found = at.searchsorted(at[found] & _FIRST_BITS | hosts)
+        wrong = np.flatnonzero(np.frombuffer(self.host, dtype=np.uint32)[found] != hosts)
+        if len(wrong):
+            found[wrong] = at.searchsorted(at[found[wrong]] & _FIRST_BITS | hosts[wrong])
         return found
 
     def of_one(self, page: PageId, host: int) -> int:
@@ -125,12 +123,14 @@ class Groups:
 class OrderChanges:
     """What has changed since it was asked last."""
 
-    __slots__ = ("gifts", "groups", "of_all", "sites")
+    __slots__ = ("gifts", "groups", "hosts", "of_all")
 
     def __init__(self) -> None:
         self.gifts: list[tuple[Pages, Numbers]] = []
         """Pages that were given cash after they were born, and their groups."""
-        self.groups: set[int] = set()
-        """Those whose factors may have changed."""
-        self.sites: set[int] = set()
+        self.groups: list[Numbers] = []
+        """Those of pages that spent."""
+        self.hosts: set[int] = set()
+        """Those whose budgets were looked at."""
         self.of_all = False
+        """The means have moved."""

@@ -7,7 +7,9 @@ changes the factors of a few groups only.
 
 group     the pages of one host that one page introduced, at most a thousand. Pages that no link
           introduced are a group for each host and each step that bore them.
-u         how many pages a page made known when it was read
+u         how many pages of its host a page made known when it was read. Pages of other hosts
+          do not count: they may be out of the scope, and a page that lists them says little of
+          its siblings
 F, S, T   of a group: its members' turns, the sum of ln(1 + u) over them, and the links to any
           member from pages that did not introduce it
 novelty   new links / links of a page; of one that is no ordinary page with links it is unknown
@@ -24,8 +26,8 @@ of a page has 16 bits, whose powers are in a table, and a factor is counted in 6
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping
-from itertools import chain, repeat
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from math import log1p
 
 import numpy as np
@@ -34,8 +36,10 @@ from numpy.typing import NDArray
 from minicrawl.model import PageId
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT
+from minicrawl.opic.siblings.families import FamilyBudgets, Sites
 from minicrawl.opic.siblings.groups import NOVELTIES, Groups, Numbers, OrderChanges, Pages
-from minicrawl.opic.siblings.rounds import Means, SiteBudgets
+from minicrawl.opic.siblings.posted import NOBODY, NOT_JUDGED, PostedLinks, PostedPlans
+from minicrawl.opic.siblings.rounds import Means
 
 PRIOR = 3
 """A group begins as if so many of its members had been average."""
@@ -54,8 +58,10 @@ _NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
 _MIX, _MIX_AGAIN, _HALF, _32_BITS = 0x9E3779B1, 0x85EBCA6B, 16, 0xFFFFFFFF
 
 Floats = NDArray[np.float64]
-_NO_GROUPS = np.empty(0, dtype=np.int64)
-Atoms = Floats | float
+_MOST_POSTED = 1024
+"""Plans: more of them are counted at once, so that they take no memory."""
+ALL_PAGES = (1 << 32) - 1
+"""As the first new page of a turn that made none known."""
 
 
 def lifts(pages: Pages) -> Floats:
@@ -70,33 +76,26 @@ def lifts(pages: Pages) -> Floats:
 class Siblings:
     """The groups of all pages, and what their members have shown so far."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        host_of: array[int],
-        site_of: array[int],
-        find_sites: Callable[[], None] | None = None,
-    ) -> None:
-        """`site_of` has the site of a host: the first known host of it. It is asked for seldom:
-        `find_sites` fills it then.
-        """
+    def __init__(self, ledger: Ledger, host_of: array[int], sites: Sites) -> None:
         self.groups = Groups()
         self.bonus = array("f")
         self.means = Means()
-        self.budgets = SiteBudgets(site_of, find_sites)
+        self.budgets = FamilyBudgets(sites)
         self.host_of = host_of
         self.ledger = ledger
         self.changes: OrderChanges | None = None
         """What a queue has to hear of, if there is one."""
         self.seeds: set[int] = set()
         self._foretold: dict[int, list[range]] = {}
+        self._posted = PostedPlans()
 
     # ------------------------------------------------------------ the fold
 
-    def introduce(self, pages: range, novelty: float = UNKNOWN_NOVELTY) -> None:
-        """These pages were born."""
-        self.bonus.extend(repeat(0.0, len(pages)))
-        self.groups.add(pages.start, self.host_of[pages.start : pages.stop], novelty)
+    def introduce(
+        self, pages: range, novelty: float = UNKNOWN_NOVELTY, by: PageId = NOBODY
+    ) -> None:
+        """These pages were born, by links of a page or by nobody's."""
+        self._posted.bear(pages, novelty, by)
 
     def foretell(self, page: PageId, pages: range) -> None:
         """A page whose turn has not ended yet makes these pages known, among others."""
@@ -108,84 +107,108 @@ class Siblings:
         `leads_on` says that its links are those of the plan. Those of a redirect are not: the page
         stands for the one that the plan leads to.
         """
-        links, atoms = gifts(plan)
-        told = self._foretold.pop(plan.page, ())
-        revealed = len(new) + sum(map(len, told))
-        is_known = leads_on and len(links) > 0
-        novelty = min(revealed / len(links), 1.0) if is_known else UNKNOWN_NOVELTY
+        links, host = len(plan.links) + len(plan.extras), self.host_of[plan.page]
+        told = self._foretold.pop(plan.page, ()) if self._foretold else ()
+        revealed, own = len(new), self._of_host(host, new)
+        for pages in told:
+            revealed += len(pages)
+            own += self._of_host(host, pages)
+        novelty = min(revealed / links, 1.0) if leads_on and links else None
         if new:
-            self.introduce(new, novelty)
+            self.introduce(new, UNKNOWN_NOVELTY if novelty is None else novelty, plan.page)
         if not leads_on:
             self.hand_over(plan)
-        self._give(plan.page, links, atoms, novelty if is_known else 0.0)
-        older = links[links < new.start] if new else links
-        groups = self._find_groups(older)
-        if told:
-            is_strange = np.ones(len(older), dtype=bool)
-            for pages in told:
-                is_strange &= (older < pages.start) | (older >= pages.stop)
-            groups = groups[is_strange]
-        self._judge(plan.page, log1p(revealed), groups)
+        worth_more, shown = 1 / (1 - RETURNED * (novelty or 0.0)) - 1, log1p(own)
+        self._posted.judge(plan, new.start if new else ALL_PAGES, told, shown, worth_more)
+        if self.means.count(shown, max(links - revealed, 0)) and self.changes is not None:
+            self.changes.of_all = True
+        self._spend_budget(host)
 
-    def vouch(self, page: PageId) -> None:
-        """The user named the page, or one that redirects to it: its site has no budget."""
-        self.seeds.add(page)
-        self._note_sites(self.budgets.vouch(self.host_of[page]))
+    def _spend_budget(self, host: int) -> None:
+        if len(self._posted) >= _MOST_POSTED or not self.budgets.knows(host):
+            self.count()
+        if self.budgets.read(host, self.means.turns):
+            self.count()
+            self._note_hosts(self.budgets.hosts(self.budgets.look()))
+
+    def _of_host(self, host: int, pages: range) -> int:
+        return self.host_of[pages.start : pages.stop].count(host)
+
+    def vouch(self, pages: Sequence[PageId]) -> None:
+        """The user named these pages, or pages that redirect to them: they have no budget."""
+        self.count()
+        self.seeds.update(pages)
+        self._note_hosts(self.budgets.vouch([self.host_of[page] for page in pages]))
 
     def spend_again(self, plan: Plan) -> None:
         """A page that was read before spent its cash."""
-        links, atoms = gifts(plan)
-        self._give(plan.page, links, atoms, 0.0)
-        self._find_groups(links)
+        self._posted.post(plan)
 
     def hand_over(self, plan: Plan) -> None:
         """A page stands for another one from now on: its bonus goes where its cash goes."""
+        self.count()
         for target in plan.links:
             self.bonus[target] += self.bonus[plan.page]
 
-    def _give(self, page: PageId, links: Pages, atoms: Atoms, novelty: float) -> None:
-        self.bonus[page] = 0.0
-        if not len(links):
+    def hosts_of_posted(self) -> Sequence[int]:
+        """The hosts of pages that became known and are not counted yet."""
+        known = len(self.bonus)
+        return self.host_of[known : known + self._posted.born]
+
+    def count(self) -> None:
+        """Count what was posted."""
+        posted, self._posted = self._posted, PostedPlans()
+        if posted.born:
+            self._introduce(posted)
+        if not len(posted):
             return
-        if novelty:
-            more = 1 / (1 - RETURNED * novelty) - 1
-            np.frombuffer(self.bonus, dtype=np.float32)[links] += atoms * more
-        host, hosts = self.host_of[page], np.frombuffer(self.host_of, dtype=np.uint32)[links]
-        if (is_away := hosts != host).any():
-            takers = hosts[is_away]
-            units = np.full(len(takers), atoms) if isinstance(atoms, float) else atoms[is_away]
-            self._note_sites(self.budgets.earn(takers, host, units / UNIT))
-
-    def _find_groups(self, links: Pages) -> Numbers:
-        """The groups of links that were given cash."""
-        if not len(links):
-            return _NO_GROUPS
-        groups = self.groups.of(links, np.frombuffer(self.host_of, dtype=np.uint32)[links])
+        links = posted.links()
+        host_of = np.frombuffer(self.host_of, dtype=np.uint32)
+        pages, hosts = np.array(posted.pages), host_of[links.pages]
+        own, groups = self.groups.of(pages, host_of[pages]), self.groups.of(links.pages, hosts)
+        self._give(pages, links, posted.bonus(links))
+        self._judge(own, np.array(posted.shown), groups[posted.recommends(links)])
+        givers = host_of[pages][links.plans]
+        is_away = hosts != givers
+        self.budgets.earn(hosts[is_away], givers[is_away], links.atoms[is_away] / UNIT)
         if self.changes is not None:
-            self.changes.gifts.append((links, groups))
-        return groups
+            self.changes.gifts.append((links.pages, groups))
+            self.changes.groups.append(own)
 
-    def _judge(self, page: PageId, revealed: float, linked: Numbers) -> None:
-        """A turn revealed so much, and its page links to members of these groups."""
-        groups, means, host = self.groups, self.means, self.host_of[page]
-        own = groups.of_one(page, host)
-        groups.turns[own] += 1
-        groups.revealed[own] += revealed
-        changed = groups.count_links(linked.tolist(), means.step_bits)
-        is_over = means.count(revealed, len(linked))
-        if self.changes is not None:
-            self.changes.groups.update((own, *changed))
-            self.changes.of_all |= is_over
-        self._note_sites(self.budgets.read(host))
+    def _introduce(self, posted: PostedPlans) -> None:
+        first, end = len(self.bonus), len(self.bonus) + posted.born
+        self.bonus.frombytes(bytes(posted.born * self.bonus.itemsize))
+        newborn = posted.newborn(end)
+        hosts = np.frombuffer(self.host_of, dtype=np.uint32)[first:end]
+        self.groups.add(newborn.firsts, hosts, newborn.novelties)
+        by = newborn.introducers
+        is_known = by != NOBODY
+        by[is_known] = np.frombuffer(self.host_of, dtype=np.uint32)[by[is_known]]
+        self.budgets.introduce(hosts, by)
 
-    def _note_sites(self, sites: Iterable[int]) -> None:
+    def _give(self, pages: Pages, links: PostedLinks, gifts: Floats) -> None:
+        """A page that spends has no bonus any more: what it was given before is lost."""
+        bonus = np.frombuffer(self.bonus, dtype=np.float32)
+        bonus[pages] = 0.0
+        order = np.argsort(pages, kind="stable")
+        last = order[pages[order].searchsorted(links.pages, side="right") - 1]
+        stays = (gifts > 0) & ((pages[last] != links.pages) | (links.plans >= last))
+        np.add.at(bonus, links.pages[stays], gifts[stays].astype(np.float32))
+
+    def _judge(self, own: Numbers, shown: Floats, linked: Numbers) -> None:
+        is_judged = shown != NOT_JUDGED
+        self.groups.count_turns(own[is_judged], shown[is_judged])
+        self.groups.count_links(linked)
+
+    def _note_hosts(self, hosts: Iterable[int]) -> None:
         if self.changes is not None:
-            self.changes.sites.update(sites)
+            self.changes.hosts.update(hosts)
 
     # ------------------------------------------------------------ what a checkpoint has
 
     def state(self) -> dict[str, bytes]:
         """All of it, by names."""
+        self.count()
         foretold = [
             (page, pages.start, pages.stop)
             for page, told in self._foretold.items()
@@ -234,17 +257,8 @@ class Siblings:
         if means.mean_revealed:
             found *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** REVEALED
         if means.mean_linked:
-            linked = of.linked[group] >> means.step_bits << means.step_bits
-            found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
+            found *= ((PRIOR + of.linked[group] / means.mean_linked) / weight) ** LINKED
         return _in_parts(self.budgets.hold_back(of.host[group], found))
-
-    def newborn_factors(self, groups: range) -> list[float]:
-        """The same for groups of which nobody has had a turn or a link."""
-        plain, hold_back = _NOVELTY_FACTOR, self.budgets.hold_back
-        hosts = self.groups.host[groups.start : groups.stop]
-        novelties = self.groups.novelty[groups.start : groups.stop]
-        pairs = zip(hosts, novelties, strict=True)
-        return [_in_parts(hold_back(host, plain[novelty])) for host, novelty in pairs]
 
     def factors(self, groups: Numbers) -> Floats:
         """The same for many groups."""
@@ -255,24 +269,12 @@ class Siblings:
             revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups].astype(np.float64)
             found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** REVEALED
         if means.mean_linked:
-            linked = np.frombuffer(of.linked, dtype=np.uint32)[groups].astype(np.int64)
-            linked = linked >> means.step_bits << means.step_bits
+            linked = np.frombuffer(of.linked, dtype=np.uint32)[groups]
             found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
-        if self.budgets.rounds:
-            hosts = np.frombuffer(of.host, dtype=np.uint32)[groups].tolist()
-            pairs = zip(hosts, found.tolist(), strict=True)
-            found = np.array([self.budgets.hold_back(host, factor) for host, factor in pairs])
+        hosts = np.frombuffer(of.host, dtype=np.uint32)[groups]
+        found = self.budgets.hold_back_many(hosts, found)
         parts: Floats = np.rint(found * PARTS)
         return parts
-
-
-def gifts(plan: Plan) -> tuple[Pages, Atoms]:
-    """The links of a plan, and what it gives to each; one number if that is the same."""
-    if not plan.extras:
-        return np.array(plan.links, dtype=np.uint32), float(plan.share)
-    shares = [(link, plan.share) for link in plan.links]
-    links, atoms = np.array([*shares, *plan.extras], dtype=np.int64).T
-    return links.astype(np.uint32), atoms.astype(np.float64)
 
 
 def worths(shown: Siblings, pages: Pages) -> Floats:
@@ -282,6 +284,7 @@ def worths(shown: Siblings, pages: Pages) -> Floats:
 
 def urgency(shown: Siblings, pages: Pages) -> Floats:
     """The cash that these pages are as good as, in atoms: the one with the most comes first."""
+    shown.count()
     hosts = np.frombuffer(shown.host_of, dtype=np.uint32)[pages]
     return shown.factors(shown.groups.of(pages, hosts)) * worths(shown, pages) / PARTS
 

@@ -3,8 +3,7 @@
 A window keeps what it needs for each page and turns it into an estimate of importance, up to a
 factor that is the same for all pages.
 
-window         what every window keeps to, and its glossary
-static         all of the past
+window         what every window keeps to, and its glossary; static: all of the past
 interpolation  one number a page, which stands for what flowed in the last T
 adaptive       the same, wide where a page is steady and narrow where it changes
 measured       the last measures themselves: so many of them, or those of the last T
@@ -15,8 +14,7 @@ from collections.abc import Callable
 from minicrawl.opic.windows.adaptive import Adaptive
 from minicrawl.opic.windows.interpolation import Interpolation
 from minicrawl.opic.windows.measured import Fixed, ImprovedFixed, Variable
-from minicrawl.opic.windows.static import Static
-from minicrawl.opic.windows.window import Window
+from minicrawl.opic.windows.window import Static, Window
 
 WINDOWS: dict[str, Callable[[float, int | None], Window]] = {
     "static": lambda _width, _most: Static(),
@@ -26,4 +24,5 @@ WINDOWS: dict[str, Callable[[float, int | None], Window]] = {
     "interpolation": lambda width, _most: Interpolation(width),
     "adaptive": lambda width, _most: Adaptive(width),
 }
-"""Each by its width, in turns or for `variable` in readings, and by the most measures of a page."""
+"""Each by its width, in readings for `variable` and in circulations for the others, and by the most
+measures of a page."""

@@ -55,28 +55,30 @@ class Adaptive:
         self._own = array("q")
         self._narrow = array("q")
 
-    def grow(self, count: int, now: int, turn: int) -> None:
+    def grow(self, count: int, now: int, circulation: int) -> None:
         self._readings.grow(count, now)
 
-    def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
-        widths = self._widths(turn)
-        history, read_at = self._readings.of(page)
+    def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
+        widths = self._widths(circulation)
+        row = self._readings.row(page)
+        history, read_at = self._readings.at(row, page)
         span = max(now - read_at, widths.narrow)
-        if history:
-            flowed, own, recent = self._after(page, cash, now, widths)
+        if row is not None and history:
+            flowed, own, recent = self._after(row, cash, now - read_at, history, widths)
         else:
             flowed, own, recent = cash, span, cash
-        self._put(page, flowed, now, own, recent * widths.narrow // span)
+        self._readings.put(row, page, flowed, now)
+        self._put(row, own, recent * widths.narrow // span)
 
-    def _widths(self, turn: int) -> Widths:
-        width = self.width * turn
+    def _widths(self, circulation: int) -> Widths:
+        width = self.width * circulation
         return Widths(max(1, int(width / _NARROW)), max(1, int(width * _WIDEST)))
 
-    def _after(self, page: PageId, cash: int, now: int, widths: Widths) -> tuple[int, int, int]:
-        """H, T and what flowed of late, once the page has handed on this cash."""
-        history, read_at = self._readings.of(page)
-        row, away, narrow = self._readings.row(page), now - read_at, widths.narrow
-        assert row is not None, "a page with a history was read"
+    def _after(
+        self, row: int, cash: int, away: int, history: int, widths: Widths
+    ) -> tuple[int, int, int]:
+        """H, T and what flowed of late, once a page has handed on this cash."""
+        narrow = widths.narrow
         before = self._narrow[row] * (narrow - away) // narrow if away < narrow else 0
         recent, span = before + cash, max(away, narrow)
         own = min(self._own[row] + away, widths.widest)
@@ -89,18 +91,16 @@ class Adaptive:
             return recent, span, recent
         return flowed, own, recent
 
-    def _put(self, page: PageId, history: int, now: int, own: int, narrow: int) -> None:
-        row = self._readings.row(page)
-        self._readings.put(page, history, now)
+    def _put(self, row: int | None, own: int, narrow: int) -> None:
         if row is None:
             self._own.append(own)
             self._narrow.append(narrow)
         else:
             self._own[row], self._narrow[row] = own, narrow
 
-    def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
+    def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
         """As if all pages were read now."""
-        end, (narrow, widest) = first + len(cash), self._widths(turn)
+        end, (narrow, widest) = first + len(cash), self._widths(circulation)
         history, times = self._readings.between(first, end)
         before, lately = self._columns(first, end)
         away = now - times
@@ -122,7 +122,7 @@ class Adaptive:
         narrow[places] = np.frombuffer(self._narrow, dtype=np.int64)[rows]
         return own, narrow
 
-    def flows(self, now: int, turn: int) -> Flows:
+    def flows(self, now: int, circulation: int) -> Flows:
         history, times = self._readings.between(0, len(self._readings))
         own, _ = self._columns(0, len(history))
         return Flows(np.where(history, history / UNIT / own, np.nan), now - times)
@@ -151,8 +151,8 @@ class Adaptive:
             self._own.append(own)
             self._narrow.append(narrow)
 
-    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
-        width, narrow = max(1, int(self.width * turn)), self._widths(turn).narrow
+    def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
+        width, narrow = max(1, int(self.width * circulation)), self._widths(circulation).narrow
         history, lately = (
             np.frombuffer(atoms(importance * (ticks / TICKS_IN_A_UNIT) - cash), dtype=np.int64)
             for ticks in (width, narrow)

@@ -35,23 +35,24 @@ class Interpolation:
         self.width = width
         self._readings = Readings()
 
-    def grow(self, count: int, now: int, turn: int) -> None:
+    def grow(self, count: int, now: int, circulation: int) -> None:
         self._readings.grow(count, now)
 
-    def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
-        width = max(1, int(self.width * turn))
-        history, read_at = self._readings.of(page)
+    def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
+        width = max(1, int(self.width * circulation))
+        row = self._readings.row(page)
+        history, read_at = self._readings.at(row, page)
         away = now - read_at
         left = history * (width - away) // width + cash if away < width else cash * width // away
-        self._readings.put(page, left, now)
+        self._readings.put(row, page, left, now)
 
-    def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
+    def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
         history, times = self._readings.between(first, first + len(cash))
-        return estimate.interpolated(history / UNIT, cash, now - times, self.width * turn)
+        return estimate.interpolated(history / UNIT, cash, now - times, self.width * circulation)
 
-    def flows(self, now: int, turn: int) -> Flows:
+    def flows(self, now: int, circulation: int) -> Flows:
         history, times = self._readings.between(0, len(self._readings))
-        width = max(1, int(self.width * turn))
+        width = max(1, int(self.width * circulation))
         return Flows(np.where(history, history / UNIT / width, np.nan), now - times)
 
     def measures_per_page(self) -> float:
@@ -69,8 +70,8 @@ class Interpolation:
     def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
         self._readings.restore(pasts)
 
-    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
-        width = self.width * turn / TICKS_IN_A_UNIT
+    def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
+        width = self.width * circulation / TICKS_IN_A_UNIT
         history = np.frombuffer(atoms(importance * width - cash), dtype=np.int64)
         self._readings = Readings()
         self._readings.restore([(history, np.full(len(history), now))])
@@ -105,7 +106,10 @@ class Readings:
             self._born.append(now)
 
     def of(self, page: PageId) -> tuple[int, int]:
-        row = self._rows.get(page)
+        return self.at(self.row(page), page)
+
+    def at(self, row: int | None, page: PageId) -> tuple[int, int]:
+        """The same for a page whose row is known."""
         if row is None:
             return 0, self._born[bisect_right(self._first, page) - 1]
         return self._history[row], self._read[row]
@@ -124,8 +128,8 @@ class Readings:
         rows = np.flatnonzero((pages >= first) & (pages < end))
         return pages[rows].astype(np.intp) - first, rows
 
-    def put(self, page: PageId, history: int, now: int) -> None:
-        row = self._rows.get(page)
+    def put(self, row: int | None, page: PageId, history: int, now: int) -> None:
+        """The page, which has this row, was read."""
         if row is None:
             self._rows.add(page)
             self._history.append(history)

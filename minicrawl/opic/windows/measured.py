@@ -1,9 +1,9 @@
 """Windows that keep the last measures of each page: variable, fixed and improved fixed.
 
 measure   the cash of one or several readings, and when the last of them was
-since     when the flow of a page's oldest measure began: at the reading before it, or a turn before
-          its birth, as it is born with what a page is given in a turn. Without that turn the unit
-          of a page that was just born would have come in no time, and the page be the richest.
+since     when the flow of a page's oldest measure began: at the reading before it, or a circulation
+          before its birth, as it is born with what a page is given in a circulation. Otherwise the
+          unit of a page that was just born would have come in no time, and the page be the richest.
 
 Law: what flowed in the measures kept is their cash, and it flowed from `since` to the last reading.
 So k measures need no other one to say where they begin, and measures that become one lose nothing
@@ -52,32 +52,32 @@ class MeasuredWindow(ABC):
         self._measures: dict[int, list[Measure]] = {}
 
     @abstractmethod
-    def _superfluous(self, measures: list[Measure], now: int, turn: int) -> int:
+    def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
         """How many of the oldest measures count no more."""
 
-    def grow(self, count: int, now: int, turn: int) -> None:
-        self._since.extend(repeat(now - turn, count))
+    def grow(self, count: int, now: int, circulation: int) -> None:
+        self._since.extend(repeat(now - circulation, count))
 
-    def record(self, page: PageId, cash: int, now: int, turn: int) -> None:
+    def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
         measures = self._measures.setdefault(page, [])
         measures.append(Measure(now, cash))
-        superfluous = self._superfluous(measures, now, turn)
+        superfluous = self._superfluous(measures, now, circulation)
         if superfluous:
             self._since[page] = measures[superfluous - 1].at
             del measures[:superfluous]
         if self._most and len(measures) > self._most:
             _compress(measures)
 
-    def importance(self, cash: Floats, now: int, turn: int, first: int = 0) -> Floats:
+    def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
         since = np.frombuffer(self._since, dtype=np.int64)[first : first + len(cash)]
         flow = cash / np.maximum(now - since, 1)
         for page, measures in self._measures.items():
             if 0 <= page - first < len(flow):
-                flow[page - first] = self._flow(measures, self._since[page], now, turn)
+                flow[page - first] = self._flow(measures, self._since[page], now, circulation)
         return flow
 
-    def _flow(self, measures: list[Measure], since: int, now: int, turn: int) -> float:
-        superfluous = self._superfluous(measures, now, turn)
+    def _flow(self, measures: list[Measure], since: int, now: int, circulation: int) -> float:
+        superfluous = self._superfluous(measures, now, circulation)
         if superfluous == len(measures):
             return 0.0
         if superfluous:
@@ -85,11 +85,11 @@ class MeasuredWindow(ABC):
         flowed = sum(measure.cash for measure in measures[superfluous:])
         return flowed / UNIT / max(measures[-1].at - since, 1)
 
-    def flows(self, now: int, turn: int) -> Flows:
+    def flows(self, now: int, circulation: int) -> Flows:
         flow = np.full(len(self._since), np.nan)
         read_at = np.array(self._since, dtype=np.int64)
         for page, measures in self._measures.items():
-            flow[page] = self._flow(measures, self._since[page], now, turn)
+            flow[page] = self._flow(measures, self._since[page], now, circulation)
             read_at[page] = measures[-1].at
         return Flows(flow, now - read_at)
 
@@ -117,10 +117,10 @@ class MeasuredWindow(ABC):
             columns = (numbers[place::size] for place in range(size))
             self._measures[page] = [Measure(*row) for row in zip(*columns, strict=True)]
 
-    def restate(self, importance: Floats, cash: Floats, now: int, turn: int) -> None:
-        """One measure a page: what flowed through it since the beginning of the last turn."""
-        flows = importance * (turn / TICKS_IN_A_UNIT)
-        self._since = array("q", repeat(now - turn, len(flows)))
+    def restate(self, importance: Floats, cash: Floats, now: int, circulation: int) -> None:
+        """One measure a page: what flowed through it since the last circulation began."""
+        flows = importance * (circulation / TICKS_IN_A_UNIT)
+        self._since = array("q", repeat(now - circulation, len(flows)))
         self._measures = {
             page: [Measure(now, int(flow * UNIT))] for page, flow in enumerate(flows.tolist())
         }
@@ -151,15 +151,15 @@ def _before_the_last(readings: int, measures: list[Measure]) -> int:
 class Variable(MeasuredWindow):
     """The last k readings, however old."""
 
-    def _superfluous(self, measures: list[Measure], now: int, turn: int) -> int:
+    def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
         return _before_the_last(int(self.width), measures)
 
 
 class Fixed(MeasuredWindow):
     """The measures of the last T. A page that was not read for so long counts for nothing."""
 
-    def _superfluous(self, measures: list[Measure], now: int, turn: int) -> int:
-        oldest = now - int(self.width * turn)
+    def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
+        oldest = now - int(self.width * circulation)
         for place, measure in enumerate(measures):
             if measure.at >= oldest:
                 return place
@@ -171,6 +171,6 @@ class ImprovedFixed(Fixed):
 
     least = 3
 
-    def _superfluous(self, measures: list[Measure], now: int, turn: int) -> int:
+    def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
         needless = _before_the_last(self.least, measures)
-        return min(needless, super()._superfluous(measures, now, turn))
+        return min(needless, super()._superfluous(measures, now, circulation))

@@ -64,19 +64,19 @@ def in_short(distances: NDArray[np.int32]) -> CoreDistances | None:
     return CoreDistances(int(found.min()), float(found.mean()), int(found.max()))
 
 
-class DegreeDistribution(NamedTuple):
+class DegreeCounts(NamedTuple):
     """How many pages have each degree; degrees that no page has are left out."""
 
     degrees: NDArray[np.intp]
     pages: NDArray[np.intp]
 
 
-def distribution(degrees: NDArray[np.integer]) -> DegreeDistribution:
+def distribution(degrees: NDArray[np.integer]) -> DegreeCounts:
     """Of all degrees above 0, which logarithms have a place for."""
     pages = np.bincount(degrees)
     found = np.flatnonzero(pages)
     found = found[found > 0]
-    return DegreeDistribution(found, pages[found])
+    return DegreeCounts(found, pages[found])
 
 
 def compared(

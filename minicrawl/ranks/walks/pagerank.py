@@ -34,9 +34,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.adjacency import Adjacency, AdjacencyBlock, Weights
+from minicrawl.graph.adjacency import Adjacency, AdjacencyBlock, AnyFloats, Weights
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.row_products import AnyFloats
 from minicrawl.progress import Progress, unreported
 from minicrawl.ranks.power import PowerMethod, rounding_floor
 from minicrawl.ranks.scores import FURTHEST, Floats, Scores, share_done

@@ -27,9 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.adjacency import Adjacency, Weights
+from minicrawl.graph.adjacency import Adjacency, AnyFloats, Weights
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.row_products import AnyFloats
 
 
 class Dangling(StrEnum):

@@ -43,22 +43,22 @@ class FlowLinks(NamedTuple):
 
 def flows(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[CashFlows]:
     """All links that count now, with their parts."""
-    ends = _final_pages(snapshot)
+    ends = final_pages(snapshot)
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, tell):
             for found in _flows_of(block, snapshot.frontier.terms.small_edge):
-                yield _to_final_pages(found, ends)
+                yield _tofinal_pages(found, ends)
 
 
 def links(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[FlowLinks]:
     """All links that count now, with their weights. Of two to one end, the first one counts."""
-    ends = _final_pages(snapshot)
-    return (_links_to_final_pages(found, ends) for found in links_as_written(snapshot, tell=tell))
+    ends = final_pages(snapshot)
+    return (_links_tofinal_pages(found, ends) for found in links_as_written(snapshot, tell=tell))
 
 
 def links_in_focus(snapshot: Snapshot, tell: Progress = lambda _share: None) -> Iterator[CashFlows]:
     """The links of pages with links in focus; parts are how often each of them is looked for."""
-    ends = _final_pages(snapshot)
+    ends = final_pages(snapshot)
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, tell):
             _, others = _split_plain(block)
@@ -71,7 +71,7 @@ def links_in_focus(snapshot: Snapshot, tell: Progress = lambda _share: None) -> 
                     np.array([link for _, spending in found for link in spending.links]),
                     np.array([part for _, spending in found for part in spending.focus]) / PARTS,
                 )
-                yield _to_final_pages(focused, ends)
+                yield _tofinal_pages(focused, ends)
 
 
 def links_as_written(
@@ -111,7 +111,7 @@ def _weighted(block: Spendings) -> Iterator[FlowLinks]:
         )
 
 
-def _links_to_final_pages(found: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
+def _links_tofinal_pages(found: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
     led = found._replace(ends=ends[found.ends])
     places = np.flatnonzero(led.givers != led.ends)
     if (led.ends != found.ends).any():
@@ -135,7 +135,7 @@ def _flows_of(block: Spendings, edge: float) -> Iterator[CashFlows]:
         yield _weighted_flows(others, edge)
 
 
-def _final_pages(snapshot: Snapshot) -> NDArray[np.int64]:
+def final_pages(snapshot: Snapshot) -> NDArray[np.int64]:
     """For each page, the page that it stands for."""
     books = snapshot.frontier.books
     ends = np.arange(len(snapshot))
@@ -144,7 +144,7 @@ def _final_pages(snapshot: Snapshot) -> NDArray[np.int64]:
     return ends
 
 
-def _to_final_pages(found: CashFlows, ends: NDArray[np.int64]) -> CashFlows:
+def _tofinal_pages(found: CashFlows, ends: NDArray[np.int64]) -> CashFlows:
     """The links to their final pages, without links from a page to itself."""
     led = found._replace(ends=ends[found.ends])
     differs = led.givers != led.ends

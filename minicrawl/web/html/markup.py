@@ -49,9 +49,9 @@ class MetaRefresh(NamedTuple):
     url: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Markup:
-    """The content of the tags of a page. No URL is resolved yet.
+    """The content of the tags of a page, collected while it is scanned. No URL is resolved yet.
 
     `links` has the hrefs without fragments, each once and in order, with their words. Links with
     nofollow are not among them.
@@ -60,7 +60,7 @@ class Markup:
     title: str = ""
     base: str | None = None
     links: dict[str, str] = field(default_factory=dict)
-    emphasised: frozenset[str] = frozenset()  # of these hrefs, those in bold or in a heading
+    emphasised: set[str] = field(default_factory=set)  # those in bold or in a heading
     canonical: str | None = None
     refresh: str | None = None  # the URL of a refresh without delay
     robots: RobotsTag = NO_RESTRICTIONS
@@ -86,7 +86,7 @@ def scan(
             page.read(token)
         elif href not in links or "&" in href:
             page.add_link(href, token)
-    return page.markup()
+    return page.found
 
 
 class _Wanted(NamedTuple):
@@ -106,27 +106,9 @@ class _PageScanner:
         self.wanted = wanted
         self.max_links = wanted.max_links
         self.looks_around = wanted.with_words or wanted.with_emphasis
-        self.title = ""
-        self.base: str | None = None
-        self.links: dict[str, str] = {}
-        self.emphasised: set[str] = set()
-        self.canonical: str | None = None
-        self.refresh: str | None = None
-        self.robots = NO_RESTRICTIONS
-        self.has_more_links = False
+        self.found = Markup()
+        self.links = self.found.links
         self.open: set[str] = set()
-
-    def markup(self) -> Markup:
-        return Markup(
-            title=self.title,
-            base=self.base,
-            links=self.links,
-            emphasised=frozenset(self.emphasised),
-            canonical=self.canonical,
-            refresh=self.refresh,
-            robots=self.robots,
-            has_more_links=self.has_more_links,
-        )
 
     def read(self, token: re.Match[str]) -> None:
         """Read any token but a plain anchor."""
@@ -157,7 +139,7 @@ class _PageScanner:
             if self.looks_around and anchor:
                 self._look_around(href, anchor)
         else:
-            self.has_more_links = True
+            self.found.has_more_links = True
 
     def _look_around(self, href: str, anchor: re.Match[str]) -> None:
         start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
@@ -165,15 +147,15 @@ class _PageScanner:
         if self.wanted.with_words:
             self.links[href] = words_around(self.text, start, end)
         if self.wanted.with_emphasis and is_emphasised(self.text, start, end):
-            self.emphasised.add(href)
+            self.found.emphasised.add(href)
 
     def _read_raw(self, tag: re.Match[str]) -> None:
         name = tag["raw"].lower()
         if name == "iframe":
             self._read_source(tag["raw_said"])
-        elif name == "title" and not self.title and "svg" not in self.open:
+        elif name == "title" and not self.found.title and "svg" not in self.open:
             said = unescaped(tag["content"][:_TITLE_READ]).split()
-            self.title = " ".join(said)[:TITLE_LENGTH].rstrip()
+            self.found.title = " ".join(said)[:TITLE_LENGTH].rstrip()
 
     def read_frame(self, tag: re.Match[str]) -> None:
         self._read_source(tag["said"])
@@ -190,15 +172,15 @@ class _PageScanner:
         if target is None:
             return
         relations = _tokens(values.get("rel", ""))
-        if "canonical" in relations and self.canonical is None:
-            self.canonical = decoded(target)
+        if "canonical" in relations and self.found.canonical is None:
+            self.found.canonical = decoded(target)
         if "nofollow" not in relations and _leads_to_page(values, relations):
             self.add_link(target)
 
     def read_base(self, tag: re.Match[str]) -> None:
         target = href(tag["said"])
-        if target is not None and self.base is None:
-            self.base = decoded(target)
+        if target is not None and self.found.base is None:
+            self.found.base = decoded(target)
 
     def read_meta(self, tag: re.Match[str]) -> None:
         lower = tag["said"].lower()
@@ -209,7 +191,7 @@ class _PageScanner:
         content = decoded(values.get("content", ""))
         if values.get("name", "").lower() in {"robots", self.wanted.agent}:
             rules = parse_robots_tag(content, self.wanted.agent)
-            self.robots = self.robots.combined_with(rules)
+            self.found.robots = self.found.robots.combined_with(rules)
         elif values.get("http-equiv", "").lower() == "refresh":
             self._read_refresh(meta_refresh(content))
 
@@ -219,8 +201,8 @@ class _PageScanner:
         # In <noscript> it applies only to browsers without scripts.
         if refresh.delay_s > AT_ONCE_S or "noscript" in self.open:
             self.add_link(refresh.url.replace("&", "&amp;"))
-        elif self.refresh is None:
-            self.refresh = refresh.url
+        elif self.found.refresh is None:
+            self.found.refresh = refresh.url
 
 
 _READERS: dict[str, Callable[[_PageScanner, re.Match[str]], None]] = {

@@ -1,8 +1,8 @@
 """The text of a page, for people and for data sets.
 
 Laws: comments, scripts, styles, templates and the head are no text. Blocks stand on lines of their
-own, and blank lines are left out. The time is proportional to the length: no quantifier backtracks,
-and what is not closed extends to the end of the page.
+own, as do lines of preformatted text; blank lines are left out. The time is proportional to the
+length: no quantifier backtracks, and what is not closed extends to the end of the page.
 """
 
 import re
@@ -27,14 +27,24 @@ _BLOCKS = (
 _BLOCK = re.compile(rf"</?(?:{_BLOCKS}){STOP}{ATTRIBUTES}(?:>|\Z)", re.IGNORECASE | re.ASCII)
 _CELL = re.compile(rf"</?t[dh]{STOP}{ATTRIBUTES}(?:>|\Z)", re.IGNORECASE | re.ASCII)
 _TAG = re.compile(rf"</?[a-zA-Z][^\t\n\f\r />]*+{ATTRIBUTES}(?:>|\Z)|<[!?/][^>]*+(?:>|\Z)")
+_PREFORMATTED = re.compile(
+    rf"<pre{STOP}(?:[^<]++|<(?!/pre{STOP}))*+(?:</pre|\Z)", re.IGNORECASE | re.ASCII
+)
+_TAG_OR_LINE_END = re.compile(r"<[^>]*+(?:>|\Z)|\r\n?|\n")
 
 
 def plain_text(markup: str) -> str:
     """The text of a page, line by line."""
-    text = _HIDDEN.sub("", " ".join(markup.split()))
+    text = _PREFORMATTED.sub(_with_breaks, _HIDDEN.sub("", markup))
+    text = " ".join(text.split())
     text = _TAG.sub("", _CELL.sub(" ", _BLOCK.sub("\n", text)))
     lines = (" ".join(line.split()) for line in unescaped(text).split("\n"))
     return "\n".join(filter(None, lines))
+
+
+def _with_breaks(found: re.Match[str]) -> str:
+    """Preformatted text, whose lines end as markup ends lines."""
+    return _TAG_OR_LINE_END.sub(lambda one: one[0] if one[0][0] == "<" else "<br>", found[0])
 
 
 _HEADING = re.compile(

@@ -187,6 +187,9 @@ _GROUPS = ("opened", "said", "closed", "section", "broken")
 _OUTSIDE = re.compile(rb"(?:[^<]*+%b)*+[^<]*+(?:%b|\Z)" % (_LEAF, _MARKUP))
 _INSIDE = re.compile(rb"(?P<text>[^<]*+)(?:%b|\Z)" % _MARKUP)
 
+_PAGES = {(b"url", b"loc"), (b"urlset", b"loc"), (b"item", b"link"), (b"entry", b"link")}
+_SITEMAPS = {(b"sitemap", b"loc"), (b"sitemapindex", b"loc")}
+"""Elements with a URL in them, each after its parent."""
 _SECTION_ENDS = {b"!--": b"-->", b"![CDATA[": b"]]>"}
 _REFERENCE = re.compile(
     r"&(?:(amp|lt|gt|quot|apos)|#(?=[0-9])0*+([0-9]*+)"
@@ -215,6 +218,15 @@ def _local(name: bytes) -> bytes:
     return name.rpartition(b":")[2] if b":" in name else name
 
 
+@dataclass(slots=True)
+class _Entry:
+    """An element that is open and has a URL in it, and the list that the URL belongs to."""
+
+    urls: list[str]
+    text: list[str]
+    written_bytes: int = 0
+
+
 class UrlsInXml:
     """The URLs of an XML document, as written: pages and sitemaps."""
 
@@ -225,25 +237,15 @@ class UrlsInXml:
         self.has_more = False
         self._content, self._codec = content, codec(encoding)
         self._last_ends = {end: content.rfind(end) for end in _SECTION_ENDS.values()}
-        self._places = {
-            (b"url", b"loc"): self.pages,
-            (b"urlset", b"loc"): self.pages,
-            (b"item", b"link"): self.pages,
-            (b"entry", b"link"): self.pages,
-            (b"sitemap", b"loc"): self.sitemaps,
-            (b"sitemapindex", b"loc"): self.sitemaps,
-        }
         self._open = [b""]  # the root's parent has no name
         self._times_open: defaultdict[bytes, int] = defaultdict(int)
-        self._place: list[str] | None = None  # the list for the URL of the open entry
-        self._text: list[str] = []
-        self._text_bytes = 0
+        self._entry: _Entry | None = None
 
     def read(self, most_urls: int) -> None:
         """Parse to the end, or until a limit is reached."""
         at = events = 0
         while at < len(self._content) and self.urls < most_urls and events < _MAX_EVENTS:
-            pattern = _OUTSIDE if self._place is None else _INSIDE
+            pattern = _OUTSIDE if self._entry is None else _INSIDE
             markup = pattern.match(self._content, at)
             assert markup is not None
             at = self._take(markup)
@@ -252,8 +254,8 @@ class UrlsInXml:
 
     def _take(self, markup: re.Match[bytes]) -> int:
         """Process a tag; return the place after it."""
-        if self._place is not None:
-            self._add(markup["text"], _unescaped)
+        if (entry := self._entry) is not None:
+            self._add(entry, markup["text"], _unescaped)
         opened, said, closed, section, broken = markup.group(*_GROUPS)
         if opened:
             self._start(_local(opened), said)
@@ -262,34 +264,33 @@ class UrlsInXml:
         elif section:
             return self._skip_section(section, markup.end())
         elif broken is not None:
-            self._place = None
+            self._entry = None
         return markup.end()
 
     def _skip_section(self, section: bytes, start: int) -> int:
         """Skip a comment, or add CDATA; return the place after it. Unclosed, its entry is lost."""
         end = _SECTION_ENDS[section]
         if start > self._last_ends[end]:
-            self._place = None
+            self._entry = None
             return start
         stop = self._content.index(end, start)
-        if self._place is not None and section != b"!--":
-            self._add(self._content[start : min(stop, start + _LONGEST_WRITTEN + 1)], str)
+        if (entry := self._entry) is not None and section != b"!--":
+            self._add(entry, self._content[start : min(stop, start + _LONGEST_WRITTEN + 1)], str)
         return stop + len(end)
 
     def _start(self, name: bytes, said: bytes) -> None:
-        self._place = self._places.get((self._open[-1], name))
-        if self._place is not None:
-            self._text, self._text_bytes = [], 0
-            self._read_attributes(attributes(said.decode(self._codec, errors="replace")))
+        self._entry, place = None, (self._open[-1], name)
+        if place in _PAGES or place in _SITEMAPS:
+            urls = self.pages if place in _PAGES else self.sitemaps
+            self._begin_entry(urls, attributes(said.decode(self._codec, errors="replace")))
         self._open.append(name)
         self._times_open[name] += 1
         if said.endswith(b"/"):
             self._end(name)
 
-    def _read_attributes(self, said: dict[str, str]) -> None:
-        self._text.append(_unescaped(said.get("href", "")))
-        if said.get("rel", "alternate") != "alternate":
-            self._place = None
+    def _begin_entry(self, urls: list[str], said: dict[str, str]) -> None:
+        if said.get("rel", "alternate") == "alternate":
+            self._entry = _Entry(urls, [_unescaped(said.get("href", ""))])
 
     def _end(self, name: bytes) -> None:
         """Close the innermost element of this name, and all unclosed elements in it."""
@@ -302,17 +303,15 @@ class UrlsInXml:
             self._times_open[closed] -= 1
 
     def _close_entry(self) -> None:
-        if self._place is None:
-            return
-        url = "".join(self._text).strip()
-        if url and not _UNREADABLE.search(url):
-            self._place.append(url)
+        entry, self._entry = self._entry, None
+        url = "" if entry is None else "".join(entry.text).strip()
+        if entry is not None and url and not _UNREADABLE.search(url):
+            entry.urls.append(url)
             self.urls += 1
-        self._place = None
 
-    def _add(self, written: bytes, read: Callable[[str], str]) -> None:
-        self._text_bytes += len(written)
-        if self._text_bytes > _LONGEST_WRITTEN:
-            self._place = None
+    def _add(self, entry: _Entry, written: bytes, read: Callable[[str], str]) -> None:
+        entry.written_bytes += len(written)
+        if entry.written_bytes > _LONGEST_WRITTEN:
+            self._entry = None
         else:
-            self._text.append(read(written.decode(self._codec, errors="replace")))
+            entry.text.append(read(written.decode(self._codec, errors="replace")))

@@ -132,7 +132,8 @@ class TestOptions:
         shown = " ".join(capsys.readouterr().out.split())
         for words in (
             "Options: --config FILE",
-            "Budget: --pages N Stop after N pages; none for no limit. [default: none]",
+            "Budget: --pages N Stop after N pages, those of earlier runs included; none for no "
+            "limit. [default: none]",
             "--endowment N Units of cash that the seeds share. [default: 1000]",
             "--weight NAME=WEIGHT internal: weight of a link within a site [default: 1]; dyn",
             "Politeness: --robots / --ignore-robots Obey robots.txt. [default: on]",

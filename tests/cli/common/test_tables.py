@@ -1,9 +1,10 @@
 import json
 import sys
 
+import click
 import pytest
 
-from minicrawl.cli.common.tables import show_facts, show_json, show_list
+from minicrawl.cli.common.tables import shortened_url, show_facts, show_json, show_list, wide_option
 
 Captured = pytest.CaptureFixture[str]
 
@@ -30,11 +31,56 @@ def test_on_a_terminal_text_is_cut_to_its_width(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_a_terminal(monkeypatch, 42)
-    assert listed(capsys, ("1", "x" * 50, "a title that is long"), ("2", "y", "日本語日本語")) == [
+    url = f"http://a.example/{'x' * 30}/end"
+    rows = (("1", url, "a title that is long"), ("2", "http://b.example/y", "日本語日本語"))
+    assert listed(capsys, *rows) == [
         "rank  url                       title",
-        "   1  xxxxxxxxxxxxxxxxxxxxxxx…  a title t…",
-        "   2  y                         日本語日 …",
+        "   1  a.example/…xxxxxxxxx/end  a title t…",
+        "   2  b.example/y               日本語日…",
     ]
+
+
+def test_other_text_goes_on_in_the_next_line_for_a_while(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_a_terminal(monkeypatch, 30)
+    show_list(("rank", "detail"), [("1", "one two three four five six"), ("2", "x " * 99)], texts=1)
+    assert capsys.readouterr().out.splitlines() == [
+        "rank  detail",
+        "   1  one two three four five",
+        "      six",
+        *(f"{start}  x x x x x x x x x x x x" for start in ("   2", "    ", "    ")),
+        "      x x x x x x x x x x x x…",
+    ]
+
+
+@pytest.mark.parametrize("width", range(3, 50))
+def test_a_url_is_shortened_to_any_width(width: int) -> None:
+    for url in (
+        "http://a.example/",
+        "https://www.site.example/a/long/path?with=query",
+        f"x://{'h' * 99}",
+    ):
+        assert len(shortened_url(url, width)) <= width
+    whole = shortened_url("https://www.site.example/a/long/path?with=query", 47)
+    assert whole == "www.site.example/a/long/path?with=query"
+
+
+def test_columns_without_a_number_are_left_out_and_wide_shows_all(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_a_terminal(monkeypatch, 30)
+
+    @click.command()
+    @wide_option
+    def show() -> None:
+        show_list(("rank", "status", "url"), [("1", "-", f"http://a.example/{'x' * 30}")], texts=1)
+
+    show.main([], standalone_mode=False)
+    assert capsys.readouterr().out.split() == ["rank", "url", "1", "a.example/…xxxxxxxxxxxxx"]
+    show.main(["--wide"], standalone_mode=False)
+    shown = capsys.readouterr().out.split()
+    assert shown == ["rank", "status", "url", "1", "-", f"http://a.example/{'x' * 30}"]
 
 
 def test_a_short_column_leaves_its_room_to_the_last(
@@ -51,9 +97,10 @@ def test_a_terminal_without_room_for_two_columns_of_text_shows_one(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_a_terminal(monkeypatch, 30)
-    assert listed(capsys, ("1", "x" * 50, "a title"))[1] == f"   1  {'x' * 23}…"
+    url = f"http://a.example/{'x' * 50}"
+    assert listed(capsys, ("1", url, "a title"))[1] == f"   1  a.example/…{'x' * 13}"
     on_a_terminal(monkeypatch, 3)
-    assert listed(capsys, ("1", "x" * 50, "a title"))[1] == f"   1  {'x' * 9}…"
+    assert listed(capsys, ("1", url, "a title"))[1] == "   1  a.ex…/…xxx"
 
 
 def test_control_characters_are_shown_and_never_printed(capsys: Captured) -> None:

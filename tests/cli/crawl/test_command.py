@@ -26,7 +26,7 @@ from minicrawl.demo.web import DemoWeb
 from minicrawl.errors import UsageError
 from minicrawl.model import State
 from minicrawl.report.audit import audit
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from tests.cli.imports import HEAVY, packages_imported_by
 from tests.processes import PATIENCE_S, killed_on_failure
 
@@ -372,7 +372,7 @@ class TestTheCrawlItself:
         assert not server.requests
 
     def test_a_store_that_was_made_without_a_seed_still_wants_one(self) -> None:
-        with closing(Store.open(Path("empty.db"))):
+        with closing(StoreWriter.open(Path("empty.db"))):
             pass
         with pytest.raises(UsageError, match="there is no seed to start from"):
             Crawl([], Settings.of(store="empty.db")).run()
@@ -388,6 +388,21 @@ class TestDemo:
         assert "contact" not in err
         assert "  minicrawl top --n 20 --store data/demo.db\n" in err
         assert numbers(capsys, "data/demo.db")["pages_fetched"] == 100
+
+    def test_its_graph_is_watched_by_a_process_that_ends_with_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        started: list[subprocess.Popen[bytes]] = []
+
+        class Noted(subprocess.Popen[bytes]):
+            def __init__(self, *arguments: Any, **options: Any) -> None:
+                super().__init__(*arguments, **options)
+                started.append(self)
+
+        monkeypatch.setattr("minicrawl.cli.crawl.figures.Popen", Noted)
+        assert main(["crawl", "--demo", "--demo-pages", "100", "--graph-stats"]) == 0
+        (sampler,) = started
+        assert sampler.returncode is not None
 
     def test_a_finished_one_says_so_and_shows_the_same(self, capsys: Captured) -> None:
         demo = ["crawl", "--demo", "--demo-pages", "100"]
@@ -448,6 +463,25 @@ class TestTrouble:
         Path("mixed.txt").write_text(f"no url\n{WEB.seeds[0]}\n", encoding="utf-8")
         assert main(["crawl", "mixed.txt", "--pages", "1", "-q", *of(server)]) == 0
         assert capsys.readouterr().err == "minicrawl: mixed.txt:1: not a URL: no url\n"
+
+    def test_a_summary_as_json_says_why_it_ended(
+        self, server: DemoServer, capsys: Captured
+    ) -> None:
+        budget = ("--new-pages", "5", "--json", "-q")
+        for pages in (5, 10):
+            assert main(["crawl", "seeds.txt", *budget, *of(server)]) == 0
+            found = json.loads(capsys.readouterr().out)
+            assert (found["reason"], found["pages"]) == ("spent", 5)
+            assert found["status"]["pages_fetched"] == pages
+        assert main(["crawl", "seeds.txt", "--until", "1%", "--json", "-q", *of(server)]) == 0
+        assert json.loads(capsys.readouterr().out)["reason"] == "until"
+
+    def test_resume_needs_a_store(self, server: DemoServer, capsys: Captured) -> None:
+        assert main(["crawl", "seeds.txt", "--resume", *of(server)]) == 2
+        assert "nothing to resume" in capsys.readouterr().err
+        assert main(["crawl", "seeds.txt", "--pages", "5", "-q", *of(server)]) == 0
+        assert main(["crawl", "--resume", "--pages", "9", "-q", *of(server)]) == 0
+        assert main(["crawl", "--resume", "--fresh"]) == 2
 
     def test_where_nothing_can_be_fetched_the_exit_code_is_3(
         self, server: DemoServer, capsys: Captured

@@ -1,6 +1,7 @@
 """What is seen of a running crawl: the numbers, the richest pages, and nothing that does harm."""
 
 import io
+import time
 from dataclasses import replace
 
 import pytest
@@ -20,9 +21,11 @@ from minicrawl.cli.crawl.live import (
     as_panel,
     display,
 )
+from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Delayed, Ended, Reason, Settled
 from minicrawl.crawl.progress import Progress
 from minicrawl.model import State
+from tests.store.test_samples import SAMPLE
 
 Captured = pytest.CaptureFixture[str]
 
@@ -57,7 +60,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def state(clock: Clock) -> DisplayState:
-    return DisplayState(RunCounter(), Speed(clock), budget=2000)
+    return DisplayState(RunCounter(), Speed(clock), Budget(pages=2000))
 
 
 def asked(counter: RunCounter, *cash: float) -> None:
@@ -123,18 +126,35 @@ class TestSpeed:
 
 
 class TestWords:
-    def test_a_line_has_all_the_numbers_and_no_guess_of_the_end(
-        self, state: DisplayState, clock: Clock
+    @pytest.mark.parametrize(
+        ("budget", "left"),
+        [
+            (Budget(), ""),
+            (Budget(pages=9000), ""),  # more than is known
+            (Budget(pages=1244), ", about 0:00:01 left"),
+            (Budget(new_pages=20), ", about 0:00:02 left"),
+            (Budget(seconds=100, pages=1844), ", about 0:00:39 left"),
+        ],
+    )
+    def test_what_is_left_is_told_where_a_budget_is_sure_to_end_it(
+        self, clock: Clock, budget: Budget, left: str
     ) -> None:
+        state = DisplayState(RunCounter(), Speed(clock), budget)
+        clock.moment += 61.0
+        state.speed.record(610)
+        assert as_line(state, PROGRESS).endswith(f"; 0:01:01{left}")
+
+    def test_a_line_has_all_the_numbers(self, state: DisplayState, clock: Clock) -> None:
         clock.moment += 61.0
         state.speed.record(610)
         assert as_line(state, PROGRESS) == (
             "1,234 of 2,000 pages, 10/s now, 10/s on average; importance 80.6%; "
-            "3,181 known on 47 hosts, 931 unread, 53 failed; 2,234 requests, 5.9 MB; 0:01:01"
+            "3,181 known on 47 hosts, 931 unread, 53 failed; 2,234 requests, 5.9 MB; 0:01:01, "
+            "about 0:01:17 left"
         )
 
     def test_without_a_budget_pages_are_just_counted(self, clock: Clock) -> None:
-        line = as_line(DisplayState(RunCounter(), Speed(clock), budget=None), PROGRESS)
+        line = as_line(DisplayState(RunCounter(), Speed(clock), Budget()), PROGRESS)
         assert line.startswith("1,234 pages, ")
 
     def test_the_panel_has_the_numbers_and_the_richest_pages(self, state: DisplayState) -> None:
@@ -148,6 +168,13 @@ class TestWords:
             "    1,234.50  https://a.example/1",
             "        7.00  https://a.example/0",
         ]
+
+    def test_the_graph_is_shown_if_it_is_watched(self, state: DisplayState) -> None:
+        state.latest_sample = lambda: replace(SAMPLE, at=time.time())
+        shown = as_panel(state, PROGRESS).plain
+        assert "components  3 strong, 1 weak                  the largest has 1 page" in shown
+        assert "figures     exact, 0 s old; distances estimate, " in shown
+        assert "; graph 3 crawled pages, 2 links; components 3 strong" in as_line(state, PROGRESS)
 
     def test_nothing_under_way_is_said_so(self, state: DisplayState) -> None:
         assert as_panel(state, PROGRESS).plain.splitlines()[-1].split() == ["in", "flight", "0"]
@@ -261,3 +288,26 @@ class TestDisplays:
         found = display(state, terminal(), quiet=quiet)
         assert isinstance(found, kind)
         assert found.every_s <= LINE_EVERY_S
+
+
+def test_a_window_that_shrinks_keeps_no_line_of_what_was_drawn(state: DisplayState) -> None:
+    console = terminal(100)
+    panel = Panel(state, console)
+    asked(state.counter, 1.0)
+    panel.show(PROGRESS)
+    before = len(shown_on(console))
+    wrapped = sum(len(line) > 60 for line in as_panel(state, PROGRESS).plain.splitlines())
+    assert wrapped
+    console.width = 60
+    panel.show(PROGRESS)
+    assert f"\x1b[{wrapped}A\x1b[J" in shown_on(console)[before:]
+    seen = len(shown_on(console))
+    panel.show(PROGRESS)
+    assert "\x1b[J" not in shown_on(console)[seen:]
+    panel.close()
+
+
+def test_the_host_that_all_waits_for_is_shown(state: DisplayState) -> None:
+    waiting = replace(PROGRESS, waits_for="https://a.example", wait_s=0.84)
+    assert "waits for   https://a.example, 0.8 s" in as_panel(state, waiting).plain
+    assert "waits for" not in as_panel(state, PROGRESS).plain

@@ -8,10 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cli.crawl.logs import FORMS, MOST_WAITING, Log, as_json, as_text, log_file
+from minicrawl.cli.crawl import logs
+from minicrawl.cli.crawl.logs import (
+    FORMS,
+    MOST_WAITING,
+    Log,
+    as_json,
+    as_text,
+    log_file,
+    progress_line,
+)
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Reason, Settled, Warned
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import State
+from tests.cli.crawl.test_live import PROGRESS
 
 URL = "https://a.example/"
 FULL = Path("/dev/full")
@@ -141,3 +151,23 @@ class TestFile:
             write("x" * (MOST_WAITING - 1))
             with pytest.raises(MinicrawlError, match="No space left"):
                 write("y")
+
+    def test_old_files_are_kept_in_their_order_and_no_more_than_wanted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(logs, "ROTATED_AT", 4)
+        file = tmp_path / "crawl.log"
+        with log_file(file, keep=2) as write:
+            for line in ("one", "two", "three", "f", "our"):
+                write(line)
+        assert file.read_bytes() == b""
+        assert (tmp_path / "crawl.log.1").read_bytes() == b"f\nour\n"
+        assert (tmp_path / "crawl.log.2").read_bytes() == b"three\n"
+        assert len(list(tmp_path.iterdir())) == len((0, 1, 2))
+
+
+def test_progress_is_a_line_of_its_log() -> None:
+    text = progress_line("text", PROGRESS, "9 of 10 pages", 60.0)
+    assert text == f"1970-01-01T00:01:00Z  {'progress':<24}9 of 10 pages"
+    line = json.loads(progress_line("json", PROGRESS, "", 60.0))
+    assert (line["event"], line["at"], line["known"]) == ("progress", 60.0, PROGRESS.known)

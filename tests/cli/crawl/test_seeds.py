@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cli.crawl.command import read_seeds, seeds_of
+from minicrawl.cli.crawl.command import seeds_of
 from minicrawl.errors import UsageError
+from minicrawl.web.urls import read_seeds
 
 Captured = pytest.CaptureFixture[str]
 
@@ -48,8 +49,30 @@ class TestLists:
         found = read_seeds(lines, lambda *_: None)
         assert list(islice(found, 2)) == ["https://a.example/0", "https://a.example/1"]
 
+    def test_a_table_with_a_column_of_urls_is_read_by_that(self) -> None:
+        lines = ["rank,URL,title\n", '1,a.example,"one, two"\n', "2,a b,\n", "3\n", "4,c.example,x"]
+        told: list[tuple[int, str]] = []
+        found = list(read_seeds(lines, lambda *line: told.append(line)))
+        assert found == ["https://a.example/", "https://c.example/"]
+        assert told == [(3, "a b")]
+
 
 class TestArguments:
+    @pytest.mark.parametrize(
+        "name", ["example.org", "www.example.co.uk/a?b", "localhost:8000", "127.0.0.1:8000/x"]
+    )
+    def test_a_url_needs_no_scheme(self, name: str, leaving: ExitStack) -> None:
+        assert list(seeds_of((name,), leaving)) == [name]
+
+    def test_a_file_comes_before_a_url(
+        self, tmp_path: Path, leaving: ExitStack, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        written(tmp_path, "a.example\n", "example.org")
+        assert list(seeds_of(("example.org",), leaving)) == ["https://a.example/"]
+        with pytest.raises(UsageError, match="No such file"):
+            list(seeds_of(("seeds.txt",), leaving))
+
     def test_urls_and_several_files_together(self, tmp_path: Path, leaving: ExitStack) -> None:
         one = written(tmp_path, "a.example\n", "one.txt")
         two = written(tmp_path, "\ufeffb.example\n", "two.txt")

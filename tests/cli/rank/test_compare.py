@@ -147,6 +147,10 @@ class TestCompare:
         found = as_json(capsys, "compare", "opic", "degree", "--store", "one.db")
         assert (found["nodes"], found["kendall_tau"]) == (1, None)
 
+    def test_the_name_of_a_command_is_its_main_rank(self, capsys: Captured) -> None:
+        (found,) = [json.loads(printed(capsys, "compare", "degree", "hits", "--json"))]
+        assert (found["a"], found["b"]) == ("degree", "hits-authorities")
+
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [

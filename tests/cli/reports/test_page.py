@@ -17,7 +17,7 @@ from minicrawl.model import KeptAnswer
 from minicrawl.report.audit import audit
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import kept
 from tests.stores import HandCrawl
 
@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Path:
     crawl.commit()
     crawl.store.close()
     answers = [kept(URL, FIRST, DAY), kept(URL, SECOND, 2 * DAY), KeptAnswer(b"", 3 * DAY, URL)]
-    with closing(Store.open(path)) as opened:
+    with closing(StoreWriter.open(path)) as opened:
         archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
         assert isinstance(archive, ArchiveWriter)
         with closing(archive):
@@ -126,7 +126,12 @@ def test_a_damaged_record_is_named_with_and_without_the_store(
     content = bytearray(segment.read_bytes())
     content[60] ^= 1
     segment.write_bytes(content)
-    assert audit(store).wrong[0].startswith("pages: segment-000001.pages at byte 0: ")
+    (wrong,) = audit(store).wrong
+    assert wrong.startswith("pages: segment-000001.pages at byte 0: ")
+    assert wrong.endswith(f" damaged: {URL}")
+    assert main(["page", URL, "--version", "1", "--store", str(store)]) == 1
+    assert f"version 1 of {URL} is damaged" in capsys.readouterr().err
+    assert shown(store, capsys, "page", URL, "--version", "2") == f"{SECOND.decode()}\n"
     store.unlink()
     assert main(["archive", "verify", str(folder)]) == 1
     assert "segment-000001.pages at byte 0: " in capsys.readouterr().out
@@ -194,3 +199,27 @@ def test_contents_are_for_exact_formats(
     store: Path, capsys: Captured, arguments: tuple[str, ...]
 ) -> None:
     assert "--with" in refused(store, capsys, "export", *arguments)
+
+
+# ---------------------------------------------------------------- pruning
+
+
+def pruned(store: Path, capsys: Captured, *arguments: str) -> tuple[int, int]:
+    """How many answers there were, and how many went."""
+    found = json.loads(shown(store, capsys, "archive", "prune", *arguments, "--json"))
+    return found["answers"], found["removed answers"]
+
+
+def test_pruning_keeps_the_last_answers_of_each_page(store: Path, capsys: Captured) -> None:
+    assert pruned(store, capsys, "--keep-versions", "1", "--dry-run") == (3, 2)
+    assert pruned(store, capsys, "--before", "1970-01-03", "--dry-run") == (3, 1)
+    assert pruned(store, capsys, "--best", "2", "--dry-run") == (3, 0)
+    assert pruned(store, capsys, "--keep-versions", "1") == (3, 2)
+    assert pruned(store, capsys, "--keep-versions", "1") == (1, 0)
+    assert shown(store, capsys, "page", URL, "--version", "1") == f"{SECOND.decode()}\n"
+    assert audit(store).is_intact
+    assert shown(store, capsys, "archive", "prune", "--best", "9").startswith("answers")
+
+
+def test_pruning_needs_a_rule(store: Path, capsys: Captured) -> None:
+    assert "nothing goes without" in refused(store, capsys, "archive", "prune")

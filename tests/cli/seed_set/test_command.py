@@ -6,13 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from minicrawl.analysis import seedset
 from minicrawl.cli import main
-from minicrawl.cli.crawl.command import read_seeds
+from minicrawl.graph.outline import extent
+from minicrawl.web.urls import read_seeds
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]
@@ -235,7 +238,7 @@ class TestEvaluation:
     def test_a_large_graph_is_measured_from_some_pages_and_this_is_told(
         self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("minicrawl.analysis.seedset.MOST_WORK", 0)
+        monkeypatch.setattr(seedset, "extent_of", partial(extent, most_work=0))
         _, err = printed(capsys, "--evaluate")
         assert "measured from some pages" in " ".join(err).replace("  ", " ")
 
@@ -251,6 +254,7 @@ class TestFigures:
     def test_each_is_a_picture_with_its_numbers(self, folder: Path, capsys: Captured) -> None:
         _, err = printed(capsys, "--evaluate", "--figures", "figures")
         names = [
+            "core-distances",
             "core-sizes",
             "depth-mean-pagerank",
             "depth-pages",
@@ -269,7 +273,21 @@ class TestFigures:
         self, folder: Path, capsys: Captured
     ) -> None:
         printed(capsys, "--figures", "figures")
-        assert not list((folder / "figures").glob("depth-*"))
+        drawn = {path.name for path in (folder / "figures").glob("*.png")}
+        assert drawn == {
+            f"{name}.png" for name in ("core-sizes", "in-degrees", "links-left", "out-degrees")
+        }
+
+    def test_distances_between_cores_are_drawn(self, folder: Path, capsys: Captured) -> None:
+        out, _ = printed(capsys, "--evaluate", "--figures", "figures", "--json")
+        between = json.loads("\n".join(out))["evaluation"]["core_distances"]
+        lengths = {core: [links for links in row if links] for core, row in enumerate(between, 1)}
+        assert numbers(folder, "core-distances")[1:] == [
+            [f"{label} distance", str(core), str(of(row))]
+            for label, of in (("smallest", min), ("largest", max))
+            for core, row in lengths.items()
+            if row
+        ]
 
     def test_degrees_are_those_of_the_file(self, folder: Path, capsys: Captured) -> None:
         (folder / "web.tsv").write_text(WEB + f"{url('h1')}\t{url('h1')}inside\n")

@@ -9,10 +9,9 @@ import pytest
 
 from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.events import Noted, Reason
-from minicrawl.crawl.hosts.host_files import MOST_REDIRECTS
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import HostTable
-from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, SideRequests
 from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
 from minicrawl.model import (

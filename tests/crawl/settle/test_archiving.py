@@ -14,7 +14,7 @@ from minicrawl.errors import NoRoom
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import bodies, body, filled, kept, url
 
 
@@ -32,14 +32,14 @@ def committed(path: Path) -> dict[str, list[bytes]]:
 
 
 def test_what_is_committed_is_in_the_archive_and_what_is_not_is_cut_off(path: Path) -> None:
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
         both = ArchivingStore(store, archive)
         both.commit(Batch(answers=[kept(url(1), body(1))]))
         archive.append([kept(url(2), body(2))])  # and then it is killed
     assert committed(path) == {url(1): [body(1)]}
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
         with closing(archive):
@@ -50,15 +50,15 @@ def test_a_batch_that_had_no_room_is_in_the_archive_once(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     takes = [False, True]
-    commit = Store.commit
+    commit = StoreWriter.commit
 
-    def try_to_commit(store: Store, batch: Batch) -> None:
+    def try_to_commit(store: StoreWriter, batch: Batch) -> None:
         if batch.answers and not takes.pop(0):
             raise NoRoom("full")
         commit(store, batch)
 
-    monkeypatch.setattr(Store, "commit", try_to_commit)
-    with closing(Store.open(path)) as store:
+    monkeypatch.setattr(StoreWriter, "commit", try_to_commit)
+    with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
         both, batch = ArchivingStore(store, archive), Batch(answers=[kept(url(1), body(1))])
@@ -72,7 +72,7 @@ def test_a_batch_that_had_no_room_is_in_the_archive_once(
 def test_pages_of_a_store_that_is_gone_are_set_aside(path: Path) -> None:
     filled(archive_folder(path), range(3))
     told: list[Event] = []
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), told.append)
         assert archive is not None
         assert archive.end == FIRST
@@ -85,7 +85,7 @@ def test_pages_of_a_store_that_is_gone_are_set_aside(path: Path) -> None:
 
 def test_an_archive_that_was_deleted_is_begun_anew_and_the_user_hears_of_it(path: Path) -> None:
     told: list[Event] = []
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         store.commit(Batch(counters={tables.ARCHIVE_END: FIRST + 1000}))
         archive = open_archive(store, Storing(keep="pages"), told.append)
         assert archive is not None
@@ -95,6 +95,6 @@ def test_an_archive_that_was_deleted_is_begun_anew_and_the_user_hears_of_it(path
 
 
 def test_nothing_is_kept_where_nothing_is_to_be_kept(path: Path) -> None:
-    with closing(Store.open(path)) as store:
+    with closing(StoreWriter.open(path)) as store:
         assert open_archive(store, Storing(keep="none"), nobody_listens) is None
     assert not archive_folder(path).exists()

@@ -14,7 +14,7 @@ from minicrawl.report.status import status
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StoreTerms
-from minicrawl.store.writer import Store
+from minicrawl.store.writer import StoreWriter
 from tests.crawl.fakes import frontier_of, in_time, keeping
 from tests.crawl.settle.recording import A, bear, document, steps_in, visit
 
@@ -36,7 +36,7 @@ def test_nothing_new_is_nothing_to_write(
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(Store, "commit", never)
+    monkeypatch.setattr(StoreWriter, "commit", never)
     in_time(recorder.committer.commit())
 
 
@@ -139,7 +139,7 @@ def test_a_store_that_fails_says_so_and_the_checkpoint_is_not_ahead_of_it(
     bear(recorder, f"{A}/")
     in_time(recorder.committer.commit())
     bear(recorder, f"{A}/1")
-    monkeypatch.setattr(Store, "commit", fail)
+    monkeypatch.setattr(StoreWriter, "commit", fail)
     with pytest.raises(StoreError, match="the disk is full"):
         in_time(recorder.committer.commit(checkpoint=True))
     assert len(frontier_of(path)) == 1
@@ -149,9 +149,9 @@ def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
     recorder: Recorder, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = Event()
-    commit = Store.commit
+    commit = StoreWriter.commit
 
-    def slow(self: Store, batch: Batch) -> None:
+    def slow(self: StoreWriter, batch: Batch) -> None:
         written.wait()
         commit(self, batch)
 
@@ -170,7 +170,7 @@ def test_what_happens_while_it_is_written_is_kept_for_the_next_commit(
         await recorder.committer.commit()
         assert steps_in(path) == 2
 
-    monkeypatch.setattr(Store, "commit", slow)
+    monkeypatch.setattr(StoreWriter, "commit", slow)
     in_time(work())
 
 

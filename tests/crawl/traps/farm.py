@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from minicrawl.config import Traps
 from minicrawl.crawl.traps.quotas import Quotas
+from minicrawl.frontier.sites import SiteTable
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
 
@@ -21,7 +22,7 @@ PAGES = array("I", [GOOD, FARM_1, FARM_2, BLOG] * 3)
 
 def quotas_of(host_pages: int | None = 3, site_pages: int | None = 99) -> Quotas:
     limits = Traps(host_pages=host_pages, site_pages=site_pages)
-    return Quotas(limits, ORIGINS, PAGES)
+    return Quotas(limits, SiteTable(ORIGINS), PAGES)
 
 
 def spend(quotas: Quotas, host: int, pages: int) -> None:

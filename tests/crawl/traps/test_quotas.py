@@ -7,6 +7,7 @@ import pytest
 
 from minicrawl.config import Traps
 from minicrawl.crawl.traps.quotas import A_HOST, MOST_A_PAGE, Quotas
+from minicrawl.frontier.sites import SiteTable
 from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, PAGES, give, quotas_of, spend
 
 
@@ -171,7 +172,7 @@ def test_pages_wait_again_as_far_as_there_is_room_at_their_address() -> None:
 
 def test_a_seed_at_an_address_vouches_for_that_one_and_not_for_its_network() -> None:
     origins = ["http://198.41.0.4", "http://198.41.0.5"]
-    quotas = Quotas(Traps(host_pages=None, site_pages=12), origins, array("I", [0, 1]))
+    quotas = Quotas(Traps(host_pages=None, site_pages=12), SiteTable(origins), array("I", [0, 1]))
     quotas.vouch([0])
     spend(quotas, 0, 1000)
     assert quotas.refusal(0) is None

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from minicrawl.crawl.traps.site_index import UNKNOWN, SiteIndex, network_of
+from minicrawl.crawl.traps.site_index import SiteIndex, network_of
+from minicrawl.frontier.sites import UNKNOWN, SiteTable
 
 ORIGINS = [
     "http://www.good.example",
@@ -17,7 +18,7 @@ WWW, SHOP, OTHER, ADDRESS, NEIGHBOUR = range(len(ORIGINS))
 
 def an_index(found: list[tuple[int, int]] | None = None) -> SiteIndex:
     heard = [] if found is None else found
-    return SiteIndex(ORIGINS, lambda host, site: heard.append((host, site)))
+    return SiteIndex(SiteTable(ORIGINS), lambda host, site: heard.append((host, site)))
 
 
 def test_hosts_of_one_domain_are_of_one_site() -> None:

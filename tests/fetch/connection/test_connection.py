@@ -218,3 +218,20 @@ def test_the_error_that_breaks_a_response_keeps_nothing_of_it_in_memory(broken_b
             gc.enable()
 
     run(play)
+
+
+def test_other_connections_have_their_turn_between_tiny_chunks() -> None:
+    async def play(call: Call) -> None:
+        await begin(call, OK + b"Transfer-Encoding: chunked\r\n\r\n")
+        hear(call.connection, b"8\r\n12345678\r\n" * 2_000 + b"0\r\n\r\n")
+        body, turns = b"", 0
+        while part := await call.connection.read():
+            assert call.line.may_speak == call.connection.is_reusable
+            body, turns = body + part, turns + 1
+            await asyncio.sleep(0)
+        assert body == b"12345678" * 2_000
+        assert turns >= 4
+        assert call.line.may_speak
+        assert call.connection.is_reusable
+
+    run(play)

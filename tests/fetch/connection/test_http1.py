@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -28,11 +29,17 @@ class Read(NamedTuple):
 
 def read(*pieces: bytes) -> Read:
     reader = ResponseParser(MAX_HEAD_BYTES)
-    body = b"".join([reader.feed(piece) for piece in pieces])
+    body = b"".join(part for piece in pieces for part in fed(reader, piece))
     whole, leaves = reader.ended, reader.keeps_connection
     reader.end_connection()
     kind = reader.fault.kind if reader.fault else None
     return Read(reader.head, body, kind, whole, leaves)
+
+
+def fed(reader: ResponseParser, piece: bytes) -> Iterator[bytes]:
+    yield reader.feed(piece)
+    while reader.has_more:
+        yield reader.feed(b"")
 
 
 def read_body(answer: bytes) -> tuple[bytes, bool]:
@@ -310,3 +317,12 @@ def test_a_response_may_come_byte_by_byte(answer: bytes) -> None:
 def test_no_bytes_whatever_make_the_reader_fail(junk: bytes, opening: bytes) -> None:
     got = read(opening + junk)
     assert got.fault or got.head
+
+
+def test_tiny_chunks_are_parsed_some_at_a_time() -> None:
+    reader = ResponseParser(MAX_HEAD_BYTES)
+    parts = list(fed(reader, CHUNKED + b"8\r\n12345678\r\n" * 2_000 + b"0\r\n\r\n"))
+    assert max(map(len, parts)) <= 500 * 8
+    assert b"".join(parts) == b"12345678" * 2_000
+    assert reader.ended
+    assert reader.keeps_connection

@@ -5,11 +5,11 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log, log1p, log2
+from math import exp, log, log1p
 
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.siblings import rounds
+from minicrawl.opic.siblings import families
 from minicrawl.opic.siblings.by_group import ByGroup
 from minicrawl.opic.siblings.groups import MOST_MEMBERS
 from minicrawl.opic.siblings.shown import Siblings
@@ -36,13 +36,16 @@ class Truth:
         self.bonus: list[float] = []
         self._turns, self._revealed, self._linked = 0, 0.0, 0
         self._means = 0.0, 0.0
+        self._family: dict[int, int] = {}
+        self._founders: dict[int, int] = {}
         self._reads: dict[int, int] = {}
         self.income: dict[int, float] = {}
+        self._given: dict[int, float] = {}
         self._rounds: dict[int, tuple[int, float]] = {}
         self._gifts: list[tuple[int, int, float]] = []
         self.vouched: set[int] = set()
 
-    def introduce(self, pages: range, novelty: float = 0.5) -> None:
+    def introduce(self, pages: range, novelty: float = 0.5, by: int | None = None) -> None:
         for start in range(pages.start, pages.stop, MOST_MEMBERS):
             groups: dict[int, Group] = {}
             for page in range(start, min(start + MOST_MEMBERS, pages.stop)):
@@ -50,34 +53,52 @@ class Truth:
                 rounded = round(novelty * 254) / 254
                 self.group_of.append(groups.setdefault(host, Group(host, rounded)))
                 self.bonus.append(0.0)
+        for host in sorted({self._hosts[page] for page in pages} - self._family.keys()):
+            family = -1 if by is None else self._of_family(self._hosts[by])
+            if family < 0:
+                family = self._founders.setdefault(self._site_of[host], host)
+            self._family[host] = family
+
+    def _of_family(self, host: int) -> int:
+        """The family of a host; -1 if a page of its site is a seed."""
+        return -1 if self._site_of[host] in self.vouched else self._family[host]
 
     def turn(self, plan: Plan, new: range, told: int, skip: set[int], *, leads: bool) -> None:
         revealed, links = len(new) + told, len(plan.links)
         novelty = min(1.0, revealed / links) if leads and links else None
         if new:
-            self.introduce(new, 0.5 if novelty is None else novelty)
+            self.introduce(new, 0.5 if novelty is None else novelty, plan.page)
         if not leads:
             self.pass_on(plan)
         self.give(plan, novelty or 0.0)
         strange = [page for page in plan.links if page not in new and page not in skip]
         for page in strange:
             self.group_of[page].linked += 1
-        own = self.group_of[plan.page]
+        own, host = self.group_of[plan.page], self._hosts[plan.page]
+        shown = log1p(sum(self._hosts[page] == host for page in (*new, *skip)))
         own.turns += 1
-        own.revealed += log1p(revealed)
+        own.revealed += shown
         self._turns += 1
-        self._revealed += log1p(revealed)
+        self._revealed += shown
         self._linked += len(strange)
         now = self._revealed / self._turns, self._linked / self._turns
         if any(abs(one - last) > last / 32 for one, last in zip(now, self._means, strict=True)):
             self._means = now
-        site = self._site_of[self._hosts[plan.page]]
-        reads = self._reads[site] = self._reads.get(site, 0) + 1
-        last = self._rounds.get(site)
-        is_over = last is None or reads >= last[0] * 33 / 32
-        if site not in self.vouched and reads > rounds.FREE_READS and is_over:
+        self._read(self._of_family(self._hosts[plan.page]))
+
+    def _read(self, family: int) -> None:
+        free = self._free()
+        reads = self._reads[family] = self._reads.get(family, 0) + 1
+        last = self._rounds.get(family)
+        is_over = family >= 0 and (reads > free if last is None else reads >= last[0] * 33 / 32)
+        patience = 1 if self._rounds else families.PATIENCE
+        if is_over or not self._turns % (families.LOOK_EVERY * patience):
             self._count()
-            self._rounds[site] = reads, self._budget(site)
+            for one, (_, budget) in self._rounds.items():
+                if self._budget(one) >= budget * 33 / 32:
+                    self._rounds[one] = self._reads[one], self._budget(one)
+        if is_over:
+            self._rounds[family] = reads, self._budget(family)
 
     def pass_on(self, plan: Plan) -> None:
         for page in plan.links:
@@ -90,23 +111,30 @@ class Truth:
             self.bonus[page] += plan.share * (1 / (1 - 0.7 * novelty) - 1)
             if self._hosts[page] != giver:
                 self._gifts.append((self._hosts[page], giver, plan.share / UNIT))
-        if len(self._gifts) >= rounds.GIFTS_AT_ONCE * (1 if self._rounds else rounds.PATIENCE):
-            self._count()
 
     def _count(self) -> None:
-        for taker, giver, units in self._gifts:
-            site = self._site_of[taker]
-            if site != self._site_of[giver]:
-                self.income[site] = self.income.get(site, 0.0) + units
+        gave: dict[int, float] = {}
+        gifts = [
+            (self._of_family(taker), self._of_family(giver), units)
+            for taker, giver, units in self._gifts
+        ]
         self._gifts.clear()
-        for site, (_, budget) in self._rounds.items():
-            if site not in self.vouched and self._budget(site) >= budget * 33 / 32:
-                self._rounds[site] = self._reads[site], self._budget(site)
+        gifts = [gift for gift in gifts if gift[0] >= 0 and gift[0] != gift[1] and gift[2]]
+        for _, giver, units in gifts:
+            gave[giver] = gave.get(giver, 0.0) + units
+        counts = {giver: self._that_counts(giver, units) for giver, units in gave.items()}
+        for taker, giver, units in gifts:
+            counted = units * counts[giver] / gave[giver]
+            self.income[taker] = self.income.get(taker, 0.0) + counted
+        for giver, counted in counts.items():
+            self._given[giver] = self._given.get(giver, 0.0) + counted
+
+    def _that_counts(self, giver: int, units: float) -> float:
+        left = self.income.get(giver, 0.0) / 2 - self._given.get(giver, 0.0)
+        return units if giver < 0 else min(units, max(left, 0.0))
 
     def vouch(self, page: int) -> None:
-        site = self._site_of[self._hosts[page]]
-        self.vouched.add(site)
-        self._rounds.pop(site, None)
+        self.vouched.add(self._site_of[self._hosts[page]])
 
     def value(self, page: int) -> float:
         group, (revealed, linked) = self.group_of[page], self._means
@@ -114,16 +142,18 @@ class Truth:
         if revealed:
             factor *= ((3 * revealed + group.revealed) / ((3 + group.turns) * revealed)) ** 0.2
         if linked:
-            step = 2 ** max(0, int(log2(linked / 4))) if linked >= 4 else 1
-            seen = group.linked // step * step
-            factor *= ((3 * linked + seen) / ((3 + group.turns) * linked)) ** 0.3
-        last = self._rounds.get(self._site_of[group.host])
+            factor *= ((3 * linked + group.linked) / ((3 + group.turns) * linked)) ** 0.3
+        last = self._rounds.get(self._of_family(group.host))
         if last and last[0] > last[1]:
-            factor = min(factor, 1.0) * last[1] / last[0]
+            factor = min(factor, 1.0) * (last[1] / last[0]) ** families.HOLD_BACK
         return factor * (self._ledger.key[page] + self.bonus[page]) * _lift(page)
 
-    def _budget(self, site: int) -> float:
-        return rounds.FREE_READS + rounds.READS_A_UNIT * self.income.get(site, 0.0)
+    def _free(self) -> int:
+        grown = families.FREE_AT_FIRST + self._turns // families.TURNS_A_READ
+        return min(families.FREE_READS, grown)
+
+    def _budget(self, family: int) -> float:
+        return self._free() + families.READS_A_UNIT * self.income.get(family, 0.0)
 
 
 def _lift(page: int) -> float:
@@ -132,15 +162,24 @@ def _lift(page: int) -> float:
     return exp(-0.01 * log(((mixed >> 16) + 1) / 2**16))
 
 
+class SitesByHost:
+    """Which hosts are of one site."""
+
+    def __init__(self, site_of: Sequence[int]) -> None:
+        self._site_of = site_of
+
+    def site(self, host: int) -> int:
+        return self._site_of[host]
+
+
 class SiblingWorld:
     """Does everything twice: in the order that is tested, and in the truth."""
 
     def __init__(self, site_of: Sequence[int]) -> None:
         self.ledger, self.host_of = Ledger(), array("I")
-        sites = array("I", site_of)
-        self.siblings = Siblings(self.ledger, self.host_of, sites)
+        self.siblings = Siblings(self.ledger, self.host_of, SitesByHost(site_of))
         self.queue = ByGroup(self.siblings)
-        self.truth = Truth(self.ledger, self.host_of, sites)
+        self.truth = Truth(self.ledger, self.host_of, site_of)
         self.leased: set[int] = set()
         self.paused: set[int] = set()
         self._told: dict[int, list[range]] = {}
@@ -157,15 +196,15 @@ class SiblingWorld:
 
     def foretold(self, page: int, hosts: Sequence[int], links: int) -> range:
         new = self._mint(hosts)
-        self.siblings.introduce(new, len(new) / links)
+        self.siblings.introduce(new, len(new) / links, page)
         self.siblings.foretell(page, new)
         self._told.setdefault(page, []).append(new)
-        self.truth.introduce(new, len(new) / links)
+        self.truth.introduce(new, len(new) / links, page)
         self.queue.posted((), new)
         return new
 
     def vouch(self, page: int) -> None:
-        self.siblings.vouch(page)
+        self.siblings.vouch([page])
         self.truth.vouch(page)
         self.queue.posted(())
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.opic.siblings import by_group, rounds
+from minicrawl.opic.siblings import by_group, families
 from minicrawl.opic.siblings.by_group import ByGroup
 from minicrawl.opic.siblings.shown import Siblings
-from tests.opic.siblings.sibling_worlds import SiblingWorld
+from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
 
 HOSTS = 5
 SITES = (0, 1, 1, 3, 4)
@@ -20,10 +20,12 @@ EXACT = 1 - 1e-4
 @pytest.fixture(autouse=True)
 def poor_sites(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their budgets are soon spent."""
-    monkeypatch.setattr(rounds, "FREE_READS", 4)
-    monkeypatch.setattr(rounds, "READS_A_UNIT", 2)
-    monkeypatch.setattr(rounds, "GIFTS_AT_ONCE", 8)
-    monkeypatch.setattr(rounds, "PATIENCE", 2)
+    monkeypatch.setattr(families, "FREE_AT_FIRST", 2)
+    monkeypatch.setattr(families, "FREE_READS", 4)
+    monkeypatch.setattr(families, "TURNS_A_READ", 20)
+    monkeypatch.setattr(families, "READS_A_UNIT", 2)
+    monkeypatch.setattr(families, "LOOK_EVERY", 4)
+    monkeypatch.setattr(families, "PATIENCE", 2)
 
 
 def drawn_hosts(rng: Random, most: int) -> list[int]:
@@ -42,8 +44,8 @@ def live(world: SiblingWorld, rng: Random, page: int) -> None:
         case 2 if (target := rng.choice(known)) != page:
             world.redirect(page, target)
         case 3:
-            world.foretold(page, drawn_hosts(rng, 5), 10)
-            world.visit(page, links)
+            told = world.foretold(page, drawn_hosts(rng, 5), 10)
+            world.visit(page, [*links, *told])
         case _:
             world.visit(page, links, drawn_hosts(rng, 6))
 
@@ -72,7 +74,7 @@ def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> No
         patch.setattr(by_group, "_FEW_MEMBERS", few_members)
         patch.setattr(by_group, "_RANKED", 2)
         patch.setattr(by_group, "_MOST_LISTS", 3)
-        patch.setattr(by_group, "_FEW", 8 if few_members else 1)
+        patch.setattr(by_group, "PART_AT_ONCE", 4 if few_members else 1000)
         patch.setattr(by_group, "_LARGE", 64 if few_members else 2)
         check_the_order(Random(seed))
 
@@ -83,6 +85,7 @@ def check_the_order(rng: Random) -> None:
     world.birth(range(HOSTS), 20)
     world.vouch(0)
     for _ in range(60):
+        world.queue.count()
         best = world.best()
         page = world.take()
         if page is None:
@@ -116,9 +119,10 @@ def test_a_queue_that_is_loaded_goes_on_where_another_one_was(seed: int) -> None
             world.resume(host)
     for page in sorted(world.leased):
         world.put_back(page)
-    restored = Siblings(world.ledger, world.host_of, world.siblings.budgets._site_of)
+    restored = Siblings(world.ledger, world.host_of, SitesByHost(SITES))
     restored.restore(world.siblings.state())
     assert restored.state() == world.siblings.state()
+    world.queue.count()
     again = ByGroup(restored)
     again.load()
     while (page := world.take()) is not None:
@@ -150,3 +154,19 @@ def test_a_group_whose_members_are_all_on_lease_waits_until_one_is_put_back() ->
     assert world.take() is None
     world.put_back(1)
     assert world.take() == 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1 << 30))
+def test_every_page_of_a_ready_host_is_taken_in_the_end(seed: int) -> None:
+    rng = Random(seed)
+    world = SiblingWorld(SITES)
+    world.birth(range(HOSTS), 20)
+    world.vouch(0)
+    turns = 0
+    while (page := world.take()) is not None:
+        turns += 1
+        world.visit(page, [page], drawn_hosts(rng, 3) if turns < 200 else ())
+        world.resume(world.host_of[page])
+    assert not world.candidates()
+    assert turns == len(world.ledger)

@@ -11,13 +11,22 @@ from minicrawl.opic.money import PARTS, UNIT
 from minicrawl.opic.siblings.groups import Groups
 from minicrawl.opic.siblings.shown import Siblings, urgency, worths
 from minicrawl.opic.steps import visit, weighted_visit
-from tests.opic.siblings.sibling_worlds import SiblingWorld
+from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
 
 
 def world(*hosts: int) -> SiblingWorld:
     made = SiblingWorld(range(3))
     made.birth(hosts)
     return made
+
+
+HALF = np.full(3, 127, dtype=np.uint8)
+
+
+def grouped(*hosts: int) -> Groups:
+    groups = Groups()
+    groups.add(np.zeros(3, dtype=np.uint32), np.array(hosts, dtype=np.uint32), HALF)
+    return groups
 
 
 def factor(of: SiblingWorld, page: int) -> float:
@@ -28,9 +37,8 @@ def factor(of: SiblingWorld, page: int) -> float:
 
 
 def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
-    groups = Groups()
-    groups.add(0, [3, 1, 3], 0.5)
-    groups.add(3, [1], 0.5)
+    groups = grouped(3, 1, 3)
+    groups.add(np.full(1, 3, dtype=np.uint32), np.full(1, 1, dtype=np.uint32), HALF[:1])
     assert list(groups.host) == [1, 3, 1]
     pages, hosts = np.array([range(4), (3, 1, 3, 1)], dtype=np.uint32)
     assert groups.of(pages, hosts).tolist() == [1, 0, 1, 2]
@@ -39,8 +47,7 @@ def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
 
 
 def test_a_group_has_a_thousand_members_at_most() -> None:
-    groups = Groups()
-    groups.add(0, [0] * 2001, 0.5)
+    groups = world(*[0] * 2001).siblings.groups
     assert groups.firsts(range(3)).tolist() == [0, 1000, 2000]
 
 
@@ -51,6 +58,13 @@ def test_siblings_of_a_page_that_revealed_more_are_worth_more() -> None:
     mean = log(4) / 2
     assert factor(made, 2) == pytest.approx(((3 * mean + log(4)) / (4 * mean)) ** 0.2, abs=1e-4)
     assert factor(made, 3) == pytest.approx((3 / 4) ** 0.2, abs=1e-4)
+
+
+def test_pages_of_other_hosts_that_a_page_reveals_say_nothing_of_its_siblings() -> None:
+    made = world(0, 0)
+    made.visit(0, [], [1, 1])
+    assert made.siblings.groups.revealed[0] == 0
+    assert factor(made, 1) == pytest.approx(1, abs=1e-4)
 
 
 def test_siblings_of_a_page_that_others_link_to_are_worth_more() -> None:
@@ -93,13 +107,14 @@ def visit_share(cash: int, links: int) -> int:
 
 def test_gifts_by_weight_count_by_weight() -> None:
     ledger = Ledger()
-    siblings = Siblings(ledger, array("I", [0, 0, 0]), array("I", [0]))
+    siblings = Siblings(ledger, array("I", [0, 0, 0]), SitesByHost([0]))
     ledger.mint(2)
     siblings.introduce(range(2))
     ledger.mint(1)
     plan = weighted_visit(ledger, 0, [1, 2], [3, 1])
     ledger.post(plan)
     siblings.end_turn(plan, range(2, 3))
+    siblings.count()
     assert siblings.bonus[1] == pytest.approx(3 * siblings.bonus[2], rel=1e-6)
 
 
@@ -120,7 +135,7 @@ def test_pages_that_were_foretold_count_when_the_turn_ends() -> None:
     new = made.foretold(0, [0, 0, 1], 6)
     made.visit(0, list(new))
     groups = made.siblings.groups
-    assert groups.revealed[groups.of_one(0, 0)] == pytest.approx(log(4))
+    assert groups.revealed[groups.of_one(0, 0)] == pytest.approx(log(3))
     assert list(groups.linked) == [0, 0, 0]
 
 

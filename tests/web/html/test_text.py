@@ -27,6 +27,9 @@ def test_blocks_stand_on_lines_of_their_own_and_what_is_hidden_is_left_out() -> 
         ("one\n  two\t three", "one two three"),
         ("<paragraph>no block</paragraph> here", "no block here"),
         ("&lt;p&gt;", "<p>"),
+        ("<pre>a\n  b\r\n\r\nc</pre>\nd\ne", "a\nb\nc\nd e"),
+        ("<pre id=x>a <b\nclass=y>b</b>\nc", "a b\nc"),
+        ("<PRE>a\rb</PRE ><p>c\nd", "a\nb\nc d"),
     ],
 )
 def test_text_is_what_is_left_of_markup(markup: str, text: str) -> None:
@@ -34,7 +37,20 @@ def test_text_is_what_is_left_of_markup(markup: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["<!-", "<script>", "<p ", '<p a="', "</", "<p>", "&amp", "<svg <"]
+    "piece",
+    [
+        "<!-",
+        "<script>",
+        "<p ",
+        '<p a="',
+        "</",
+        "<p>",
+        "&amp",
+        "<svg <",
+        "<pre>",
+        "<pre>\n<",
+        "<pre\n",
+    ],
 )
 def test_the_time_is_proportional_to_the_length(piece: str) -> None:
     little, much = piece * 2000, piece * 2000 * TIMES

@@ -1,0 +1,93 @@
+"""The shape of a graph in words: its size, components, distances and degrees."""
+
+from collections.abc import Iterator
+
+from minicrawl.graph.degrees import DegreeDistribution
+from minicrawl.graph.outline import Outline
+from minicrawl.model import CRAWLED
+from minicrawl.store.samples import Sample
+from minicrawl.wording import counted
+
+
+def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
+    """What `graph info` and `status` say of any graph."""
+    yield "nodes", f"{found.nodes:,}, {found.dangling:,} without links"
+    yield "links", f"{found.edges:,}, {found.self_links:,} from a node to itself"
+    yield (
+        "strong components",
+        f"{found.strong_components:,}; the largest has {counted(found.largest_strong, 'node')} "
+        f"and {counted(found.largest_strong_edges, 'link')}",
+    )
+    yield (
+        "weak components",
+        f"{found.weak_components:,}; the largest has {counted(found.largest_weak, 'node')}",
+    )
+    how = "" if found.is_exact else ", measured from some nodes"
+    yield "mean distance", f"{_mean(found)}{how}"
+    yield "diameter", _diameter(found)
+    yield "reciprocity", _reciprocity(found)
+    yield "links from a node", _degrees(found.out_degrees)
+    yield "links to a node", _degrees(found.in_degrees)
+
+
+def sample_facts(sample: Sample, now: float) -> Iterator[tuple[str, str]]:
+    """What `status` says of a sample."""
+    yield f"graph of {_pages(sample)}", _said(sample, now)
+    yield from outline_facts(sample.outline)
+
+
+def sample_rows(sample: Sample, now: float) -> Iterator[tuple[str, str, str]]:
+    """What the display of a running crawl shows of a sample: a label and two columns."""
+    found = sample.outline
+    yield "graph", f"{found.nodes:,} {_pages(sample)}", f"{counted(found.edges, 'link')}"
+    yield (
+        "components",
+        f"{found.strong_components:,} strong, {found.weak_components:,} weak",
+        f"the largest has {counted(found.largest_strong, 'page')}; {found.dangling:,} dangling",
+    )
+    yield (
+        "distances",
+        f"diameter {_diameter(found)}, mean {_mean(found)}",
+        f"{_reciprocity(found)} of the links are mutual",
+    )
+    yield "links from", _degrees(found.out_degrees), ""
+    yield "links to", _degrees(found.in_degrees), ""
+    yield "figures", _said(sample, now), ""
+
+
+def _pages(sample: Sample) -> str:
+    return "crawled pages" if sample.graph_of == CRAWLED else "known pages"
+
+
+def _said(sample: Sample, now: float) -> str:
+    """How the figures were found, and how old they are."""
+    said = f"{sample.basis}, {_age(now - sample.at)}"
+    if sample.distances_at == sample.at and sample.distances_basis == sample.basis:
+        return said
+    return f"{said}; distances {sample.distances_basis}, {_age(now - sample.distances_at)}"
+
+
+def _age(seconds: float) -> str:
+    return f"{max(0.0, seconds):,.0f} s old"
+
+
+def _mean(found: Outline) -> str:
+    if found.mean_distance is None:
+        return "none"
+    error = "" if found.is_exact else f" ± {found.mean_distance_error:.2g}"
+    return f"{found.mean_distance:.4g}{error} links"
+
+
+def _diameter(found: Outline) -> str:
+    return f"{'' if found.is_exact else 'at least '}{found.diameter:,}"
+
+
+def _reciprocity(found: Outline) -> str:
+    return "none" if found.reciprocity is None else f"{found.reciprocity:.1%}"
+
+
+def _degrees(found: DegreeDistribution) -> str:
+    ranges = ", ".join(f"{name}: {nodes:,}" for name, nodes in found.ranges() if nodes)
+    exponent = found.exponent
+    fit = "" if exponent is None else f", exponent {exponent:.2f} ± {found.exponent_error:.2f}"
+    return f"{ranges}; at most {found.most:,}{fit}" if ranges else "none"

@@ -1,0 +1,68 @@
+"""`minicrawl control`: pause, stop or change a crawl while it runs."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from minicrawl.cli.common.stores import STEER, json_option, store_option_for
+from minicrawl.cli.common.tables import show_facts, show_json
+from minicrawl.control.client import ask
+from minicrawl.control.requests import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb
+from minicrawl.errors import UsageError
+
+_ACTIONS = ("show", "pause", "resume", "stop", *CHANGEABLE, "add")
+
+
+@click.command()
+@click.argument("action", type=click.Choice(_ACTIONS), metavar="ACTION")
+@click.argument("values", nargs=-1, metavar="[VALUE]...")
+@json_option
+@store_option_for(STEER)
+def control(action: str, values: tuple[str, ...], store: Path, as_json: bool) -> None:
+    """Pause, stop or change a crawl while it runs.
+
+    \b
+    show            say what the crawl does
+    pause           begin no more requests
+    resume          begin them again
+    stop            end after the requests in flight
+    workers N       have N worker processes
+    concurrency N   have N requests in flight at once
+    delay T         wait T between two requests to a host; a Crawl-delay is kept
+    pages N         stop after N pages; none for no limit
+    add URL...      crawl these URLs as well
+
+    Only the user who runs the crawl may do so. The crawl logs what changes.
+    """
+    found = ask(store, _request(action, values))
+    if as_json:
+        show_json(found)
+    else:
+        show_facts(_facts(found))
+
+
+def _request(action: str, values: tuple[str, ...]) -> ControlRequest:
+    if action in CHANGEABLE:
+        if len(values) != 1:
+            raise UsageError(f"control {action} needs one value")
+        return ControlRequest(verb=Verb.SET, values={action: values[0]})
+    if action == Verb.ADD:
+        if not values:
+            raise UsageError(f"control add needs one URL at least, and {MOST_URLS:,} at most")
+        return ControlRequest(verb=Verb.ADD, urls=values)
+    if values:
+        raise UsageError(f"control {action} takes no value: {values[0]!r}")
+    return ControlRequest(verb=Verb(action))
+
+
+def _facts(found: Reply) -> list[tuple[str, str]]:
+    settings: dict[str, Any] = found["settings"]
+    return [
+        ("crawl", f"{found['state']}, process {found['pid']}"),
+        ("requests", f"{found['in_flight']:,} in flight"),
+        ("workers", f"{found['workers']:,}"),
+        ("concurrency", f"{settings['concurrency']:,}"),
+        ("delay", f"{settings['delay']:g} s"),
+        ("pages", "no limit" if settings["pages"] is None else f"{settings['pages']:,}"),
+    ]

@@ -1,0 +1,112 @@
+"""`minicrawl dashboard`: watch and steer a crawl in the browser."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.common.stores import WATCH, store_option_for
+from minicrawl.errors import Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from minicrawl.app import Crawl
+    from minicrawl.crawl.events import Event
+
+_MISSING = "the dashboard needs starlette and uvicorn: install minicrawl[dashboard]"
+
+
+@click.command()
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen at. Whoever can reach it can watch; the token is needed to steer.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="The port to listen at; 0 for any.  [default: 8420, or any if that is in use]",
+)
+@click.option(
+    "--auto-end",
+    is_flag=True,
+    help="End by itself when the process that started it has ended and nobody has looked for 10 "
+    "minutes.",
+)
+@store_option_for(WATCH)
+def dashboard(store: Path, host: str, port: int | None, auto_end: bool) -> None:
+    """Watch and steer a crawl in the browser.
+
+    Prints the address to open. With the token at its end one may start, stop and change crawls of
+    the store; without it one may only watch. Ctrl-C ends the dashboard, but not the crawl.
+    """
+    try:
+        from minicrawl.dashboard.serving import Place, serve
+    except ModuleNotFoundError as error:
+        if error.name not in ("starlette", "uvicorn"):
+            raise
+        raise UsageError(_MISSING) from None
+
+    with suppress(KeyboardInterrupt):
+        serve(store, Place(host=host, port=port, ends_alone=auto_end), click.echo)
+
+
+# ---------------------------------------------------------------- beside a crawl
+
+
+@contextmanager
+def dashboard_beside(crawl: "Crawl") -> Iterator[None]:
+    """A dashboard in a process of its own. It stays after the crawl, unless that was interrupted.
+
+    The signals of the terminal do not reach it.
+    """
+    with _process(str(crawl.settings.storing.store)) as (process, address):
+        stopped = [False]
+        crawl.subscribe(lambda event: _hear(event, stopped))
+        try:
+            yield
+        except Interrupted:
+            if stopped[0]:
+                _wait(process, address)
+            raise
+        _wait(process, address)
+
+
+def _hear(event: "Event", stopped: list[bool]) -> None:
+    """Note whether the crawl is stopped from outside."""
+    stopped[0] |= getattr(event, "is_stopping", False)
+
+
+@contextmanager
+def _process(store: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "minicrawl", "dashboard", "--auto-end", "--store", store],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    try:
+        address = process.stdout.readline().strip()
+        if not address.startswith("http"):
+            raise UsageError(address.removeprefix(f"{PROGRAM}: ") or "the dashboard did not start")
+        click.echo(f"dashboard: {address}", err=True)
+        yield process, address
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+def _wait(process: subprocess.Popen[str], address: str) -> None:
+    with suppress(KeyboardInterrupt):
+        click.echo(f"the dashboard stays at {address}; Ctrl-C ends it", err=True)
+        process.wait()

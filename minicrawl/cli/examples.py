@@ -1,0 +1,206 @@
+"""The groups of commands in `minicrawl --help`, and examples of each command."""
+
+GROUPS = {
+    "Crawl": "crawl refine move config control dashboard",
+    "Look": "status top search page explain links backlinks errors frontier plot check",
+    "Mend": "report broken redirects orphans duplicates pages",
+    "Rank": "rank compare agree stability seed-set",
+    "Lab": "lab",
+    "Data": "export import archive index graph",
+}
+"""Each group with the names of its commands, in the order of the help."""
+
+EXAMPLES = {
+    "crawl": (
+        "minicrawl crawl example.org --scope host --pages 500",
+        "minicrawl crawl seeds.txt --for 2h --contact you@example.org",
+        "minicrawl crawl --new-pages 1000 --json",
+    ),
+    "refine": (
+        "minicrawl refine",
+        "minicrawl refine --until 1e-9",
+        "minicrawl refine --to copy.db",
+    ),
+    "move": (
+        "minicrawl move site.db",
+        "minicrawl move /srv/crawls/ --store site.db",
+        "minicrawl move old/site.db --store site.db --json",
+    ),
+    "config": (
+        "minicrawl config show",
+        "minicrawl config show --store site.db",
+        "minicrawl config show --json",
+    ),
+    "config show": (
+        "minicrawl config show",
+        "minicrawl config show --store site.db",
+        "minicrawl config show --delay 2s > minicrawl.toml",
+    ),
+    "status": (
+        "minicrawl status",
+        "minicrawl status --store site.db --mirrors",
+        "minicrawl status --json",
+    ),
+    "top": (
+        "minicrawl top -n 20",
+        "minicrawl top --by pagerank --host www.example.org",
+        "minicrawl top --sites --json",
+    ),
+    "page": (
+        "minicrawl page example.org/about",
+        "minicrawl page example.org --headers",
+        "minicrawl page example.org --raw > page.html",
+    ),
+    "explain": (
+        "minicrawl explain example.org/about",
+        "minicrawl explain https://example.org/ --store site.db",
+        "minicrawl explain example.org --json",
+    ),
+    "links": (
+        "minicrawl links example.org",
+        "minicrawl links example.org/about -n 10",
+        "minicrawl links example.org --json",
+    ),
+    "backlinks": (
+        "minicrawl backlinks example.org/about",
+        "minicrawl backlinks example.org -n 0",
+        "minicrawl backlinks example.org --json",
+    ),
+    "errors": (
+        "minicrawl errors",
+        "minicrawl errors --kind timeout --host www.example.org",
+        "minicrawl errors -n 0 --json",
+    ),
+    "frontier": (
+        "minicrawl frontier",
+        "minicrawl frontier -n 50 --wide",
+        "minicrawl frontier --json",
+    ),
+    "pages": (
+        "minicrawl pages --state not-found --sort -inlinks",
+        "minicrawl pages --state moved --columns url,stands_for --csv",
+        "minicrawl pages --host www.example.org --sort -depth -n 20",
+    ),
+    "broken": (
+        "minicrawl broken",
+        "minicrawl broken --host www.example.org -n 0",
+        "minicrawl broken --csv > broken.csv",
+    ),
+    "redirects": (
+        "minicrawl redirects",
+        "minicrawl redirects --host www.example.org",
+        "minicrawl redirects --csv > redirects.csv",
+    ),
+    "orphans": (
+        "minicrawl orphans",
+        "minicrawl orphans -n 0 --csv > orphans.csv",
+        "minicrawl orphans --json",
+    ),
+    "duplicates": (
+        "minicrawl duplicates",
+        "minicrawl duplicates --host www.example.org",
+        "minicrawl duplicates --csv > duplicates.csv",
+    ),
+    "report": (
+        "minicrawl report site.html",
+        "minicrawl report site.html --store site.db",
+        "minicrawl report /srv/reports/site.html --store /srv/crawls/site.db",
+    ),
+    "search": (
+        "minicrawl search 'tide table'",
+        """minicrawl search '"tide table" -harbour site:example.org'""",
+        "minicrawl search 'title:tide' --n 3 --explain",
+    ),
+    "index": (
+        "minicrawl index",
+        "minicrawl index --fresh",
+        "minicrawl index --store site.db",
+    ),
+    "plot": (
+        "minicrawl plot crawl.png",
+        "minicrawl plot crawl.svg --graph-of known",
+        "minicrawl plot site.png --store site.db",
+    ),
+    "import": (
+        "minicrawl import site.warc.gz --store site.db",
+        "minicrawl import part-*.warc.gz --store site.db --keep pages",
+        "minicrawl import site.warc --store site.db --json",
+    ),
+    "check": (
+        "minicrawl check",
+        "minicrawl check --store site.db",
+        "minicrawl check --json",
+    ),
+    "rank": (
+        "minicrawl rank pagerank",
+        "minicrawl rank list",
+        "minicrawl rank rm pagerank",
+    ),
+    "compare": (
+        "minicrawl compare opic pagerank",
+        "minicrawl compare pagerank hits --k 10,50",
+        "minicrawl compare degree harmonic --graph links.txt.gz",
+    ),
+    "agree": (
+        "minicrawl agree opic labels.csv",
+        "minicrawl agree pagerank labels.csv --sites",
+        "minicrawl agree opic - --best 1",
+    ),
+    "stability": (
+        "minicrawl stability pagerank",
+        "minicrawl stability hits-authorities --drop 0.1",
+        "minicrawl stability pagerank --graph links.txt",
+    ),
+    "seed-set": (
+        "minicrawl seed-set",
+        "minicrawl seed-set --graph links.txt",
+        "minicrawl seed-set --json",
+    ),
+    "lab": (
+        "minicrawl lab order",
+        "minicrawl lab windows --help",
+        "minicrawl lab convergence",
+    ),
+    "export": (
+        "minicrawl export ranks.csv",
+        "minicrawl export links.parquet --edges",
+        "minicrawl export - --fetched -n 100 --format jsonl",
+    ),
+    "archive": (
+        "minicrawl archive info",
+        "minicrawl archive verify",
+        "minicrawl archive info crawl.db-pages --json",
+    ),
+    "graph": (
+        "minicrawl graph info",
+        "minicrawl graph info --graph links.txt.gz",
+        "minicrawl graph info --json",
+    ),
+    "rank pagerank": (
+        "minicrawl rank pagerank -n 20",
+        "minicrawl rank pagerank --as ranks-of-may",
+        "minicrawl rank pagerank --graph links.txt --json",
+    ),
+    "rank hits": (
+        "minicrawl rank hits -n 20",
+        "minicrawl rank hits --query music",
+        "minicrawl rank hits --graph links.txt",
+    ),
+    "rank list": (
+        "minicrawl rank list",
+        "minicrawl rank list --store site.db",
+        "minicrawl rank list --json",
+    ),
+    "rank rm": (
+        "minicrawl rank rm pagerank",
+        "minicrawl rank rm hits-authorities hits-hubs",
+        "minicrawl rank rm pagerank --store site.db",
+    ),
+}
+"""Each command with three lines that show its use."""
+
+
+def epilog(command: str) -> str | None:
+    """The examples of a command, for the end of its help."""
+    lines = EXAMPLES.get(command)
+    return None if lines is None else "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -1,0 +1,71 @@
+"""`minicrawl plot`: a crawl in one picture."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from minicrawl.cli.common.options import graph_of_option
+from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.stores import store_option
+from minicrawl.lab.curves import MOST_HOSTS, HostLinks, draw_crawl
+from minicrawl.lab.figures import pyplot
+from minicrawl.model import CRAWLED, KNOWN
+from minicrawl.report.links.graphs import HostGraph
+from minicrawl.report.live.history import history
+from minicrawl.report.ranks import PageSelection
+from minicrawl.report.snapshot import snapshot
+from minicrawl.wording import counted
+
+ENDINGS = (".png", ".svg")
+
+
+class PictureFile(click.Path):
+    """The name of a picture."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        if path.suffix.lower() not in ENDINGS:
+            self.fail(f"{str(path)!r} must end in {' or '.join(ENDINGS)}", param, ctx)
+        return path
+
+
+@click.command()
+@click.argument("file", type=PictureFile(dir_okay=False))
+@graph_of_option(CRAWLED)
+@store_option
+def plot(store: Path, file: Path, graph_of: str) -> None:
+    """Draw a crawl into FILE, a .png or .svg.
+
+    Shows over time pages, pace, importance gathered, errors, components and distances; and the
+    degrees of the pages and the largest hosts as they are now. Times are those of the samples that
+    `crawl --graph-stats` took; without them, samples are made again from the log of the store.
+
+    Needs matplotlib: install minicrawl with the extra `lab`.
+    """
+    pyplot()
+    with progress("samples") as tell:
+        found = history(store, graph_of, tell)
+    last = found[-1]
+    title = f"{store.name}: {last.crawled:,} of {counted(last.known, 'page')} crawled"
+    draw_crawl(file, title, found, _hosts(store, graph_of))
+    click.echo(file)
+
+
+def _hosts(store: Path, graph_of: str) -> HostLinks:
+    """The hosts with the most pages, and the links between them."""
+    with snapshot(store) as seen:
+        graph = HostGraph(seen, PageSelection(fetched=graph_of != KNOWN)).drawing()
+        pages = {
+            node: (name, count)
+            for block in graph.nodes
+            for node, name, count in zip(block["id"], block["label"], block["pages"], strict=True)
+        }
+        largest = dict(sorted(pages.items(), key=lambda node: -node[1][1])[:MOST_HOSTS])
+        links = {
+            (largest[source][0], largest[target][0]): weight
+            for block in graph.links
+            for source, target, weight in zip(*(block[name] for name in block), strict=True)
+            if source in largest and target in largest
+        }
+    return HostLinks(pages=dict(largest.values()), links=links)

@@ -1,0 +1,189 @@
+"""`minicrawl search` and `minicrawl index`: find pages by what they say."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from minicrawl.cli.common.options import Number
+from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.stores import json_option, percent, store_option
+from minicrawl.cli.common.tables import show_json
+from minicrawl.export.cells import visible
+from minicrawl.report.kept import scores
+from minicrawl.report.search.indexing import (
+    bring_up_to_date,
+    has_index,
+    search_folder,
+    why_useless,
+)
+from minicrawl.report.search.searching import (
+    Finder,
+    Result,
+    SearchRequest,
+    is_importance_old,
+    keep_importance,
+)
+from minicrawl.report.snapshot import snapshot
+from minicrawl.search.query import MOST_WORDS, parse
+from minicrawl.search.snippets import Snippet
+from minicrawl.store.reader import archive_folder, reading
+from minicrawl.wording import counted, iso
+
+
+@click.command()
+@click.option("--fresh", is_flag=True, help="Make the index anew.")
+@store_option
+def index(store: Path, fresh: bool) -> None:
+    """Bring the search index up to date.
+
+    It lies in a folder beside the store, which may be deleted at any time. Whenever the command is
+    stopped, the next one goes on.
+    """
+    _bring_up_to_date(store, fresh=fresh)
+
+
+class Linear(click.ParamType[float]):
+    """`linear=W`: the part of the likeness."""
+
+    name = "score"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        name, _, part = value.partition("=")
+        if name != "linear":
+            self.fail(f"{value!r} is not a score such as linear=0.7", param, ctx)
+        return Number(0, 1).convert(part, param, ctx)
+
+
+# Words may begin with a minus, so there are no short options.
+@click.command(context_settings={"help_option_names": ["--help"], "ignore_unknown_options": True})
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.option(
+    "--n",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Show N pages.",
+)
+@click.option(
+    "--offset",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Leave out the first N pages.",
+)
+@click.option("--by", metavar="NAME", help="Order the pages that have all words by this rank.")
+@click.option(
+    "--score",
+    "linear",
+    metavar="linear=W",
+    type=Linear(),
+    help="Order by W parts of the likeness and 1 - W parts of the rank.",
+)
+@click.option("--explain", is_flag=True, help="Show what each score is made of.")
+@json_option
+@store_option
+def search(
+    words: tuple[str, ...],
+    store: Path,
+    n: int,
+    offset: int,
+    by: str | None,
+    linear: float | None,
+    explain: bool,
+    as_json: bool,
+) -> None:
+    """Find the pages that have these WORDS.
+
+    Pages with all words come first. WORDS may also be "an exact phrase", -without, site:NAME,
+    title:WORD, url:WORD, lang:CODE and after:DATE. Put quotes around the whole of it, so that the
+    shell leaves it alone.
+    """
+    query = parse(" ".join(words))
+    if query.ignored:
+        click.echo(f"only the first {MOST_WORDS} words count", err=True)
+    finder = _finder(store, by)
+    found = finder.find(query, SearchRequest(count=n, offset=offset, linear=linear))
+    if as_json:
+        show_json([_document(rank, one) for rank, one in enumerate(found, offset + 1)])
+        return
+    for rank, one in enumerate(found, offset + 1):
+        _show(rank, one, explain=explain)
+    if not found:
+        click.echo("no page has these words", err=True)
+
+
+def _finder(store: Path, by: str | None) -> Finder:
+    folder = search_folder(store)
+    with reading(store) as connection:
+        is_there = has_index(folder) and not why_useless(folder, connection)
+    if not is_there:
+        _bring_up_to_date(store, fresh=False)
+    elif is_importance_old(folder, store):
+        with snapshot(store) as seen:
+            keep_importance(folder, seen)
+    if not archive_folder(store).is_dir():
+        click.echo(f"{archive_folder(store)} is gone: only the index is left", err=True)
+    if by is None:
+        return Finder(folder)
+    with snapshot(store) as seen:
+        return Finder(folder, scores(seen, by))
+
+
+def _bring_up_to_date(store: Path, *, fresh: bool) -> None:
+    with progress("index") as tell:
+        done = bring_up_to_date(store, tell, lambda text: click.echo(text, err=True), fresh=fresh)
+    with snapshot(store) as seen:
+        keep_importance(search_folder(store), seen)
+    click.echo(
+        f"index: {counted(done.of_all, 'page')}, {done.pages:,} read anew, "
+        f"{done.by_links:,} by links to them",
+        err=True,
+    )
+
+
+# ---------------------------------------------------------------- results
+
+
+def _show(rank: int, found: Result, *, explain: bool) -> None:
+    entry = found.entry
+    title = visible(entry.title or entry.url)
+    click.echo(f"{rank:>3}. {click.style(title, bold=True)}")
+    click.echo(f"     {click.style(visible(entry.url), fg='cyan')}  {percent(found.importance)}")
+    click.echo(f"     {_marked(found.snippet)}")
+    if explain:
+        parts = (f"{name} {value:.3g}" for name, value in found.score._asdict().items())
+        click.echo(f"     {', '.join(parts)}")
+    click.echo()
+
+
+def _marked(found: Snippet) -> str:
+    """The snippet; its words are bold on a terminal, and between asterisks elsewhere."""
+    text, marks, at, shown = found.text, found.marks, 0, []
+    for begin, end in marks:
+        shown += [visible(text[at:begin]), _mark(visible(text[begin:end]))]
+        at = end
+    return "".join((*shown, visible(text[at:])))
+
+
+def _mark(word: str) -> str:
+    return click.style(word, bold=True, fg="yellow") if sys.stdout.isatty() else f"*{word}*"
+
+
+def _document(rank: int, found: Result) -> dict[str, object]:
+    entry = found.entry
+    return {
+        "rank": rank,
+        "url": entry.url,
+        "title": entry.title,
+        "snippet": found.snippet.text,
+        "marks": found.snippet.marks,
+        "importance": found.importance,
+        "language": entry.language,
+        "changed": None if entry.at is None else iso(entry.at),
+        "fetched": entry.at is not None,
+        "score": found.score._asdict(),
+    }

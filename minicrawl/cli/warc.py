@@ -1,0 +1,59 @@
+"""`minicrawl import`: a store of WARC files."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from minicrawl.cli import PROGRAM
+from minicrawl.cli.common.options import CommandWithSettings, loaded_options
+from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.tables import show_facts, show_json
+from minicrawl.config import Loaded
+from minicrawl.crawl.recorded import WarcImport, import_warcs
+from minicrawl.export.cells import visible
+from minicrawl.report.status import Status, status
+from minicrawl.wording import counted
+
+
+@click.command("import", cls=CommandWithSettings)
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@loaded_options("store")
+def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
+    """Make a new store of what is recorded in FILES, without fetching anything.
+
+    FILES are WARC files of any program: plain, .gz or .zst. Their records are read in the order in
+    which they are there, as if a crawl had got these answers. All commands work on the store, and
+    `minicrawl crawl` goes on with the pages that were not recorded.
+    """
+    settings = loaded.settings.with_values({"max-tries": 1})
+    with progress("import") as tell:
+        made = import_warcs(files, settings, _warn, tell)
+    found = status(made.store)
+    if as_json:
+        show_json({"store": str(made.store), "records": made.records, "skipped": made.skipped})
+    else:
+        show_facts(_facts(made, found))
+
+
+def _warn(line: str) -> None:
+    click.echo(f"{PROGRAM}: {visible(line)}", err=True)
+
+
+def _facts(made: WarcImport, found: Status) -> Iterator[tuple[str, str]]:
+    yield "store", str(made.store)
+    yield "records", f"{made.records:,}"
+    known = f"{found.pages_known:,} known on {counted(found.hosts, 'host')}"
+    yield "pages", f"{found.pages_fetched or 0:,} read, of {known}"
+    for name, counts in (("failed", found.failures), ("refused", found.refusals)):
+        if counts:
+            yield name, ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    for reason, count in sorted(made.skipped.items(), key=lambda item: -item[1]):
+        yield "left out", f"{count:,} {reason}"
+    yield "next step", "`minicrawl refine` makes the ranks converge"

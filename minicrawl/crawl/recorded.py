@@ -1,0 +1,308 @@
+"""A crawl without a network: what came of each request is read from WARC files, in their order.
+
+Laws: each record has the effect that the same answer would have had in a crawl, so the log, the
+ranks and the archive are as after one. A response, a page that moved and an answer that a known
+page has not changed are turns of pages. What else came (a picture, a failure) is the turn of its
+page if a link has led to it, and is counted if none has. Nothing is asked for.
+
+revisit  a record without a body: the page says what it, or another one, said before
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import RecordKind
+from minicrawl.config import Settings
+from minicrawl.crawl.events import nobody_listens
+from minicrawl.crawl.page_turns import TurnFinisher, parsed_visit
+from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.settle.archiving import open_archive, set_pages_aside
+from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS
+from minicrawl.crawl.settle.posting import PageIntroducer
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.opening import opened_crawl
+from minicrawl.crawl.start.resume import terms_of
+from minicrawl.crawl.start.seeds import gate_for
+from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
+from minicrawl.errors import Damaged, UsageError
+from minicrawl.export.drafts import drafting
+from minicrawl.fetch.warc.answers import RecordedAnswers, head_of, moment_of
+from minicrawl.fetch.warc.records import MOST_HEAD_BYTES, WarcRecord, WarcRecords
+from minicrawl.model import FetchResult, Moved, PageId, Request, Response, State, Unchanged
+from minicrawl.progress import Progress, unreported
+from minicrawl.store.reader import archive_folder, real_path, refuse_to_overwrite
+from minicrawl.store.writer import StoreWriter
+from minicrawl.web.scope import may_be_html
+from minicrawl.web.urls import ResolvedUrl, resolve
+
+_ANSWERS = ("response", "resource", "revisit")
+_ROBOTS = "/robots.txt"
+_UNCOMMITTED = 3 * MOST_STEPS
+"""So many answers at most are not in the archive yet."""
+_SUCCESS = 2  # hundred
+
+# Why a record has no turn.
+NO_PAGE = "records of what is no page"
+ROBOTS = "records of robots.txt"
+NOT_LINKED = "pictures and other answers that no link of a page before leads to"
+NO_BODY = "revisits of what no page before has answered"
+
+
+class RecordClock:
+    """The time of day is that of the record."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    now = staticmethod(time.monotonic)
+
+    def today(self) -> float:
+        """When the answer came."""
+        return self.at
+
+
+class RecordedBodies:
+    """What pages answered before, for revisits; nothing, if there is no archive."""
+
+    def __init__(self, recorder: Recorder, folder: Path | None) -> None:
+        self._recorder, self._folder = recorder, folder
+        self._reader: ArchiveReader | None = None
+        self._recent: OrderedDict[str, None] = OrderedDict()
+
+    def close(self) -> None:
+        """Close the files."""
+        if self._reader is not None:
+            self._reader.close()
+
+    def saw(self, url: str) -> None:
+        """The page was read, and may not be in the archive yet."""
+        self._recent[url] = None
+        self._recent.move_to_end(url)
+        if len(self._recent) > _UNCOMMITTED:
+            self._recent.popitem(last=False)
+
+    async def last(self, url: str) -> Response | None:
+        """What the page answered last; None if that is not known."""
+        archive = self._recorder.archive
+        if archive is None or self._folder is None:
+            return None
+        if url in self._recent:
+            await self._recorder.committer.written()
+            self._recent.clear()
+        if self._reader is None:
+            self._reader = ArchiveReader(self._folder, archive.end)
+        self._reader.go_on_to(archive.end)
+        with suppress(Damaged, IndexError):
+            answer = self._reader.answer(self._reader.versions(url)[-1].place)
+            if answer.kind is RecordKind.PAGE:
+                return Response(status=answer.status, headers=answer.headers, body=answer.body)
+        return None
+
+
+class RecordedCrawl:
+    """Has a turn for each record. `finish` it in the end."""
+
+    def __init__(
+        self, context: CrawlContext, clock: RecordClock, visitor: Visitor, folder: Path | None
+    ) -> None:
+        """`folder` is that of the archive, if there is one."""
+        self._settings, self._recorder, self._clock = context.settings, context.recorder, clock
+        self._frontier = context.recorder.frontier
+        self._visitor = visitor
+        self._answers = RecordedAnswers(context.settings.network)
+        self._bodies = RecordedBodies(context.recorder, folder)
+        parts = CrawlParts(context)
+        parts.restore(context)
+        self._traps, self._suspended, poster = parts.traps, parts.suspended, parts.settler.poster
+        self._introducer = PageIntroducer(context.recorder, poster)
+        self._ends = TurnFinisher(context, parts, self._introducer)
+        self.skipped: Counter[str] = Counter()
+
+    def close(self) -> None:
+        """Close the files."""
+        self._bodies.close()
+
+    async def read_all(self, records: Iterable[WarcRecord]) -> None:
+        """Have a turn for each of them, while what they lead to is committed."""
+        await self._recorder.committer.keep_while(lambda _group: self._read_all(records))
+
+    async def _read_all(self, records: Iterable[WarcRecord]) -> None:
+        for record in records:
+            await self._read(record)
+            await asyncio.sleep(0)
+            while not self._recorder.committer.takes_more:
+                await asyncio.sleep(COMMIT_EVERY_S)
+
+    async def _read(self, record: WarcRecord) -> None:
+        """Its turn, or why it has none."""
+        if record.kind not in _ANSWERS:
+            self.skipped[f"{record.kind or 'nameless'} records"] += 1
+            return
+        found = resolve(record.url, strip_marks=self._settings.storing.strip_marks)
+        if found is None:
+            self.skipped[NO_PAGE] += 1
+        elif urlsplit(found.url).path == _ROBOTS:
+            self.skipped[ROBOTS] += 1
+        else:
+            await self._answer(found, record)
+
+    async def _answer(self, found: ResolvedUrl, record: WarcRecord) -> None:
+        page = (await self._recorder.look_up_urls([found.url])).get(found.url)
+        request = Request(
+            found.url,
+            max_bytes=self._settings.network.max_body_bytes,
+            spelled=found.original,
+            dictionary=self._recorder.dictionary,
+            suspicious=0 if page is None else self._traps.suspicious(self._host_of(page)),
+        )
+        fetched = await self._fetched(request, record, page)
+        if fetched is None:
+            self.skipped[NO_BODY] += 1
+        elif page is None and not _makes_known(found.url, fetched):
+            self.skipped[NOT_LINKED] += 1
+        else:
+            self._clock.at = moment_of(record)
+            await self._turn(request, fetched, page)
+
+    async def _fetched(
+        self, request: Request, record: WarcRecord, page: PageId | None
+    ) -> FetchResult | None:
+        """What came; None if it is a revisit of what is not known."""
+        head = head_of(record)
+        is_confirmed = head is not None and head.status == HTTPStatus.NOT_MODIFIED
+        if record.kind != "revisit" and not is_confirmed:
+            return await self._answers.read(request, record)
+        if is_confirmed and page is not None and State(self._frontier.state[page]).was_read:
+            return Unchanged()
+        if is_confirmed:
+            return None
+        if head is not None and head.status // 100 != _SUCCESS:
+            return await self._answers.read(request, record)
+        original = record.fields.get("warc-refers-to-target-uri", record.url).strip("<> ")
+        url = resolve(original, strip_marks=self._settings.storing.strip_marks)
+        body = await self._bodies.last(request.url if url is None else url.url)
+        return body and (body if head is None else body._replace(headers=head.headers))
+
+    async def _turn(self, request: Request, fetched: FetchResult, page: PageId | None) -> None:
+        """As in a crawl, but that no host is waited for."""
+        if page is None:
+            originals = ((request.url, request.spelled),) if request.spelled else ()
+            introduced = await self._introducer.introduce([request.url], 0, originals)
+            page = introduced.pages[request.url]
+        host, again = self._host_of(page), self._frontier.state[page] != State.UNREAD
+        turn = self._suspended.turn_of(Lease(page, host, request.url, again))
+        self._traps.asks(host, again=again)
+        visit = self._visitor.visit_of(request, fetched)
+        fetched, parsed = await parsed_visit(turn, visit)
+        if parsed is not None:
+            await self._ends.look_up(turn, parsed)
+        self._ends.settle(turn, fetched, parsed)
+        self._bodies.saw(request.url)
+
+    def _host_of(self, page: PageId) -> int:
+        return self._frontier.urls.host_of[page]
+
+
+def _makes_known(url: str, fetched: FetchResult) -> bool:
+    """Whether the answer is of a page, though no link has led there."""
+    return isinstance(fetched, Response) or (isinstance(fetched, Moved) and may_be_html(url))
+
+
+# ---------------------------------------------------------------- a store of files
+
+
+class WarcImport(NamedTuple):
+    """What came of it."""
+
+    store: Path
+    records: int
+    skipped: Mapping[str, int]
+    """Records that no page was read from, by the reason."""
+
+
+def import_warcs(
+    files: Sequence[Path],
+    settings: Settings,
+    note: Callable[[str], None] = lambda _line: None,
+    tell: Progress = unreported,
+) -> WarcImport:
+    """Make a store of WARC files; `note` hears of all that is wrong with them.
+
+    The store gets its name when it is whole, and none is overwritten.
+    """
+    store = settings.storing.store
+    refuse_to_overwrite(store)
+    place = real_path(store)
+    records = _Records(files, settings.network.max_body_bytes + MOST_HEAD_BYTES, note, tell)
+    with drafting(place) as folder:
+        draft = folder / place.name
+        storing = replace(settings.storing, store=draft)
+        skipped = asyncio.run(_import(records, replace(settings, storing=storing)))
+        if not records.count:
+            raise UsageError(f"{', '.join(map(str, files))}: no record of WARC")
+        refuse_to_overwrite(store)
+        if (pages := archive_folder(draft)).is_dir():
+            set_pages_aside(archive_folder(place))
+            pages.rename(archive_folder(place))
+        draft.rename(place)
+    return WarcImport(store, records.count, skipped)
+
+
+async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[str, int]:
+    def agree(store: StoreWriter) -> Settings:
+        store.agree(terms_of(settings))
+        return settings
+
+    path, clock = settings.storing.store, RecordClock()
+    keep = partial(open_archive, tell=nobody_listens)
+    async with opened_crawl(agree, path, (), keep=keep, needs_pages=False) as recorder:
+        folder = None if recorder.archive is None else archive_folder(path)
+        async with visiting(WorkerConfig.of(settings, archive=folder)) as visitor:
+            context = CrawlContext(
+                settings=settings,
+                recorder=recorder,
+                web_access=visitor,
+                gate=gate_for(recorder, settings.scope),
+                clock=clock,
+                tell=nobody_listens,
+                wake=lambda: None,
+            )
+            with closing(RecordedCrawl(context, clock, visitor, folder)) as crawl:
+                await crawl.read_all(records)
+            return crawl.skipped
+
+
+class _Records:
+    """The records of all files."""
+
+    def __init__(
+        self, files: Sequence[Path], most_bytes: int, note: Callable[[str], None], tell: Progress
+    ) -> None:
+        self._files, self._most_bytes, self._note, self._tell = files, most_bytes, note, tell
+        self.count = 0
+
+    def __iter__(self) -> Iterator[WarcRecord]:
+        sizes = [file.stat().st_size for file in self._files]
+        whole, before = max(sum(sizes), 1), 0
+        for file, size in zip(self._files, sizes, strict=True):
+            shown = partial(self._show, before / whole, size / whole)
+            for record in WarcRecords(file, self._most_bytes, self._note, shown):
+                self.count += 1
+                yield record
+            before += size
+
+    def _show(self, begin: float, length: float, share: float) -> None:
+        self._tell(begin + length * share)

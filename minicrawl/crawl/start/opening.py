@@ -1,0 +1,73 @@
+"""The store of a crawl is opened: locked, checked, with its archive and its seeds.
+
+Law: whoever crawls finds a store that fits together, and an archive as of its last commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, closing, nullcontext
+from functools import partial
+from pathlib import Path
+
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.config import Settings, Storing
+from minicrawl.crawl.events import Listener, nobody_listens
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.crawl.start.seeds import plant
+from minicrawl.errors import UsageError
+from minicrawl.frontier.loading import contradictions, load_frontier, verify
+from minicrawl.store import tables
+from minicrawl.store.reader import connect
+from minicrawl.store.records import StoreTerms
+from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
+from minicrawl.store.writer import SAFE, StoreWriter
+from minicrawl.web.urls import ResolvedUrl
+
+NO_SEED = "there is no seed to start from: give a file of URLs, one a line"
+
+
+@asynccontextmanager
+async def opened_crawl(
+    agree: Callable[[StoreWriter], Settings],
+    path: Path,
+    seeds: Iterable[ResolvedUrl],
+    tell: Listener = nobody_listens,
+    keep: Callable[[StoreWriter, Storing], ArchiveWriter | None] = lambda _store, _storing: None,
+    *,
+    needs_pages: bool = True,
+) -> AsyncIterator[Recorder]:
+    """The store with the seeds in it. It is created if it does not exist."""
+    with closing(StoreWriter.open(path)) as store, translating_sqlite_errors(path, SAFE):
+        settings = agree(store)
+        by_siblings = settings.order.strategy == "siblings"
+        archive = keep(store, settings.storing)
+        with (
+            nullcontext() if archive is None else closing(archive),
+            closing(connect(path)) as connection,
+            closing(recorder_of(store, connection, archive, by_siblings=by_siblings)) as recorder,
+        ):
+            await plant(recorder, seeds, settings.order.endowment, tell)
+            if needs_pages and not len(recorder.frontier):
+                raise UsageError(NO_SEED)
+            yield recorder
+        store.compact()
+
+
+def recorder_of(
+    store: StoreWriter,
+    connection: tables.Connection,
+    archive: ArchiveWriter | None = None,
+    *,
+    by_siblings: bool = False,
+) -> Recorder:
+    """A recorder of all that is in the store, once that has been checked."""
+    with reporting_damage(store.path):
+        terms = tables.terms(store.connection) or StoreTerms()
+        load = partial(load_frontier, store.connection, terms, siblings=by_siblings)
+        recorder = Recorder(store, connection, load, archive)
+        verify(recorder.frontier, store.connection)
+        if store.was_cut_off:
+            for contradiction in contradictions(recorder.frontier, store.connection):
+                raise ValueError(contradiction)
+        return recorder

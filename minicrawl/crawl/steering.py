@@ -1,0 +1,244 @@
+"""Steering: what is asked of a crawl while it runs, is done between two turns of its loop.
+
+Laws: nothing that a crawl promises is broken by it. A shorter delay never undercuts a Crawl-delay,
+and no page is lost when workers go. What changes is told to all who listen. What the store keeps
+of the settings is changed there as well. To show what the crawl does costs as much as it has
+workers, and nothing while nobody asks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Sequence
+from typing import assert_never
+
+from minicrawl.config.sources import Given
+from minicrawl.config.table import BY_NAME, KEPT
+from minicrawl.config.writing import as_text, plain
+from minicrawl.control.requests import ControlRequest, Reply, Verb
+from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Settled, Steered, Warned
+from minicrawl.crawl.hosts.politeness import change_delays
+from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.settle.posting import PageIntroducer
+from minicrawl.crawl.start.seeds import share_of_endowment
+from minicrawl.crawl.workers.pool import Activity, WorkerPool, WorkerProcess, worker_count
+from minicrawl.model import PageId
+from minicrawl.opic.journal import Spending, Step, StepKind
+from minicrawl.store import tables
+from minicrawl.web.urls import ResolvedUrl, resolve_seed
+
+_NOTES_KEPT = 200
+_SHOWN_URLS = 3
+
+
+class LastEvents:
+    """A listener: the last event, and the last notes with the time of day."""
+
+    def __init__(self) -> None:
+        self._last: Event | None = None
+        self._notes: deque[tuple[float, str]] = deque(maxlen=_NOTES_KEPT)
+
+    def hear(self, event: Event, today: float) -> None:
+        """An event came."""
+        if not isinstance(event, Asked):
+            self._last = event
+        match event:
+            case Noted(text=text) | Warned(text=text) | Steered(text=text):
+                self._notes.append((today, text))
+            case _:
+                pass
+
+    def as_json(self) -> Reply:
+        """The last event in words, and the notes."""
+        return {"last_event": _in_words(self._last), "notes": list(self._notes)}
+
+
+def _in_words(event: Event | None) -> str:
+    match event:
+        case Settled(url=url, state=state):
+            return f"{state.label}: {url}"
+        case Delayed(url=url, detail=detail):
+            return f"delayed: {url} {detail}"
+        case Noted(text=text) | Warned(text=text) | Steered(text=text):
+            return text
+        case Ended(reason=reason):
+            return f"ended: {reason}"
+    return ""
+
+
+class CrawlSteering:
+    """Serves the requests to one running crawl."""
+
+    def __init__(self, crawler: Crawler, pool: WorkerPool, workers: int) -> None:
+        """`workers` are those that it has now."""
+        self._crawler, self._pool = crawler, pool
+        self._context, self._parts = crawler.context, crawler.parts
+        self._workers = workers
+        self._began = self._context.clock.today()
+        self._last = LastEvents()
+        self._introducer = PageIntroducer(self._context.recorder, self._parts.settler.poster)
+
+    def hear(self, event: Event) -> None:
+        """A listener of the crawl."""
+        self._last.hear(event, self._context.clock.today())
+
+    def warn(self, text: str) -> None:
+        """Something about steering that the user may want to know."""
+        self._context.tell(Noted(text=text))
+
+    async def handle(self, request: ControlRequest) -> Reply:
+        """Do what is asked; the reply says how things are then."""
+        crawler = self._crawler
+        match request.verb:
+            case Verb.SHOW:
+                pass
+            case Verb.HOSTS:
+                return {"hosts": self._hosts(request.hosts)}
+            case Verb.PAUSE:
+                crawler.pause()
+                self._tell("paused")
+            case Verb.RESUME:
+                crawler.resume()
+                self._tell("resumed")
+            case Verb.STOP:
+                crawler.stop()
+                self._tell("stopping after the requests in flight")
+            case Verb.SET:
+                self._set(request.values or {})
+            case Verb.ADD:
+                await self._add(request.urls)
+            case _:
+                assert_never(request.verb)
+        return self.as_json()
+
+    # ------------------------------------------------------------ what changes
+
+    def _set(self, values: dict[str, object]) -> None:
+        wanted = {
+            name: Given(value, name, " ").read_as(BY_NAME[name]) for name, value in values.items()
+        }
+        before, context = self._context.settings, self._context
+        context.settings = after = before.with_values(wanted)
+        if "workers" in wanted:
+            self._resize(wanted["workers"])
+        if after.politeness != before.politeness:
+            change_delays(self._parts.hosts, after, context.clock.now())
+            self._parts.slots.resize(after.politeness)
+        self._keep(wanted)
+        changes = (
+            f"{name} {as_text(plain(after, BY_NAME[name]))}"
+            f" (was {as_text(plain(before, BY_NAME[name]))})"
+            for name in wanted
+        )
+        self._tell(", ".join(changes))
+
+    def _resize(self, workers: object) -> None:
+        network = self._context.settings.network
+        self._workers = workers if isinstance(workers, int) else worker_count(network)
+        self._pool.resize(self._workers)
+
+    def _keep(self, wanted: dict[str, object]) -> None:
+        """The next run goes on with them, and does not take them for news."""
+        counters, settings = self._context.recorder.counters, self._context.settings
+        kept = {one.name: plain(settings, one) for one in KEPT if one.name in wanted}
+        for counter in (tables.SETTINGS, tables.WISHES) if kept else ():
+            found = counters.get(counter)
+            counters[counter] = (found if isinstance(found, dict) else {}) | kept
+
+    async def _add(self, urls: Sequence[str]) -> None:
+        strip_marks = self._context.settings.storing.strip_marks
+        found = [resolve_seed(url, strip_marks=strip_marks) for url in urls]
+        seeds = {seed.url: seed for seed in found if seed is not None}
+        recorder = self._context.recorder
+        originals = tuple((one.url, one.original) for one in seeds.values() if one.original)
+        met = await self._introducer.introduce(list(seeds), 0, originals)
+        before = recorder.seeds.ids()
+        new = sorted(set(met.pages.values()) - before)
+        self._admit(list(seeds.values()), list(met.pages.values()))
+        if new:
+            endowment = self._context.settings.order.endowment
+            units = share_of_endowment(recorder, endowment, len(new), is_first=not before)
+            self._parts.settler.poster.post(
+                Step(StepKind.ENDOWED, spending=Spending(new), amount=units)
+            )
+        more = f" and {len(seeds) - _SHOWN_URLS:,} more" if len(seeds) > _SHOWN_URLS else ""
+        self._tell(f"added {', '.join(list(seeds)[:_SHOWN_URLS])}{more}")
+
+    def _admit(self, seeds: Sequence[ResolvedUrl], pages: Sequence[PageId]) -> None:
+        """Scope, depth and quotas treat them as seeds."""
+        for seed in seeds:
+            self._context.gate.widen(seed.url)
+        depths, depth = self._parts.depths, self._context.recorder.frontier.urls.depth
+        for page in pages:
+            self._parts.traps.vouch(page)
+            if depths is None:
+                depth[page] = 0
+                continue
+            for released in depths.begin_at(page):
+                self._parts.leases.queue.release(released)
+
+    def _tell(self, text: str) -> None:
+        self._context.tell(
+            Steered(
+                text=text,
+                is_paused=self._crawler.is_paused,
+                is_stopping=self._crawler.is_stopped,
+                pages=self._context.settings.budget.pages,
+            )
+        )
+        self._context.wake()
+
+    # ------------------------------------------------------------ what it does
+
+    def as_json(self) -> Reply:
+        """What the crawl does now."""
+        settings = self._context.settings
+        names = ("concurrency", "delay", "pages", "for", "bytes", "until", "continuous")
+        return {
+            "pid": os.getpid(),
+            "state": self._state(),
+            "began": self._began,
+            "in_flight": self._crawler.turns,
+            "workers": self._workers,
+            "settings": {name: plain(settings, BY_NAME[name]) for name in names},
+            "crawlers": self._crawlers(),
+        } | self._last.as_json()
+
+    def _state(self) -> str:
+        if self._crawler.is_stopped:
+            return "stopping"
+        return "paused" if self._crawler.is_paused else "running"
+
+    def _crawlers(self) -> list[Reply]:
+        own = _described("coordinator", os.getpid(), "ready", self._pool.activity)
+        named = [
+            _described(f"worker {number}", worker.pid, _phase(worker), worker.activity)
+            for number, worker in self._pool.processes()
+        ]
+        return [own, *named]
+
+    def _hosts(self, hosts: Sequence[int]) -> list[tuple[int, int, float]]:
+        """Each of these hosts that was asked, its requests under way, and when it may be asked."""
+        known, now = self._parts.hosts, self._context.clock.now()
+        states = [(host, known[host]) for host in hosts if host in known]
+        return [(host, one.in_use, max(one.ready_at - now, 0.0)) for host, one in states]
+
+
+def _described(name: str, pid: int | None, phase: str, activity: Activity) -> Reply:
+    doing, since = activity.last
+    return {
+        "name": name,
+        "pid": pid,
+        "phase": phase,
+        "begun": activity.begun,
+        "under_way": len(activity.under_way),
+        "doing": doing,
+        "since": since,
+    }
+
+
+def _phase(worker: WorkerProcess) -> str:
+    if worker.is_over:
+        return "ending"
+    return "ready" if worker.has_started else "starting"

@@ -1,0 +1,10 @@
+"""A crawl in the browser: watch it and steer it.
+
+serving     the address, the token, and the server
+guard       who may ask for what
+routes      what can be asked for, and the events that follow a crawl
+views       what the page shows, from the store and from the crawl
+launching   a form becomes a crawl
+
+page/ is the page itself. It is not imported but sent.
+"""

@@ -1,0 +1,74 @@
+// Small charts as SVG: curves over time, and points on logarithmic axes. Each has its figures as a
+// table for those who do not see it.
+
+import { h, s, count, fixed, clock } from "/page/dom.js";
+
+const W = 400, H = 170, LEFT = 48, RIGHT = 10, TOP = 10, BOTTOM = 24;
+const NAMES = ["one", "two", "three"];
+
+const steps = (most) => {
+  if (!(most > 0)) return [0, 1];
+  const rough = most / 4, power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((n) => n * power).find((n) => n >= rough);
+  const found = [];
+  for (let at = 0; at <= most + step * 0.001; at += step) found.push(at);
+  if (found[found.length - 1] < most) found.push(found[found.length - 1] + step);
+  return found;
+};
+const short = (value) => {
+  const size = Math.abs(value);
+  if (size >= 1e6) return `${+(value / 1e6).toFixed(1)}M`;
+  if (size >= 1e4) return `${+(value / 1e3).toFixed(1)}k`;
+  return size >= 10 || Number.isInteger(value) ? String(Math.round(value * 10) / 10) : String(+value.toFixed(3));
+};
+const legend = (series) => h("ul", { class: "legend" }, series.map((one, place) => h("li", {}, h("i", { class: `k-${NAMES[place]}` }), one.name)));
+const hiddenTable = (caption, heads, rows) => h("details", { class: "small muted" }, h("summary", {}, "figures"), h("div", { class: "scroll high" }, h("table", {}, h("caption", { class: "skip" }, caption), h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head))), rows.map((row) => h("tr", {}, row.map((cell) => h("td", { class: "n" }, cell)))))));
+
+// series: [{name, points: [[seconds since 1970, value], ...]}]
+export const curves = (title, series, format = short) => {
+  const all = series.flatMap((one) => one.points).filter(([, y]) => y !== null && y !== undefined);
+  if (all.length < 2) return h("div", { class: "empty" }, "nothing to draw yet");
+  const first = Math.min(...all.map(([x]) => x)), last = Math.max(...all.map(([x]) => x), first + 1);
+  const ticks = steps(Math.max(...all.map(([, y]) => y)));
+  const most = ticks[ticks.length - 1];
+  const x = (at) => LEFT + ((at - first) / (last - first)) * (W - LEFT - RIGHT);
+  const y = (value) => H - BOTTOM - (value / most) * (H - TOP - BOTTOM);
+  const path = (points) => points.map(([at, value], place) => `${place ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+  const drawn = series.map((one) => one.points.filter(([, value]) => value !== null && value !== undefined));
+  const chart = s("svg", { class: "chart", viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${title}: ${series.map((one, i) => `${one.name} ${drawn[i].length ? format(drawn[i][drawn[i].length - 1][1]) : "none"} at the end`).join(", ")}` },
+    ticks.map((tick) => [s("line", { class: "gridline", x1: LEFT, x2: W - RIGHT, y1: y(tick), y2: y(tick) }), s("text", { x: LEFT - 6, y: y(tick) + 4, "text-anchor": "end" }, format(tick))]),
+    drawn[0].length > 1 && series.length === 1 ? s("path", { class: "area", d: `${path(drawn[0])}L${x(drawn[0][drawn[0].length - 1][0])} ${y(0)}L${x(drawn[0][0][0])} ${y(0)}Z` }) : null,
+    drawn.map((points, place) => (points.length > 1 ? s("path", { class: `series s-${NAMES[place]}`, d: path(points) }) : null)),
+    s("line", { class: "axis", x1: LEFT, x2: W - RIGHT, y1: y(0), y2: y(0) }),
+    s("text", { x: LEFT, y: H - 7 }, clock(first)), s("text", { x: W - RIGHT, y: H - 7, "text-anchor": "end" }, clock(last)));
+  return h("figure", { class: "plain" }, chart, series.length > 1 ? legend(series) : null);
+};
+
+// series: [{name, points: [[links, pages], ...], exponent}]; both axes are logarithmic
+export const logLog = (title, series, xName, yName) => {
+  const all = series.flatMap((one) => one.points).filter(([x, y]) => x > 0 && y > 0);
+  if (all.length < 2) return h("div", { class: "empty" }, "nothing to draw yet");
+  const xs = all.map(([x]) => Math.log10(x)), ys = all.map(([, y]) => Math.log10(y));
+  const [x0, x1] = [Math.floor(Math.min(...xs)), Math.max(Math.ceil(Math.max(...xs)), 1)];
+  const [y0, y1] = [Math.floor(Math.min(...ys)), Math.max(Math.ceil(Math.max(...ys)), 1)];
+  const px = (v) => LEFT + ((Math.log10(v) - x0) / (x1 - x0)) * (W - LEFT - RIGHT);
+  const py = (v) => H + 30 - BOTTOM - ((Math.log10(v) - y0) / (y1 - y0)) * (H + 30 - TOP - BOTTOM);
+  const powers = (a, b) => Array.from({ length: b - a + 1 }, (_, i) => 10 ** (a + i));
+  const mark = (place, x, y) => (place ? s("rect", { class: `f-${NAMES[place]}`, x: x - 3, y: y - 3, width: 6, height: 6 }) : s("circle", { class: "f-one", cx: x, cy: y, r: 3.4 }));
+  const chart = s("svg", { class: "chart", viewBox: `0 0 ${W} ${H + 30}`, role: "img", "aria-label": title },
+    powers(y0, y1).map((v) => [s("line", { class: "gridline", x1: LEFT, x2: W - RIGHT, y1: py(v), y2: py(v) }), s("text", { x: LEFT - 6, y: py(v) + 4, "text-anchor": "end" }, short(v))]),
+    powers(x0, x1).map((v) => [s("line", { class: "gridline", x1: px(v), x2: px(v), y1: TOP, y2: H + 30 - BOTTOM }), s("text", { x: px(v), y: H + 30 - 7, "text-anchor": "middle" }, short(v))]),
+    series.map((one, place) => one.points.filter(([x, y]) => x > 0 && y > 0).map(([x, y]) => mark(place, px(x), py(y)))));
+  return h("figure", {}, h("div", { class: "small muted" }, `${yName} by ${xName}, both logarithmic`), chart, legend(series.map((one) => ({ name: one.exponent ? `${one.name}, exponent ${fixed(one.exponent, 2)}` : one.name }))),
+    hiddenTable(title, ["series", xName, yName], series.flatMap((one) => one.points.map(([x, y]) => [one.name, fixed(x, 1), fixed(y, 2)]))));
+};
+
+// rows: [[label, value, ...]]
+export const bars = (caption, heads, rows) => {
+  const most = Math.max(1, ...rows.flatMap((row) => row.slice(1)));
+  return h("table", {}, h("caption", { class: "skip" }, caption), h("thead", {}, h("tr", {}, heads.map((head, place) => h("th", { scope: "col", class: place ? "n" : "" }, head)), h("th", {}, ""))),
+    h("tbody", {}, rows.map(([label, ...values]) => {
+      const drawn = values.map((value, place) => { const bar = h("span", { class: `bar f-${NAMES[place]}` }); bar.style.width = `${(7 * Math.log1p(value)) / Math.log1p(most)}rem`; bar.style.background = `var(--${NAMES[place]})`; return h("div", {}, bar); });
+      return h("tr", {}, h("td", {}, label), values.map((value) => h("td", { class: "n" }, count(value))), h("td", { "aria-hidden": "true" }, drawn));
+    })));
+};

@@ -1,0 +1,80 @@
+// The page: four views, one stream of events, and what is true of all views.
+
+import { h, put, clock, plain } from "/page/dom.js";
+import { Stream, checkToken, hasToken } from "/page/server.js";
+import { makeSetup } from "/page/setup.js";
+import { makeStatus } from "/page/status.js";
+import { makePages } from "/page/pages.js";
+import { makeGraph } from "/page/graph.js";
+
+const $ = (id) => document.getElementById(id);
+const NAMES = ["setup", "status", "pages", "graph"];
+
+let noticeTimer = 0;
+const notice = (text, kind = "") => {
+  const place = $("notice");
+  put(place, plain(text));
+  place.className = `banner ${kind}`;
+  place.hidden = !text;
+  clearTimeout(noticeTimer);
+  if (text && kind !== "bad") noticeTimer = setTimeout(() => { place.hidden = true; }, 6000);
+};
+
+const app = { notice, show: (name) => show(name), explain: (url) => { show("pages"); views.pages.explain(url); }, refresh: () => watch(), canSteer: () => hasToken() };
+const views = { setup: makeSetup($("setup"), app), status: makeStatus($("status"), app), pages: makePages($("pages"), app), graph: makeGraph($("graph"), app) };
+let shown = "status";
+
+const stateOf = (crawl) => {
+  if (crawl.error) return [crawl.error, "bad"];
+  if (crawl.live) return { running: ["running", "good"], paused: ["paused", "warn"], stopping: ["stopping", "warn"] }[crawl.live.state] || [crawl.live.why || crawl.live.state, "bad"];
+  if (crawl.launched) return ["finishing", "warn"];
+  if (crawl.status && crawl.status.missing) return ["no crawl", ""];
+  return ["not running", ""];
+};
+
+const stream = new Stream((name, value) => {
+  if (name === "crawl") {
+    const [text, kind] = stateOf(value);
+    const badge = $("state");
+    if (badge.textContent !== text) put(badge, plain(text));
+    badge.className = `badge ${kind}`;
+    put($("store"), plain(value.store || ""));
+    document.title = `${text} – minicrawl`;
+  }
+  for (const view of Object.values(views)) if (view.hear) view.hear(name, value);
+}, (since) => {
+  const place = $("stale");
+  place.hidden = since === null;
+  document.body.classList.toggle("is-stale", since !== null);
+  if (since !== null) put(place, `The dashboard has not answered since ${clock(since / 1000)}: what you see is old. Connecting again …`);
+});
+
+const watch = () => stream.watch(["crawl", ...views[shown].topics()], shown === "status" ? views.status.log() : null);
+
+const show = (name, focus = false) => {
+  shown = name;
+  for (const one of NAMES) {
+    const tab = $(`tab-${one}`), is = one === name;
+    tab.setAttribute("aria-selected", is);
+    tab.tabIndex = is ? 0 : -1;
+    $(one).hidden = !is;
+    if (is && focus) tab.focus();
+  }
+  if (views[name].open) views[name].open();
+  watch();
+};
+
+for (const [place, name] of NAMES.entries()) {
+  $(`tab-${name}`).addEventListener("click", () => show(name));
+  $(`tab-${name}`).addEventListener("keydown", (event) => {
+    const to = { ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: NAMES.length - 1 }[event.key];
+    if (to !== undefined) { event.preventDefault(); show(NAMES[(to + NAMES.length) % NAMES.length], true); }
+  });
+}
+
+show("status");
+checkToken().then((may) => {
+  document.body.classList.toggle("may-steer", may);
+  for (const view of Object.values(views)) if (view.maySteer) view.maySteer(may);
+  if (!may) notice("You can watch, but not steer: open the address that minicrawl has printed, with the token at its end.", "warn");
+});

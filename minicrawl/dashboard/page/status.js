@@ -1,0 +1,217 @@
+// Status: the coordinator and its crawlers, figures and curves, hosts, errors and the log.
+
+import { h, put, card, facts, table, td, count, fixed, share, size, span, clock, plain, cut } from "/page/dom.js";
+import { post, get } from "/page/server.js";
+import { curves, logLog, bars } from "/page/charts.js";
+
+const MOST_LINES = 2000;
+
+export const makeStatus = (place, app) => {
+  let crawl = null, history = null, hosts = null, errors = null;
+  let lastId = 0, lines = [], notesSeen = 0, used = new Map();
+  const act = async (body, said) => {
+    try { await post("control", body); if (said) app.notice(said); } catch (error) { app.notice(error.message, "bad"); }
+  };
+
+  // ------------------------------------------------------------ the coordinator
+  const coordinatorFacts = h("div");
+  const progress = h("div");
+  const pause = h("button", { type: "button", onclick: () => act({ verb: crawl?.live?.state === "paused" ? "resume" : "pause" }) }, "Pause");
+  const stop = h("button", { type: "button", class: "danger", onclick: () => sure.showModal() }, "Stop");
+  const workers = h("input", { type: "range", min: 0, max: 8, value: 1, id: "s-workers", "aria-describedby": "s-workers-hint" });
+  const workersShown = h("output", { for: "s-workers" }, "–");
+  let moving = 0;
+  workers.addEventListener("input", () => { moving = Date.now(); put(workersShown, workers.value); });
+  workers.addEventListener("change", () => { moving = Date.now(); act({ verb: "set", values: { workers: Number(workers.value) } }); });
+  const setting = (name, label, hint) => {
+    const input = h("input", { type: "text", id: `s-${name}`, autocomplete: "off" });
+    const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
+    const set = async () => {
+      wrong.hidden = true;
+      try { await post("control", { verb: "set", values: { [name]: input.value.trim() || "none" } }); input.dataset.touched = ""; app.notice(`${label}: ${input.value || "no limit"}`); } catch (error) { put(wrong, plain(error.message)); wrong.hidden = false; }
+    };
+    input.addEventListener("input", () => { input.dataset.touched = "yes"; });
+    input.addEventListener("keydown", (event) => { if (event.key === "Enter") set(); });
+    return { input, view: h("div", { class: "field" }, h("label", { for: input.id }, label), h("div", { class: "row tight", style: null }, h("div", { class: "grow" }, input), h("button", { type: "button", onclick: set, "aria-label": `Set ${label}` }, "Set")), hint ? h("p", { class: "hint" }, hint) : null, wrong) };
+  };
+  const delay = setting("delay", "Delay (s)"), concurrency = setting("concurrency", "Requests at once"), pages = setting("pages", "Pages");
+  const url = h("input", { type: "text", id: "s-add", placeholder: "https://example.org/", inputmode: "url" });
+  const addWrong = h("p", { class: "wrong", role: "alert", hidden: true });
+  const add = async () => {
+    addWrong.hidden = true;
+    try { await post("control", { verb: "add", urls: url.value.split(/\s+/).filter(Boolean) }); app.notice(`added ${url.value}`); url.value = ""; } catch (error) { put(addWrong, plain(error.message)); addWrong.hidden = false; }
+  };
+  url.addEventListener("keydown", (event) => { if (event.key === "Enter") add(); });
+  const steering = h("div", { class: "gap" },
+    h("div", { class: "row" }, pause, stop),
+    h("div", { class: "field gap" }, h("label", { for: "s-workers" }, "Worker processes: ", workersShown), workers, h("p", { class: "hint", id: "s-workers-hint" }, "0: the coordinator does all the work itself")),
+    h("details", { class: "gap" }, h("summary", {}, "Change more while it runs"), h("div", { class: "fields gap" }, delay.view, concurrency.view, pages.view,
+      h("div", { class: "field" }, h("label", { for: "s-add" }, "One more URL"), h("div", { class: "row tight" }, h("div", { class: "grow" }, url), h("button", { type: "button", onclick: add }, "Add")), addWrong))));
+  const sure = h("dialog", { "aria-labelledby": "sure-title" }, h("h2", { id: "sure-title" }, "Stop the crawl?"), h("p", {}, "Requests in flight may end, and nothing is lost. Start in “Set up” goes on with it later."),
+    h("div", { class: "row" }, h("button", { type: "button", class: "danger", onclick: () => { sure.close(); act({ verb: "stop" }); } }, "Stop it"), h("button", { type: "button", onclick: () => sure.close() }, "Let it run")));
+
+  // ------------------------------------------------------------ places
+  const crawlers = h("div", { class: "scroll" }), figures = h("div"), curvesAt = h("div", { class: "grid" }), degrees = h("div"), hostsAt = h("div", { class: "scroll high", tabindex: 0, role: "region", "aria-label": "Hosts, a table" }), errorsAt = h("div", { class: "scroll" }), kindAt = h("div", { class: "scroll high", "aria-live": "polite" });
+  const hostsTitle = h("span", { class: "muted small" });
+  const graphNote = h("span", { class: "muted small" });
+  const logAt = h("div", { class: "log", tabindex: 0, role: "log", "aria-label": "Log", "aria-live": "off" });
+  const filter = h("input", { type: "search", placeholder: "filter: words of the line", "aria-label": "Filter the log" });
+  const onlyTrouble = h("input", { type: "checkbox", id: "log-trouble" }), follow = h("input", { type: "checkbox", id: "log-follow", checked: true });
+  const logBox = h("details", {}, h("summary", {}, h("h2", { class: "inline" }, "Log")), h("div", { class: "row gap" }, h("div", { class: "grow" }, filter), h("div", { class: "check" }, onlyTrouble, h("label", { for: "log-trouble" }, "only trouble")), h("div", { class: "check" }, follow, h("label", { for: "log-follow" }, "follow"))), logAt);
+  logBox.addEventListener("toggle", () => app.refresh());
+  const drawLog = () => {
+    const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const fits = (line) => (!onlyTrouble.checked || line.kind) && words.every((word) => line.text.toLowerCase().includes(word));
+    put(logAt, lines.filter(fits).slice(-600).map((line) => h("div", { class: line.kind }, h("time", {}, clock(line.at)), " ", line.text)));
+    if (follow.checked) logAt.scrollTop = logAt.scrollHeight;
+  };
+  for (const control of [filter, onlyTrouble, follow]) control.addEventListener("input", drawLog);
+
+  for (const waiting of [figures, curvesAt, degrees, hostsAt, errorsAt, crawlers]) put(waiting, h("div", { class: "empty" }, "reading …"));
+  put(place, sure, h("div", { class: "grid" },
+    card("Coordinator", "w4", h("header", {}, h("h2", {}, "Coordinator")), coordinatorFacts, progress, steering),
+    h("div", { class: "stack w8" },
+      card("Crawlers", "", h("header", {}, h("h2", {}, "Crawlers")), crawlers),
+      card("Statistics", "", h("header", {}, h("h2", {}, "Statistics"), graphNote), figures)),
+    card("Curves", "", h("header", {}, h("h2", {}, "Curves")), curvesAt),
+    card("Degree distributions", "", h("header", {}, h("h2", {}, "Degree distributions")), degrees),
+    card("Hosts", "w7", h("header", {}, h("h2", {}, "Hosts"), hostsTitle), hostsAt),
+    card("Errors", "w5", h("header", {}, h("h2", {}, "Errors by kind")), errorsAt, kindAt),
+    card("Log", "", logBox)));
+
+  // ------------------------------------------------------------ drawing
+  const drawCoordinator = () => {
+    const { live, status, ended, launched } = crawl, runs = Boolean(live && live.crawlers);
+    const state = runs ? live.state : live ? live.why : launched ? "finishing: the ranks converge" : "not running";
+    const said = ended && ended.said ? ended.said.trim().split("\n").slice(-1)[0] : "";
+    if (status.missing) { put(coordinatorFacts, h("p", {}, plain(status.missing)), h("button", { type: "button", class: "main", onclick: () => app.show("setup") }, "Set up a crawl")); put(progress); steering.hidden = true; return; }
+    put(coordinatorFacts, facts([
+      ["state", plain(state)], runs ? ["process", String(live.pid)] : null, runs ? ["running since", clock(live.began)] : null,
+      runs ? ["requests in flight", count(live.in_flight)] : null,
+    ], "lines"), runs ? h("p", { class: "small muted" }, "last: ", cut(plain(live.last_event), 160)) : said ? h("p", { class: "small muted" }, "it said: ", plain(said)) : null,
+      !runs && !launched && status.command ? h("p", { class: "small" }, "Resume with ", h("code", {}, plain(status.command)), " or in “Set up”.") : null);
+    const budget = runs ? live.settings.pages : null;
+    const bar = (label, part, text, kind = "") => { const inner = h("i"); inner.style.width = `${Math.min(100 * part, 100)}%`; return h("div", { class: "gap" }, h("div", { class: "row" }, h("span", { class: "small muted" }, label), h("strong", { class: "small end" }, text)), h("div", { class: `progress ${kind}`, role: "progressbar", "aria-label": label, "aria-valuenow": Math.round(100 * part), "aria-valuemin": 0, "aria-valuemax": 100 }, inner)); };
+    put(progress, budget ? bar("pages of the budget", status.pages_fetched / budget, `${count(status.pages_fetched)} of ${count(budget)}`) : bar("pages read of those known", status.pages_fetched / Math.max(status.pages_known, 1), `${count(status.pages_fetched)} of ${count(status.pages_known)}`),
+      bar("importance gathered", status.importance_gathered || 0, share(status.importance_gathered), "gold"));
+    steering.hidden = !runs;
+    if (!runs) return;
+    const may = app.canSteer();
+    put(pause, live.state === "paused" ? "Resume" : "Pause");
+    pause.className = live.state === "paused" ? "main" : "";
+    pause.disabled = stop.disabled = !may || live.state === "stopping";
+    workers.disabled = !may;
+    if (Date.now() - moving > 3000) { workers.max = Math.max(8, live.workers); workers.value = live.workers; put(workersShown, String(live.workers)); }
+    for (const [one, name] of [[delay, "delay"], [concurrency, "concurrency"], [pages, "pages"]]) if (!one.input.dataset.touched && document.activeElement !== one.input) one.input.value = live.settings[name] ?? "";
+  };
+  const drawCrawlers = () => {
+    const live = crawl.live;
+    if (!live || !live.crawlers) { put(crawlers, h("div", { class: "empty" }, "No process is crawling.")); used = new Map(); return; }
+    const now = performance.now() / 1000, next = new Map();
+    const rows = live.crawlers.map((one) => {
+      const before = used.get(one.pid);
+      const passed = before ? now - before.at : 0;
+      const cpu = before && one.cpu_s !== null && passed > 0.9 ? Math.max(0, (one.cpu_s - before.cpu) / passed) : before?.shown;
+      const kept = before && passed < 5 ? { ...before, shown: cpu } : { cpu: one.cpu_s, at: now, shown: cpu };
+      next.set(one.pid, kept);
+      const doing = one.under_way ? cut(plain(one.doing), 90) + (one.under_way > 1 ? ` and ${one.under_way - 1} more` : "") : one.phase === "ready" ? "idle" : one.phase === "ending" ? "shutting down" : "starting";
+      return h("tr", { "data-pid": one.pid }, td(one.name), td(one.pid === null ? "–" : String(one.pid), "n"), td(doing, "url"), td(one.under_way ? clock(one.since) : "", "n"), td(count(one.begun), "n"), td(kept.shown === undefined || kept.shown === null ? "–" : share(kept.shown, 0), "n"), td(size(one.memory), "n"));
+    });
+    used = next;
+    put(crawlers, table([["crawler"], ["process", "n"], ["doing now"], ["since", "n"], ["requests", "n"], ["CPU", "n"], ["memory", "n"]], rows, "Crawlers"));
+  };
+  const graph = () => (history && history.graph && history.graph.latest) || null;
+  const sum = (counts) => (counts ? Object.values(counts).reduce((a, b) => a + b, 0) : null);
+  const drawFigures = () => {
+    const status = crawl.status, latest = graph(), outline = latest && latest.outline;
+    if (status.missing) { put(figures, h("div", { class: "empty" }, "nothing yet")); return; }
+    const failed = sum(status.failures), crawled = status.pages_fetched, running = status.running_s;
+    const rough = (value, text) => (latest && latest.distances_basis === "estimate" ? `≈ ${text}` : text);
+    put(figures, facts([
+      ["crawl time", span(running)], ["URLs a second", running ? fixed(crawled / running, 1) : "–"], ["downloaded", size(status.bytes)], ["throughput", running ? `${size(status.bytes / running)}/s` : "–"],
+      ["crawled", count(crawled)], ["errors", count(failed)], ["total", crawled === null ? "–" : count(crawled + failed)], ["maximum", crawl.live && crawl.live.settings ? (crawl.live.settings.pages === null ? "no limit" : count(crawl.live.settings.pages)) : "–"],
+      ["known", count(status.pages_known), `on ${count(status.hosts)} hosts`], ["waiting", count(status.pages_unread)], ["refused", count(sum(status.refusals))], ["duplicates", count(sum(status.standing_for_others))],
+      ...(outline ? [
+        ["strong components", count(outline.strong_components)], ["largest of them", count(outline.largest_strong), "pages"], ["weak components", count(outline.weak_components)], ["dangling pages", count(outline.dangling)],
+        ["diameter", rough(outline.diameter, `${outline.is_exact === false ? "≥ " : ""}${count(outline.diameter)}`)], ["mean distance", rough(outline.mean_distance, fixed(outline.mean_distance, 2)), outline.mean_distance_error ? `± ${fixed(outline.mean_distance_error, 2)}` : ""], ["reciprocity", share(outline.reciprocity)], ["links", count(outline.edges)],
+      ] : []),
+    ]));
+    put(graphNote, latest ? `graph of ${latest.graph_of} pages: ${latest.basis}, ${span(Math.max(0, status.at - latest.at))} old; distances: ${latest.distances_basis}, ${span(Math.max(0, status.at - latest.distances_at))} old` : "");
+  };
+  const drawCurves = () => {
+    if (!history || !history.sums || history.sums.length < 1) { put(curvesAt, h("div", { class: "empty" }, "nothing to draw yet")); return; }
+    const sums = history.sums, pace = [];
+    for (let at = 0; at < sums.length; at += 1) {
+      let from = at; while (from > 0 && sums[at][0] - sums[from][0] < 5) from -= 1;
+      const seconds = Math.max(sums[at][0] - (from === at ? sums[at][0] - 1 : sums[from][0]), 0.5);
+      pace.push([sums[at][0], from === at ? 0 : (sums[at][1] - sums[from][1]) / seconds]);
+    }
+    const column = (place) => sums.map((row) => [row[0], row[place]]);
+    const drawn = history.graph ? history.graph.curves : [];
+    const of = (at) => drawn.map((row) => [row[0], row[at]]);
+    const figure = (title, series, format) => h("div", { class: "w4 plot" }, h("h3", {}, title), curves(title, series, format));
+    put(curvesAt,
+      figure("requests", [{ name: "requests", points: column(1) }, { name: "failed", points: column(2) }]),
+      figure("requests a second", [{ name: "a second", points: pace }]),
+      figure("downloaded", [{ name: "bytes", points: column(3) }], (v) => size(v)),
+      drawn.length ? [
+        figure("importance gathered", [{ name: "share", points: of(1) }], (v) => share(v, 0)),
+        figure("components", [{ name: "strong", points: of(2) }, { name: "weak", points: of(3) }, { name: "largest strong, pages", points: of(4) }]),
+        figure("distances", [{ name: "diameter", points: of(5) }, { name: "mean distance", points: of(6) }]),
+      ] : null);
+  };
+  const drawDegrees = () => {
+    const outline = graph() && graph().outline;
+    if (!outline) { put(degrees, h("div", { class: "empty" }, "The graph of this crawl has not been measured.")); return; }
+    const ranges = (bins) => { const found = new Array(8).fill(0); for (const [least, n] of bins) found[Math.min(Math.floor(least / 20), 7)] += n; return found; };
+    const width = (least) => (least < 20 ? 1 : least < 140 ? 20 : least);
+    const density = (bins) => bins.filter(([least]) => least > 0).map(([least, n]) => [Math.sqrt(least * (least + width(least) - 1)), n / width(least)]);
+    const ins = ranges(outline.in_degrees.bins), outs = ranges(outline.out_degrees.bins);
+    put(degrees, h("div", { class: "grid" },
+      h("div", { class: "w5 scroll" }, bars("Pages by their links", ["links", "in", "out"], ins.map((n, at) => [at === 7 ? "140+" : `${20 * at}–${20 * at + 19}`, n, outs[at]]))),
+      h("div", { class: "w7 plot" }, logLog("Degree distributions", [{ name: "in", points: density(outline.in_degrees.bins), exponent: outline.in_degrees.exponent }, { name: "out", points: density(outline.out_degrees.bins), exponent: outline.out_degrees.exponent }], "links", "pages"))));
+  };
+  const drawHosts = () => {
+    if (!hosts || !hosts.hosts) { put(hostsAt, h("div", { class: "empty" }, hosts && hosts.error ? plain(hosts.error) : "nothing yet")); return; }
+    put(hostsTitle, hosts.known > hosts.hosts.length ? `${count(hosts.hosts.length)} of ${count(hosts.known)}` : count(hosts.known));
+    const next = (host) => { if (host.until * 1000 > Date.now()) return `paused until ${clock(host.until)}`; if (!host.waiting) return "–"; if (host.in_use) return "asked now"; if (host.wait_s === null) return "–"; return host.wait_s > 0.5 ? `in ${fixed(host.wait_s, 0)} s` : "now"; };
+    put(hostsAt, table([["host"], ["read", "n"], ["waiting", "n"], ["failed", "n"], ["importance", "n"], ["next", "n"]], hosts.hosts.map((host) => h("tr", {}, td([plain(host.origin), host.trouble ? h("div", { class: "title" }, plain(host.trouble)) : null], "url"), td(count(host.read), "n"), td(count(host.waiting), "n"), td(count(host.failed), "n"), td(share(host.importance, 2), "n"), td(next(host), "n"))), "Hosts"));
+  };
+  const showKind = async (kind) => {
+    put(kindAt, h("p", { class: "muted" }, "…"));
+    try {
+      const found = await get("errors", { kind });
+      put(kindAt, h("h3", {}, `${plain(kind)}: the latest ${found.length}`), table([["page"], ["at", "n"], ["detail"]], found.map((page) => h("tr", {}, td(h("button", { type: "button", class: "link", onclick: () => app.explain(page.url) }, cut(plain(page.url), 120)), "url"), td(page.at ? clock(Date.parse(page.at) / 1000) : "never", "n"), td([page.status ? `${page.status} ` : "", plain(page.detail)]))), `Pages: ${plain(kind)}`));
+    } catch (error) { put(kindAt, h("p", { class: "wrong" }, plain(error.message))); }
+  };
+  const drawErrors = () => {
+    if (!Array.isArray(errors) || !errors.length) { put(errorsAt, h("div", { class: "empty" }, errors && errors.error ? plain(errors.error) : "no errors")); return; }
+    put(errorsAt, table([["kind"], ["pages", "n"], ["share", "n"], ["meaning"]], errors.map((one) => h("tr", {}, td(h("button", { type: "button", class: "link", onclick: () => showKind(one.kind) }, one.kind), "kind"), td(count(one.pages), "n"), td(share(one.share), "n"), td([one.means, h("div", { class: "title" }, one.helps)]))), "Errors by kind"));
+  };
+  const hearLog = (rows) => {
+    if (!Array.isArray(rows)) return;
+    for (const row of rows.filter((one) => one.id > lastId)) {
+      lastId = row.id;
+      const kind = row.outcome.startsWith("failed") ? "bad" : row.outcome.startsWith("refused") || row.outcome === "not asked" ? "warn" : "";
+      lines.push({ at: row.at, kind, text: plain(`${row.outcome.padEnd(22)} ${row.status ?? "   "} ${row.elapsed_s.toFixed(3)} s  ${row.url}  ${row.detail}`) });
+    }
+    for (const [at, text] of (crawl?.live?.notes || [])) if (at > notesSeen) { notesSeen = at; lines.push({ at, kind: "warn", text: plain(`control or note         ${text}`) }); }
+    lines.sort((a, b) => a.at - b.at);
+    lines = lines.slice(-MOST_LINES);
+    drawLog();
+  };
+  const guarded = (draw) => { try { draw(); } catch (error) { console.error(error); } };
+  return {
+    topics: () => ["history", "hosts", "errors"],
+    log: () => (logBox.open ? () => lastId : null),
+    maySteer: () => { if (crawl) guarded(drawCoordinator); },
+    open: () => {},
+    hear: (name, value) => {
+      if (name === "crawl" && !value.error) { crawl = value; guarded(drawCoordinator); guarded(drawCrawlers); guarded(drawFigures); }
+      if (name === "history") { history = value; if (crawl) guarded(drawFigures); guarded(drawCurves); guarded(drawDegrees); }
+      if (name === "hosts") { hosts = value; guarded(drawHosts); }
+      if (name === "errors") { errors = value; guarded(drawErrors); }
+      if (name === "log" && logBox.open) guarded(() => hearLog(value));
+    },
+  };
+};

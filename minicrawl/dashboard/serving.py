@@ -1,0 +1,167 @@
+"""The dashboard's address, its token, and its server.
+
+Laws: a store has one dashboard at a time. The file beside the store that says so has the mode 0600,
+because the token is in it; a dashboard that is started again keeps the token, so that browsers go
+on. The dashboard runs at a low priority.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import json
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from errno import EADDRINUSE
+from pathlib import Path
+
+import uvicorn
+
+from minicrawl.dashboard.guard import Access
+from minicrawl.dashboard.routes import Dashboard
+from minicrawl.dashboard.views import Views
+from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.store.reader import real_path
+
+SUFFIX = "-dashboard"
+USUAL_PORT = 8420
+LOOPBACK = "127.0.0.1"
+_NICE = 10
+_GRACE_S = 1
+UNWATCHED_S = 600.0
+_TICKS_A_LOOK = 20
+_BACKLOG = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where to listen. Without a port it is the usual one, or any if that is in use."""
+
+    host: str = LOOPBACK
+    port: int | None = None
+    ends_alone: bool = False
+    """It ends when the process that started it has gone and nobody has looked for long."""
+
+
+def serve(store: Path, place: Place, announce: Callable[[str], None]) -> None:
+    """Serve the dashboard of a store until the process is told to end."""
+    with _alone(store) as note, _listening(place) as listener:
+        port = int(listener.getsockname()[1])
+        token = _kept_token(note) or secrets.token_urlsafe(24)
+        name = f"[{place.host}]" if ":" in place.host else place.host
+        address = f"http://{name}:{port}/"
+        _write(note, {"address": address, "pid": os.getpid(), "token": token})
+        access = Access(port=port, names=frozenset((place.host,)), token=token)
+        os.nice(_NICE)
+        dashboard = Dashboard(Views(store), access)
+        server = _server(dashboard, keeps=os.getppid() if place.ends_alone else None)
+        announce(f"{address}#{token}")
+        asyncio.run(server.serve(sockets=[listener]))
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams of events with itself, and itself when nobody needs it."""
+
+    def __init__(self, dashboard: Dashboard, parent: int | None, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._dashboard, self._parent = dashboard, parent
+        self._looked_at = time.monotonic()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Called by uvicorn ten times a second."""
+        if self._parent is not None and not counter % _TICKS_A_LOOK:
+            now = time.monotonic()
+            if self._dashboard.streams or os.getppid() == self._parent:
+                self._looked_at = now
+            elif now - self._looked_at > UNWATCHED_S:
+                self.should_exit = True
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._dashboard.end()
+        await super().shutdown(sockets)
+
+
+def _server(dashboard: Dashboard, keeps: int | None) -> _Server:
+    """`keeps` is the process as long as which it is needed in any case."""
+    config = uvicorn.Config(
+        dashboard.app(),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        http="h11",
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+    return _Server(dashboard, keeps, config)
+
+
+@contextmanager
+def _listening(place: Place) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    ports = [USUAL_PORT, 0] if place.port is None else [place.port]
+    for port in ports:
+        try:
+            listener = socket.create_server((place.host, port), family=family, backlog=_BACKLOG)
+        except OSError as error:
+            if error.errno == EADDRINUSE and port != ports[-1]:
+                continue
+            if error.errno == EADDRINUSE:
+                raise UsageError(f"port {port} is in use: choose another --port") from None
+            raise UsageError(f"cannot listen at {place.host}: {error.strerror or error}") from None
+        with listener:
+            yield listener
+        return
+
+
+# ---------------------------------------------------------------- one dashboard a store
+
+
+@contextmanager
+def _alone(store: Path) -> Iterator[int]:
+    """The file that says where the dashboard of the store is, as long as it is ours."""
+    place = real_path(store)
+    path = place.with_name(f"{place.name}{SUFFIX}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        note = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    try:
+        fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        other = _read(note)
+        os.close(note)
+        raise MinicrawlError(
+            f"{store} has a dashboard already, at {other.get('address')}: open that one, "
+            f"or end its process {other.get('pid')}"
+        ) from None
+    try:
+        os.fchmod(note, 0o600)
+        yield note
+    finally:
+        os.close(note)
+
+
+def _kept_token(note: int) -> str | None:
+    token = _read(note).get("token")
+    return token if isinstance(token, str) and token else None
+
+
+def _read(note: int) -> dict[str, object]:
+    with suppress(ValueError, OSError):
+        found = json.loads(os.pread(note, 4096, 0))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _write(note: int, content: dict[str, object]) -> None:
+    os.ftruncate(note, 0)
+    os.pwrite(note, json.dumps(content).encode(), 0)

@@ -1,0 +1,277 @@
+"""What the page shows: plain values that become JSON.
+
+Laws: the store is read as any reader does. A view is made once for all browsers, only while one of
+them shows it, and takes at most `SHARE` of the time, however large the store is. Text of pages and
+servers goes out as it is: the page shows it as text and never as markup.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from minicrawl.control.client import ask
+from minicrawl.control.requests import MOST_HOSTS, ControlRequest, Verb
+from minicrawl.dashboard.launching import Launcher
+from minicrawl.errors import MinicrawlError, NoCrawlError, UsageError
+from minicrawl.export.cells import Block
+from minicrawl.model import State
+from minicrawl.report import reasons
+from minicrawl.report.errors import KINDS, ErrorQuery, errors
+from minicrawl.report.links.backlinks import links
+from minicrawl.report.links.graphs import HostGraph, PageGraph
+from minicrawl.report.live.hosts import busiest_hosts
+from minicrawl.report.live.requests import RequestHistory, latest
+from minicrawl.report.ranks import PageSelection, rows
+from minicrawl.report.snapshot import snapshot
+from minicrawl.report.status import status
+from minicrawl.store import questions
+from minicrawl.store.samples import samples
+
+SHARE = 0.1
+MOMENT_S = 0.1
+TOP_SHOWN, HOSTS_SHOWN, FOUND_SHOWN = 50, 100, 50
+PAGES_OF_A_KIND, RECEIVERS_SHOWN = 100, 10
+MOST_NODES = 150
+LOG_AT_ONCE = 300
+MOST_POINTS = 600
+CURVES = ("strong_components", "weak_components", "largest_strong", "diameter", "mean_distance")
+_PATIENCE_S = 2.0
+_STATM, _PAGE_BYTES = "/proc/{}/statm", os.sysconf("SC_PAGE_SIZE")
+_STAT, _TICKS = "/proc/{}/stat", os.sysconf("SC_CLK_TCK")
+
+Json = dict[str, Any]
+
+
+def graph_samples(store: Path, since: float) -> list[Json]:
+    """The samples of the crawled graph after a moment, in order."""
+    return [one.as_json() for one in samples(store, since)]
+
+
+class GraphFigures:
+    """The figures of the crawled graph: the latest ones, and curves of those that have one."""
+
+    def __init__(self) -> None:
+        self._latest: Json | None = None
+        self._curves: list[tuple[Any, ...]] = []
+
+    def read(self, store: Path) -> None:
+        """Read what is new."""
+        since = 0.0 if self._latest is None else self._latest["at"]
+        for sample in graph_samples(store, since):
+            outline, self._latest = sample["outline"], sample
+            figures = (outline[name] for name in CURVES)
+            self._curves.append((sample["at"], sample["importance_gathered"], *figures))
+        while len(self._curves) > MOST_POINTS:
+            self._curves = [*self._curves[:-1:2], self._curves[-1]]
+
+    def as_json(self) -> Json | None:
+        """The figures, if there are any."""
+        return self._latest and {"latest": self._latest, "curves": self._curves}
+
+
+class Views:
+    """All views of one store."""
+
+    def __init__(self, store: Path) -> None:
+        self.store = store
+        self.launcher = Launcher(store)
+        self._was_there = False
+        self._history, self._graph = RequestHistory(store), GraphFigures()
+        self._inode = 0
+
+    # ------------------------------------------------------------ what follows a crawl
+
+    def crawl(self) -> Json:
+        """The crawl that runs, if one does, and what the store says."""
+        return {
+            "store": str(self.store),
+            "live": self._live(),
+            "launched": self.launcher.has_running(),
+            "ended": self.launcher.ended(),
+            "status": self._status(),
+        }
+
+    def _live(self) -> Json | None:
+        try:
+            found = ask(self.store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
+        except NoCrawlError:
+            return None
+        except MinicrawlError as error:
+            return {"state": "unreachable", "why": str(error)}
+        for crawler in found["crawlers"]:
+            crawler.update(_use_of(crawler["pid"]))
+        return found
+
+    def _status(self) -> Json:
+        if not self.store.is_file():
+            gone = self._was_there
+            return {
+                "missing": f"{self.store} has vanished: put it back, or set up a new crawl"
+                if gone
+                else f"there is no crawl at {self.store} yet: set one up"
+            }
+        self._was_there = True
+        return status(self.store).as_json() | {"at": time.time()}
+
+    def history(self) -> Json:
+        """Requests, failures and bytes by time."""
+        inode = self.store.stat().st_ino
+        if inode != self._inode:
+            self._inode, self._history = inode, RequestHistory(self.store)
+            self._graph = GraphFigures()
+        self._history.read()
+        self._graph.read(self.store)
+        return {"sums": list(self._history.sums()), "graph": self._graph.as_json()}
+
+    def log(self, last: int) -> list[Json]:
+        """The requests after this one."""
+        return [row._asdict() for row in latest(self.store, last, LOG_AT_ONCE)]
+
+    def hosts(self) -> Json:
+        """The hosts with most pages, and when they may be asked."""
+        with snapshot(self.store) as seen:
+            found = [host._asdict() for host in busiest_hosts(seen, HOSTS_SHOWN)]
+            known = len(seen.origins)
+        ids = tuple(host["id"] for host in found)[:MOST_HOSTS]
+        try:
+            live = ask(self.store, ControlRequest(verb=Verb.HOSTS, hosts=ids), _PATIENCE_S)
+        except MinicrawlError:
+            live = {"hosts": []}
+        by_id = {host: (in_use, wait_s) for host, in_use, wait_s in live["hosts"]}
+        for host in found:
+            host["in_use"], host["wait_s"] = by_id.get(host["id"], (0, None))
+        return {"known": known, "hosts": found}
+
+    def errors(self) -> list[Json]:
+        """The kinds of errors."""
+        with snapshot(self.store) as seen:
+            return [kind._asdict() for kind in errors(seen, ErrorQuery(count=1)).kinds]
+
+    def top(self) -> Json:
+        """The best pages."""
+        with snapshot(self.store) as seen:
+            found = [row._asdict() for row in rows(seen, PageSelection(count=TOP_SHOWN))]
+            return {"known": len(seen), "pages": found}
+
+    # ------------------------------------------------------------ what is asked for once
+
+    def failed(self, kind: str) -> list[Json]:
+        """The pages that failed in this way, the latest first."""
+        if kind not in {state.label for state in KINDS}:
+            raise UsageError(f"{kind!r} is no kind of error")
+        with snapshot(self.store) as seen:
+            kinds = frozenset((State.labelled(kind),))
+            found = errors(seen, ErrorQuery(kinds=kinds, count=PAGES_OF_A_KIND))
+            return [page._asdict() for page in found.pages]
+
+    def search(self, text: str) -> list[Json]:
+        """The best pages with all these words in the URL or title."""
+        with snapshot(self.store) as seen:
+            pages = questions.pages_with(seen.connection, text.split())
+            best = sorted(pages, key=lambda page: -seen.importance[page])[:FOUND_SHOWN]
+            titles = {row.page: row.title for row in questions.documents(seen.connection, best)}
+            places = questions.locations(seen.connection, best)
+            return [
+                {
+                    "url": url,
+                    "title": titles.get(page, ""),
+                    "importance": float(seen.importance[page]),
+                    "state": State(int(seen.states[page])).label,
+                }
+                for page, url in zip(best, places.urls, strict=True)
+            ]
+
+    def page(self, url: str) -> Json:
+        """All about one page: why it is where it is, who gave to it, and to whom it gives."""
+        with snapshot(self.store, ordered=True) as seen:
+            found = reasons.explain(seen, url)
+            receivers = (
+                links(seen, found.url, RECEIVERS_SHOWN).as_json()
+                if seen.frontier.terms.links
+                else None
+            )
+            return found.as_json() | {"receivers": receivers}
+
+    def graph(self, of: str, count: int) -> Json:
+        """The best hosts or pages and the links between them."""
+        with snapshot(self.store) as seen:
+            selection = PageSelection(count=0 if of == "hosts" else min(count, MOST_NODES))
+            graph = HostGraph(seen, selection) if of == "hosts" else PageGraph(seen, selection)
+            drawing = graph.drawing()
+            nodes = _rows(list(drawing.nodes), min(count, MOST_NODES))
+            chosen = {node["id"] for node in nodes}
+            ends = [
+                link
+                for block in drawing.links
+                for link in zip(block["source"], block["target"], block["weight"], strict=True)
+                if link[0] in chosen and link[1] in chosen
+            ]
+            return {"nodes": nodes, "links": ends, "known": len(seen)}
+
+
+def _rows(blocks: Sequence[Block], count: int) -> list[Json]:
+    found: list[Json] = []
+    for block in blocks:
+        names = list(block)
+        found += [dict(zip(names, row, strict=True)) for row in zip(*block.values(), strict=True)]
+    return found[:count]
+
+
+def _use_of(pid: int | None) -> Json:
+    """The processor time and the memory of a process, as Linux tells; empty elsewhere."""
+    try:
+        fields = Path(_STAT.format(pid)).read_text().rpartition(")")[2].split()
+        pages = Path(_STATM.format(pid)).read_text().split()[1]
+    except (OSError, IndexError):
+        return {"cpu_s": None, "memory": None}
+    return {
+        "cpu_s": (int(fields[11]) + int(fields[12])) / _TICKS,
+        "memory": int(pages) * _PAGE_BYTES,
+    }
+
+
+# ---------------------------------------------------------------- views that are shared
+
+
+class SharedView:
+    """A view as JSON, made anew when it is asked for and old enough."""
+
+    def __init__(self, make: Callable[[], object], every_s: float, thread: ThreadPoolExecutor):
+        self._make, self._every_s, self._thread = make, every_s, thread
+        self._making: asyncio.Task[None] | None = None
+        self._text, self._due = "", 0.0
+
+    async def text(self) -> str:
+        """The view as it is, or was a moment ago; empty until it is made for the first time.
+
+        Nobody waits for a view that takes long: it is there the next time.
+        """
+        if self._making is None and asyncio.get_running_loop().time() >= self._due:
+            self._making = asyncio.create_task(self._make_anew())
+        if self._making is not None:
+            await asyncio.wait((self._making,), timeout=MOMENT_S)
+        return self._text
+
+    async def _make_anew(self) -> None:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._text = await loop.run_in_executor(self._thread, made, self._make)
+        now = loop.time()
+        self._due = now + max(self._every_s, (now - began) / SHARE)
+        self._making = None
+
+
+def made(make: Callable[[], object]) -> str:
+    """The JSON of a view, or of the reason why there is none."""
+    try:
+        found = make()
+    except (MinicrawlError, OSError) as error:
+        found = {"error": str(error)}
+    return json.dumps(found, default=str)

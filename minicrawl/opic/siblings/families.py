@@ -1,0 +1,273 @@
+"""Budgets: how much a family of sites may have read that the user did not name.
+
+Laws: a farm that links to itself earns nothing, on however many domains it is. What the order uses
+is the budget as of the last *round*, which ends when reads or budget have grown by a thirty-second:
+then the groups of the family are keyed anew. A round is told by the steps alone, so the same steps
+make the same rounds.
+
+site      the hosts of one registrable domain
+family    the sites that a site has led to, and it itself. A site that pages of a site with a seed
+          have led to begins one. Sites with a seed are of no family and have no budget.
+reads     turns of a family's pages
+income    units that came to a family along links from others, and from sites with a seed. What a
+          family gives counts up to half of its own income: so families that feed each other have
+          twice what others gave them, at most.
+budget    10 turns, and one more for each thousand of all turns, up to 200; and 30 for each unit of
+          income. Past that all groups of the family have at most factor 1, times
+          (budget / reads)^4.
+
+Gifts are added up when a round ends and after so many turns.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping
+from itertools import chain, repeat
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.opic.siblings.posted import NOBODY
+
+Hosts = NDArray[np.uint32]
+Floats = NDArray[np.float64]
+
+FREE_READS, FREE_AT_FIRST, TURNS_A_READ = 200, 10, 1000
+READS_A_UNIT = 30
+PASSED_ON = 0.5
+HOLD_BACK = 4.0
+LOOK_EVERY, PATIENCE = 64, 16
+"""Turns after which incomes are looked at, so many times as many where no family has had its free
+turns yet.
+"""
+_GROWTH = 1 + 1 / 32
+_SEEDED, _UNKNOWN = (1 << 32) - 1, (1 << 32) - 2
+"""In place of a family: the site has a seed; no page of the host is known."""
+
+
+class Sites(Protocol):
+    """Which hosts are of one site. A site has any number, which may be another in the next run."""
+
+    def site(self, host: int) -> int:
+        """The site of a host."""
+
+
+class Round(NamedTuple):
+    """A family as it was when its budget was looked at last."""
+
+    reads: int
+    budget: float
+
+
+class FamilyBudgets:
+    """Turns and incomes of families. A family has the number of its first host."""
+
+    __slots__ = (
+        "_due",
+        "_first_hosts",
+        "_free",
+        "_gifts",
+        "_given",
+        "_held",
+        "_sites",
+        "_vouched",
+        "_vouched_sites",
+        "family_of",
+        "income",
+        "reads",
+        "rounds",
+    )
+
+    def __init__(self, sites: Sites) -> None:
+        self._sites = sites
+        self.family_of = array("I")
+        """Of each host."""
+        self.reads, self.income, self._given = array("I"), array("d"), array("d")
+        self._held = array("d")
+        """What the factors of a family are multiplied by, if that is less than 1."""
+        self.rounds: dict[int, Round] = {}
+        """Those of families that have had their free turns."""
+        self._gifts = _no_gifts()
+        """Hosts that were given something, by which hosts, and units."""
+        self._first_hosts = dict[int, int]()
+        """Of the sites that began a family."""
+        self._vouched, self._vouched_sites = array("I"), set[int]()
+        """A host of each site with a seed, and these sites."""
+        self._due, self._free = set[int](), FREE_AT_FIRST
+
+    # ------------------------------------------------------------ what happens
+
+    def introduce(self, hosts: Hosts, by: Hosts) -> None:
+        """Pages of these hosts became known by links of these hosts, or by NOBODY's."""
+        self._grow(int(hosts.max()) + 1)
+        is_new = np.frombuffer(self.family_of, dtype=np.uint32)[hosts] == _UNKNOWN
+        if is_new.any():
+            found, places = np.unique(hosts[is_new], return_index=True)
+            for host, giver in zip(found.tolist(), by[is_new][places].tolist(), strict=True):
+                self.family_of[host] = self._family(host, giver)
+
+    def _family(self, host: int, by: int) -> int:
+        site = self._sites.site(host)
+        if site in self._vouched_sites:
+            return _SEEDED
+        family = _SEEDED if by == NOBODY else self.family_of[by]
+        return self._first_hosts.setdefault(site, host) if family >= _UNKNOWN else family
+
+    def _grow(self, hosts: int) -> None:
+        missing = hosts - len(self.family_of)
+        self.family_of.extend(repeat(_UNKNOWN, missing))
+        self.reads.extend(repeat(0, missing))
+        self.income.extend(repeat(0.0, missing))
+        self._given.extend(repeat(0.0, missing))
+        self._held.extend(repeat(1.0, missing))
+
+    def knows(self, host: int) -> bool:
+        """Whether a page of the host is known."""
+        return host < len(self.family_of) and self.family_of[host] != _UNKNOWN
+
+    def vouch(self, hosts: Iterable[int]) -> list[int]:
+        """The user named pages of these: their sites are of no family. Answers with all hosts of
+        such sites, if that is new of one.
+        """
+        new = [host for host in hosts if self._sites.site(host) not in self._vouched_sites]
+        if not new:
+            return []
+        self._vouched += array("I", new)
+        self._vouched_sites.update(map(self._sites.site, new))
+        known = filter(self.knows, range(len(self.family_of)))
+        found = [host for host in known if self._sites.site(host) in self._vouched_sites]
+        for host in found:
+            self.family_of[host] = _SEEDED
+        return found
+
+    def read(self, host: int, turns: int) -> bool:
+        """A page of the host had its turn, the last of so many. Whether it is time to `look`."""
+        is_time = not turns % (LOOK_EVERY * (1 if self.rounds else PATIENCE))
+        self._free = min(FREE_READS, FREE_AT_FIRST + turns // TURNS_A_READ)
+        family = self.family_of[host]
+        if family == _SEEDED:
+            return is_time
+        reads = self.reads[family] = self.reads[family] + 1
+        last = self.rounds.get(family)
+        if reads > self._free if last is None else reads >= last.reads * _GROWTH:
+            self._due.add(family)
+        return is_time or bool(self._due)
+
+    def earn(self, takers: Hosts, givers: Hosts, units: Floats) -> None:
+        """Pages of these hosts were given units by pages of others."""
+        self._gifts[0].frombytes(takers.tobytes())
+        self._gifts[1].frombytes(givers.tobytes())
+        self._gifts[2].frombytes(units.tobytes())
+
+    def look(self) -> list[int]:
+        """Add up the gifts that wait. Answers with the families whose rounds end."""
+        self._add_gifts()
+        grown = {
+            family
+            for family, last in self.rounds.items()
+            if self._budget(family) >= last.budget * _GROWTH
+        }
+        ended, self._due = sorted(self._due | grown), set()
+        for family in ended:
+            self._end_round(family, Round(self.reads[family], self._budget(family)))
+        return ended
+
+    def _end_round(self, family: int, now: Round) -> None:
+        self.rounds[family] = now
+        self._held[family] = min(1.0, (now.budget / now.reads) ** HOLD_BACK)
+
+    def _add_gifts(self) -> None:
+        family_of = np.frombuffer(self.family_of, dtype=np.uint32)
+        takers, givers, units = (np.array(column) for column in self._gifts)
+        self._gifts = _no_gifts()
+        takers, givers = family_of[takers], family_of[givers]
+        counts = (takers != givers) & (takers != _SEEDED)
+        takers, givers, units = takers[counts], givers[counts], units[counts]
+        income = np.frombuffer(self.income, dtype=np.float64)
+        has_limit = givers != _SEEDED
+        units[has_limit] *= self._shares_that_count(givers[has_limit], units[has_limit], income)
+        np.add.at(income, takers, units)
+
+    def _shares_that_count(self, givers: Hosts, units: Floats, income: Floats) -> Floats:
+        """Of what each of these families gave."""
+        families, places = np.unique(givers, return_inverse=True)
+        sums = np.bincount(places, weights=units, minlength=len(families))
+        given = np.frombuffer(self._given, dtype=np.float64)
+        left = np.maximum(PASSED_ON * income[families] - given[families], 0.0)
+        counted = np.minimum(sums, left)
+        given[families] += counted
+        shares: Floats = (counted / np.maximum(sums, 1e-300))[places]
+        return shares
+
+    def _budget(self, family: int) -> float:
+        return self._free + READS_A_UNIT * self.income[family]
+
+    # ------------------------------------------------------------ what is asked
+
+    def hosts(self, families: Iterable[int]) -> list[int]:
+        """The hosts of some families."""
+        family_of = np.frombuffer(self.family_of, dtype=np.uint32)
+        found: list[int] = np.flatnonzero(np.isin(family_of, list(families))).tolist()
+        return found
+
+    def hold_back(self, host: int, factor: float) -> float:
+        """The factor of a group of the host, by the budget of its family."""
+        family = self.family_of[host]
+        if not self.rounds or family == _SEEDED or self._held[family] == 1:
+            return factor
+        return min(factor, 1.0) * self._held[family]
+
+    def hold_back_many(self, hosts: Hosts, factors: Floats) -> Floats:
+        """The same for many groups."""
+        if not self.rounds:
+            return factors
+        families = np.frombuffer(self.family_of, dtype=np.uint32)[hosts]
+        places = np.flatnonzero(families != _SEEDED)
+        held = np.frombuffer(self._held, dtype=np.float64)[families[places]]
+        places, held = places[held < 1], held[held < 1]
+        factors[places] = np.minimum(factors[places], 1.0) * held
+        return factors
+
+    # ------------------------------------------------------------ what a checkpoint has
+
+    def state(self) -> dict[str, bytes]:
+        """All of it, by names."""
+        rounds = [(family, *self.rounds[family]) for family in sorted(self.rounds)]
+        return {
+            "rounds": array("d", chain.from_iterable(rounds)).tobytes(),
+            "free": array("I", [self._free]).tobytes(),
+            **{name: column.tobytes() for name, column in self._columns().items()},
+        }
+
+    def restore(self, state: Mapping[str, bytes]) -> None:
+        """Go on from what was saved."""
+        for name, column in self._columns().items():
+            column.frombytes(state[name])
+        (self._free,) = array("I", state["free"])
+        self._held.extend(repeat(1.0, len(self.family_of)))
+        rounds = array("d", state["rounds"])
+        for family, reads, budget in zip(rounds[::3], rounds[1::3], rounds[2::3], strict=True):
+            self._end_round(int(family), Round(int(reads), budget))
+        self._vouched_sites.update(map(self._sites.site, self._vouched))
+        for host, family in enumerate(self.family_of):
+            if family == host:
+                self._first_hosts[self._sites.site(host)] = host
+
+    def _columns(self) -> dict[str, array[int] | array[float]]:
+        takers, givers, units = self._gifts
+        return {
+            "families": self.family_of,
+            "reads": self.reads,
+            "income": self.income,
+            "given": self._given,
+            "vouched": self._vouched,
+            "takers": takers,
+            "givers": givers,
+            "units": units,
+        }
+
+
+def _no_gifts() -> tuple[array[int], array[int], array[float]]:
+    return array("I"), array("I"), array("d")

@@ -1,0 +1,191 @@
+"""The link graph of a crawl as it grows, read from the log of its store.
+
+Laws: a link counts when both its ends were crawled, whichever came first; in the graph of all that
+is known, when its source was. A link to a page that stands for another one leads to that. Nodes are
+numbered in the order in which they come. What was told once stays true, but for `is_rewritten`: a
+page that was read anew may have lost links, and one that waits again is not crawled; then all is
+told from the beginning.
+
+Each link costs 8 bytes, and 8 more until it counts; each page 29.
+"""
+
+from array import array
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import CRAWLED, KNOWN, READ_STATES, State
+from minicrawl.opic.journal import StepKind
+from minicrawl.store import questions, tables
+from minicrawl.store.blobs import is_plain, unpack, unpack_plain
+
+_TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
+_NO_LINK, _NO_NODE = -1, -1
+Ids = NDArray[np.int64]
+
+
+class GraphNews(NamedTuple):
+    """How many nodes there are now, and the links that count since the last time."""
+
+    nodes: int
+    sources: Ids
+    targets: Ids
+    is_rewritten: bool
+    """These are all links; what was told before does not hold any more."""
+
+
+class LinkLog:
+    """The links of a store up to a step."""
+
+    def __init__(self, graph_of: str = CRAWLED) -> None:
+        self.step = 0
+        self.graph_of = graph_of
+        self._state = bytearray()
+        self._forwards: dict[int, int] = {}
+        self._first, self._count = array("q"), array("i")
+        self._sources, self._targets = array("i"), array("i")
+        self._unread_blobs: list[tuple[int, bytes]] = []
+        self._node = np.empty(0, dtype=np.int32)
+        self._nodes = 0
+        self._waiting = np.empty(0, dtype=np.int64)  # places of links that do not count yet
+        self._placed = 0
+        self._is_rewritten = False
+
+    def follow(self, connection: tables.Connection, until: int | None = None) -> GraphNews:
+        """Read the log on, up to its end or to this step; what is new in the graph."""
+        last = tables.last_step(connection) if until is None else until
+        for rows in questions.log_after(connection, self.step, last):
+            for row in rows:
+                self._apply(row)
+            self._unpack()
+        self.step = max(self.step, last)
+        return self._news()
+
+    def __len__(self) -> int:
+        """The pages that are known."""
+        return len(self._state)
+
+    @property
+    def states(self) -> NDArray[np.uint8]:
+        """The state of each page; a view: let go of it before the log is read on."""
+        return np.frombuffer(self._state, dtype=np.uint8)
+
+    # ------------------------------------------------------------ steps
+
+    def _apply(self, row: questions.LogRow) -> None:
+        _, kind, page, state, born, blob = row
+        if born:
+            self._bear(born)
+        if kind in _TURNS:
+            self._end_turn(page, state)
+            if blob is not None:
+                self._spend(page, kind, blob)
+        elif kind == StepKind.REOPEN and blob is not None:
+            for again in unpack(blob).links:
+                self._end_turn(again, State.UNREAD, keeps_links=True)
+
+    def _bear(self, count: int) -> None:
+        self._state.extend(bytes(count))
+        self._first.frombytes(bytes(8 * count))
+        self._count.frombytes(bytes(4 * count))
+
+    def _end_turn(self, page: int, state: int, *, keeps_links: bool = False) -> None:
+        """Whatever the page was before it is no more."""
+        was_forward = self._forwards.pop(page, None) is not None
+        if self._state[page] in READ_STATES or was_forward:
+            self._is_rewritten = True
+        self._state[page] = state
+        if not keeps_links or was_forward:
+            self._unlink(page)
+
+    def _unlink(self, page: int) -> None:
+        if self._count[page] < 0:  # its links are still packed
+            self._unpack()
+        first, count = self._first[page], self._count[page]
+        if count and self.graph_of == KNOWN:
+            self._is_rewritten = True
+        for place in range(first, first + count):
+            self._targets[place] = _NO_LINK
+        self._count[page] = 0
+
+    def _spend(self, page: int, kind: int, blob: bytes) -> None:
+        if kind == StepKind.FORWARD:
+            self._forwards[page] = unpack(blob).links[0]
+            if self.graph_of == KNOWN:
+                self._is_rewritten = True  # links to it lead elsewhere now
+        self._unread_blobs.append((page, blob))
+        self._count[page] = _NO_LINK
+
+    def _unpack(self) -> None:
+        """The links of the turns that were read last."""
+        plain = [(page, blob) for page, blob in self._unread_blobs if is_plain(blob)]
+        if plain:
+            pages, blobs = zip(*plain, strict=True)
+            counts, links = unpack_plain(blobs)
+            self._place(pages, counts.tolist(), links)
+        for page, blob in self._unread_blobs:
+            if not is_plain(blob):
+                links = np.array(unpack(blob).links, dtype=np.int64)
+                self._place((page,), [len(links)], links)
+        self._unread_blobs.clear()
+
+    def _place(self, pages: tuple[int, ...], counts: list[int], links: Ids) -> None:
+        place = len(self._targets)
+        self._sources.frombytes(np.repeat(np.array(pages, dtype=np.int32), counts).tobytes())
+        self._targets.frombytes(links.astype(np.int32).tobytes())
+        for page, count in zip(pages, counts, strict=True):
+            self._first[page], self._count[page] = place, count
+            place += count
+
+    # ------------------------------------------------------------ what counts
+
+    def _was_read(self) -> NDArray[np.bool_]:
+        return np.isin(self.states, READ_STATES)
+
+    def _news(self) -> GraphNews:
+        is_rewritten, self._is_rewritten = self._is_rewritten, False
+        if is_rewritten:
+            self._nodes, self._placed = 0, 0
+            self._node, self._waiting = self._node[:0], self._waiting[:0]
+        self._number()
+        new = np.arange(self._placed, len(self._targets))
+        self._placed = len(self._targets)
+        places = np.concatenate((self._waiting, new))
+        sources, targets = self._ends_of(places)
+        counts = (sources != _NO_NODE) & (targets != _NO_NODE)
+        self._waiting = places[~counts]
+        is_loop = sources[counts] == targets[counts]
+        return GraphNews(
+            self._nodes, sources[counts][~is_loop], targets[counts][~is_loop], is_rewritten
+        )
+
+    def _number(self) -> None:
+        """Give numbers to the nodes that are new."""
+        unknown = np.full(len(self._state) - len(self._node), _NO_NODE, dtype=np.int32)
+        self._node = np.concatenate((self._node, unknown))
+        is_node = self._was_read() if self.graph_of == CRAWLED else np.ones_like(self._node, bool)
+        new = np.flatnonzero(is_node & (self._node == _NO_NODE))
+        self._node[new] = np.arange(self._nodes, self._nodes + len(new), dtype=np.int32)
+        self._nodes += len(new)
+
+    def _ends_of(self, places: Ids) -> tuple[Ids, Ids]:
+        """The nodes of these links; _NO_NODE for an end that is none."""
+        targets = np.frombuffer(self._targets, dtype=np.int32)[places]
+        is_link = targets != _NO_LINK
+        node_of = self._node[self._final_pages()] if len(self._node) else self._node
+        ends = np.full(len(places), _NO_NODE, dtype=np.int64)
+        ends[is_link] = node_of[targets[is_link]]
+        begins = self._node[np.frombuffer(self._sources, dtype=np.int32)[places]].astype(np.int64)
+        return begins, ends
+
+    def _final_pages(self) -> Ids:
+        """For each page, the page that it stands for."""
+        ends = np.arange(len(self._state))
+        pairs = np.fromiter(chain.from_iterable(self._forwards.items()), dtype=np.int64)
+        pages, targets = pairs.reshape(-1, 2).T
+        ends[pages] = targets
+        while (further := ends[ends[pages]]).tobytes() != ends[pages].tobytes():
+            ends[pages] = further
+        return ends

@@ -1,0 +1,240 @@
+"""The figures of a crawl while it grows, sampled in a process of their own.
+
+Laws: the sampler reads the store as any reader does, so the crawl does nothing for it; it has the
+lowest priority, takes at most about half of a core, ends when its parent does and may be killed at
+any time. Each figure says how it was found and when.
+
+Up to `MOST_EXACT` crawled pages every figure is kept up link by link. Above that components,
+degrees and reciprocity are kept up batch by batch, and distances are measured aside: of all pairs
+while that takes no more than `MOST_WORK`, else of a sample with its error.
+"""
+
+import select
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.distances import Extent
+from minicrawl.graph.dynamic.growing import GrowingGraph, GrowingInBatches
+from minicrawl.graph.outline import Outline, extent
+from minicrawl.model import CRAWLED, READ_STATES, State
+from minicrawl.progress import Progress, unreported
+from minicrawl.report.live.growth import GraphNews, LinkLog
+from minicrawl.store import questions, tables
+from minicrawl.store.derived import OPIC, gathered, rank_row, reading_beside
+from minicrawl.store.reader import reading
+from minicrawl.store.samples import Basis, Sample, keep_sample
+from minicrawl.store.trouble import reporting_damage
+
+EVERY_S = 2.0
+MOST_EXACT = 3000
+_MOST_LINKS_AT_ONCE = 100_000
+"""With more to begin with, link by link takes longer than a crawl that is watched lasts."""
+MOST_WORK = 8_000_000
+WORK_AT_ONCE = 1_000_000
+"""For who waits for the answer."""
+_SEED = 1
+_NOTHING_KEPT = -1, 0.0
+"""The last step of the last sample, and when its distances were measured."""
+_NOTHING_YET = Extent(0, None, 0, is_exact=True)
+
+
+class LiveGraph:
+    """The graph of a store, and its outline as the log grows."""
+
+    def __init__(self, graph_of: str = CRAWLED, most_exact: int = MOST_EXACT) -> None:
+        self.log = LinkLog(graph_of)
+        self.distances_at = 0.0
+        self._most = most_exact
+        self._growing: GrowingGraph | None = GrowingGraph(most_exact) if most_exact else None
+        self._batches = GrowingInBatches()
+        self._far = _NOTHING_YET
+        self._measured = 0
+
+    def follow(self, connection: tables.Connection, until: int | None = None) -> None:
+        """Take in what the log has, up to its end or to this step."""
+        news = self.log.follow(connection, until)
+        if news.is_rewritten:
+            self._batches = GrowingInBatches()
+            if self._growing is not None:
+                self._growing = GrowingGraph(self._most)
+        self._batches.grow(news.nodes, news.sources, news.targets)
+        if self._growing is not None:
+            self._grow(self._growing, news)
+
+    def _grow(self, growing: GrowingGraph, news: GraphNews) -> None:
+        if news.nodes > self._most or len(news.sources) > _MOST_LINKS_AT_ONCE:
+            self._growing = None  # from here on in batches
+            return
+        growing.nodes = news.nodes
+        for source, target in zip(news.sources.tolist(), news.targets.tolist(), strict=True):
+            growing.add(source, target)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all figures are kept up link by link."""
+        return self._growing is not None
+
+    @property
+    def graph(self) -> Csr:
+        return self._batches.graph
+
+    @property
+    def distances_basis(self) -> Basis:
+        if self.is_exact:
+            return Basis.EXACT
+        return Basis.BATCH if self._far.is_exact else Basis.ESTIMATE
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether nothing is known of its distances."""
+        return not self.is_exact and not self._measured
+
+    @property
+    def are_distances_old(self) -> bool:
+        """Whether there are steps that the distances do not know."""
+        return not self.is_exact and self._measured != self.log.step
+
+    def measure(self, now: float, most_work: int, tell: Progress = unreported) -> None:
+        """Measure the distances as they are at this moment."""
+        step, graph = self.log.step, self.graph
+        self._far = extent(graph, np.random.default_rng(_SEED), tell, most_work)
+        self._measured, self.distances_at = step, now
+
+    def outline(self) -> Outline:
+        """What the graph is like now."""
+        if self._growing is not None:
+            return self._growing.outline()
+        return self._batches.outline(self._far)
+
+
+def sample_of(live: LiveGraph, at: float, counts: Mapping[str, Any]) -> Sample:
+    """The figures of the graph, and those that the crawl counts."""
+    return Sample(
+        at=at,
+        step=live.log.step,
+        graph_of=live.log.graph_of,
+        basis=Basis.EXACT if live.is_exact else Basis.BATCH,
+        distances_at=at if live.is_exact else live.distances_at,
+        distances_basis=live.distances_basis,
+        outline=live.outline(),
+        **counts,
+    )
+
+
+def by_state(states: Mapping[int, int]) -> dict[str, int]:
+    """Pages crawled and errors, of all pages by their states."""
+    return {
+        "crawled": sum(states.get(state, 0) for state in READ_STATES),
+        "errors": sum(
+            pages
+            for state, pages in states.items()
+            if State(state).is_failure or state == State.TYPE
+        ),
+    }
+
+
+def counts_of(store: Path, connection: tables.Connection) -> dict[str, Any]:
+    """What the crawl itself counted up to its last commit."""
+    counters = tables.counters(connection)
+    numbers = {name: value for name, value in counters.items() if isinstance(value, int | float)}
+    states = counters.get(tables.STATES)
+    pages = states.items() if isinstance(states, dict) else ()
+    with reading_beside(store, connection) as derived:
+        converged = rank_row(derived, OPIC)
+    is_current = converged is not None and converged.step == tables.last_step(connection)
+    shown = gathered(converged) if converged is not None and is_current else None
+    return by_state({int(state): int(count) for state, count in pages}) | {
+        "running_s": numbers.get("running_s", 0.0),
+        "requests": int(numbers.get("requests", 0)),
+        "known": questions.pages_known(connection),
+        "hosts": questions.hosts_known(connection),
+        "maximum": counters.get(tables.MAXIMUM),
+        "wire_bytes": int(numbers.get("wire_bytes", 0)),
+        "importance_gathered": shown or numbers.get(tables.GATHERED),
+    }
+
+
+def sampled_now(
+    store: Path, graph_of: str = CRAWLED, most_work: int = WORK_AT_ONCE
+) -> Sample | None:
+    """The figures as of the last commit, computed from the log; None if it has no links to show.
+
+    Nothing is kept.
+    """
+    now, live = time.time(), LiveGraph(graph_of, most_exact=0)
+    with reading(store) as connection, reporting_damage(store):
+        terms = tables.terms(connection)
+        if terms is None or not terms.links:
+            return None
+        live.follow(connection)
+        live.measure(now, most_work)
+        return sample_of(live, now, counts_of(store, connection))
+
+
+class Sampler:
+    """Takes samples of a store, again and again, and keeps them beside it."""
+
+    def __init__(
+        self, store: Path, graph_of: str = CRAWLED, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store, self._graph_of, self._clock = store, graph_of, clock
+        self._live, self._birth = LiveGraph(graph_of), ""
+        self._due = 0.0
+        self._known = _NOTHING_KEPT
+
+    def look(self) -> None:
+        """Keep a sample if the log has grown and it is time."""
+        began = self._clock()
+        if began < self._due or not self._store.is_file():
+            return
+        with reading(self._store) as connection, reporting_damage(self._store):
+            if tables.fetches_known(connection):
+                self._keep(connection)
+        self._due = self._clock() + max(EVERY_S, self._clock() - began)
+
+    def _keep(self, connection: tables.Connection) -> None:
+        if self._birth != (birth := tables.birth(connection)):  # another store of that name
+            self._live, self._birth = LiveGraph(self._graph_of), birth
+            self._known = _NOTHING_KEPT
+        self._live.follow(connection)
+        if self._live.is_unmeasured:
+            self._live.measure(time.time(), MOST_WORK)
+        known = self._live.log.step, self._live.distances_at
+        if known != self._known:
+            sample = sample_of(self._live, time.time(), counts_of(self._store, connection))
+            keep_sample(self._store, connection, sample)
+            self._known = known
+
+    def measure(self) -> float:
+        """Measure the distances, if they are old, and go on looking meanwhile; the seconds."""
+        began = self._clock()
+        if self._live.are_distances_old:
+            self._live.measure(time.time(), MOST_WORK, lambda _share: self.look())
+        return self._clock() - began
+
+    def pauses(self) -> Iterator[float]:
+        """Work, and say each time how long to wait then."""
+        measure_at = 0.0
+        while True:
+            self.look()
+            if self._clock() >= measure_at:
+                measure_at = self.measure() + self._clock()
+            yield max(0.0, self._due - self._clock())
+
+
+COMMAND = "import os; os.nice(19); from minicrawl.report.live.sampling import main; main()"
+"""What the process runs, at the lowest priority from its first moment on."""
+
+
+def main() -> None:
+    """The process: the store and which graph are its arguments. It ends with its standard input."""
+    store, graph_of = sys.argv[1:]
+    for pause_s in Sampler(Path(store), graph_of).pauses():
+        if select.select([sys.stdin], [], [], pause_s)[0]:
+            return

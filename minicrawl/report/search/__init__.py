@@ -1,0 +1,6 @@
+"""Search of a store: its pages are brought into an index, and found there.
+
+page_reader   reads kept pages in processes that can be killed
+indexing      brings the index up to date
+searching     finds pages
+"""

@@ -1,0 +1,355 @@
+"""Brings the search index of a store up to date, from the pages that are kept.
+
+Laws: whenever it is killed, the index knows all pages up to its watermark, each once; what it did
+behind that is done again. The archive is read in the order in which it was written. Words of links
+belong to the page that they lead to, whether it was read or not; pages in the index that got new
+ones are added again when all pages are read.
+
+round   some pages: read, their links noted, added, committed
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from email.utils import parsedate_to_datetime
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import RecordKind
+from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
+from minicrawl.errors import StoreError, UsageError
+from minicrawl.frontier.urls import UrlTable
+from minicrawl.model import State
+from minicrawl.progress import Progress, part, unreported
+from minicrawl.report.pages import kept_pages
+from minicrawl.report.search.page_reader import PageReader, ReadPage
+from minicrawl.report.snapshot import Snapshot, host_name, snapshot
+from minicrawl.search.boilerplate import SiteLines
+from minicrawl.search.index import FOLDER, Entry, SearchIndex
+from minicrawl.search.notes import VERSION, AnchorRow, Notes, Watermark
+from minicrawl.search.words import indexed
+from minicrawl.store import questions, tables
+from minicrawl.store.reader import SEARCH, real_path
+from minicrawl.store.trouble import translating_sqlite_errors
+from minicrawl.web.sites import site
+
+ROUND = 4_000
+"""Pages; their texts take some 50 MB."""
+_ASKED_AT_ONCE = 64
+_LINKS_REMEMBERED = 500_000
+_WITH_PAGES = (RecordKind.PAGE, RecordKind.TEXT, RecordKind.REVISIT)
+_MAY_BE_FOUND = (
+    State.UNREAD,
+    State.ROBOTS,
+    State.SCOPE,
+    State.DEPTH,
+    State.HOST_BUDGET,
+    State.ALLOWANCE,
+    State.TYPE,
+)
+"""Pages that nobody has read, and that may be worth it: they are found by the words of links."""
+_SHARE_OF_READING = 0.9
+
+
+class Indexed(NamedTuple):
+    """What was done."""
+
+    pages: int
+    """That were read and added."""
+    by_links: int
+    """Pages that were added, or added again, because of links to them."""
+    removed: int
+    of_all: int
+    """Pages in the index."""
+
+
+def search_folder(store: Path) -> Path:
+    """The folder of the index of a store. It is the same for all names of the store."""
+    place = real_path(store)
+    return place.with_name(f"{place.name}{SEARCH}")
+
+
+def bring_up_to_date(
+    store: Path,
+    tell: Progress = unreported,
+    say: Callable[[str], None] = lambda _: None,
+    *,
+    fresh: bool = False,
+) -> Indexed:
+    """Bring the index of a store up to date. `say` hears why it is made again, if it is."""
+    folder = search_folder(store)
+    with snapshot(store) as seen, kept_pages(seen) as archive:
+        if not archive.segments.folder.is_dir():
+            raise UsageError(f"{archive.segments.folder} is gone: there are no pages to index")
+        with _locked(folder), _errors_of(folder):
+            useless = why_useless(folder, seen.connection) or _why_pruned(folder, archive)
+            if why := "it begins anew" if fresh else useless:
+                say(f"{folder}: {why}")
+                _clear(folder)
+            with _opened(folder, seen) as (index, notes):
+                return _Indexing(seen, archive, index, notes).run(tell)
+
+
+def has_index(folder: Path) -> bool:
+    """Whether there is an index."""
+    return (folder / FOLDER / "meta.json").is_file()
+
+
+def why_useless(folder: Path, connection: tables.Connection) -> str:
+    """Why an index that is there cannot be used; empty if it can be, or if there is none."""
+    if not has_index(folder):
+        return ""
+    try:
+        with _errors_of(folder), closing(Notes(folder)) as notes:
+            version, store = notes.version, notes.store
+        if version != VERSION:
+            return f"version {version} is made again as version {VERSION}"
+        if store != tables.birth(connection):
+            return "it is of another store, and is made again"
+        SearchIndex(folder / FOLDER)
+    except StoreError as error:
+        return f"it is damaged and is made again ({error})"
+    return ""
+
+
+def _why_pruned(folder: Path, archive: ArchiveReader) -> str:
+    """The same of an archive from which answers were removed since: all others have moved."""
+    if not has_index(folder):
+        return ""
+    with closing(Notes(folder)) as notes:
+        is_behind = notes.watermark.place < archive.begin
+    return "pages were removed from the archive, and it is made again" if is_behind else ""
+
+
+@contextmanager
+def _opened(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, Notes]]:
+    index = SearchIndex(folder / FOLDER)
+    with closing(Notes(folder)) as notes:
+        if notes.store is None:
+            notes.found(tables.birth(seen.connection))
+        index.write()
+        with closing(index):
+            yield index, notes
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    folder.mkdir(exist_ok=True)
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise StoreError(f"{folder} is being written by another process") from error
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def _errors_of(folder: Path) -> Iterator[None]:
+    with translating_sqlite_errors(folder, "delete it if need be: it can be made again"):
+        yield
+
+
+def _clear(folder: Path) -> None:
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+    for file in folder.glob("notes.db*"):
+        file.unlink()
+
+
+class _Indexing:
+    """One run."""
+
+    def __init__(
+        self, seen: Snapshot, archive: ArchiveReader, index: SearchIndex, notes: Notes
+    ) -> None:
+        self._seen, self._archive = seen, archive
+        self._index, self._notes = index, notes
+        self._urls = UrlTable(self._urls_of)
+        self._lines: dict[int, SiteLines] = {}
+        self._site_ids: dict[str, int] = {}
+        self._seen_links: set[int] = set()
+        self._was_empty = not len(index)
+        self._done_so_far = Indexed(0, 0, 0, 0)
+
+    def run(self, tell: Progress) -> Indexed:
+        """All rounds."""
+        begin, last = self._notes.watermark, self._seen.frontier.last_seq
+        if begin == Watermark(self._archive.end, last) and not self._notes.stale(1):
+            return self._done()
+        self._urls.load(self._seen.connection)
+        self._remove_gone(begin.step)
+        told = part(tell, 0, _SHARE_OF_READING)
+        reader = PageReader(self._archive.segments.folder, self._archive.end)
+        with closing(reader):
+            for places, end in self._rounds(begin.place):
+                self._round(reader, places, Watermark(end, begin.step))
+                told(_far(end, begin.place, self._archive.end))
+        self._add_stale(Watermark(self._archive.end, last))
+        tell(1.0)
+        return self._done()
+
+    def _count(self, *, pages: int = 0, by_links: int = 0, removed: int = 0) -> None:
+        so_far = self._done_so_far
+        self._done_so_far = Indexed(
+            so_far.pages + pages, so_far.by_links + by_links, so_far.removed + removed, 0
+        )
+
+    def _done(self) -> Indexed:
+        return self._done_so_far._replace(of_all=len(self._index))
+
+    # ------------------------------------------------------------ rounds
+
+    def _rounds(self, begin: int) -> Iterator[tuple[list[int], int]]:
+        """The places of records, and the end of all of them."""
+        places: list[int] = []
+        for found in self._archive.segments.scan(begin, self._archive.end):
+            if found.header is not None and found.header.kind in _WITH_PAGES:
+                places.append(found.place)
+            if len(places) >= ROUND:
+                yield places, found.place + found.length
+                places = []
+        if places:
+            yield places, self._archive.end
+
+    def _round(self, reader: PageReader, places: Sequence[int], watermark: Watermark) -> None:
+        self._notes.begin()
+        pages: dict[int, ReadPage] = {}
+        for start in range(0, len(places), _ASKED_AT_ONCE):
+            for found in reader.read(places[start : start + _ASKED_AT_ONCE]):
+                if found is not None and (page := self._urls.find(found.url)) is not None:
+                    self._meet(pages, page, found)
+        self._add(pages)
+        self._keep_lines({self._host(page) for page in pages})
+        self._index.commit()
+        self._notes.commit(watermark)
+
+    def _meet(self, pages: dict[int, ReadPage], page: int, found: ReadPage) -> None:
+        """Note what a page says of others."""
+        if self._seen.states[page] != State.FETCHED:
+            return
+        pages[page] = found._replace(text=found.text._replace(anchors=()))
+        lines = self._lines_of(self._host(page))
+        if lines.takes_more:
+            lines.add(found.text.title, found.text.lines)
+        self._notes.add_anchors(self._anchors(page, found))
+
+    def _anchors(self, page: int, found: ReadPage) -> Iterator[AnchorRow]:
+        """The links that no page before had. Two of them rarely share a hash: one is left out."""
+        own = self._site_of(page)
+        codes = [hash((own, anchor)) for anchor in found.text.anchors]
+        for code, anchor in zip(codes, found.text.anchors, strict=True):
+            if code not in self._seen_links:
+                self._seen_links.add(code)
+                known = self._urls.find(anchor.url)
+                target = page if known is None else self._seen.frontier.books.stands_for(known)
+                if target != page and (words := indexed(anchor.words)):
+                    yield AnchorRow(target, own, words)
+        if len(self._seen_links) > _LINKS_REMEMBERED:
+            self._seen_links.clear()
+
+    def _add(self, pages: dict[int, ReadPage]) -> None:
+        documents = questions.documents(self._seen.connection, list(pages))
+        for document in documents:
+            page = document.page
+            if document.noindex:
+                self._index.remove(page)
+                continue
+            self._index.replace(self._entry(page, pages[page], document.title))
+            self._count(pages=1)
+        self._notes.mark_fresh(pages)
+
+    def _entry(self, page: int, found: ReadPage, title: str) -> Entry:
+        text = found.text
+        lines = self._lines_of(self._host(page))
+        parted = lines.part(text.lines)
+        title = text.title or title
+        return Entry(
+            page=page,
+            url=found.url,
+            title=title,
+            own_title=lines.own_title(title),
+            headings=text.headings,
+            body="\n".join(parted.own),
+            repeated="\n".join(chain(parted.repeated, text.frame)),
+            anchors=tuple(self._notes.anchors(page)),
+            language=text.language,
+            at=_changed(found),
+        )
+
+    # ------------------------------------------------------------ pages known by links
+
+    def _add_stale(self, watermark: Watermark) -> None:
+        """Pages with new links to them, round by round; then all is done."""
+        while pages := self._notes.stale(ROUND):
+            self._notes.begin()
+            urls = tables.urls_of(self._seen.connection, pages)
+            for page, url in zip(pages, urls, strict=True):
+                self._add_known(page, url)
+            self._index.commit()
+            self._notes.mark_fresh(pages)
+            self._notes.commit(watermark._replace(step=self._notes.watermark.step))
+        self._notes.begin()
+        self._index.commit()
+        self._notes.commit(watermark)
+
+    def _add_known(self, page: int, url: str) -> None:
+        entry = self._index.entry(page)
+        if entry is None or entry.at is None:
+            if self._seen.states[page] not in _MAY_BE_FOUND:
+                return
+            entry = Entry(page, url)
+        self._index.replace(entry._replace(anchors=tuple(self._notes.anchors(page))))
+        self._count(by_links=1)
+
+    def _remove_gone(self, step: int) -> None:
+        """Pages that are none any more since this step."""
+        if self._was_empty:
+            return
+        touched = {row.step.page for row in tables.steps_after(self._seen.connection, step)}
+        for page in touched:
+            if self._seen.states[page] != State.FETCHED and self._index.entry(page) is not None:
+                self._index.remove(page)
+                self._count(removed=1)
+
+    # ------------------------------------------------------------ hosts and sites
+
+    def _host(self, page: int) -> int:
+        return self._urls.host_of[page]
+
+    def _site_of(self, page: int) -> int:
+        name = site(host_name(self._urls.origins[self._host(page)]))
+        return self._site_ids.setdefault(name, self._host(page))
+
+    def _lines_of(self, host: int) -> SiteLines:
+        if host not in self._lines:
+            self._lines[host] = self._notes.lines(host)
+        return self._lines[host]
+
+    def _keep_lines(self, hosts: Iterable[int]) -> None:
+        for host in hosts:
+            self._notes.keep_lines(host, self._lines.pop(host))
+
+    def _urls_of(self, pages: Sequence[int]) -> dict[int, str]:
+        ordered = sorted(pages)
+        return dict(zip(ordered, tables.urls_of(self._seen.connection, ordered), strict=True))
+
+
+def _far(place: int, begin: int, end: int) -> float:
+    def length(one: int) -> int:
+        return segment_of(one) * SEGMENT_BYTES + offset_of(one)
+
+    return (length(place) - length(begin)) / max(length(end) - length(begin), 1)
+
+
+def _changed(page: ReadPage) -> float:
+    """When the page changed last, as its server says; else when it was read."""
+    with suppress(ValueError, OverflowError):
+        return parsedate_to_datetime(page.changed).timestamp()
+    return page.at

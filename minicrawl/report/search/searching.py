@@ -1,0 +1,158 @@
+"""Finds pages of a store by what they say.
+
+Laws: an index answers alone; store and archive may have gone. The importance of pages is no part of
+the index: it lies in an array beside it, which is read where it is needed, so that new ranks change
+the order at once and no page is indexed again.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.search.index import CANDIDATES, FOLDER, Entry, Hit, SearchIndex
+from minicrawl.search.query import Query
+from minicrawl.search.ranking import RankingWeights, Score, judged
+from minicrawl.search.snippets import Snippet, snippet
+from minicrawl.store.derived import OPIC, RankRow, rank_row, reading_beside
+from minicrawl.store.reader import reading
+
+IMPORTANCE = "importance"
+"""The file with the importance of each page, in relation to the average."""
+_HEADER = struct.Struct("<dq")
+MOST_ORDERED = 40_000
+"""Pages that are ordered by a rank."""
+
+Floats = NDArray[np.float32] | NDArray[np.float64]
+
+
+class Result(NamedTuple):
+    """A page that was found."""
+
+    entry: Entry
+    importance: float
+    """Its share."""
+    score: Score
+    snippet: Snippet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """What is shown of all that is found."""
+
+    count: int = 10
+    offset: int = 0
+    linear: float | None = None
+    """The part of the likeness in the score; the rest is the rank."""
+    weights: RankingWeights = field(default_factory=RankingWeights)
+
+
+class Finder:
+    """Answers queries from an index."""
+
+    def __init__(self, folder: Path, scores: Floats | None = None) -> None:
+        """`scores` orders what is found, by a rank in place of the likeness."""
+        self._index = SearchIndex(folder / FOLDER)
+        self._importance = _importance_in(folder)
+        self._scores = scores
+
+    def find(self, query: Query, asked: SearchRequest) -> list[Result]:
+        """The best pages."""
+        words = query.sought
+        found = self._ordered(query, asked)[asked.offset : asked.offset + asked.count]
+        return [
+            Result(entry, self._share(entry.page), score, _snippet(entry, words))
+            for entry, score in found
+        ]
+
+    def _ordered(self, query: Query, asked: SearchRequest) -> list[tuple[Entry, Score]]:
+        wanted = asked.offset + asked.count
+        if not query.sought or (self._scores is not None and asked.linear is None):
+            hits = self._by_rank(self._index.matches(query, MOST_ORDERED))[:wanted]
+            return [self._judged(hit, query, asked) for hit in hits]
+        hits = self._index.best(query, asked.weights.fields, max(CANDIDATES, wanted))
+        found = [self._judged(hit, query, asked) for hit in hits]
+        if asked.linear is not None:
+            found = self._joined(found, asked.linear)
+        return sorted(found, key=lambda pair: (-pair[1].total, pair[0].page))
+
+    def _judged(self, hit: Hit, query: Query, asked: SearchRequest) -> tuple[Entry, Score]:
+        entry = self._index.shown(hit.address)
+        relative = float(_of(self._importance, hit.page))
+        return entry, judged(hit.score, entry, query.sought, relative, asked.weights)
+
+    def _by_rank(self, hits: Iterable[Hit]) -> list[Hit]:
+        scores = self._importance if self._scores is None else self._scores
+        return sorted(hits, key=lambda hit: (-_of(scores, hit.page), hit.page))
+
+    def _joined(
+        self, found: Sequence[tuple[Entry, Score]], part: float
+    ) -> list[tuple[Entry, Score]]:
+        """The scores as a part of the likeness, and the rest of the rank; both up to 1."""
+        scores = self._importance if self._scores is None else self._scores
+        ranks = [_of(scores, entry.page) for entry, _ in found]
+        most, highest = max((score.total for _, score in found), default=1.0), max(ranks, default=0)
+        return [
+            (
+                entry,
+                score._replace(
+                    total=part * score.total / most + (1 - part) * rank / (highest or 1)
+                ),
+            )
+            for (entry, score), rank in zip(found, ranks, strict=True)
+        ]
+
+    def _share(self, page: int) -> float:
+        return _of(self._importance, page) / max(len(self._importance), 1)
+
+
+def _of(values: Floats, page: int) -> float:
+    """The value of a page; 0 for one that came later."""
+    value = float(values[page]) if page < len(values) else 0.0
+    return value if value == value else 0.0  # noqa: PLR0124 - NaN differs from itself
+
+
+def _snippet(entry: Entry, words: Sequence[str]) -> Snippet:
+    text = "\n".join(filter(None, (entry.body, entry.repeated)))
+    return snippet(text or "\n".join(entry.anchors), words)
+
+
+# ---------------------------------------------------------------- the array beside the index
+
+
+def keep_importance(folder: Path, seen: Snapshot) -> None:
+    """Write the importance of all pages beside the index."""
+    row = seen.converged
+    values = (seen.importance * len(seen)).astype(np.float32)
+    draft = folder / f"{IMPORTANCE}.draft"
+    draft.write_bytes(_mark(row) + values.tobytes())
+    draft.rename(folder / IMPORTANCE)
+
+
+def is_importance_old(folder: Path, store: Path) -> bool:
+    """Whether there are other converged ranks than those that are beside the index."""
+    with reading(store) as connection, reading_beside(store, connection) as derived:
+        mark = _mark(rank_row(derived, OPIC))
+    try:
+        with (folder / IMPORTANCE).open("rb") as file:
+            return file.read(_HEADER.size) != mark
+    except FileNotFoundError:
+        return True
+
+
+def _mark(row: RankRow | None) -> bytes:
+    return _HEADER.pack(0.0, 0) if row is None else _HEADER.pack(row.made_at, row.step)
+
+
+def _importance_in(folder: Path) -> Floats:
+    file = folder / IMPORTANCE
+    if not file.is_file() or file.stat().st_size <= _HEADER.size:
+        return np.empty(0, np.float32)
+    return np.memmap(file, np.float32, mode="r", offset=_HEADER.size)

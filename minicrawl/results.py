@@ -1,0 +1,189 @@
+"""What a crawl found, for Python programs: nothing is fetched, and nothing is written.
+
+Law: a `Store` shows the crawl as of its last commit when it was opened, while a crawl may go on.
+
+The node of a page in a graph is its page id, which is its place in the order in which pages became
+known. Links lead to the page that their target stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.analysis.source import Source, opened
+from minicrawl.config.parts import Storing
+from minicrawl.export.cells import COLUMNS, ExportRow
+from minicrawl.model import State
+from minicrawl.report import ranks, reasons
+from minicrawl.report.errors import ErrorQuery, ErrorReport, errors
+from minicrawl.report.kept import kept, scores
+from minicrawl.report.links import backlinks as linked
+from minicrawl.report.links import problems
+from minicrawl.report.ranks import PageSelection, score_column
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.status import Status, status
+from minicrawl.store.derived import OPIC
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+    import pyarrow
+    from scipy.sparse import csr_array
+
+
+_USUAL = Storing().store
+
+
+class StoreGraph:
+    """The pages of a store by their ids, and the links between them."""
+
+    def __init__(self, source: Source, seen: Snapshot) -> None:
+        self._source, self._seen = source, seen
+
+    def urls(self) -> list[str]:
+        """The URL of each page id."""
+        return self._source.names.of(range(len(self._seen)))
+
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """All links by page ids: where they come from, and where they lead."""
+        graph = self._source.graph.graph
+        return graph.sources(), graph.targets
+
+    def matrix(self) -> csr_array:
+        """The adjacency matrix, for scipy: row i has the links of page i."""
+        from scipy.sparse import csr_array
+
+        named = self._source.graph
+        weights = np.ones(named.graph.edges) if named.weights is None else named.weights
+        return csr_array((weights, self.arrays()), shape=(len(self._seen),) * 2)
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """The graph of all pages, by URL, with their importance and state."""
+        import networkx
+
+        graph, urls = networkx.DiGraph(), self.urls()
+        labels = [State(state).label for state in self._seen.states.tolist()]
+        columns = zip(urls, self._seen.importance.tolist(), labels, strict=True)
+        graph.add_nodes_from(
+            (url, {"importance": importance, "state": state}) for url, importance, state in columns
+        )
+        links = self.matrix().tocoo()
+        ends = zip(*(column.tolist() for column in (*links.coords, links.data)), strict=True)
+        graph.add_weighted_edges_from((urls[a], urls[b], weight) for a, b, weight in ends)
+        return graph
+
+
+class Store(AbstractContextManager["Store"]):
+    """A store that is open for reading; use it in a `with`, or call `close`."""
+
+    def __init__(self, path: str | PathLike[str] = _USUAL) -> None:
+        self.path = Path(path)
+        self._open = ExitStack()
+        self._source = self._open.enter_context(opened(self.path, None))
+        seen = self._source.snapshot
+        assert seen is not None  # it is no graph file
+        self._seen = seen
+
+    @classmethod
+    def open(cls, path: str | PathLike[str] = _USUAL) -> Self:
+        """Open the store at this path."""
+        return cls(path)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._open.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """How many pages are known."""
+        return len(self._seen)
+
+    # ------------------------------------------------------------ pages
+
+    def pages(
+        self,
+        count: int = 0,
+        *,
+        by: str = OPIC,
+        host: str | None = None,
+        states: Sequence[State] = (),
+    ) -> Iterator[ExportRow]:
+        """The best pages by a rank; all of them if `count` is 0."""
+        selection = PageSelection(count=count, by=by, host=host, states=frozenset(states))
+        return ranks.rows(self._seen, selection)
+
+    def explain(self, url: str) -> reasons.Explanation:
+        """Why a page has its rank, and why it was read or not."""
+        return reasons.explain(self._seen, url)
+
+    def errors(self, host: str | None = None) -> ErrorReport:
+        """What failed: by kind, by host and page by page."""
+        return errors(self._seen, ErrorQuery(host=host))
+
+    def status(self) -> Status:
+        """How far the crawl has come."""
+        return status(self.path)
+
+    # ------------------------------------------------------------ links
+
+    def links(self, url: str, count: int = 0) -> list[linked.LinkedPage]:
+        """The pages that a page links to, the most important first."""
+        return linked.links(self._seen, url, count).pages
+
+    def backlinks(self, url: str, count: int = 0) -> list[linked.LinkedPage]:
+        """The pages that link to a page, the most important first."""
+        return linked.backlinks(self._seen, url, count).pages
+
+    def broken_links(self, host: str | None = None) -> list[problems.BrokenLink]:
+        """The links that lead nowhere."""
+        return problems.broken_links(self._seen, host)
+
+    # ------------------------------------------------------------ ranks and the graph
+
+    def ranks(self) -> list[str]:
+        """The names of the ranks that are kept; `opic` is the importance."""
+        return [OPIC, *(rank.row.name for rank in kept(self.path, self._seen.connection))]
+
+    def rank(self, name: str = OPIC) -> NDArray[np.float64]:
+        """The score of each page id; NaN for a page that the rank does not know."""
+        return scores(self._seen, name).copy()
+
+    @property
+    def graph(self) -> StoreGraph:
+        """All pages and their links."""
+        return StoreGraph(self._source, self._seen)
+
+    # ------------------------------------------------------------ tables
+
+    def columns(self, *others: str) -> dict[str, list[Any]]:
+        """All pages as columns, the most important first, with a column for each other rank."""
+        names = (*COLUMNS, *map(score_column, others))
+        table: dict[str, list[Any]] = {name: [] for name in names}
+        for block in ranks.blocks(self._seen, PageSelection(), others):
+            for name in names:
+                table[name] += block[name]
+        return table
+
+    def to_pandas(self, *others: str) -> pandas.DataFrame:
+        """The same as a table of pandas, which must be installed."""
+        import pandas
+
+        table = pandas.DataFrame(self.columns(*others))
+        for name in ("first_fetched", "last_fetched"):
+            table[name] = pandas.to_datetime(table[name])
+        return table.astype({"status": "Int16"})
+
+    def to_arrow(self, *others: str) -> pyarrow.Table:
+        """The same as a table of Arrow; pyarrow must be installed."""
+        import pyarrow
+
+        return pyarrow.table(self.columns(*others))

@@ -1,0 +1,343 @@
+"""The index: which pages have which words, as a folder of tantivy.
+
+Laws: what is searched and what is shown of a page lie together, so that an index answers without
+store and archive. A page is in it once: it is deleted by its number, then added. Only what was
+committed is seen. Queries are built from words; no parser sees what a user wrote.
+
+entry   a page as the index has it
+hit     a page that was found, and its score by BM25
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from minicrawl.errors import StoreError, UsageError
+from minicrawl.search.query import Phrase, Query
+from minicrawl.search.words import indexed, is_single_sign, words_of
+from minicrawl.web.urls import host
+
+if TYPE_CHECKING:
+    import tantivy
+
+FOLDER = "index"
+CANDIDATES = 50
+ENOUGH = 10
+"""With fewer pages that have all words, pages with some of them are asked for too."""
+_HEAP_BYTES = 64_000_000
+_ANALYZER = "spaces"
+_LONGEST_SHOWN = 200_000
+"""Characters of the text of a page that snippets are taken from."""
+_INSTALL = "searching needs more packages: install minicrawl[search]"
+
+TEXTS = ("title", "anchor", "url", "headings", "body", "repeated")
+"""The fields with words, and how much a word in each of them counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldWeights:
+    """How much a word counts, by where it is."""
+
+    title: float = 2.0
+    anchor: float = 1.0
+    url: float = 0.5
+    headings: float = 0.25
+    body: float = 1.0
+    repeated: float = 0.1
+    compound: float = 2.0
+    """How much words that the user wrote as one count again, where the page has them so."""
+
+    def __iter__(self) -> Iterator[tuple[str, float]]:
+        return ((name, getattr(self, name)) for name in TEXTS)
+
+
+class Entry(NamedTuple):
+    """A page. One that was never read has only a URL and anchors."""
+
+    page: int
+    url: str
+    title: str = ""
+    own_title: str = ""
+    """The title without what all pages of the site have."""
+    headings: tuple[str, ...] = ()
+    body: str = ""
+    repeated: str = ""
+    anchors: tuple[str, ...] = ()
+    language: str = ""
+    at: float | None = None
+    """When it changed last; None if it was never read."""
+
+
+class Hit(NamedTuple):
+    """A page that was found."""
+
+    page: int
+    score: float
+    address: tantivy.DocAddress
+
+
+class SearchIndex:
+    """An index, to read and, after `write`, to change."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the index in this folder, or begin one."""
+        _check_installed()
+        import tantivy
+
+        folder.mkdir(parents=True, exist_ok=True)
+        self._schema = _schema()
+        with index_errors(folder):
+            self._index = tantivy.Index(self._schema, path=str(folder))
+            spaces = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+            self._index.register_tokenizer(_ANALYZER, spaces)
+            self.searcher = self._index.searcher()
+        self._folder = folder
+        self._writer: tantivy.IndexWriter | None = None
+
+    def __len__(self) -> int:
+        return int(self.searcher.num_docs)
+
+    # ------------------------------------------------------------ changes
+
+    def write(self) -> None:
+        """Begin to write; only one process may."""
+        with index_errors(self._folder):
+            self._writer = self._index.writer(_HEAP_BYTES, 1)
+
+    def replace(self, entry: Entry) -> None:
+        """The page is this from now on."""
+        self.remove(entry.page)
+        self._writing.add_document(_document(entry))
+
+    def remove(self, page: int) -> None:
+        """The page is not in the index from now on."""
+        self._writing.delete_documents_by_term("page", page)
+
+    def commit(self) -> None:
+        """What was changed counts from now on."""
+        with index_errors(self._folder):
+            self._writing.commit()
+            self._index.reload()
+            self.searcher = self._index.searcher()
+
+    def close(self) -> None:
+        """End all writing; what was not committed is dropped."""
+        if self._writer is not None:
+            self._writer.rollback()
+            self._writer.wait_merging_threads()
+            self._writer = None
+
+    @property
+    def _writing(self) -> tantivy.IndexWriter:
+        assert self._writer is not None, "write() comes first"
+        return self._writer
+
+    # ------------------------------------------------------------ questions
+
+    def entry(self, page: int) -> Entry | None:
+        """A page by its number."""
+        import tantivy
+
+        query = tantivy.Query.term_query(self._schema, "page", page)
+        hits = self.searcher.search(query, 1, count=False).hits
+        return self.shown(hits[0][1]) if hits else None
+
+    def shown(self, address: tantivy.DocAddress) -> Entry:
+        """A page that was found."""
+        (content,) = self.searcher.doc(address)["shown"]
+        entry = Entry._make(json.loads(bytes(content)))
+        return entry._replace(headings=tuple(entry.headings), anchors=tuple(entry.anchors))
+
+    def best(self, query: Query, weights: FieldWeights, count: int = CANDIDATES) -> list[Hit]:
+        """The best pages by BM25: those with all words, and if these are few, with some."""
+        found = self._hits(self._query(query, weights, is_all=True), count)
+        if len(found) >= ENOUGH or len(query.sought) < 2:  # noqa: PLR2004 - one word is all words
+            return found
+        known = {hit.page for hit in found}
+        more = self._hits(self._query(query, weights, is_all=False), count)
+        return found + [hit for hit in more if hit.page not in known][: count - len(found)]
+
+    def matches(self, query: Query, count: int) -> list[Hit]:
+        """Pages that have all words, in no order that matters."""
+        return self._hits(self._query(query, FieldWeights(), is_all=True), count)
+
+    def _query(self, query: Query, weights: FieldWeights, *, is_all: bool) -> tantivy.Query:
+        return _QueryBuilder(self._schema, weights).built(query, is_all=is_all)
+
+    def _hits(self, query: tantivy.Query, count: int) -> list[Hit]:
+        with index_errors(self._folder):
+            hits = self.searcher.search(query, count, count=False).hits
+            addresses = [address for _, address in hits]
+            pages = self.searcher.fast_field_values("page", addresses)
+        return [
+            Hit(int(page or 0), score, address)
+            for page, (score, address) in zip(pages, hits, strict=True)
+        ]
+
+
+class _QueryBuilder:
+    """Builds queries of tantivy from words; no parser sees what a user wrote."""
+
+    def __init__(self, schema: tantivy.Schema, weights: FieldWeights) -> None:
+        self._schema, self._weights = schema, weights
+
+    def built(self, query: Query, *, is_all: bool) -> tantivy.Query:
+        """The query in terms of tantivy."""
+        import tantivy
+
+        must, should = tantivy.Occur.Must, tantivy.Occur.Should
+        words = [self._word(word) for word in query.words]
+        parts = [(must if is_all else should, word) for word in words]
+        if not is_all and words:
+            parts = [(must, tantivy.Query.boolean_query(parts))]
+        parts += [(should, self._compound(one)) for one in query.compounds]
+        parts += [(must, self._phrase(phrase)) for phrase in query.phrases]
+        parts += [(must, self._in_field(name, phrase)) for name, phrase in query.within]
+        parts += [(must, one) for one in self._filters(query)]
+        if not parts:
+            parts = [(must, tantivy.Query.all_query())]
+        unwanted = [self._phrase(phrase) for phrase in query.without]
+        parts += [(tantivy.Occur.MustNot, one) for one in unwanted]
+        return tantivy.Query.boolean_query(parts)
+
+    def _filters(self, query: Query) -> Iterator[tantivy.Query]:
+        import tantivy
+
+        for name, values in (("site", query.sites), ("language", query.languages)):
+            if values:
+                any_of = [self._term(name, value) for value in values]
+                either = tantivy.Query.boolean_query(
+                    [(tantivy.Occur.Should, one) for one in any_of]
+                )
+                yield tantivy.Query.const_score_query(either, 0.0)
+        if query.after is not None:
+            since = tantivy.Query.range_query(
+                self._schema, "at", tantivy.FieldType.Integer, lower_bound=int(query.after)
+            )
+            yield tantivy.Query.const_score_query(since, 0.0)
+
+    def _word(self, word: str) -> tantivy.Query:
+        """A word in any field."""
+        return self._anywhere([(self._term(name, word), weight) for name, weight in self._weights])
+
+    def _phrase(self, phrase: Phrase) -> tantivy.Query:
+        return self._anywhere(
+            [(self._in_field(name, phrase), weight) for name, weight in self._weights]
+        )
+
+    def _compound(self, phrase: Phrase) -> tantivy.Query:
+        import tantivy
+
+        return tantivy.Query.boost_query(self._phrase(phrase), self._weights.compound)
+
+    def _in_field(self, name: str, phrase: Phrase) -> tantivy.Query:
+        if len(phrase) == 1:
+            return self._term(name, phrase[0])
+        import tantivy
+
+        return tantivy.Query.phrase_query(self._schema, name, list(phrase))
+
+    def _term(self, name: str, word: str) -> tantivy.Query:
+        import tantivy
+
+        query = tantivy.Query
+        if is_single_sign(word):  # it is the first of a pair, or the last of a run
+            return query.regex_query(self._schema, name, f"{re.escape(word)}.?")
+        return query.term_query(self._schema, name, word)
+
+    def _anywhere(self, weighted: Sequence[tuple[tantivy.Query, float]]) -> tantivy.Query:
+        import tantivy
+
+        boosted = (tantivy.Query.boost_query(query, weight) for query, weight in weighted)
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in boosted])
+
+
+def _check_installed() -> None:
+    if not all(map(find_spec, ("tantivy", "selectolax"))):
+        raise UsageError(_INSTALL)
+
+
+def _schema() -> tantivy.Schema:
+    import tantivy
+
+    builder = tantivy.SchemaBuilder()
+    # Deletion by a term of an unsigned field deletes nothing.
+    builder.add_integer_field("page", indexed=True, fast=True)
+    builder.add_integer_field("at", indexed=True, fast=True)
+    for name in ("site", "language"):
+        builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="basic")
+    for name in TEXTS:
+        builder.add_text_field(name, tokenizer_name=_ANALYZER)
+    builder.add_bytes_field("shown", stored=True)
+    return builder.build()
+
+
+def _document(entry: Entry) -> tantivy.Document:
+    import tantivy
+
+    document = tantivy.Document()
+    document.add_integer("page", entry.page)
+    if entry.at is not None:
+        document.add_integer("at", int(entry.at))
+    document.add_text("site", " ".join(_sites(entry.url)))
+    document.add_text("language", entry.language.partition("-")[0])
+    document.add_text("title", indexed(entry.own_title))
+    document.add_text("anchor", " ".join(entry.anchors))
+    document.add_text("url", " ".join(_words_of_url(entry.url)))
+    document.add_text("headings", indexed("\n".join(entry.headings)))
+    document.add_text("body", indexed(entry.body))
+    document.add_text("repeated", indexed(entry.repeated))
+    cut = entry._replace(body=entry.body[:_LONGEST_SHOWN], repeated=entry.repeated[:_LONGEST_SHOWN])
+    document.add_bytes("shown", json.dumps(cut).encode())
+    return document
+
+
+def _sites(url: str) -> Iterator[str]:
+    """The host, with and without its port, and the domains above it."""
+    if "://" not in url:
+        return
+    authority = url.split("/", 3)[2].lower()
+    yield authority
+    name = host(url).lower()
+    if name != authority:
+        yield name
+    while "." in name and not name[-1].isdigit():
+        name = name.partition(".")[2]
+        yield name
+
+
+_NOTHING_SAID = {"http", "https", "www", "html", "htm", "php", "index"}
+
+
+def _words_of_url(url: str) -> Iterable[str]:
+    """What a URL says: no scheme, and not how the page is made."""
+    from urllib.parse import unquote
+
+    return (word for word in words_of(unquote(url)) if word not in _NOTHING_SAID)
+
+
+@contextmanager
+def index_errors(folder: Path) -> Iterator[None]:
+    """Turn errors of tantivy into errors of one line."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        text = str(error)
+        if "LockBusy" in text:
+            raise StoreError(f"{folder.parent} is being written by another process") from error
+        raise StoreError(
+            f"{folder.parent} is damaged ({text}): `minicrawl index --fresh`"
+        ) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise StoreError(
+            f"{folder.parent} is damaged ({error}): `minicrawl index --fresh`"
+        ) from error

@@ -1,0 +1,160 @@
+"""Notes: what the index must remember between its runs, in SQLite beside it.
+
+Laws: notes are committed after the index, so that they never know more than it does. What they do
+not know of is done again, which changes nothing.
+
+anchor      the words of a link, which belong to the page that it leads to
+stale       pages in the index to which links with other words have come since
+watermark   the place in the archive, and the step of the log, up to which all is in the index
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.search.boilerplate import SiteLines
+
+NAME = "notes.db"
+VERSION = 1
+"""Of the index as a whole: one of another version is made again."""
+MOST_ANCHORS = 30
+"""Texts of links to a page."""
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS anchors (
+    page INTEGER NOT NULL, site INTEGER NOT NULL, words TEXT NOT NULL,
+    PRIMARY KEY (page, words, site)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS stale (page INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS lines (
+    site INTEGER NOT NULL, code INTEGER NOT NULL, pages INTEGER NOT NULL,
+    PRIMARY KEY (site, code)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sites (site INTEGER PRIMARY KEY, pages INTEGER NOT NULL);
+"""
+
+
+class Watermark(NamedTuple):
+    """Up to where the index knows the archive and the log."""
+
+    place: int = 0
+    step: int = 0
+
+
+class AnchorRow(NamedTuple):
+    """The words of a link from this site to this page."""
+
+    page: int
+    site: int
+    words: str
+
+
+class Notes:
+    """The notes of an index. Changes count when they are committed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._connection = sqlite3.connect(folder / NAME, isolation_level=None)
+        try:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.executescript(_SCHEMA)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file; what is not committed is dropped."""
+        self._connection.close()
+
+    # ------------------------------------------------------------ what index this is
+
+    @property
+    def watermark(self) -> Watermark:
+        """Up to where the index knows the store."""
+        return Watermark(int(self._meta("place") or 0), int(self._meta("step") or 0))
+
+    @property
+    def store(self) -> str | None:
+        """The identity of the store that the index was made of."""
+        return self._meta("store")
+
+    @property
+    def version(self) -> int:
+        """The version of the index."""
+        return int(self._meta("version") or 0)
+
+    def found(self, store: str) -> None:
+        """An empty index of this store begins."""
+        self._set("store", store)
+        self._set("version", str(VERSION))
+
+    # ------------------------------------------------------------ changes
+
+    def begin(self) -> None:
+        """Begin a change."""
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self, watermark: Watermark) -> None:
+        """All up to here is in the index."""
+        self._set("place", str(watermark.place))
+        self._set("step", str(watermark.step))
+        self._connection.execute("COMMIT")
+
+    def add_anchors(self, rows: Iterable[AnchorRow]) -> None:
+        """Links that were found; their pages are stale."""
+        for row in rows:
+            cursor = self._connection.execute("INSERT OR IGNORE INTO anchors VALUES (?, ?, ?)", row)
+            if cursor.rowcount:
+                self._connection.execute("INSERT OR IGNORE INTO stale VALUES (?)", row[:1])
+
+    def mark_fresh(self, pages: Iterable[int]) -> None:
+        """These pages are in the index as they are."""
+        self._connection.executemany("DELETE FROM stale WHERE page = ?", ((one,) for one in pages))
+
+    def keep_lines(self, site: int, lines: SiteLines) -> None:
+        """What is known of the lines of a site."""
+        self._connection.execute("DELETE FROM lines WHERE site = ?", (site,))
+        rows = ((site, code, pages) for code, pages in lines.remembered())
+        self._connection.executemany("INSERT INTO lines VALUES (?, ?, ?)", rows)
+        self._connection.execute("INSERT OR REPLACE INTO sites VALUES (?, ?)", (site, lines.pages))
+
+    # ------------------------------------------------------------ questions
+
+    def anchors(self, page: int) -> list[str]:
+        """The words of the links to a page: once for each site that has them, at most so many."""
+        cursor = self._connection.execute(
+            "SELECT words, count(*) AS sites FROM anchors WHERE page = ? GROUP BY words "
+            "ORDER BY sites DESC, words LIMIT ?",
+            (page, MOST_ANCHORS),
+        )
+        texts = [text for text, sites in cursor for _ in range(sites)]
+        return texts[:MOST_ANCHORS]
+
+    def stale(self, count: int, after: int = -1) -> list[int]:
+        """So many of the pages that are stale, from the one behind this on."""
+        query = "SELECT page FROM stale WHERE page > ? ORDER BY page LIMIT ?"
+        return [page for (page,) in self._connection.execute(query, (after, count))]
+
+    def lines(self, site: int) -> SiteLines:
+        """What is known of the lines of a site."""
+        row = self._connection.execute("SELECT pages FROM sites WHERE site = ?", (site,)).fetchone()
+        query = "SELECT code, pages FROM lines WHERE site = ?"
+        return SiteLines(row[0] if row else 0, self._connection.execute(query, (site,)))
+
+    def totals(self) -> Iterator[tuple[str, int]]:
+        """How many rows there are of each kind."""
+        for name in ("anchors", "stale", "sites"):
+            (count,) = self._connection.execute(f"SELECT count(*) FROM {name}").fetchone()
+            yield name, int(count)
+
+    def _meta(self, name: str) -> str | None:
+        row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _set(self, name: str, value: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))

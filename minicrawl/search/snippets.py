@@ -1,0 +1,100 @@
+"""Snippets: the lines of a page that have the words of a query.
+
+Law: a snippet is text of the page as it stands there; marks are places in it, and not markup.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from minicrawl.search.words import spans, words_of
+
+ABOUT = 200
+"""Characters of a snippet."""
+_LONGEST_READ = 60_000
+_BEFORE = 60
+"""Characters before the first word in a long line."""
+_CUT = "… "
+
+
+class Snippet(NamedTuple):
+    """Some text, and where the words are in it."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...] = ()
+
+
+def snippet(text: str, words: Collection[str]) -> Snippet:
+    """The passage with the most of these words; the beginning if it has none."""
+    wanted = set(words)
+    lines = text[:_LONGEST_READ].split("\n")
+    passage = " ".join(_best(lines, wanted))
+    if len(passage) > ABOUT:
+        passage = _cut(passage, wanted)
+    return Snippet(passage, tuple(_marks(passage, wanted)))
+
+
+def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
+    """Lines that follow each other, with the most words; the first ones among equals."""
+    found = [_words_in(line, wanted) for line in lines]
+    best, chosen = 0, _some(lines, 0)
+    for first, here in enumerate(found):
+        if not here:
+            continue
+        passage = _some(lines, first)
+        words = set().union(*found[first : first + len(passage)])
+        if len(words) > best:
+            best, chosen = len(words), passage
+            if best == len(wanted):
+                break
+    return chosen
+
+
+def _words_in(line: str, wanted: set[str]) -> set[str]:
+    if line.isascii():  # a glance is enough for most lines
+        low = line.lower()
+        if not any(word in low for word in wanted):
+            return set()
+    return wanted.intersection(words_of(line))
+
+
+def _some(lines: Sequence[str], first: int) -> Sequence[str]:
+    length, last = 0, first
+    while last < len(lines) and length < ABOUT:
+        length += len(lines[last]) + 1
+        last += 1
+    return lines[first:last]
+
+
+def _cut(passage: str, wanted: set[str]) -> str:
+    """About as much as is shown, around the place where the words are densest."""
+    marks = list(_marks(passage, wanted))
+    starts = [max(begin - _BEFORE, 0) for begin, _ in marks] or [0]
+
+    def density(start: int) -> int:
+        within = [mark for mark in marks if start <= mark[0] and mark[1] <= start + ABOUT]
+        return len({passage[begin:end].lower() for begin, end in within})
+
+    start = max(starts, key=density)
+    if start:
+        start = passage.find(" ", start, start + _BEFORE) + 1 or start
+    end = start + ABOUT
+    if end < len(passage):
+        end = max(passage.rfind(" ", start, end), start + ABOUT // 2)
+    before = _CUT if start else ""
+    after = f" {_CUT.strip()}" if end < len(passage) else ""
+    return f"{before}{passage[start:end].strip()}{after}"
+
+
+def _marks(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
+    begin, end = 0, 0
+    for span in spans(text):
+        if wanted.isdisjoint(span.words):
+            continue
+        if span.begin > end and end:
+            yield begin, end
+            begin = span.begin
+        elif not end:
+            begin = span.begin
+        end = span.end
+    if end:
+        yield begin, end

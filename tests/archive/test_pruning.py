@@ -1,0 +1,145 @@
+"""Pruning: what stays is as it was, after a kill at any moment, and readers at work go on."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.archive import writer
+from minicrawl.archive.index import delete_index
+from minicrawl.archive.pruning import PruneRules, Pruning
+from minicrawl.archive.reader import ArchiveReader, verify
+from minicrawl.archive.record import key_of
+from minicrawl.archive.segments import FIRST, Segments
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.errors import UsageError
+from tests.archive.archives import NOON, bodies, body, kept, url
+
+ALL = {url(number): [body(number), body(100), body(number + 200)] for number in range(8)}
+LAST = {name: found[-1:] for name, found in ALL.items()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(writer, "SEGMENT_BYTES", 2000)
+    return tmp_path / "crawl.db-pages"
+
+
+@pytest.fixture
+def end(folder: Path) -> int:
+    """Eight pages with three answers each; the second one is the same for all."""
+    with closing(ArchiveWriter(folder, FIRST)) as archive:
+        for version in range(3):
+            found = [kept(name, texts[version], NOON + version) for name, texts in ALL.items()]
+            archive.append(found)
+            archive.confirm()
+        return archive.end
+
+
+def pruned(archive: ArchiveWriter, **rules: object) -> int:
+    found = Pruning(archive.reader, PruneRules(**rules))  # type: ignore[arg-type]
+    return archive.prune(found.keeps)
+
+
+def seen(folder: Path, end: int) -> dict[str, list[bytes]]:
+    with closing(ArchiveReader(folder, end)) as reader:
+        assert list(verify(reader)) == []
+        return bodies(reader)
+
+
+@pytest.mark.parametrize(
+    ("rules", "left"),
+    [
+        ({"versions": 1}, LAST),
+        ({"versions": 2}, {name: found[1:] for name, found in ALL.items()}),
+        ({"before": NOON + 1}, {name: found[1:] for name, found in ALL.items()}),
+        ({"keys": {key_of(url(3))}}, {url(3): ALL[url(3)]}),
+        ({"keys": {key_of(url(3))}, "before": NOON + 2}, {url(3): LAST[url(3)]}),
+        ({"versions": 9}, ALL),
+    ],
+)
+def test_what_stays_is_as_it_was(
+    folder: Path, end: int, rules: dict[str, object], left: dict[str, list[bytes]]
+) -> None:
+    with closing(ArchiveWriter(folder, end)) as archive:
+        after = pruned(archive, **rules)
+        archive.confirm()
+        assert archive.remove_pruned()
+    assert seen(folder, after) == left
+    delete_index(folder)
+    assert seen(folder, after) == left
+
+
+def test_the_files_of_what_went_are_gone(folder: Path, end: int) -> None:
+    before = sum(path.stat().st_size for path in folder.glob("segment-*"))
+    with closing(ArchiveWriter(folder, end)) as archive:
+        pruned(archive, versions=1)
+        archive.confirm()
+        archive.remove_pruned()
+    assert sum(path.stat().st_size for path in folder.glob("segment-*")) < before / 2
+
+
+def test_an_archive_that_was_pruned_goes_on(folder: Path, end: int) -> None:
+    with closing(ArchiveWriter(folder, end)) as archive:
+        end = pruned(archive, versions=1)
+        archive.confirm()
+    with closing(ArchiveWriter(folder, end)) as archive:
+        end = archive.append([kept(url(1), body(201)), kept(url(50), body(50))])
+        archive.confirm()
+        assert pruned(archive, keys={key_of(url(1)), key_of(url(50))}) > end
+        archive.confirm()
+        end = archive.end
+    assert seen(folder, end) == {url(1): [body(201)] * 2, url(50): [body(50)]}
+
+
+# ---------------------------------------------------------------- kills and readers
+
+
+def test_a_pruning_that_was_not_committed_never_was(folder: Path, end: int) -> None:
+    killed = ArchiveWriter(folder, end)
+    after = pruned(killed, versions=1)
+    assert seen(folder, end) == ALL
+    with closing(ArchiveWriter(folder, end)) as archive:
+        assert Segments(folder).end == end
+        while archive.end <= after:  # as far as the pruned archive would have been
+            archive.append([kept(f"http://b.example/{archive.end}", body(archive.end))])
+            archive.confirm()
+        end = archive.end
+    found = seen(folder, end)
+    assert {name: texts for name, texts in found.items() if name in ALL} == ALL
+
+
+def test_a_kill_before_the_old_files_are_gone_doubles_nothing(folder: Path, end: int) -> None:
+    killed = ArchiveWriter(folder, end)
+    after = pruned(killed, versions=1)
+    assert seen(folder, after) == LAST
+    killed.reader.close()
+    with closing(ArchiveWriter(folder, after)):
+        assert Segments(folder).numbers()[0] > 1
+    assert seen(folder, after) == LAST
+
+
+def test_a_reader_at_work_goes_on_and_the_files_go_later(folder: Path, end: int) -> None:
+    with closing(ArchiveReader(folder, end)) as reader, closing(ArchiveWriter(folder, end)) as one:
+        after = pruned(one, versions=1)
+        one.confirm()
+        assert not one.remove_pruned()
+        assert bodies(reader) == ALL
+        assert seen(folder, after) == LAST
+        with pytest.raises(UsageError, match="is being read"):
+            pruned(one, versions=1)
+    with closing(ArchiveWriter(folder, after)) as archive:
+        assert archive.remove_pruned()
+    assert seen(folder, after) == LAST
+
+
+def test_a_damaged_answer_is_left_behind(folder: Path, end: int) -> None:
+    segment = Segments(folder).path(1)
+    content = bytearray(segment.read_bytes())
+    content[100] ^= 1
+    segment.write_bytes(content)
+    with closing(ArchiveWriter(folder, end)) as archive:
+        after = pruned(archive, versions=9)
+        archive.confirm()
+    found = seen(folder, after)
+    assert sum(map(len, found.values())) == 23

@@ -1,0 +1,161 @@
+"""Queries whose answer is known: what people have written about the manuals themselves.
+
+Laws: an entry of a manual's index leads to the pages that the entry names, and a title to its page;
+several pages with one title or entry are all right. The index pages are no part of what is
+searched, because their links would give the answers away. Which half a query is in, to fit or to
+judge, depends on its words alone.
+"""
+
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+from urllib.parse import unquote, urldefrag, urljoin
+from zlib import crc32
+
+from lxml import html
+from lxml.html import HtmlElement
+
+from minicrawl.search.words import words_of
+
+ROOTS = {
+    "java": Path("/usr/share/doc/openjdk-17-jre-headless/api"),
+    "boost": Path("/usr/share/doc/libboost1.74-doc/doc/html"),
+    "postgresql": Path("/usr/share/doc/postgresql-doc-15/html"),
+    "python": Path("/usr/share/doc/python3.11/html"),
+    "sqlite": Path("/usr/share/doc/sqlite3"),
+    "git": Path("/usr/share/doc/git-doc"),
+}
+INDEX_PAGES = (
+    "genindex*",
+    "bookindex*",
+    "py-modindex*",
+    "index-files",
+    "allclasses-index*",
+    "keyword_index*",
+    "doc_keyword_crossref*",
+)
+_FEWEST_LETTERS = 3
+_END_OF_TITLES = (" — Python", " (Java SE", " - Boost ")
+_KINDS = frozenset(("C", "in", "function", "functions", "class", "module", "method", "attribute"))
+_KINDS |= frozenset(("type", "member", "macro", "var", "exception", "built-in", "package"))
+_KINDS |= frozenset(("command", "line", "option"))
+_SEED = 23
+
+
+class Known(NamedTuple):
+    """A query, and the URLs of the pages that answer it."""
+
+    words: str
+    answers: frozenset[str]
+
+    @property
+    def is_to_judge(self) -> bool:
+        """Whether it is in the half that nothing was fitted to."""
+        return crc32(self.words.encode()) % 2 == 1
+
+
+def copied(folder: Path) -> dict[str, Path]:
+    """The manuals without their index pages, as links to their files."""
+    for site, root in ROOTS.items():
+        if root.is_dir():
+            shutil.copytree(
+                root.resolve(),
+                folder / site,
+                copy_function=lambda file, copy: Path(copy).symlink_to(Path(file).resolve()),
+                ignore=shutil.ignore_patterns(*INDEX_PAGES),
+                dirs_exist_ok=True,
+            )
+    return {site: folder / site for site in ROOTS if (folder / site).is_dir()}
+
+
+def entries(origins: Mapping[str, str], known: set[str], count: int) -> list[Known]:
+    """Entries of the indexes of these sites, about as many of each."""
+    readers = {"java": _of_java, "postgresql": _of_postgresql, "python": _of_python}
+    found = []
+    for site, reader in readers.items():
+        answers: dict[str, set[str]] = defaultdict(set)
+        for words, href in reader(ROOTS[site]) if site in origins else ():
+            url = urldefrag(urljoin(f"{origins[site]}/", href)).url
+            if url in known and _is_query(words):
+                answers[words].add(url)
+        found += _some(answers, count // len(readers))
+    return found
+
+
+def titles(pages: Mapping[str, str], count: int) -> list[Known]:
+    """Titles of pages, about as many of each site; `pages` has the title of each URL."""
+    by_site: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for url, title in pages.items():
+        words = _without_end(title)
+        if _is_query(words):
+            by_site[url.split("/")[2]][words].add(url)
+    return [
+        one for answers in by_site.values() for one in _some(answers, count // max(len(by_site), 1))
+    ]
+
+
+def _some(answers: Mapping[str, set[str]], count: int) -> list[Known]:
+    found = [Known(words, frozenset(urls)) for words, urls in sorted(answers.items())]
+    return Random(_SEED).sample(found, min(count, len(found)))
+
+
+def _is_query(text: str) -> bool:
+    if any(part.startswith("-") or ":" in part or '"' in part for part in text.split()):
+        return False  # it would be syntax
+    return any(len(word) >= _FEWEST_LETTERS and word.isalpha() for word in words_of(text))
+
+
+def _without_end(title: str) -> str:
+    for end in _END_OF_TITLES:
+        title = title.partition(end)[0]
+    return " ".join(title.split())
+
+
+# ---------------------------------------------------------------- the indexes of the manuals
+
+
+def _page(file: Path) -> HtmlElement:
+    return html.fromstring(file.read_bytes())
+
+
+def _of_python(root: Path) -> Iterator[tuple[str, str]]:
+    for file in sorted(root.glob("genindex-?.html")):
+        for item in _page(file).xpath("//table[contains(@class,'indextable')]//li"):
+            above = item.xpath("ancestor::li[1]/text()[1] | ancestor::li[1]/a[1]/text()")
+            term = "".join(above).partition(" (")[0]
+            links = item.xpath("./a")
+            for link in links:
+                words = f"{term} {links[0].text_content()}"
+                yield _plain(words), unquote(link.get("href"))
+
+
+def _plain(entry: str) -> str:
+    """What a reader would look for: without the heading of a group, and the kind of an object."""
+    for group in ("Python Enhancement Proposals", "RFC RFC"):
+        entry = entry.replace(group, group.split()[-1] if group.startswith("RFC") else "")
+    return " ".join(word for word in entry.split() if word.strip("()") not in _KINDS)
+
+
+def _of_postgresql(root: Path) -> Iterator[tuple[str, str]]:
+    for entry in _page(root / "bookindex.html").xpath("//dt"):
+        above = entry.xpath("ancestor::dd[1]/preceding-sibling::dt[1]")
+        name = " ".join(part for one in (*above, entry) if (part := _term(one)))
+        for link in entry.xpath("./a[@class='indexterm']"):
+            yield name, link.get("href")
+
+
+def _term(entry: HtmlElement) -> str:
+    before = "".join(entry.xpath(".//text()")).partition(",")[0]
+    return " ".join(before.split())
+
+
+def _of_java(root: Path) -> Iterator[tuple[str, str]]:
+    for file in sorted((root / "index-files").glob("index-*.html")):
+        for entry in _page(file).xpath("//dt"):
+            names = entry.xpath("./a")
+            if len(names) > 1:
+                words = f"{names[0].text_content()} {names[-1].text_content()}"
+                yield words, names[0].get("href").removeprefix("../")

@@ -1,0 +1,71 @@
+"""`minicrawl plot` as its user meets it."""
+
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.graph.degrees import DegreeDistribution
+from minicrawl.lab.curves import HostLinks, curves, draw_crawl
+from minicrawl.report.live.history import remade
+from tests.stores import HandCrawl
+
+Captured = pytest.CaptureFixture[str]
+PAGES = [f"http://{'abc'[number % 3]}{'x' * 40}.example/{number}" for number in range(9)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    crawl = HandCrawl(tmp_path / "crawl.db")
+    crawl.seeds(PAGES[:1])
+    for number in range(7):
+        crawl.read(PAGES[number], [PAGES[number + 1], PAGES[0]])
+    crawl.close()
+    return crawl.path
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "PNG"])
+def test_a_crawl_is_one_picture(store: Path, tmp_path: Path, capsys: Captured, ending: str) -> None:
+    picture = tmp_path / f"crawl.{ending}"
+    assert main(["plot", str(picture), "--store", str(store)]) == 0
+    assert capsys.readouterr().out == f"{picture}\n"
+    if ending == "svg":
+        assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+    else:
+        assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_each_curve_has_a_point_for_each_sample(store: Path) -> None:
+    found = remade(store, points=4)
+    figures = {figure.name: figure for figure in curves(found)}
+    known, crawled = figures["pages"].lines
+    assert list(known.y) == [sample.known for sample in found]
+    assert list(crawled.y) == [sample.crawled for sample in found]
+    assert len(figures["pace"].lines[0].y) == 3
+    assert figures["links-to-a-page"].log_x
+    unknown = [replace(sample, importance_gathered=None) for sample in found]
+    (gathered,) = next(f for f in curves(unknown) if f.name == "importance-gathered").lines
+    assert list(gathered.y) == []
+
+
+def test_a_tail_has_its_power_law_and_no_host_is_no_trouble(store: Path, tmp_path: Path) -> None:
+    (last,) = remade(store, points=1)
+    tail = DegreeDistribution(bins=((6, 90), (20, 9)), most=30, exponent=2.1, exponent_error=0.1)
+    sample = replace(last, outline=replace(last.outline, in_degrees=tail))
+    picture = tmp_path / "x.svg"
+    draw_crawl(picture, "a title", [sample], HostLinks(pages={}, links={}))
+    assert picture.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["crawl.pdf"], "must end in .png or .svg"),
+        (["crawl.png", "--store", "none.db"], "no store at none.db"),
+    ],
+)
+def test_mistakes_are_one_line(arguments: list[str], message: str, capsys: Captured) -> None:
+    assert main(["plot", *arguments]) == 2
+    assert message in capsys.readouterr().err

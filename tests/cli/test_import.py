@@ -1,0 +1,229 @@
+"""`minicrawl import`: a store of anybody's WARC files is as if a crawl had got these answers."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.model import State
+from minicrawl.report.audit import audit
+from minicrawl.report.pages import version
+from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.store.reader import archive_folder
+from tests.fetch.warc.files import HTML, PACKED, http, record, response
+from tests.processes import killed_on_failure
+
+Captured = pytest.CaptureFixture[str]
+SITE = "http://a.example/"
+
+
+def page(*links: str, text: str = "") -> bytes:
+    return "".join(f'<a href="{link}">{link}</a> ' for link in links).encode() + text.encode()
+
+
+def revisit(url: str, block: bytes, **fields: str) -> bytes:
+    return record("revisit", block, WARC_Target_URI=url, **fields)
+
+
+RECORDS = [
+    record("warcinfo", b"software: tests\r\n", Content_Type="application/warc-fields"),
+    record("response", b"a.example. 300 IN A 10.0.0.1", WARC_Target_URI="dns:a.example"),
+    response(f"{SITE}robots.txt", b"User-agent: *", headers=[("Content-Type", "text/plain")]),
+    response(SITE, page("/one", "/two", "/gone", "/picture", "/late", text="home")),
+    record("request", b"GET / HTTP/1.1\r\n\r\n", WARC_Target_URI=SITE),
+    record("metadata", b"via: x", WARC_Target_URI=SITE),
+    response(f"{SITE}one", page("/", "/two", text="one")),
+    response(f"{SITE}two", b"", "301 Moved", [("Location", "/three")]),
+    response(f"{SITE}three", page("/one", text="three")),
+    response(f"{SITE}gone", b"gone", "404 Not Found"),
+    response(f"{SITE}picture", b"GIF89a", headers=[("Content-Type", "image/gif")]),
+    response(f"{SITE}logo.png", b"PNG", headers=[("Content-Type", "image/png")]),
+    response(f"{SITE}nobody", b"gone", "404 Not Found"),
+    revisit(SITE, http(b"", "304 Not Modified")),
+    revisit(f"{SITE}copy", http(b""), WARC_Refers_To_Target_URI=f"{SITE}one"),
+    revisit(f"{SITE}unknown", http(b"")),
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
+    return tmp_path
+
+
+def imported(capsys: Captured, records: Sequence[bytes], how: str = "gzip by record") -> Any:
+    Path("a.warc").write_bytes(PACKED[how](records))
+    assert main(["import", "a.warc", "--keep", "pages", "--json"]) == 0, capsys.readouterr()
+    out, err = capsys.readouterr()
+    assert err == ""
+    return json.loads(out)
+
+
+def states() -> dict[str, str]:
+    with snapshot(Path("crawl.db")) as seen:
+        return {seen.url(page)[len(SITE) :]: _state(seen, page) for page in range(len(seen))}
+
+
+def _state(seen: Snapshot, page: int) -> str:
+    return State(seen.states[page]).label
+
+
+@pytest.mark.parametrize("how", PACKED)
+def test_each_record_has_the_effect_of_its_answer(capsys: Captured, how: str) -> None:
+    found = imported(capsys, RECORDS, how)
+    assert found["records"] == len(RECORDS)
+    assert states() == {
+        "": "fetched",
+        "one": "fetched",
+        "two": "moved",
+        "gone": "not-found",
+        "picture": "type",
+        "late": "unread",
+        "three": "fetched",
+        "copy": "alias",
+    }
+    assert found["skipped"] == {
+        "warcinfo records": 1,
+        "request records": 1,
+        "metadata records": 1,
+        "records of what is no page": 1,
+        "records of robots.txt": 1,
+        "pictures and other answers that no link of a page before leads to": 2,
+        "revisits of what no page before has answered": 1,
+    }
+    assert list(audit(Path("crawl.db")).wrong) == []
+
+
+def test_what_was_recorded_is_kept_as_of_its_time(capsys: Captured) -> None:
+    imported(capsys, RECORDS)
+    with snapshot(Path("crawl.db")) as seen:
+        copy = version(seen, f"{SITE}copy")
+        home = version(seen, SITE)
+    assert copy.text == version_text("one")
+    assert (copy.answer.at, copy.answer.status) == (1_700_000_000.0, 200)
+    assert (home.of_all, home.answer.status) == (2, 304)
+
+
+def version_text(name: str) -> str:
+    with snapshot(Path("crawl.db")) as seen:
+        return version(seen, f"{SITE}{name}").text
+
+
+def test_all_commands_work_on_the_store(capsys: Captured) -> None:
+    imported(capsys, RECORDS)
+    assert main(["top", "--n", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["url"] == f"{SITE}one"
+    for command in (["check"], ["refine"], ["export", "b.warc.gz"], ["export", "b.csv"]):
+        assert main(command) == 0
+    assert main(["archive", "verify"]) == 0
+
+
+def test_what_was_exported_is_imported_as_it_was(capsys: Captured) -> None:
+    imported(capsys, RECORDS)
+    before = states()
+    assert main(["export", "b.warc.gz"]) == 0
+    assert main(["import", "b.warc.gz", "--keep", "pages", "--store", "again.db"]) == 0
+    assert list(audit(Path("again.db")).wrong) == []
+    with snapshot(Path("again.db")) as seen:
+        after = {seen.url(page)[len(SITE) :]: _state(seen, page) for page in range(len(seen))}
+    failures = dict.fromkeys(("gone", "picture"), "unread")  # of which nothing is kept
+    assert after == before | failures
+
+
+def test_without_an_archive_links_and_ranks_are_there_all_the_same() -> None:
+    Path("a.warc").write_bytes(b"".join(RECORDS))
+    assert main(["import", "a.warc", "--keep", "none"]) == 0
+    assert not archive_folder(Path("crawl.db")).exists()
+    assert states()["one"] == "fetched"
+    assert list(audit(Path("crawl.db")).wrong) == []
+
+
+def test_a_page_with_thousands_of_links_is_read(capsys: Captured) -> None:
+    many = page(*(f"/{number}" for number in range(5000)))
+    imported(capsys, [response(SITE, many), *RECORDS])
+    assert len(states()) > 5000
+    assert list(audit(Path("crawl.db")).wrong) == []
+
+
+def test_a_revisit_finds_the_body_that_was_read_just_now(capsys: Captured) -> None:
+    bodies = [page("/", text=f"version {number}") for number in range(40)]
+    records = []
+    for number, body in enumerate(bodies):
+        head, of = http(b"", headers=HTML), {"WARC_Refers_To_Target_URI": SITE}
+        records += [response(SITE, body), revisit(f"{SITE}{number}", head, **of)]
+    imported(capsys, records)
+    with snapshot(Path("crawl.db")) as seen:
+        texts = [version(seen, f"{SITE}{number}").answer.body for number in range(40)]
+    assert texts == bodies
+
+
+# ---------------------------------------------------------------- what is refused or told
+
+
+def test_no_store_is_overwritten(capsys: Captured) -> None:
+    imported(capsys, RECORDS)
+    assert main(["import", "a.warc"]) == 2
+    assert "exists" in capsys.readouterr().err
+
+
+def test_a_file_without_a_record_makes_no_store(capsys: Captured) -> None:
+    Path("a.warc").write_bytes(b"<html>")
+    assert main(["import", "a.warc"]) == 2
+    *_, line = capsys.readouterr().err.splitlines()
+    assert line == "minicrawl: a.warc: no record of WARC"
+    assert [path.name for path in Path().iterdir()] == ["a.warc"]
+
+
+def test_what_is_damaged_is_told_in_a_line_and_costs_nothing_else(capsys: Captured) -> None:
+    members = [PACKED["gzip by record"]([one]) for one in RECORDS]
+    members[6] = members[6][:-20] + bytes(20)
+    Path("a.warc.gz").write_bytes(b"".join(members))
+    assert main(["import", "a.warc.gz", "--keep", "pages"]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "bytes are lost" in line
+    assert states()["three"] == "fetched"
+    assert states()["one"] == "unread"
+    assert list(audit(Path("crawl.db")).wrong) == []
+
+
+def test_control_characters_of_a_file_reach_no_terminal(capsys: Captured) -> None:
+    Path("a.warc").write_bytes(
+        record("response", b"x", length=7000, WARC_Target_URI="http://a/\x1b[31m") + RECORDS[3]
+    )
+    assert main(["import", "a.warc", "--keep", "pages"]) == 0
+    assert "\x1b" not in capsys.readouterr().err
+
+
+STOPPED = """
+import os, signal
+from minicrawl.crawl.settle.archiving import ArchivingStore
+commit, count = ArchivingStore.commit, [0]
+def commit_and_die(self, batch):
+    commit(self, batch)
+    count[0] += 1
+    if count[0] == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+ArchivingStore.commit = commit_and_die
+from minicrawl.cli import main
+main(["import", "a.warc", "--keep", "pages"])
+"""
+
+
+def test_an_import_that_is_killed_leaves_no_store_and_the_next_one_its_own(
+    capsys: Captured, folder: Path
+) -> None:
+    many = [response(f"{SITE}{n}", page(f"/{n + 1}", text=f"{n}" * 500)) for n in range(3000)]
+    Path("a.warc").write_bytes(b"".join(many))
+    with killed_on_failure(subprocess.Popen([sys.executable, "-c", STOPPED], cwd=folder)) as child:
+        assert child.wait(60) == -signal.SIGKILL
+    assert not Path("crawl.db").exists()
+    imported(capsys, RECORDS)
+    assert {path.name for path in Path().iterdir()} >= {"a.warc", "crawl.db", "crawl.db-pages"}
+    assert not [path for path in Path().iterdir() if path.name.endswith(".part")]

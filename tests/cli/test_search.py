@@ -1,0 +1,124 @@
+"""`minicrawl search` and `minicrawl index`."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tantivy")
+pytest.importorskip("selectolax")
+
+from minicrawl.cli import main
+from minicrawl.report.search.indexing import search_folder
+from minicrawl.store.reader import archive_folder
+from tests.report.search.stores import HIDDEN, PAGES, PIER, SEA, read_into
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("search") / "crawl.db"
+    read_into(path, PAGES, noindex=[HIDDEN])
+    return path
+
+
+def asked(store: Path, *words: str) -> int:
+    return main(["search", "--store", str(store), *words])
+
+
+def test_the_first_search_makes_the_index_and_words_are_marked(
+    store: Path, capsys: Captured
+) -> None:
+    assert asked(store, "salt", "water") == 0
+    out, err = capsys.readouterr()
+    assert SEA in out
+    assert "*Water*, *salt* & fish." in out
+    assert err.startswith("index: ")
+    assert asked(store, "salt") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_words_that_begin_with_a_minus_are_no_options(store: Path, capsys: Captured) -> None:
+    assert asked(store, "water", "-salt") == 0
+    out = capsys.readouterr().out
+    assert PIER in out
+    assert SEA not in out
+
+
+def test_nothing_of_a_page_reaches_the_terminal_unescaped(store: Path, capsys: Captured) -> None:
+    assert asked(store, "planks") == 0
+    out = capsys.readouterr().out
+    assert "\\x1b[31m" in out
+    assert not {"\x1b", "\u202e"} & set(out)
+
+
+def test_json_has_all_that_is_shown(store: Path, capsys: Captured) -> None:
+    assert asked(store, "planks", "--json", "--n", "1") == 0
+    (first,) = json.loads(capsys.readouterr().out)
+    assert (first["rank"], first["url"], first["fetched"]) == (1, PIER, True)
+    assert [first["snippet"][begin:end] for begin, end in first["marks"]] == ["Planks"]
+
+
+def test_offset_goes_on_where_the_first_pages_end(store: Path, capsys: Captured) -> None:
+    assert asked(store, "water", "--json", "--n", "2") == 0
+    both = json.loads(capsys.readouterr().out)
+    assert asked(store, "water", "--json", "--n", "2", "--offset", "1") == 0
+    rest = json.loads(capsys.readouterr().out)
+    assert rest[0]["url"] == both[1]["url"]
+    assert rest[0]["rank"] == 2
+
+
+def test_by_orders_by_a_rank_and_linear_mixes_it(store: Path, capsys: Captured) -> None:
+    assert asked(store, "water", "--json", "--by", "opic") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["importance"] for one in found] == sorted(
+        (one["importance"] for one in found), reverse=True
+    )
+    assert asked(store, "water", "--score", "linear=0", "--explain") == 0
+    assert "proximity" in capsys.readouterr().out
+    assert asked(store, "water", "--score", "cosine=1") == 2
+    assert asked(store, "water", "--by", "nobody") == 2
+
+
+@pytest.mark.parametrize("words", ["?!", "\0", "\ud800", "\u200f", "-salt", "x after:soon"])
+def test_what_cannot_be_searched_is_refused_in_a_line(
+    store: Path, capsys: Captured, words: str
+) -> None:
+    assert asked(store, words) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_ten_thousand_words_are_cut_and_it_says_so(store: Path, capsys: Captured) -> None:
+    assert asked(store, " ".join(f"water{number}" for number in range(10_000))) == 0
+    assert "only the first" in capsys.readouterr().err
+
+
+def test_words_that_nobody_has_find_nothing(store: Path, capsys: Captured) -> None:
+    assert asked(store, "xylophone") == 0
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "no page has these words\n")
+
+
+def test_when_the_pages_are_gone_the_index_answers_and_says_so(
+    store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    copy = tmp_path / "crawl.db"
+    shutil.copy(store, copy)
+    shutil.copytree(search_folder(store), search_folder(copy))
+    assert not archive_folder(copy).exists()
+    assert asked(copy, "salt") == 0
+    out, err = capsys.readouterr()
+    assert SEA in out
+    assert "is gone" in err
+
+
+def test_without_pages_that_were_kept_there_is_one_line(tmp_path: Path, capsys: Captured) -> None:
+    assert asked(tmp_path / "none.db", "salt") == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_index_says_how_many_pages_there_are(store: Path, capsys: Captured) -> None:
+    assert main(["index", "--fresh", "--store", str(store)]) == 0
+    assert "3 read anew" in capsys.readouterr().err

@@ -1,0 +1,58 @@
+"""Lines of JSON become requests, or are refused with the words of the settings."""
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.control.requests import MOST_URLS, ControlRequest, Verb, request_of
+from minicrawl.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    "request_made",
+    [
+        ControlRequest(verb=Verb.SHOW),
+        ControlRequest(verb=Verb.SET, values={"workers": "3", "delay": 0.5, "pages": "none"}),
+        ControlRequest(verb=Verb.ADD, urls=("http://a.example/", "b.example")),
+        ControlRequest(verb=Verb.HOSTS, hosts=(0, 7)),
+    ],
+)
+def test_a_request_survives_its_line(request_made: ControlRequest) -> None:
+    assert request_of(request_made.as_line()) == request_made
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        ({"verb": "dance"}, "no such request"),
+        ({}, "no such request"),
+        ({"verb": "set", "values": {"workers": "many"}}, "workers many"),
+        ({"verb": "set", "values": {"workers": -1}}, "workers -1"),
+        ({"verb": "set", "values": {"delay": "-1"}}, "delay -1"),
+        ({"verb": "set", "values": {"store": "x"}}, "store cannot change"),
+        ({"verb": "set", "values": {"robots": False}}, "robots cannot change"),
+        ({"verb": "set", "values": ["workers"]}, "values must be an object"),
+        ({"verb": "add", "urls": "http://a.example/"}, "urls a list"),
+        ({"verb": "add", "urls": ["ftp://a.example/"]}, "is no URL"),
+        ({"verb": "add", "urls": ["a.example"] * (MOST_URLS + 1)}, "at most 1,000 URLs"),
+        ({"verb": "hosts", "hosts": ["a.example"]}, "a list of numbers"),
+        (["show"], "not a JSON object"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_reason(message: object, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        request_of(json.dumps(message).encode())
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_do_any_harm(line: bytes) -> None:
+    with suppress(UsageError):
+        request_of(line)
+
+
+def test_deep_nesting_is_refused() -> None:
+    with pytest.raises(UsageError, match="not a line of JSON"):
+        request_of(b"[" * 100_000)

@@ -1,0 +1,248 @@
+"""A crawl that is steered while it runs keeps its promises."""
+
+import asyncio
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.control.requests import ControlRequest, Reply, Verb
+from minicrawl.crawl.events import Reason, Settled, Steered
+from minicrawl.crawl.steering import CrawlSteering
+from minicrawl.crawl.workers.pool import Activity, WorkerPool
+from minicrawl.model import State
+from minicrawl.store import tables
+from minicrawl.store.reader import reading
+from tests.crawl.fakes import Answer, FakeWeb, Run, Scene, crawl, html, text, web_of
+
+A, B = "http://a.example", "http://b.example"
+
+
+class NoPool(WorkerPool):
+    """The pool of a crawl without workers; it notes what it is told."""
+
+    def __init__(self) -> None:
+        self.activity, self.sizes = Activity(), list[int]()
+
+    def resize(self, workers: int) -> None:
+        self.sizes.append(workers)
+
+    def processes(self) -> list[Any]:
+        return []
+
+
+def steering(scene: Scene) -> CrawlSteering:
+    return CrawlSteering(scene.crawler, NoPool(), 0)
+
+
+async def told(scene: Scene, verb: Verb, **rest: Any) -> Reply:
+    return await steering(scene).handle(ControlRequest(verb=verb, **rest))
+
+
+def chain(origin: str, pages: int) -> dict[str, Answer]:
+    """Each page links to the next one."""
+    return web_of({f"{origin}/{n}": [f"{origin}/{n + 1}"] for n in range(pages)})
+
+
+def steered(run: Run) -> list[str]:
+    return [event.text for event in run.events if isinstance(event, Steered)]
+
+
+async def asked(scene: Scene, pages: int) -> None:
+    """Until so many pages were asked for."""
+    while len(scene.web.asked) < pages:
+        await asyncio.sleep(0.01)
+
+
+def test_a_paused_crawl_asks_for_nothing_and_goes_on_when_it_is_resumed(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    async def during(scene: Scene) -> None:
+        await asked(scene, 5)
+        reply = await told(scene, Verb.PAUSE)
+        assert reply["state"] == "paused"
+        await asyncio.sleep(1)
+        seen.append(len(scene.web.asked))
+        running_s = scene.recorder.counters.number("running_s")
+        await asyncio.sleep(60)
+        seen.append(len(scene.web.asked))
+        assert scene.recorder.counters.number("running_s") == running_s
+        assert (await told(scene, Verb.RESUME))["state"] == "running"
+
+    web = FakeWeb(chain(A, 15), takes_s=0.1)
+    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during)
+    assert run.reason is Reason.EMPTY
+    assert seen[0] == seen[1]
+    assert sum(state is State.FETCHED for state in run.states.values()) == 15
+    assert steered(run) == ["paused", "resumed"]
+
+
+def test_a_paused_crawl_wakes_for_nothing(tmp_path: Path) -> None:
+    turns: list[int] = []
+
+    async def during(scene: Scene) -> None:
+        await asked(scene, 3)
+        await told(scene, Verb.PAUSE)
+        await asyncio.sleep(10)
+        wake, count = scene.crawler.parts.hosts.wake, 0
+
+        def counting(now: float) -> None:
+            nonlocal count
+            count += 1
+            wake(now)
+
+        scene.crawler.parts.hosts.wake = counting  # type: ignore[method-assign]
+        await asyncio.sleep(60)
+        turns.append(count)
+        await told(scene, Verb.STOP)
+
+    run = crawl(FakeWeb(chain(A, 30), takes_s=0.1), tmp_path / "crawl.db", f"{A}/0", during=during)
+    assert run.reason is Reason.STOPPED
+    assert turns == [0]
+
+
+def test_a_pause_does_not_outlast_the_time_of_the_crawl(tmp_path: Path) -> None:
+    async def during(scene: Scene) -> None:
+        await asked(scene, 3)
+        await told(scene, Verb.PAUSE)
+
+    web = FakeWeb(chain(A, 3000), takes_s=0.1)
+    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, for_=100)
+    assert run.reason is Reason.BUDGET
+
+
+def test_the_budget_of_pages_may_grow_and_shrink(tmp_path: Path) -> None:
+    async def during(scene: Scene) -> None:
+        await asked(scene, 2)
+        await told(scene, Verb.SET, values={"pages": "20"})
+        await asked(scene, 12)
+        await told(scene, Verb.SET, values={"pages": 14})
+
+    web = FakeWeb(chain(A, 30), takes_s=0.1)
+    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, pages=5)
+    assert run.reason is Reason.BUDGET
+    assert len(run.asked) == 14
+    assert steered(run) == ["pages 20 (was 5)", "pages 14 (was 20)"]
+
+
+def gaps_after(web: FakeWeb, moment: float) -> list[float]:
+    visits = [one for one in web.visits if one.url in web.asked and one.began >= moment]
+    in_order = sorted(visits, key=lambda visit: visit.began)
+    return [after.began - before.ended for before, after in pairwise(in_order)]
+
+
+@pytest.mark.parametrize("crawl_delay", [0, 3])
+@pytest.mark.parametrize(("first", "then"), [(10, 1), (1, 10)])
+def test_another_delay_holds_at_once_and_a_crawl_delay_always(
+    tmp_path: Path, first: int, then: int, crawl_delay: int
+) -> None:
+    moment: list[float] = []
+    robots = text(f"User-agent: *\nCrawl-delay: {crawl_delay}")
+
+    async def during(scene: Scene) -> None:
+        await asked(scene, 3)
+        moment.append(scene.clock.now())
+        await told(scene, Verb.SET, values={"delay": then})
+
+    web = FakeWeb({**chain(A, 12), f"{A}/robots.txt": robots}, takes_s=0.1)
+    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, delay=first)
+    assert run.reason is Reason.EMPTY
+    found = gaps_after(web, moment[0] - first - 1)[1:]
+    wanted = max(then, crawl_delay)
+    assert len(found) >= 8
+    assert all(wanted <= gap + 1e-6 for gap in found)
+    assert all(gap <= wanted + 0.5 for gap in found[1:])
+
+
+def test_a_delay_is_kept_for_the_next_run(tmp_path: Path) -> None:
+    async def during(scene: Scene) -> None:
+        await asked(scene, 2)
+        await told(scene, Verb.SET, values={"delay": 2})
+
+    path = tmp_path / "crawl.db"
+    crawl(FakeWeb(chain(A, 5), takes_s=0.1), path, f"{A}/0", during=during)
+    with reading(path) as connection:
+        assert tables.settings(connection)["delay"] == 2
+
+
+def test_more_requests_at_once_are_sent_when_the_user_wants_that(tmp_path: Path) -> None:
+    hosts = [f"http://h{number}.example" for number in range(12)]
+    web = web_of({f"{A}/": [f"{host}/{n}" for host in hosts for n in range(10)]})
+    for host in hosts:
+        web |= web_of({f"{host}/{n}": [] for n in range(10)})
+    most: list[int] = []
+
+    async def during(scene: Scene) -> None:
+        await asked(scene, 10)
+        most.append(scene.web.most_at_once)
+        await told(scene, Verb.SET, values={"concurrency": 8})
+
+    fake = FakeWeb(web, takes_s=0.1)
+    crawl(fake, tmp_path / "crawl.db", f"{A}/", during=during, concurrency=2, per_address=64)
+    assert most == [2]
+    assert fake.most_at_once == 8
+
+
+def test_the_number_of_workers_is_handed_on(tmp_path: Path) -> None:
+    pool = NoPool()
+
+    async def during(scene: Scene) -> None:
+        steer = CrawlSteering(scene.crawler, pool, 1)
+        await asked(scene, 1)
+        for wanted in ("3", 0, "auto"):
+            reply = await steer.handle(ControlRequest(verb=Verb.SET, values={"workers": wanted}))
+            assert reply["workers"] == pool.sizes[-1]
+
+    crawl(FakeWeb(chain(A, 9), takes_s=0.1), tmp_path / "crawl.db", f"{A}/0", during=during)
+    assert pool.sizes[:2] == [3, 0]
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "siblings", "breadth-first", "random"])
+def test_a_url_that_is_added_is_a_seed(tmp_path: Path, strategy: str) -> None:
+    async def during(scene: Scene) -> None:
+        await asked(scene, 3)
+        for _ in range(2):
+            await told(scene, Verb.ADD, urls=("http://b.example/0", "http://a.example/1"))
+
+    web = FakeWeb({**chain(A, 20), **chain(B, 20)}, takes_s=0.1)
+    settings: dict[str, Any] = {"scope": "host", "max_depth": 25, "strategy": strategy}
+    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", during=during, **settings)
+    states = run.states
+    assert sum(state is State.FETCHED for state in states.values()) == 40
+    assert web.asked.count(f"{A}/1") == 1
+
+
+def test_a_seed_brings_pages_that_were_too_deep_within_reach(tmp_path: Path) -> None:
+    async def during(scene: Scene) -> None:
+        await asked(scene, 10)
+        await told(scene, Verb.ADD, urls=(f"{A}/3",))
+
+    others = web_of({f"{B}/": [f"{B}/{n}" for n in range(30)]})
+    web = FakeWeb({**chain(A, 20), **others}, takes_s=0.1)
+    run = crawl(web, tmp_path / "crawl.db", f"{A}/0", f"{B}/", during=during, max_depth=2)
+    assert [run.states[f"{A}/{n}"] for n in range(6)] == [State.FETCHED] * 6
+    assert run.states[f"{A}/6"] is State.DEPTH
+
+
+def test_the_crawl_says_what_it_does(tmp_path: Path) -> None:
+    replies: list[Reply] = []
+
+    async def during(scene: Scene) -> None:
+        steer = steering(scene)
+        await asked(scene, 3)
+        steer.hear(Settled(url=f"{A}/0", state=State.NOT_FOUND))
+        replies.append(await steer.handle(ControlRequest(verb=Verb.SHOW)))
+        replies.append(await steer.handle(ControlRequest(verb=Verb.HOSTS, hosts=(0, 99))))
+
+    web = FakeWeb({f"{A}/": html("/1", "/2", "/3")}, takes_s=1.0)
+    crawl(web, tmp_path / "crawl.db", f"{A}/", during=during, delay=5, pages=9)
+    shown, hosts = replies
+    assert shown["state"] == "running"
+    assert shown["settings"]["delay"] == 5
+    assert shown["settings"]["pages"] == 9
+    assert shown["last_event"] == f"not-found: {A}/0"
+    assert [one["name"] for one in shown["crawlers"]] == ["coordinator"]
+    ((host, _in_use, wait_s),) = hosts["hosts"]
+    assert host == 0
+    assert 0 < wait_s <= 6

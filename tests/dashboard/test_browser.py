@@ -1,0 +1,393 @@
+"""The dashboard in a real browser, by clicks alone."""
+
+import json
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+
+from minicrawl.control.client import ask
+from minicrawl.control.requests import ControlRequest, Verb
+from minicrawl.errors import MinicrawlError
+from minicrawl.model import State
+from minicrawl.report.status import status
+from tests.dashboard.servers import (
+    ARGUMENTS,
+    CHROMIUM,
+    PATIENCE_MS,
+    RunningDashboard,
+    crawl_of_demo,
+    dashboard_of,
+    needs_chromium,
+    wait_until,
+)
+from tests.stores import HandCrawl, filled_store
+
+playwright = pytest.importorskip("playwright.sync_api")
+pytestmark = [needs_chromium, pytest.mark.timeout(600)]
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SharedVector = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
+        yield found
+        found.close()
+
+
+class Watched:
+    """A page of a browser, and all that went wrong in it."""
+
+    def __init__(self, page: "Page", served: RunningDashboard) -> None:
+        self.page, self._base = page, served.base
+        self.wrong: list[str] = []
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("console", self._hear)
+        page.on("request", self._see)
+        page.on("dialog", self._refuse)
+        page.goto(served.address)
+
+    def _hear(self, message: Any) -> None:
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.wrong.append(message.text)
+
+    def _see(self, request: Any) -> None:
+        if not request.url.startswith(self._base):
+            self.wrong.append(f"asked elsewhere: {request.url}")
+
+    def _refuse(self, dialog: Any) -> None:
+        self.wrong.append(f"a script ran: {dialog.message}")
+        dialog.dismiss()
+
+    def tab(self, name: str) -> None:
+        self.page.get_by_role("tab", name=name).click()
+
+    def state(self) -> str:
+        return self.page.locator("#state").inner_text()
+
+    def wait_for_state(self, *names: str) -> None:
+        wanted = re.compile(f"^({'|'.join(names)})$")
+        playwright.expect(self.page.locator("#state")).to_have_text(wanted, timeout=PATIENCE_MS)
+
+    def workers(self) -> set[int]:
+        pids = self.page.evaluate(
+            "[...document.querySelectorAll('tr[data-pid]')].filter((row) => "
+            "row.cells[0].textContent.startsWith('worker')).map((row) => row.dataset.pid)"
+        )
+        return {int(pid) for pid in pids if pid.isdecimal()}
+
+
+@pytest.fixture
+def watch(browser: "Browser") -> Iterator[Callable[..., Watched]]:
+    """Open a dashboard in a new browser window; at the end nothing has gone wrong in any."""
+    opened: list[Watched] = []
+
+    def watch(served: RunningDashboard, **options: Any) -> Watched:
+        context = browser.new_context(**options)
+        opened.append(Watched(context.new_page(), served))
+        return opened[-1]
+
+    yield watch
+    for one in opened:
+        one.page.context.close()
+        assert one.wrong == []
+
+
+def shown(store: Path) -> dict[str, Any] | None:
+    try:
+        return ask(store, ControlRequest(verb=Verb.SHOW))
+    except MinicrawlError:
+        return None
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+# ---------------------------------------------------------------- a crawl by clicks
+
+
+def test_a_demo_crawl_is_set_up_and_run_to_its_end(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store = tmp_path / "demo.db"
+    with dashboard_of(store) as served:
+        seen = watch(served)
+        page = seen.page
+        page.get_by_role("button", name="Set up a crawl").click()
+        page.get_by_role("button", name="Start").click()
+        playwright.expect(page.locator("#w-seeds")).to_have_text("give a URL to start from")
+        assert page.locator("#f-seeds").get_attribute("aria-invalid") == "true"
+        page.get_by_label("Crawl the demo web").check()
+        page.get_by_label("Pages of the demo web").fill("200")
+        page.get_by_label("Delay between").fill("soon")
+        page.get_by_role("button", name="Start").click()
+        playwright.expect(page.locator("#w-delay")).to_contain_text("soon")
+        page.get_by_label("Delay between").fill("")
+        page.get_by_role("button", name="Start").click()
+        playwright.expect(page.get_by_role("tab", name="Status")).to_have_attribute(
+            "aria-selected", "true", timeout=PATIENCE_MS
+        )
+        seen.wait_for_state("not running")
+        crawled = page.locator("dt", has_text=re.compile("^crawled$")).locator("xpath=../dd")
+        playwright.expect(crawled).to_have_text(f"{status(store).pages_fetched:,}")
+        playwright.expect(page.locator("svg.chart").first).to_be_visible()
+        seen.tab("Pages")
+        page.locator("section[aria-label='Best pages'] button.link").first.click()
+        playwright.expect(page.locator("svg.flow")).to_be_visible(timeout=PATIENCE_MS)
+        seen.tab("Graph")
+        playwright.expect(page.locator("circle.node").first).to_be_visible(timeout=PATIENCE_MS)
+    assert status(store).pages_fetched == 200
+
+
+def test_the_seeds_of_a_form_are_crawled_and_a_dry_run_shows_what_would_happen(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    with dashboard_of(tmp_path / "crawl.db") as served:
+        seen = watch(served)
+        page = seen.page
+        seen.tab("Set up")
+        page.locator("#setup").get_by_label("One more URL").fill("http://127.0.0.1:9/")
+        page.locator("#setup").get_by_role("button", name="Add", exact=True).click()
+        playwright.expect(page.locator(".chips li")).to_have_count(1)
+        page.get_by_role("button", name="Dry run").click()
+        playwright.expect(page.locator("pre")).to_contain_text(
+            "only robots.txt was fetched", timeout=PATIENCE_MS
+        )
+        assert not (tmp_path / "crawl.db").exists()
+
+
+def test_workers_come_and_go_and_the_crawl_pauses_resumes_and_stops(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store = tmp_path / "demo.db"
+    options = ("--delay", "0.3", "--workers", "1", "--demo-pages", "3000")
+    with crawl_of_demo(store, *options) as crawling, dashboard_of(store) as served:
+        one, other = watch(served), watch(served)
+        one.wait_for_state("running")
+        slider = one.page.get_by_label("Worker processes:").locator("visible=true")
+        slider.fill("3")
+        wait_until(lambda: len(one.workers()) == 3, "three workers")
+        pids = one.workers()
+        assert all(map(is_alive, pids))
+        wait_until(lambda: other.workers() == pids, "the other browser sees the same")
+        slider.fill("0")
+        wait_until(lambda: not one.workers(), "no worker")
+        wait_until(lambda: not any(map(is_alive, pids)), "the workers have ended")
+        one.page.get_by_role("button", name="Pause").click()
+        for seen in (one, other):
+            seen.wait_for_state("paused")
+        wait_until(lambda: (shown(store) or {}).get("in_flight") == 0, "requests are in flight")
+        before = status(store).requests
+        one.page.wait_for_timeout(1500)
+        assert status(store).requests == before
+        other.page.get_by_role("button", name="Resume").click()
+        for seen in (one, other):
+            seen.wait_for_state("running")
+        wait_until(lambda: status(store).requests != before, "nothing is requested")
+        one.page.get_by_role("button", name="Stop", exact=True).click()
+        one.page.get_by_role("button", name="Stop it").click()
+        for seen in (one, other):
+            seen.wait_for_state("stopping", "not running")
+        assert crawling.wait(60) == 130
+        one.wait_for_state("not running")
+
+
+# ---------------------------------------------------------------- kills
+
+
+def test_a_crawl_that_is_killed_is_told_of_and_goes_on_by_a_click(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store = tmp_path / "demo.db"
+    with (
+        crawl_of_demo(store, "--delay", "0.3", "--demo-pages", "300") as crawling,
+        dashboard_of(store) as served,
+    ):
+        seen = watch(served)
+        seen.wait_for_state("running")
+        wait_until(lambda: bool(status(store).pages_fetched), "a page is read")
+        crawling.send_signal(signal.SIGKILL)
+        seen.wait_for_state("not running")
+        seen.tab("Set up")
+        page = seen.page
+        page.get_by_label("Crawl the demo web").check()
+        page.get_by_label("Pages of the demo web").fill("300")
+        page.get_by_role("button", name="Start").click()
+        wait_until(lambda: (status(store).pages_fetched or 0) >= 300, "the crawl has not ended")
+        seen.wait_for_state("not running")
+
+
+def test_a_dashboard_that_is_killed_is_called_stale_until_it_is_back(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    with dashboard_of(store) as served:
+        seen = watch(served)
+        seen.wait_for_state("not running")
+        os.kill(served.process.pid, signal.SIGKILL)
+        served.process.wait(30)
+        banner = seen.page.locator("#stale")
+        playwright.expect(banner).to_contain_text("has not answered since", timeout=PATIENCE_MS)
+    port = served.base.rstrip("/").rpartition(":")[2]
+    with dashboard_of(store, "--port", port) as again:
+        assert again.token == served.token
+        playwright.expect(banner).to_be_hidden(timeout=PATIENCE_MS)
+
+
+# ---------------------------------------------------------------- strangers' text
+
+
+def hand_on(hand: HandCrawl, said: str) -> str:
+    """The URL of a page that a link with this text led to."""
+    url = f"http://b.example/{quote(said, safe='<>()')}"
+    hand.seeds([url])
+    return url
+
+
+def test_no_text_of_a_page_becomes_markup_or_a_script(
+    watch: Callable[..., Watched], shared_vector: SharedVector, tmp_path: Path
+) -> None:
+    by_kind = json.loads(shared_vector("injection_strings.json").read_text(encoding="utf-8"))
+    hostile = [line for kind in by_kind.values() for line in kind]
+    a, store = "http://a.example/", tmp_path / "crawl.db"
+    urls = [f"{a}?q={quote(said, safe='<>()')}" for said in hostile]
+    with closing(HandCrawl(store)) as hand:
+        hand.seeds([a], endowment=10)
+        hand.read(a, urls, title="<img src=x onerror=alert(1)>")
+        for url, said in zip(urls, hostile, strict=True):
+            hand.read(url, [a], title=said)
+            hand.ended(hand_on(hand, said), State.TLS, said)
+    with dashboard_of(store) as served:
+        seen = watch(served)
+        page = seen.page
+        page.locator("summary", has_text="Log").click()
+        playwright.expect(page.locator(".log div").first).to_be_visible(timeout=PATIENCE_MS)
+        seen.tab("Pages")
+        first = page.get_by_text("<img src=x onerror=alert(1)>")
+        playwright.expect(first.first).to_be_visible(timeout=PATIENCE_MS)
+        page.locator("section[aria-label='Best pages'] button.link").first.click()
+        playwright.expect(page.locator("svg.flow")).to_be_visible(timeout=PATIENCE_MS)
+        page.get_by_placeholder("words of a URL or a title").fill("alert")
+        page.get_by_role("button", name="Search").click()
+        playwright.expect(page.locator("section[aria-label=Search] tbody tr").first).to_be_visible()
+        seen.tab("Graph")
+        page.locator("#g-of").select_option("pages")
+        playwright.expect(page.locator("circle.node").first).to_be_visible(timeout=PATIENCE_MS)
+        assert page.evaluate("document.images.length") == 1
+        assert page.evaluate("document.scripts.length") == 1
+        hrefs = page.evaluate(
+            "[...document.querySelectorAll('main a')].map((a) => [a.protocol, a.rel])"
+        )
+        assert {protocol for protocol, _ in hrefs} <= {"http:", "https:"}
+        assert {rel for _, rel in hrefs} <= {"noopener noreferrer"}
+
+
+# ---------------------------------------------------------------- looks
+
+
+CONTRAST = """() => {
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => 0.2126 * linear(r / 255) + 0.7152 * linear(g / 255)
+    + 0.0722 * linear(b / 255);
+  const paper = (one) => {
+    for (let e = one; e; e = e.parentElement) {
+      const c = rgb(getComputedStyle(e).backgroundColor);
+      if (c.length < 4 || c[3] > 0) return c;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode.data.trim(), one = walker.currentNode.parentElement;
+    if (!text || !one.getBoundingClientRect().width) continue;
+    if (one.closest("svg, :disabled, .skip, noscript, [hidden]")) continue;
+    const both = [light(rgb(getComputedStyle(one).color)), light(paper(one))];
+    const ratio = (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+    if (ratio < 4.5) found.push([text.slice(0, 40), ratio]);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_every_view_fits_its_width_and_can_be_read(
+    watch: Callable[..., Watched], tmp_path: Path, scheme: str, width: int
+) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    with dashboard_of(store) as served:
+        size = {"width": width, "height": 740}
+        seen = watch(served, color_scheme=scheme, viewport=size)
+        seen.wait_for_state("not running")
+        for name in ("Set up", "Status", "Pages", "Graph"):
+            seen.tab(name)
+            seen.page.wait_for_timeout(700)
+            wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            assert seen.page.evaluate(wide) <= 0, name
+            assert seen.page.evaluate(CONTRAST) == [], name
+
+
+def test_all_controls_have_names_and_tabs_obey_the_keyboard(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    with dashboard_of(store) as served:
+        seen = watch(served)
+        page = seen.page
+        seen.wait_for_state("not running")
+        page.locator("#tab-status").focus()
+        for name in ("pages", "graph", "setup", "status"):
+            page.keyboard.press("ArrowRight")
+            assert page.evaluate("document.activeElement.id") == f"tab-{name}"
+            assert page.locator(f"#{name}").is_visible()
+        nameless = page.evaluate(
+            "[...document.querySelectorAll('button, input, select, textarea')].filter((e) => "
+            "!(e.labels && e.labels.length) && !e.getAttribute('aria-label') && "
+            "!e.textContent.trim()).map((e) => e.outerHTML)"
+        )
+        assert nameless == []
+
+
+def test_without_the_token_one_only_watches(watch: Callable[..., Watched], tmp_path: Path) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    with dashboard_of(store) as served:
+        without = RunningDashboard(served.process, served.base)
+        seen = watch(without)
+        seen.wait_for_state("not running")
+        playwright.expect(seen.page.locator("#notice")).to_contain_text("You can watch")
+        seen.tab("Set up")
+        assert seen.page.get_by_role("button", name="Start").is_disabled()
+
+
+def test_ten_thousand_hosts_are_shown_by_their_best(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store = tmp_path / "crawl.db"
+    with closing(HandCrawl(store)) as hand:
+        hand.seeds(["http://a.example/"], endowment=10)
+        hosts = [f"http://h{number}.example/" for number in range(10_000)]
+        hand.read("http://a.example/", hosts, title="many")
+    with dashboard_of(store) as served:
+        seen = watch(served)
+        section = seen.page.locator("section[aria-label=Hosts]")
+        playwright.expect(section).to_contain_text("100 of 10,001", timeout=PATIENCE_MS)
+        assert section.locator("tbody tr").count() == 100

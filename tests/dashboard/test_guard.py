@@ -1,0 +1,58 @@
+"""Who may ask the dashboard for what."""
+
+import pytest
+from starlette.datastructures import Headers
+
+from minicrawl.dashboard.guard import TOKEN_HEADER, Access
+
+ACCESS = Access(port=8420, names=frozenset(("127.0.0.1", "crawler.lan")), token="t" * 32)
+HOST = "127.0.0.1:8420"
+
+
+def refusal(method: str, **headers: str) -> str | None:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return ACCESS.refusal(method, Headers(headers=named))
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1:8420", "localhost:8420", "[::1]:8420", "10.1.2.3:8420", "crawler.lan:8420"],
+)
+def test_addresses_and_the_names_that_the_user_gave_lead_here(host: str) -> None:
+    assert refusal("GET", host=host) is None
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example:8420", "127.0.0.1", "127.0.0.1:80", "", ":8420"),
+        *(f"{name}.evil.example:8420" for name in ("localhost", "127.0.0.1", "crawler.lan")),
+    ],
+)
+def test_no_other_name_leads_here(host: str) -> None:
+    assert "address" in str(refusal("GET", host=host))
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", f"https://{HOST}", "http://127.0.0.1:9999", ""]
+)
+def test_pages_of_other_origins_are_refused(method: str, origin: str) -> None:
+    given = {TOKEN_HEADER.replace("-", "_"): ACCESS.token}
+    assert "other pages" in str(refusal(method, host=HOST, origin=origin, **given))
+
+
+def test_what_changes_something_needs_the_token() -> None:
+    named = {TOKEN_HEADER.replace("-", "_"): ACCESS.token}
+    own = f"http://{HOST}"
+    assert refusal("POST", host=HOST, origin=own, **named) is None
+    assert "token" in str(refusal("POST", host=HOST, origin=own))
+    for wrong in ("", "t" * 31, "t" * 33, "u" * 32, "ü"):
+        wrongly = {TOKEN_HEADER.replace("-", "_"): wrong}
+        assert "token" in str(refusal("POST", host=HOST, origin=own, **wrongly))
+
+
+def test_a_form_of_another_site_is_refused_even_without_an_origin() -> None:
+    named = {TOKEN_HEADER.replace("-", "_"): ACCESS.token}
+    assert refusal("POST", host=HOST, sec_fetch_site="same-origin", **named) is None
+    assert "other pages" in str(refusal("POST", host=HOST, sec_fetch_site="cross-site", **named))

@@ -1,0 +1,301 @@
+"""The dashboard as a process: what it serves, to whom, and how it ends."""
+
+import json
+import re
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from minicrawl.control.client import ask
+from minicrawl.control.requests import ControlRequest, Verb
+from minicrawl.dashboard.guard import TOKEN_HEADER
+from minicrawl.errors import MinicrawlError
+from tests.dashboard.servers import (
+    RunningDashboard,
+    command,
+    crawl_of_demo,
+    dashboard_of,
+    wait_until,
+)
+from tests.processes import killed_on_failure
+from tests.stores import GONE, A, filled_store
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled_store(tmp_path_factory.mktemp("served") / "crawl.db")
+
+
+@pytest.fixture(scope="module")
+def served(store: Path) -> Iterator[RunningDashboard]:
+    with dashboard_of(store) as running:
+        yield running
+
+
+def get(served: RunningDashboard, path: str, **headers: str) -> httpx.Response:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx.get(served.base + path, headers=named, trust_env=False, timeout=60)
+
+
+def post(served: RunningDashboard, path: str, body: object, **headers: str) -> httpx.Response:
+    named = {TOKEN_HEADER: served.token} | {n.replace("_", "-"): v for n, v in headers.items()}
+    return httpx.post(served.base + path, json=body, headers=named, trust_env=False, timeout=60)
+
+
+def events(served: RunningDashboard, topics: str, count: int, log: str = "") -> dict[str, object]:
+    """The first events of a stream."""
+    found: dict[str, object] = {}
+    url = f"{served.base}events?topics={topics}{log}"
+    with httpx.stream("GET", url, trust_env=False, timeout=60) as stream:
+        name = ""
+        for line in stream.iter_lines():
+            if line.startswith("event: "):
+                name = line.removeprefix("event: ")
+            elif line.startswith("data: ") and name != "alive":
+                found[name] = json.loads(line.removeprefix("data: "))
+            if len(found) >= count:
+                break
+    return found
+
+
+# ---------------------------------------------------------------- what it serves
+
+
+def test_the_page_loads_nothing_but_its_own_files(served: RunningDashboard) -> None:
+    page = get(served, "")
+    assert page.status_code == 200
+    names = re.findall(r'(?:src|href)="([^"#]+)"', page.text)
+    assert names
+    assert all(name.startswith("/page/") for name in names)
+    assert not re.search(r"<script(?![^>]* src=)|<style| style=| on\w+=", page.text)
+    for name in names:
+        assert get(served, name.lstrip("/")).status_code == 200
+
+
+def test_every_module_that_is_imported_is_there_and_parses_no_markup(
+    served: RunningDashboard,
+) -> None:
+    seen, waiting = set[str](), ["/page/main.js"]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        text = get(served, name.lstrip("/")).text
+        waiting += re.findall(r'from "([^"]+)"', text)
+        for danger in ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval("):
+            assert danger not in text, name
+    assert len(seen) == 8
+
+
+def test_each_answer_carries_the_headers_that_keep_it_to_itself(served: RunningDashboard) -> None:
+    for answer in (get(served, ""), get(served, "nothing"), get(served, "", host="evil.example")):
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "server" not in answer.headers
+
+
+def test_files_beside_the_page_cannot_be_had(served: RunningDashboard) -> None:
+    for name in ("page/../guard.py", "page/%2e%2e/guard.py", "page/..%2fguard.py", "guard.py"):
+        assert get(served, name).status_code == 404
+
+
+def test_events_carry_what_the_store_says(served: RunningDashboard, store: Path) -> None:
+    found = events(served, "crawl,history,hosts,errors,top", 6, "&log=0")
+    crawl, log, top = found["crawl"], found["log"], found["top"]
+    assert isinstance(crawl, dict)
+    assert crawl["live"] is None
+    assert crawl["store"] == str(store)
+    assert crawl["status"]["pages_known"] == 6
+    assert isinstance(log, list)
+    assert [row["url"] for row in log][-1] == GONE
+    assert isinstance(top, dict)
+    assert top["pages"][0]["rank"] == 1
+    assert found["errors"]
+    assert found["hosts"]
+
+
+def test_one_page_is_explained_searched_for_and_drawn(served: RunningDashboard) -> None:
+    page = get(served, f"api/page?url={A}").json()
+    assert page["title"] == "The first"
+    assert page["givers"]
+    assert page["receivers"]["count"] == 2
+    (found,) = get(served, "api/search?q=FIRST").json()
+    assert found["url"] == A
+    hosts = get(served, "api/graph?of=hosts&n=10").json()
+    assert {node["label"] for node in hosts["nodes"]} == {"a.example", "b.example", "c.example"}
+    pages = get(served, "api/graph?of=pages&n=2").json()
+    assert len(pages["nodes"]) == 2
+    (gone,) = get(served, "api/errors?kind=not-found").json()
+    assert gone["url"] == GONE
+
+
+@pytest.mark.parametrize(
+    "path", ["api/page?url=nowhere.example", "api/page?url=", "api/errors?kind=x"]
+)
+def test_what_is_not_there_is_said_in_one_line(served: RunningDashboard, path: str) -> None:
+    found = get(served, path).json()
+    assert "\n" not in found["error"]
+
+
+# ---------------------------------------------------------------- who may
+
+
+@pytest.mark.parametrize("path", ["api/start", "api/control", "api/dry-run", "api/token"])
+def test_nothing_changes_without_the_token(served: RunningDashboard, path: str) -> None:
+    answer = httpx.post(served.base + path, json={}, trust_env=False)
+    assert answer.status_code == 403
+    assert "token" in answer.json()["error"]
+
+
+def test_other_names_and_other_pages_are_refused(served: RunningDashboard) -> None:
+    port = served.base.rstrip("/").rpartition(":")[2]
+    assert get(served, "", host=f"evil.example:{port}").status_code == 403
+    assert get(served, "api/search?q=x", origin="http://evil.example").status_code == 403
+    refused = post(served, "api/control", {"verb": "stop"}, origin="http://evil.example")
+    assert refused.status_code == 403
+
+
+def test_a_body_that_is_too_long_or_no_json_is_refused(served: RunningDashboard) -> None:
+    assert post(served, "api/control", "x" * 5_000_000).status_code == 422
+    assert post(served, "api/control", [1]).json()["error"] == "not a JSON object"
+    answer = post(served, "api/control", {"verb": "pause"})
+    assert answer.status_code == 422
+    assert "is running" in answer.json()["error"]
+
+
+def test_wrong_fields_are_named(served: RunningDashboard) -> None:
+    answer = post(served, "api/start", {"pages": "many"})
+    assert answer.status_code == 422
+    assert set(answer.json()["fields"]) == {"pages"}
+
+
+def test_the_token_is_for_the_user_alone_and_stays(store: Path, served: RunningDashboard) -> None:
+    note = store.with_name("crawl.db-dashboard")
+    assert stat.S_IMODE(note.stat().st_mode) == 0o600
+    assert json.loads(note.read_text(encoding="utf-8"))["token"] == served.token
+
+
+# ---------------------------------------------------------------- bad luck
+
+
+def failing(*arguments: str) -> str:
+    """What a dashboard says that cannot start."""
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_a_port_in_use_is_named(served: RunningDashboard, tmp_path: Path) -> None:
+    port = served.base.rstrip("/").rpartition(":")[2]
+    said = failing(*command(tmp_path / "other.db", "--port", port))
+    assert said == f"minicrawl: port {port} is in use: choose another --port"
+
+
+def test_a_second_dashboard_of_a_store_says_where_the_first_one_is(
+    served: RunningDashboard, store: Path
+) -> None:
+    said = failing(*command(store, "--port", "0"))
+    assert "has a dashboard already" in said
+    assert served.base in said
+    assert served.token not in said
+
+
+def test_a_store_that_vanishes_is_told_of(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "crawl.db")
+    with dashboard_of(path) as running:
+        first = events(running, "crawl", 1)["crawl"]
+        assert isinstance(first, dict)
+        assert "missing" not in first["status"]
+        path.unlink()
+        missing = [""]
+
+        def has_vanished() -> bool:
+            now = events(running, "crawl", 1)["crawl"]
+            assert isinstance(now, dict)
+            missing[0] = now["status"].get("missing", "")
+            return bool(missing[0])
+
+        wait_until(has_vanished, "the store is still there")
+        assert missing[0].endswith("has vanished: put it back, or set up a new crawl")
+        assert "no store" in get(running, "api/search?q=x").json()["error"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_at_once_while_browsers_watch(tmp_path: Path, how: int) -> None:
+    path = filled_store(tmp_path / "crawl.db")
+    with dashboard_of(path) as running:
+        url = f"{running.base}events?topics=crawl"
+        with httpx.stream("GET", url, trust_env=False, timeout=60) as stream:
+            lines = stream.iter_lines()
+            next(lines)
+            running.process.send_signal(how)
+            running.process.wait(30)
+        assert running.process.returncode in (0, 130)
+
+
+# ---------------------------------------------------------------- a crawl
+
+
+def test_the_dashboard_steers_a_crawl_and_goes_on_when_that_is_killed(tmp_path: Path) -> None:
+    store = tmp_path / "demo.db"
+    with crawl_of_demo(store, "--delay", "0.5") as crawl, dashboard_of(store) as running:
+
+        def is_steered() -> bool:
+            try:
+                return bool(ask(store, ControlRequest(verb=Verb.SHOW)))
+            except MinicrawlError:
+                return False
+
+        wait_until(is_steered, "the crawl does not listen")
+        answer = post(running, "api/control", {"verb": "set", "values": {"workers": 2}})
+        assert answer.json()["workers"] == 2
+        answer = post(running, "api/control", {"verb": "set", "values": {"workers": "-2"}})
+        assert answer.status_code == 422
+        wait_until(
+            lambda: len(ask(store, ControlRequest(verb=Verb.SHOW))["crawlers"]) >= 3, "no workers"
+        )
+        crawl.kill()
+        crawl.wait(30)
+        answer = post(running, "api/control", {"verb": "pause"})
+        assert "is running" in answer.json()["error"]
+        live = events(running, "crawl", 1)["crawl"]
+        assert isinstance(live, dict)
+        assert live["live"] is None
+
+
+def test_a_crawl_with_a_dashboard_leaves_it_there_until_it_is_interrupted(tmp_path: Path) -> None:
+    arguments = ["crawl", "--demo", "--demo-pages", "100", "--dashboard", "--store", "demo.db"]
+    with killed_on_failure(
+        subprocess.Popen(
+            [sys.executable, "-m", "minicrawl", *arguments],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    ) as process:
+        assert process.stderr is not None
+        address = ""
+        for line in process.stderr:
+            if line.startswith("dashboard: "):
+                address = line.split()[-1]
+            if line.startswith("the dashboard stays at "):
+                assert address in line
+                break
+        assert httpx.get(address, trust_env=False).status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(address, trust_env=False)

@@ -1,0 +1,107 @@
+"""What the page shows, made from the store."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minicrawl.dashboard import views
+from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, SharedView, Views, made
+from minicrawl.errors import MinicrawlError
+from minicrawl.report.live.requests import MOST_SPANS, RequestHistory
+from tests.stores import HandCrawl, filled_store
+
+
+def sample(at: float) -> dict[str, Any]:
+    return {
+        "at": at,
+        "importance_gathered": 0.5,
+        "outline": dict.fromkeys(views.CURVES, at),
+    }
+
+
+def test_the_curves_of_a_graph_keep_their_ends_and_have_few_points(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[float] = []
+    known = [sample(float(at)) for at in range(1, 5000)]
+
+    def samples(_store: Path, since: float) -> list[dict[str, Any]]:
+        asked.append(since)
+        return [one for one in known if one["at"] > since]
+
+    monkeypatch.setattr(views, "graph_samples", samples)
+    figures = GraphFigures()
+    assert figures.as_json() is None
+    figures.read(tmp_path)
+    known.append(sample(5000.0))
+    figures.read(tmp_path)
+    found = figures.as_json()
+    assert found is not None
+    assert asked == [0.0, 4999.0]
+    assert found["latest"]["at"] == 5000
+    times = [row[0] for row in found["curves"]]
+    assert (times[0], times[-1]) == (1, 5000)
+    assert times == sorted(times)
+    assert len(times) <= MOST_POINTS
+
+
+def test_requests_are_added_up_by_time_and_read_once(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "crawl.db")
+    history = RequestHistory(path)
+    for _ in range(2):
+        history.read()
+        *_, (_, requests, failed, wire_bytes) = history.sums()
+        assert (requests, failed, wire_bytes) == (4, 1, 4000)
+
+
+def test_a_long_history_becomes_coarser_and_loses_nothing(tmp_path: Path) -> None:
+    path, pages = tmp_path / "crawl.db", 2 * MOST_SPANS + 10
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds(f"http://a.example/{number}" for number in range(pages))
+        for number in range(pages):
+            crawl.read(f"http://a.example/{number}")
+    history = RequestHistory(path)
+    history.read()
+    sums = list(history.sums())
+    assert len(sums) <= MOST_SPANS
+    assert sums[-1][1] == pages
+    assert [row[0] for row in sums] == sorted(row[0] for row in sums)
+
+
+def test_a_view_is_made_once_for_all_and_again_when_it_is_old() -> None:
+    made_so_far = [0]
+
+    def make() -> list[int]:
+        made_so_far[0] += 1
+        return made_so_far
+
+    async def look() -> None:
+        with ThreadPoolExecutor(1) as thread:
+            view = SharedView(make, 0.2, thread)
+            found = await asyncio.gather(*(view.text() for _ in range(20)))
+            assert set(found) == {"[1]"}
+            await asyncio.sleep(0.25)
+            assert await view.text() == "[2]"
+
+    asyncio.run(look())
+
+
+def test_what_goes_wrong_becomes_one_line_for_the_page() -> None:
+    def fail() -> None:
+        raise MinicrawlError("the store is gone")
+
+    assert made(fail) == '{"error": "the store is gone"}'
+
+
+def test_hosts_are_listed_by_what_was_read_of_them(tmp_path: Path) -> None:
+    path = filled_store(tmp_path / "crawl.db")
+    found = Views(path).hosts()
+    assert found["known"] == 3
+    first = found["hosts"][0]
+    assert (first["origin"], first["read"], first["known"]) == ("http://a.example", 1, 3)
+    assert [host["failed"] for host in found["hosts"]] == [0, 1, 0]
+    assert found["hosts"][0]["wait_s"] is None

@@ -1,0 +1,86 @@
+"""Recorded responses have the effect that they would have had in a crawl."""
+
+import asyncio
+import gzip
+
+import pytest
+
+from minicrawl.config import Network
+from minicrawl.fetch.warc.answers import RecordedAnswers, moment_of
+from minicrawl.fetch.warc.records import WarcRecord
+from minicrawl.model import Failed, FailureKind, FetchResult, Moved, Refused, Request, Response
+from tests.fetch.warc.files import DATE, HTML, http, url
+
+BODY = b"<p>some words"
+CHUNKS = b"5\r\n<p>so\r\n8\r\nme words\r\n0\r\n\r\n"
+PACKED = (*HTML, ("Content-Encoding", "gzip"))
+
+
+def answer(
+    block: bytes, kind: str = "response", *, is_cut: bool = False, **fields: str
+) -> FetchResult:
+    named = {name.replace("_", "-"): value for name, value in fields.items()}
+    record = WarcRecord(kind, {"warc-date": DATE, **named}, block, is_cut)
+    return asyncio.run(RecordedAnswers(Network()).read(Request(url(1)), record))
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (BODY, HTML),
+        (BODY, ()),
+        (CHUNKS, (*HTML, ("Transfer-Encoding", "chunked"))),
+        (BODY, (*HTML, ("Transfer-Encoding", "chunked"))),
+        (gzip.compress(BODY), PACKED),
+        (BODY, PACKED),
+        (BODY, (*HTML, ("Content-Length", "3"))),
+    ],
+    ids=["plain", "no headers", "chunks", "chunks undone", "packed", "packing undone", "length"],
+)
+def test_a_page_is_read_however_its_body_was_written(
+    body: bytes, headers: tuple[tuple[str, str], ...]
+) -> None:
+    found = answer(http(body, headers=headers))
+    assert isinstance(found, Response)
+    assert (found.status, found.body, found.cut) == (200, BODY, None)
+
+
+def test_what_is_no_page_has_the_result_that_it_has_in_a_crawl() -> None:
+    moved = answer(http(b"", "301 Moved", [("Location", "/x")]))
+    assert moved == Moved(301, "/x")
+    picture = answer(http(b"GIF", headers=[("Content-Type", "image/gif")]))
+    assert isinstance(picture, Refused)
+    for block, kind in (
+        (http(b"", "404 Not Found"), FailureKind.NOT_FOUND),
+        (http(b"", "503 Busy"), FailureKind.SERVER_ERROR),
+        (b"HTTP/1.1 200 OK", FailureKind.PROTOCOL),
+        (b"no HTTP\r\n\r\nx", FailureKind.PROTOCOL),
+        (http(b"\1\2\3", headers=[*HTML, ("Content-Encoding", "sdch")]), FailureKind.ENCODING),
+    ):
+        found = answer(block)
+        assert isinstance(found, Failed)
+        assert found.kind is kind
+
+
+def test_a_resource_is_a_page_without_headers() -> None:
+    found = answer(BODY, "resource", content_type="text/html")
+    assert isinstance(found, Response)
+    assert found.body == BODY
+
+
+@pytest.mark.parametrize(
+    ("is_cut", "why", "cut"),
+    [(True, "", "too-large"), (False, "length", "too-large"), (False, "disconnect", "reset")],
+)
+def test_a_body_that_is_cut_says_so(is_cut: bool, why: str, cut: str) -> None:
+    fields = {"warc_truncated": why} if why else {}
+    found = answer(http(BODY), is_cut=is_cut, **fields)
+    assert isinstance(found, Response)
+    assert (found.body, found.cut) == (BODY, cut)
+
+
+@pytest.mark.parametrize(
+    ("date", "at"), [(DATE, 1_700_000_000.0), ("2023-11-14", 1_699_920_000.0), ("soon", 0.0)]
+)
+def test_dates_are_read_or_unknown(date: str, at: float) -> None:
+    assert moment_of(WarcRecord("response", {"warc-date": date}, b"", False)) == at

@@ -1,0 +1,187 @@
+"""WARC records: what is whole is read, whatever is wrong around it, and what is lost is named."""
+
+import gzip
+import resource
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from minicrawl.fetch.warc import records as records_module
+from minicrawl.fetch.warc.records import WarcRecord, WarcRecords
+from tests.fetch.warc.files import PACKED, body, http, pages, record, response, url
+
+LIMIT = 100_000
+
+
+def found(path: Path, limit: int = LIMIT) -> tuple[list[WarcRecord], list[str]]:
+    notes: list[str] = []
+    return list(WarcRecords(path, limit, notes.append)), notes
+
+
+def urls(records: Sequence[WarcRecord]) -> list[str]:
+    return [one.url for one in records]
+
+
+def all_urls(count: int) -> list[str]:
+    return [url(number) for number in range(count)]
+
+
+@pytest.mark.parametrize("how", PACKED)
+def test_all_records_are_read_in_their_order(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "a.warc"
+    path.write_bytes(PACKED[how](pages(30)))
+    records, notes = found(path)
+    assert (urls(records), notes) == (all_urls(30), [])
+    assert [one.block for one in records] == [http(body(number)) for number in range(30)]
+
+
+def test_a_file_of_zstd_may_begin_with_its_dictionary(tmp_path: Path) -> None:
+    trained = zstandard.train_dictionary(2000, [page[k:] for page in pages(60) for k in range(9)])
+    content = zstandard.compress(trained.as_bytes())
+    head = b"\x5d\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
+    packer = zstandard.ZstdCompressor(dict_data=trained)
+    path = tmp_path / "a.warc.zst"
+    path.write_bytes(head + b"".join(map(packer.compress, pages(30))))
+    assert urls(found(path)[0]) == all_urls(30)
+
+
+def test_brackets_folds_and_bare_line_ends_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc"
+    odd = record("response", http(b"x"), WARC_Target_URI=f"<{url(1)}>", X="a\r\n b")
+    bare = record("response", b"y", warc_target_uri=url(2)).replace(b"\r\n", b"\n")
+    path.write_bytes(odd + bare)
+    records, notes = found(path)
+    assert (urls(records), notes) == ([url(1), url(2)], [])
+    assert records[0].fields["x"] == "a b"
+
+
+# ---------------------------------------------------------------- lengths
+
+LIES = {"too long": 5000, "a little too long": 1070, "too short": 300, "none": "", "words": "ten"}
+
+
+@pytest.mark.parametrize("how", PACKED)
+@pytest.mark.parametrize("lie", LIES)
+def test_a_wrong_length_costs_nothing_and_is_told(tmp_path: Path, how: str, lie: str) -> None:
+    records = pages(9)
+    fields = {"WARC_Target_URI": url(4)}
+    block = http(body(4) + b" more" * 100)
+    records[4] = record("response", block, length=LIES[lie], **fields)  # type: ignore[arg-type]
+    path = tmp_path / "a.warc"
+    path.write_bytes(PACKED[how](records))
+    read, notes = found(path)
+    assert urls(read) == all_urls(9)
+    assert read[4].block == block
+    (note,) = notes
+    assert f"the response of {url(4)}" in note
+
+
+@pytest.mark.parametrize("how", PACKED)
+def test_files_in_which_every_length_is_wrong_are_read_in_linear_time(
+    tmp_path: Path, how: str
+) -> None:
+    count = 2 * records_module._MOST_WRONG
+    lies = [
+        record("response", http(body(n)), length=10**12, WARC_Target_URI=url(n))
+        for n in range(count)
+    ]
+    path = tmp_path / "a.warc"
+    path.write_bytes(PACKED[how](lies))
+    read, notes = found(path)
+    assert (urls(read), len(notes)) == (all_urls(count), count)
+    assert [one.block for one in read] == [http(body(n)) for n in range(count)]
+
+
+@pytest.mark.parametrize("how", ["plain", "gzip by record"])
+def test_of_a_record_of_ten_gigabytes_the_beginning_is_held(tmp_path: Path, how: str) -> None:
+    large = 10 * 1024**3 if how == "plain" else 300 * 1024**2
+    path = tmp_path / "a.warc"
+    head = record("response", b"", length=large, WARC_Target_URI=url(1))[:-4]
+    first, _, last = pages(3)
+    if how == "plain":
+        with path.open("wb") as file:
+            file.write(first + head + http(b"large"))
+            file.seek(len(first) + len(head) + large)  # a hole: nothing of it is on the disk
+            file.write(b"\r\n\r\n" + last)
+    else:
+        packer = gzip.compress
+        path.write_bytes(
+            packer(first) + packer(head + bytes(large) + b"\r\n\r\n", 1) + packer(last)
+        )
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    read, notes = found(path)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert urls(read) == all_urls(3)
+    assert (read[1].is_cut, len(read[1].block)) == (True, LIMIT)
+    (note,) = notes
+    assert note.endswith(f"the response of {url(1)} has {large:,} bytes, and is cut")
+    assert grown < 20_000  # KiB
+
+
+# ---------------------------------------------------------------- damage
+
+
+@given(at=st.floats(0, 1), bit=st.integers(0, 7), how=st.sampled_from(["gzip", "zstd"]))
+@settings(max_examples=120, deadline=None)
+def test_damage_costs_the_record_that_it_hits(
+    at: float, bit: int, how: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    packer = (
+        gzip.compress if how == "gzip" else zstandard.ZstdCompressor(write_checksum=True).compress
+    )
+    members = [packer(page) for page in pages(12)]
+    content = bytearray(b"".join(members))
+    place = int(at * (len(content) - 1))
+    content[place] ^= 1 << bit
+    path = tmp_path_factory.mktemp("warc") / "a.warc.gz"
+    path.write_bytes(content)
+    hit = next(n for n in range(12) if place < sum(map(len, members[: n + 1])))
+    read, notes = found(path)
+    assert [one for one in urls(read) if one != url(hit)] == [url(n) for n in range(12) if n != hit]
+    whole = dict(zip(all_urls(12), pages(12), strict=True))
+    assert notes or all(one.block in whole[one.url] for one in read)
+
+
+@pytest.mark.parametrize("how", PACKED)
+def test_of_a_file_that_ends_too_early_one_line_says_what_is_lost(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "a.warc"
+    content = PACKED[how](pages(10))
+    path.write_bytes(content[:-40])
+    read, notes = found(path)
+    assert urls(read)[:9] == all_urls(9)
+    (note,) = notes
+    assert url(9) in note or how == "zstd by record"
+    assert "ends within" in note or "wrong length" in note
+
+
+def test_bytes_that_are_no_record_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc"
+    one, two = pages(2)
+    path.write_bytes(b"junk\r\n" + one + b"more junk\r\n" + two)
+    read, notes = found(path)
+    assert urls(read) == all_urls(2)
+    assert len(notes) == 2
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0" * 5000, b"<html>", b"\x1f\x8b\x08" * 2000, b"WARC/"]
+)
+def test_a_file_that_is_no_warc_has_no_records(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.warc"
+    path.write_bytes(content)
+    read, notes = found(path)
+    assert read == []
+    assert len(notes) == bool(content)
+
+
+def test_a_record_inside_a_record_is_a_part_of_it(tmp_path: Path) -> None:
+    inner = response(url(7), b"inner")
+    path = tmp_path / "a.warc"
+    path.write_bytes(response(url(0), inner) + response(url(1), b"x"))
+    read, notes = found(path)
+    assert (urls(read), notes) == ([url(0), url(1)], [])
+    assert read[0].block == http(inner)

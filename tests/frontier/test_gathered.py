@@ -1,0 +1,151 @@
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.frontier import importance
+from minicrawl.frontier.importance import (
+    FEWEST_READINGS,
+    DiscoveryRate,
+    GatheredImportance,
+    gathered,
+    of_all,
+)
+from minicrawl.model import READ_STATES, READABLE, State
+from tests.stores import DEEP, A, B, C, HandCrawl
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Iterator[HandCrawl]:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B], endowment=10)
+        crawl.read(A, [B, C, DEEP])
+        yield crawl
+
+
+def share_of_read(crawl: HandCrawl) -> float:
+    frontier = crawl.frontier
+    importance, states = frontier.importance(), frontier.states()
+    readable = importance[np.isin(states, READABLE)].sum()
+    return float(importance[np.isin(states, READ_STATES)].sum() / readable)
+
+
+def test_it_is_the_share_of_the_pages_that_were_read(crawl: HandCrawl) -> None:
+    assert 0 < gathered(crawl.frontier) < 1
+    assert gathered(crawl.frontier) == pytest.approx(share_of_read(crawl))
+
+
+def test_slices_add_up_to_the_same(crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importance, "PAGES_AT_ONCE", 3)
+    laps = GatheredImportance(crawl.frontier)
+    assert [laps.go_on() for _ in range(4)] == [False, True, False, True]
+    assert laps.share == pytest.approx(share_of_read(crawl))
+    assert gathered(crawl.frontier) == laps.share
+
+
+def test_within_a_lap_the_share_is_that_of_the_last_one(
+    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importance, "PAGES_AT_ONCE", 3)
+    laps = GatheredImportance(crawl.frontier, 0.5)
+    laps.go_on()
+    assert laps.share == 0.5
+    before = share_of_read(crawl)
+    laps.go_on()
+    crawl.read(B, [A])
+    laps.go_on()
+    assert laps.share == pytest.approx(before)
+
+
+def test_pages_that_may_not_be_read_do_not_count(crawl: HandCrawl) -> None:
+    crawl.read(B, [A])
+    for page, state in ((C, State.SCOPE), (DEEP, State.NOT_FOUND)):
+        assert gathered(crawl.frontier) < 1
+        crawl.ended(page, state)
+    assert gathered(crawl.frontier) == 1
+
+
+def test_it_never_falls_unless_there_is_more_to_read(crawl: HandCrawl) -> None:
+    laps = GatheredImportance(crawl.frontier)
+    laps.go_on()
+    before = laps.share
+    crawl.read(A, [C, C, C])
+    laps.go_on()
+    assert share_of_read(crawl) < laps.share == before
+    crawl.read(B, [f"{A}new"])
+    laps.go_on()
+    assert laps.share == pytest.approx(share_of_read(crawl))
+
+
+def test_where_no_page_is_known_nothing_is_gathered(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "new.db")) as crawl:
+        assert gathered(crawl.frontier) == 0
+
+
+def test_what_waits_is_the_share_of_the_unread_pages(crawl: HandCrawl) -> None:
+    crawl.ended(B, State.ROBOTS)
+    laps = GatheredImportance(crawl.frontier)
+    laps.go_on()
+    importance, states = crawl.frontier.importance(), crawl.frontier.states()
+    unread, read = importance[states == State.UNREAD].sum(), importance[states == State.FETCHED]
+    assert laps.waiting == pytest.approx(float(unread / (unread + read.sum())))
+    assert 0 < laps.waiting == 1 - laps.share
+
+
+# ---------------------------------------------------------------- what is not known yet
+
+
+@pytest.mark.parametrize(
+    ("share", "waiting", "rate", "expected"),
+    [(0.8, 0.2, 0.0, 0.8), (0.8, 0.2, 1.0, 0.8 / 1.2), (0.5, 0.3, 2.0, 0.5 / 1.6), (1, 0, 9, 1)],
+)
+def test_each_page_that_waits_stands_for_those_that_it_will_reveal(
+    share: float, waiting: float, rate: float, expected: float
+) -> None:
+    assert of_all(share, waiting, rate) == pytest.approx(expected)
+
+
+def test_at_first_all_readings_count() -> None:
+    discovery = DiscoveryRate(0, 10)
+    assert discovery.rate == 0
+    discovery.record(10, 60)
+    assert discovery.rate == 5
+    discovery.record(100, 200)
+    assert discovery.rate == 1.9
+
+
+def test_later_the_last_readings_count() -> None:
+    """Each of a thousand reveals 5 pages, and then none does."""
+    discovery = DiscoveryRate(0, 0)
+    for read in range(1000):
+        discovery.record(read, 5 * read)
+    assert discovery.rate == pytest.approx(5)
+    for read in range(1000, 1000 + FEWEST_READINGS // 2):
+        discovery.record(read, 5000)
+    assert discovery.rate == pytest.approx(2.5, abs=0.2)
+    for read in range(1100, 1020 + FEWEST_READINGS):
+        discovery.record(read, 5000)
+    assert discovery.rate == 0
+
+
+def test_of_a_long_crawl_a_tenth_counts() -> None:
+    discovery = DiscoveryRate(0, 0)
+    for read in range(0, 100_001, 7):
+        discovery.record(read, 2 * read if read < 90_000 else 90_000 + read)
+    assert discovery.rate == pytest.approx(1, abs=0.03)
+
+
+def test_a_crawl_that_goes_on_remembers_the_rate() -> None:
+    discovery = DiscoveryRate(5000, 20_000, 0.25)
+    assert discovery.rate == pytest.approx(0.25)
+    discovery.record(5250, 20_000)
+    assert 0.1 < discovery.rate < 0.17
+    for read in range(5250, 5800, 5):
+        discovery.record(read, 20_000)
+    assert discovery.rate == 0
+
+
+def test_a_crawl_that_remembers_none_counts_all_readings() -> None:
+    assert DiscoveryRate(5000, 20_000).rate == 4

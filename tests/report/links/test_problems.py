@@ -1,0 +1,129 @@
+"""What the owner of a site mends, by the links as they were written."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.errors import UsageError
+from minicrawl.model import State
+from minicrawl.report.links.problems import (
+    BrokenLink,
+    Duplicate,
+    Redirect,
+    broken_links,
+    duplicates,
+    orphans,
+    redirects,
+)
+from minicrawl.report.ranks import PageSelection, sorted_rows
+from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.store.records import StoreTerms
+from tests.stores import HandCrawl
+
+SITE = "http://a.example"
+HOME, NEWS, OLD, OLDER = f"{SITE}/", f"{SITE}/news", f"{SITE}/old", f"{SITE}/older"
+GONE, LOST, LOOP, COPY, ALONE = (f"{SITE}/{name}" for name in ("gone", "lost", "loop", "copy", "1"))
+ELSEWHERE = "http://b.example/"
+
+Find = Callable[[Snapshot, str | None], Sequence[object]]
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Iterator[Snapshot]:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([HOME], endowment=1)
+        crawl.seeds([ALONE])  # as from a sitemap
+        crawl.read(HOME, [NEWS, GONE, OLDER, LOOP, COPY, ELSEWHERE])
+        crawl.read(NEWS, [HOME, GONE, OLD])
+        crawl.read(ELSEWHERE, [GONE])
+        crawl.moved(OLDER, OLD)
+        crawl.moved(OLD, LOST)
+        crawl.moved(COPY, NEWS, State.ALIAS)
+        crawl.ended(GONE, State.NOT_FOUND)
+        crawl.ended(LOST, State.SERVER_ERROR)
+        crawl.ended(LOOP, State.BAD_REDIRECT)
+    with snapshot(tmp_path / "crawl.db") as found:
+        yield found
+
+
+class TestBrokenLinks:
+    def test_a_link_is_broken_if_what_it_leads_to_failed(self, seen: Snapshot) -> None:
+        found = {(row.source, row.target, row.through) for row in broken_links(seen)}
+        assert found == {
+            (HOME, GONE, ""),
+            (NEWS, GONE, ""),
+            (ELSEWHERE, GONE, ""),
+            (HOME, LOOP, ""),
+            (HOME, LOST, f"{OLDER} > {OLD}"),
+            (NEWS, LOST, OLD),
+        }
+
+    def test_the_target_with_most_links_comes_first(self, seen: Snapshot) -> None:
+        rows = broken_links(seen)
+        assert [row.links for row in rows] == [3, 3, 3, 2, 2, 1]
+        assert {row.state for row in rows[:3]} == {"not-found"}
+
+    def test_only_links_of_pages_of_a_host(self, seen: Snapshot) -> None:
+        assert broken_links(seen, "b.example") == [
+            BrokenLink(1, None, "not-found", GONE, ELSEWHERE, "")
+        ]
+
+
+class TestRedirects:
+    def test_each_says_where_it_ends_and_in_how_many_hops(self, seen: Snapshot) -> None:
+        assert set(redirects(seen)) == {
+            Redirect(1, 301, 2, "server-error", OLDER, LOST, OLD),
+            Redirect(1, 301, 1, "server-error", OLD, LOST, ""),
+            Redirect(1, None, 1, "bad-redirect", LOOP, "", ""),
+        }
+
+
+class TestOrphans:
+    def test_no_page_links_to_them_and_nobody_named_them(self, seen: Snapshot) -> None:
+        assert [row.url for row in orphans(seen)] == [ALONE]
+
+    def test_a_host_without_orphans_has_none(self, seen: Snapshot) -> None:
+        assert orphans(seen, "b.example") == []
+
+
+class TestDuplicates:
+    def test_each_with_the_page_it_stands_for_and_why(self, seen: Snapshot) -> None:
+        assert duplicates(seen) == [Duplicate(1, "alias", COPY, NEWS)]
+        assert duplicates(seen, "b.example") == []
+
+
+class TestSortedRows:
+    def test_pages_in_some_states_by_a_column(self, seen: Snapshot) -> None:
+        wanted = PageSelection(states=frozenset({State.MOVED, State.NOT_FOUND}))
+        rows = sorted_rows(seen, wanted, "url", falling=True)
+        assert [(row["url"], row["stands_for"]) for row in rows] == [
+            (OLDER, LOST),
+            (OLD, LOST),
+            (GONE, ""),
+        ]
+
+    @pytest.mark.parametrize("falling", [False, True])
+    def test_what_has_no_value_comes_last(self, seen: Snapshot, falling: bool) -> None:
+        rows = sorted_rows(seen, PageSelection(), "status", falling=falling)
+        statuses = [row["status"] for row in rows]
+        known = [status for status in statuses if status is not None]
+        assert statuses == [*sorted(known, reverse=falling), *[None] * (10 - len(known))]
+        assert len(known) == 5
+
+
+@pytest.mark.parametrize("find", [broken_links, redirects, orphans])
+def test_without_links_nothing_can_be_said(tmp_path: Path, find: Find) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(links=False))) as crawl:
+        crawl.seeds([HOME])
+    with snapshot(tmp_path / "crawl.db") as empty, pytest.raises(UsageError, match="--no-links"):
+        find(empty, None)
+
+
+@pytest.mark.parametrize("find", [broken_links, redirects, orphans, duplicates])
+def test_a_crawl_without_problems_has_none(tmp_path: Path, find: Find) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([HOME], endowment=1)
+    with snapshot(tmp_path / "crawl.db") as clean:
+        assert find(clean, None) == []

@@ -1,0 +1,133 @@
+"""The graph that is read from the log, step by step, is that which the whole store has."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.analysis.source import crawled, opened
+from minicrawl.graph.dynamic.growing import GrowingGraph, GrowingInBatches
+from minicrawl.graph.outline import Outline, extent, outline
+from minicrawl.model import CRAWLED, GRAPHS, KNOWN, State
+from minicrawl.report.live.growth import LinkLog
+from minicrawl.store.reader import reading
+from tests.graph.dynamic.test_growing import agrees_with_networkx, same
+from tests.stores import A, B, HandCrawl
+
+URLS = [f"http://{host}.example/{path}" for host in "ab" for path in range(6)]
+
+
+def whole(store: Path, graph_of: str) -> Outline:
+    with opened(store, None) as source:
+        named = crawled(source) if graph_of == CRAWLED else source.graph
+        return outline(named.graph, np.random.default_rng(1))
+
+
+class Growing:
+    """The graph of a store as its log grows."""
+
+    def __init__(self, graph_of: str) -> None:
+        self.graph_of, self.log, self.rewritten = graph_of, LinkLog(graph_of), 0
+        self._graph = GrowingInBatches()
+
+    def follow(self, store: Path) -> Outline:
+        with reading(store) as connection:
+            news = self.log.follow(connection)
+        if news.is_rewritten:
+            self._graph, self.rewritten = GrowingInBatches(), self.rewritten + 1
+        self._graph.grow(news.nodes, news.sources, news.targets)
+        return self._graph.outline(extent(self._graph.graph, np.random.default_rng(1)))
+
+
+def happens(crawl: HandCrawl, dice: random.Random) -> None:
+    """Something that may happen to a page."""
+    url = dice.choice(URLS)
+    page = crawl.frontier.urls.find(url)
+    if page is None:
+        return
+    other = dice.choice([found for found in URLS if found != url])
+    known = crawl.frontier.urls.find(other)
+    is_circle = known is not None and crawl.frontier.books.leads_to(known, page)
+    match dice.randrange(8):
+        case 0 if not is_circle:
+            crawl.moved(url, other)
+        case 1 if not is_circle:
+            crawl.read(url, [other])
+            crawl.moved(url, other, dice.choice([State.ALIAS, State.CANONICAL]))
+        case 2:
+            crawl.ended(url, dice.choice([State.TIMEOUT, State.ROBOTS]))
+        case 3 if crawl.frontier.state[page] != State.UNREAD:
+            crawl.reopen([page])
+        case _:
+            links = dice.sample(URLS, dice.randrange(5))
+            weighted = dice.random() < 0.2
+            ids = {link for link in links if link != url}
+            crawl.read(url, links, weights=[2] * len(ids) if weighted else ())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_is_that_of_the_whole_store_after_every_step(tmp_path: Path, seed: int) -> None:
+    dice, store = random.Random(seed), tmp_path / "crawl.db"
+    crawl = HandCrawl(store)
+    crawl.seeds(URLS[:2])
+    growing = [Growing(graph_of) for graph_of in GRAPHS]
+    for _ in range(25):
+        happens(crawl, dice)
+        crawl.commit()
+        for found in growing:
+            assert same(found.follow(store), whole(store, found.graph_of)), seed
+    crawl.close()
+
+
+def test_a_link_counts_when_both_ends_were_crawled_whichever_came_first(tmp_path: Path) -> None:
+    crawl = HandCrawl(tmp_path / "crawl.db")
+    crawl.seeds([A])
+    growing = Growing(CRAWLED)
+    crawl.read(A, [B])
+    crawl.commit()
+    assert growing.follow(crawl.path).edges == 0
+    crawl.read(B, [A])
+    crawl.commit()
+    found = growing.follow(crawl.path)
+    assert (found.nodes, found.edges, found.reciprocity) == (2, 2, 1.0)
+    assert growing.rewritten == 0
+    assert len(growing.log) == 2
+    crawl.close()
+
+
+def test_a_page_that_is_read_anew_may_lose_links(tmp_path: Path) -> None:
+    crawl = HandCrawl(tmp_path / "crawl.db")
+    crawl.seeds([A, B])
+    growing = Growing(KNOWN)
+    crawl.read(A, [B])
+    crawl.commit()
+    assert growing.follow(crawl.path).edges == 1
+    crawl.read(A, [])
+    crawl.commit()
+    assert growing.follow(crawl.path).edges == 0
+    assert growing.rewritten == 1
+    crawl.close()
+
+
+def test_a_demo_crawl_edge_by_edge(tmp_path: Path) -> None:
+    """What comes with each page of a crawl, link by link, against networkx."""
+    crawl, dice = HandCrawl(tmp_path / "crawl.db"), random.Random(4)
+    crawl.seeds(URLS[:1])
+    growing, log, edges = GrowingGraph(64), LinkLog(), list[tuple[int, int]]()
+    for _ in range(40):
+        waiting = [url for url in URLS if crawl.frontier.urls.find(url) is not None]
+        unread = [url for url in waiting if crawl.frontier.state[crawl.page(url)] == State.UNREAD]
+        if not unread:
+            break
+        crawl.read(dice.choice(unread), dice.sample(URLS, 3))
+        crawl.commit()
+        with reading(crawl.path) as connection:
+            news = log.follow(connection)
+        growing.nodes = news.nodes
+        for edge in zip(news.sources.tolist(), news.targets.tolist(), strict=True):
+            growing.add(*edge)
+            edges.append(edge)
+            agrees_with_networkx(growing.outline(), news.nodes, edges)
+    assert same(growing.outline(), whole(crawl.path, CRAWLED))
+    crawl.close()

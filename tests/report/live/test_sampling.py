@@ -1,0 +1,193 @@
+"""Samples say what the graph is like, how that was found and when; the sampler is a mere reader."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.graph.outline import Outline, outline
+from minicrawl.model import CRAWLED, KNOWN, State
+from minicrawl.report.live import sampling
+from minicrawl.report.live.growth import LinkLog
+from minicrawl.report.live.sampling import COMMAND, LiveGraph, Sampler, sampled_now
+from minicrawl.store.reader import reading
+from minicrawl.store.records import StoreTerms
+from minicrawl.store.samples import Basis, latest_sample, samples
+from tests.graph.graphs import graph_of
+from tests.stores import HandCrawl
+
+PAGES = [f"http://a.example/{number}" for number in range(12)]
+WAIT_S = 60.0
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> HandCrawl:
+    crawl = HandCrawl(tmp_path / "crawl.db")
+    crawl.seeds(PAGES[:1])
+    read(crawl, 0)
+    return crawl
+
+
+def read(crawl: HandCrawl, number: int) -> None:
+    """The page links to the next one and to the first."""
+    crawl.read(PAGES[number], [PAGES[number + 1], PAGES[0]])
+    crawl.commit()
+
+
+def ticking() -> Callable[[], float]:
+    """A clock that is always late enough for another sample."""
+    return partial(next, count(0.0, 1.5 * sampling.EVERY_S))
+
+
+def circle(pages: int) -> Outline:
+    links = [(page, page + 1) for page in range(pages - 1)] + [
+        (page, 0) for page in range(1, pages)
+    ]
+    return outline(graph_of(pages, links), np.random.default_rng(1))
+
+
+def test_a_sample_has_the_figures_of_the_crawl_and_of_its_graph(crawl: HandCrawl) -> None:
+    for page in range(1, 5):
+        read(crawl, page)
+    crawl.ended(PAGES[5], State.TIMEOUT)
+    crawl.commit()
+    found = sampled_now(crawl.path)
+    assert found is not None
+    assert (found.crawled, found.errors, found.known, found.total) == (5, 1, 6, 6)
+    assert found.outline == circle(5)
+    assert (found.basis, found.distances_basis) == (Basis.BATCH, Basis.BATCH)
+    known, estimated = sampled_now(crawl.path, KNOWN), sampled_now(crawl.path, most_work=0)
+    assert known is not None
+    assert estimated is not None
+    assert known.outline.nodes == 6
+    assert estimated.distances_basis == Basis.ESTIMATE
+    assert samples(crawl.path) == []
+    crawl.close()
+
+
+def test_small_graphs_are_kept_up_link_by_link_and_larger_ones_in_batches(
+    crawl: HandCrawl,
+) -> None:
+    live = LiveGraph(most_exact=3)
+    for number in range(1, 6):
+        with reading(crawl.path) as connection:
+            live.follow(connection)
+        assert live.is_exact == (number <= 3)
+        live.measure(5.0, sampling.MOST_WORK)
+        assert live.outline() == circle(number)
+        assert live.distances_basis is (Basis.EXACT if live.is_exact else Basis.BATCH)
+        read(crawl, number)
+    crawl.close()
+
+
+def test_many_links_at_once_are_a_batch(crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "_MOST_LINKS_AT_ONCE", 2)
+    for number in range(1, 4):
+        read(crawl, number)
+    live = LiveGraph()
+    with reading(crawl.path) as connection:
+        live.follow(connection)
+    assert not live.is_exact
+    crawl.close()
+
+
+def test_what_is_read_anew_is_told_from_the_beginning(crawl: HandCrawl) -> None:
+    live = LiveGraph()
+    for number in range(1, 4):
+        read(crawl, number)
+        with reading(crawl.path) as connection:
+            live.follow(connection)
+    crawl.read(PAGES[2], [])
+    crawl.commit()
+    with reading(crawl.path) as connection:
+        live.follow(connection)
+    assert live.is_exact
+    assert live.outline().edges == circle(4).edges - 2
+    crawl.close()
+
+
+def test_distances_are_measured_once_for_what_is_known(crawl: HandCrawl) -> None:
+    live = LiveGraph(most_exact=0)
+    assert live.is_unmeasured
+    with reading(crawl.path) as connection:
+        live.follow(connection)
+    assert live.are_distances_old
+    live.measure(7.0, sampling.MOST_WORK)
+    assert (live.are_distances_old, live.is_unmeasured, live.distances_at) == (False, False, 7.0)
+    crawl.close()
+
+
+@pytest.mark.parametrize("most_exact", [0, 3000])
+def test_the_sampler_keeps_what_is_new_when_it_is_time(
+    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch, most_exact: int
+) -> None:
+    monkeypatch.setattr(sampling, "LiveGraph", lambda graph_of: LiveGraph(graph_of, most_exact))
+    work = Sampler(crawl.path, clock=ticking()).pauses()
+    next(work)
+    read(crawl, 1)
+    crawl.close()
+    next(work)
+    while samples(crawl.path)[-1].distances_at < samples(crawl.path)[0].at:
+        next(work)
+    kept = samples(crawl.path)
+    next(work)
+    assert samples(crawl.path) == kept, "nothing is new"
+    assert replace(kept[-1].outline, diameter=1) == replace(circle(2), diameter=1)
+    assert kept[0].outline == circle(1)
+
+
+def test_another_store_of_the_same_name_begins_anew(tmp_path: Path) -> None:
+    store = tmp_path / "crawl.db"
+    sampler = Sampler(store, clock=ticking())
+    sampler.look()  # there is none yet
+    for first in (0, 3):
+        crawl = HandCrawl(store)
+        crawl.seeds(PAGES[first : first + 1])
+        crawl.commit()
+        sampler.look()  # nothing was asked for yet
+        read(crawl, first)
+        crawl.close()
+        sampler.look()
+        found = latest_sample(store)
+        assert found is not None
+        assert found.outline == circle(1)
+        for file in tmp_path.glob("crawl.db*"):
+            file.unlink()
+
+
+def test_the_process_ends_with_its_standard_input(crawl: HandCrawl) -> None:
+    crawl.close()
+    at_usual_priority = COMMAND.replace("os.nice(19)", "pass")
+    arguments = [sys.executable, "-c", at_usual_priority, str(crawl.path), CRAWLED]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, env=os.environ) as process:
+        try:
+            assert process.stdin is not None
+            process.stdin.close()
+            assert process.wait(WAIT_S) == 0
+        finally:
+            process.kill()
+    assert latest_sample(crawl.path) is not None
+
+
+def test_the_log_can_be_read_up_to_a_step(crawl: HandCrawl) -> None:
+    read(crawl, 1)
+    log = LinkLog()
+    with reading(crawl.path) as connection:
+        assert log.follow(connection, 2).nodes == 1
+        assert log.follow(connection).nodes == 2
+    crawl.close()
+
+
+def test_a_store_without_links_has_no_graph(tmp_path: Path) -> None:
+    crawl = HandCrawl(tmp_path / "crawl.db", StoreTerms(links=False))
+    crawl.seeds(PAGES[:1])
+    read(crawl, 0)
+    crawl.close()
+    assert sampled_now(crawl.path) is None

@@ -1,0 +1,62 @@
+"""Stores whose pages were kept, for tests of the search."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.config import Storing
+from minicrawl.crawl.events import nobody_listens
+from minicrawl.crawl.settle.archiving import ArchivingStore, open_archive
+from minicrawl.store import tables
+from minicrawl.store.records import Batch
+from minicrawl.store.writer import StoreWriter
+from minicrawl.web.html.page import parse_page
+from tests.archive.archives import HEADERS, kept
+from tests.stores import HandCrawl
+
+Pages = Mapping[str, bytes]
+
+HOME, SEA, PIER, UNREAD, HIDDEN, OLD = (
+    f"http://a.example/{name}" for name in ("", "sea", "pier", "unread", "hidden", "old")
+)
+PAGES = {
+    HOME: b"<title>Home - A</title><nav>Menu</nav><p>Welcome <a href=sea>The sea</a>"
+    b"<a href=unread>A secret lighthouse</a><a href=hidden>hidden</a><a href=old>The old sea</a>",
+    SEA: b"<title>The sea - A</title><nav>Menu</nav><p>Water, salt &amp; fish."
+    b"<a href=pier>A wooden pier</a>",
+    PIER: b"<title>Pier - A</title><nav>Menu</nav><p>Planks over water. \x1b[31m\xe2\x80\xae",
+    HIDDEN: b"<title>Hidden</title><p>quicksilver",
+}
+
+
+@contextmanager
+def going_on(path: Path) -> Iterator[HandCrawl]:
+    """A crawl by hand that goes on with what is in the store."""
+    with closing(HandCrawl(path)) as crawl:
+        crawl.frontier = crawl.loaded()
+        crawl.batch.counters |= tables.counters(crawl.store.connection)
+        yield crawl
+        crawl.checkpoint()
+
+
+def read_into(path: Path, pages: Pages, *, noindex: Iterable[str] = ()) -> None:
+    """These pages are read, in this order, and kept."""
+    hidden = set(noindex)
+    with going_on(path) as crawl:
+        for url, body in pages.items():
+            if crawl.frontier.urls.find(url) is None:
+                crawl.seeds([url])
+            parsed = parse_page(body, url, HEADERS)
+            crawl.read(url, parsed.links, title=parsed.title, noindex=url in hidden)
+    keep(path, pages)
+
+
+def keep(path: Path, pages: Pages) -> None:
+    """These answers go into the archive."""
+    with closing(StoreWriter.open(path)) as opened:
+        archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
+        assert isinstance(archive, ArchiveWriter)
+        with closing(archive):
+            answers = [kept(url, body) for url, body in pages.items()]
+            ArchivingStore(opened, archive).commit(Batch(answers=answers))

@@ -1,0 +1,138 @@
+"""A site report has all that its owner mends, and nothing that acts in a browser."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from html.parser import HTMLParser
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from minicrawl.cli import main
+from minicrawl.export.site_report import SiteReport, write_site_report
+from minicrawl.model import State
+from minicrawl.progress import unreported
+from minicrawl.report.site_report import site_report
+from minicrawl.report.snapshot import snapshot
+from tests.stores import NOON, HandCrawl, filled_store
+
+SITE = "http://a.example"
+HOSTILE = "</title><script>alert(1)</script>\x1b[31m"
+
+
+class Tags(HTMLParser):
+    """What a browser would see."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    handle_startendtag = handle_starttag
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([f"{SITE}/"], endowment=1)
+        chain = [f"{SITE}/{n}" for n in range(1, 6)]
+        crawl.read(f"{SITE}/", [chain[0], f"{SITE}/gone", "http://b.example/"], title=HOSTILE)
+        for page, after in pairwise(chain):
+            crawl.read(page, [after], title="The same")
+        crawl.read(chain[-1])
+        crawl.read("http://b.example/", [f"{SITE}/"])
+        crawl.ended(f"{SITE}/gone", State.NOT_FOUND)
+    return tmp_path / "crawl.db"
+
+
+@pytest.fixture
+def found(path: Path) -> Iterator[SiteReport]:
+    with snapshot(path) as seen:
+        yield site_report(seen, NOON, unreported)
+
+
+def written(report: SiteReport) -> str:
+    file = BytesIO()
+    write_site_report(report, file)
+    return file.getvalue().decode()
+
+
+class TestSiteReport:
+    def test_each_section_says_how_many_there_are(self, found: SiteReport) -> None:
+        totals = {section.name: section.total for section in found.sections}
+        assert totals == {
+            "Broken links": 1,
+            "Redirects": 0,
+            "Orphans": 0,
+            "Duplicates": 0,
+            "Deep pages": 2,
+            "Slow pages": 0,
+            "Large pages": 0,
+            "Pages without a title": 2,
+            "Titles of several pages": 4,
+            "Most important pages": 7,
+        }
+
+    def test_hosts_come_with_the_links_between_them(self, found: SiteReport) -> None:
+        assert {host.name for host in found.hosts} == {"a.example", "b.example"}
+        assert sorted(found.host_links) == [(0, 1, 1), (1, 0, 1)]
+
+    def test_slow_and_large_answers_are_told(self, path: Path) -> None:
+        with closing(HandCrawl(path.with_name("other.db"))) as crawl:
+            crawl.seeds([f"{SITE}/"], endowment=1)
+            crawl.read(f"{SITE}/")
+            crawl.batch.fetches = [
+                row._replace(elapsed_s=2.5, wire_bytes=2_000_000) for row in crawl.batch.fetches
+            ]
+        with snapshot(path.with_name("other.db")) as seen:
+            rows = {row.name: row.rows for row in site_report(seen, NOON, unreported).sections}
+        assert rows["Slow pages"] == [(2.5, f"{SITE}/")]
+        assert rows["Large pages"] == [(2_000_000.0, f"{SITE}/")]
+
+
+class TestTheFile:
+    def test_it_loads_nothing_and_runs_nothing(self, found: SiteReport) -> None:
+        tags = Tags(written(found)).seen
+        assert not {"script", "img", "link", "iframe", "object", "embed"} & {tag for tag, _ in tags}
+        assert not any("src" in attributes or "style" in attributes for _, attributes in tags)
+        policies = [attributes for tag, attributes in tags if "http-equiv" in attributes]
+        assert str(policies[0]["content"]).startswith("default-src 'none'")
+
+    def test_links_lead_to_pages_and_to_sections(self, found: SiteReport) -> None:
+        tags = Tags(written(found)).seen
+        targets = [str(attributes["href"]) for tag, attributes in tags if tag == "a"]
+        ids = {attributes["id"] for _, attributes in tags if "id" in attributes}
+        assert {target[1:] for target in targets if target.startswith("#")} == ids
+        assert all(target.startswith(("#", "http://")) for target in targets)
+
+    def test_text_of_strangers_is_text(self, found: SiteReport) -> None:
+        assert "&lt;script&gt;alert(1)" in written(found)
+        assert "\x1b" not in written(found)
+
+    def test_a_store_of_one_host_has_no_picture_of_hosts(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([f"{SITE}/"], endowment=1)
+        with snapshot(tmp_path / "crawl.db") as seen:
+            text = written(site_report(seen, NOON, unreported))
+        assert "<h2>Hosts" not in text
+        assert "No page has a link." in text
+
+    def test_long_lists_say_what_they_leave_out(self, tmp_path: Path) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds([f"{SITE}/"], endowment=1)
+            crawl.read(f"{SITE}/", [f"{SITE}/{n}" for n in range(300)])
+            for n in range(300):
+                crawl.ended(f"{SITE}/{n}", State.NOT_FOUND)
+        with snapshot(tmp_path / "crawl.db") as seen:
+            assert "The first 200 of 300." in written(site_report(seen, NOON, unreported))
+
+
+def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store, file = filled_store(tmp_path / "crawl.db"), tmp_path / "site.html"
+    assert main(["report", str(file), "--store", str(store)]) == 0
+    assert capsys.readouterr().err == f"{file}: 10 sections\n"
+    assert file.read_text().startswith("<!doctype html>")

@@ -1,0 +1,127 @@
+"""The index: what is in it is found, once, in every script."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("tantivy")
+
+from minicrawl.errors import StoreError
+from minicrawl.search.index import Entry, FieldWeights, SearchIndex
+from minicrawl.search.query import parse
+
+SCRIPTS = [
+    ("Crème brûlée", "creme brulee"),
+    ("Αθήνα, η πόλη", "ΑΘΗΝΑ"),
+    ("Новости Москвы", "новости"),
+    ("İstanbul'da \u0131\u015f\u0131k", "istanbul ISIK"),
+    ("Die Straße", "strasse"),
+    ("Cafe\u0301 noir", "café"),
+    ("中文搜索引擎", "搜索"),
+    ("中文搜索引擎", "擎"),
+    ("日本語の検索エンジン入門", "検索エンジン"),
+    ("한국어 검색 엔진", "검색"),
+    ("การค้นหาภาษาไทย", "ภาษา"),
+    ("محرك البحث", "البحث"),
+    ("מנוע חיפוש", "חיפוש"),
+    ("हिन्दी में खोज", "खोज"),
+    ("launch 🚀 day", "🚀"),
+    ("x" * 100, "x" * 100),
+]
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> SearchIndex:
+    index = SearchIndex(tmp_path / "index")
+    index.write()
+    return index
+
+
+def page(number: int, body: str = "", **fields: Any) -> Entry:
+    given: dict[str, Any] = {"body": body, "at": 1e9} | fields
+    return Entry(number, f"http://www.a.example:81/p{number}", **given)
+
+
+def filled(index: SearchIndex, *entries: Entry) -> SearchIndex:
+    for entry in entries:
+        index.replace(entry)
+    index.commit()
+    return index
+
+
+def found(index: SearchIndex, text: str) -> list[int]:
+    return [hit.page for hit in index.best(parse(text), FieldWeights())]
+
+
+@pytest.mark.parametrize(("text", "query"), SCRIPTS)
+@pytest.mark.parametrize("field", ["title", "body"])
+def test_a_word_is_found_in_every_script(
+    index: SearchIndex, text: str, query: str, field: str
+) -> None:
+    name = "own_title" if field == "title" else field
+    assert found(filled(index, page(1, "other"), page(2, **{name: text})), query) == [2]
+
+
+def test_a_page_is_in_the_index_once_however_often_it_is_added(index: SearchIndex) -> None:
+    filled(index, page(2**40, "old"))
+    filled(index, page(2**40, "new"), page(2**40, "newer"))
+    assert (len(index), found(index, "old"), found(index, "newer")) == (1, [], [2**40])
+    index.remove(2**40)
+    index.commit()
+    assert len(index) == 0
+
+
+def test_pages_with_all_words_come_before_pages_with_some(index: SearchIndex) -> None:
+    filled(index, page(1, "sea " * 50), page(2, f"sea {'word ' * 200} side"))
+    assert found(index, "sea side") == [2, 1]
+
+
+def test_phrases_exclusions_and_filters_keep_to_what_they_say(index: SearchIndex) -> None:
+    filled(
+        index,
+        page(1, "free to copy", language="en-gb", own_title="Sea"),
+        page(2, "free copy to museum", language="de"),
+        Entry(3, "http://b.example/sea-side", anchors=("free harbour",)),
+    )
+    assert found(index, '"free to copy"') == [1]
+    assert set(found(index, "free -museum")) == {1, 3}
+    assert found(index, "harbour") == [3]
+    assert found(index, "site:a.example free lang:de") == [2]
+    assert found(index, "site:www.a.example:81 lang:en") == [1]
+    assert found(index, "title:sea") == [1]
+    assert found(index, 'url:"sea side"') == [3]
+    assert set(found(index, "free after:2001-09-09")) == {1, 2}
+    assert found(index, "free after:2001-09-10") == []
+
+
+def test_what_is_shown_of_a_page_is_what_was_added(index: SearchIndex) -> None:
+    entry = page(7, "a\nb", headings=("h",), anchors=("x",), repeated="r \ud800")
+    found = filled(index, entry).entry(7)
+    assert found is not None
+    assert found == entry._replace(repeated=found.repeated)
+    assert index.entry(8) is None
+
+
+def test_what_was_not_committed_is_not_there(tmp_path: Path) -> None:
+    index = SearchIndex(tmp_path)
+    index.write()
+    filled(index, page(1, "sea"))
+    index.replace(page(2, "sea"))
+    index.close()
+    assert found(SearchIndex(tmp_path), "sea") == [1]
+
+
+def test_two_cannot_write_at_once(index: SearchIndex, tmp_path: Path) -> None:
+    filled(index, page(1))
+    with pytest.raises(StoreError, match="is being written by another process"):
+        SearchIndex(tmp_path / "index").write()
+
+
+def test_damage_is_told_in_a_line(index: SearchIndex, tmp_path: Path) -> None:
+    filled(index, page(1, "sea"))
+    index.close()
+    (tmp_path / "index" / "meta.json").write_text("{")
+    with pytest.raises(StoreError, match="is damaged") as told:
+        SearchIndex(tmp_path / "index")
+    assert len(str(told.value).splitlines()) == 1

@@ -1,0 +1,63 @@
+"""Queries: every text is one, or is refused in a line."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.errors import UsageError
+from minicrawl.search.query import MOST_WORDS, parse
+
+
+def test_each_part_of_a_query_is_told_from_the_others() -> None:
+    found = parse(
+        'Harbour "free to copy" -museum -"old town" site:https://Example.org/x title:tide '
+        "url:sea-side lang:en-GB after:2024-05"
+    )
+    assert found.words == ("harbour",)
+    assert found.phrases == (("free", "to", "copy"),)
+    assert found.without == (("museum",), ("old", "town"))
+    assert found.sites == ("example.org",)
+    assert found.within == (("title", ("tide",)), ("url", ("sea", "side")))
+    assert found.languages == ("en",)
+    assert found.after == datetime(2024, 5, 1, tzinfo=UTC).timestamp()
+    assert found.sought == ("harbour", "free", "to", "copy", "tide", "sea", "side")
+
+
+def test_words_written_as_one_are_remembered_as_one() -> None:
+    assert parse("os.path.join x").compounds == (("os", "path", "join"),)
+
+
+def test_of_a_run_of_signs_the_pairs_are_sought() -> None:
+    assert parse("検索エンジン").words == ("検索", "索エ", "エン", "ンジ", "ジン")
+    assert parse("中").words == ("中",)
+
+
+def test_a_quote_that_is_not_closed_ends_with_the_query() -> None:
+    assert parse('"free to').phrases == (("free", "to"),)
+
+
+def test_words_beyond_the_limit_are_ignored_and_counted() -> None:
+    found = parse(" ".join(f"w{number}" for number in range(10_000)))
+    assert (len(found.words), found.ignored) == (MOST_WORDS, 10_000 - MOST_WORDS)
+
+
+@pytest.mark.parametrize("text", ["", "?!", "\0", "\ud800", "\u200f", '""', "-x", "\u202e"])
+def test_a_query_without_words_is_refused_in_a_line(text: str) -> None:
+    with pytest.raises(UsageError, match="has no word to search for") as refused:
+        parse(text)
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize("date", ["soon", "2024-13", "99999", "2024-02-30"])
+def test_what_is_no_date_is_refused(date: str) -> None:
+    with pytest.raises(UsageError, match="is no date"):
+        parse(f"x after:{date}")
+
+
+@given(st.text(st.characters(codec=None)))
+def test_any_text_is_a_query_or_is_refused(text: str) -> None:
+    with suppress(UsageError):
+        assert len(parse(text).words) <= MOST_WORDS

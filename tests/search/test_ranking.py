@@ -1,0 +1,87 @@
+"""Ranking, boilerplate and snippets: cases that can be computed by hand."""
+
+from typing import Any
+
+import pytest
+
+from minicrawl.search.boilerplate import FEWEST, SAMPLE, SiteLines
+from minicrawl.search.index import Entry
+from minicrawl.search.ranking import RankingWeights, Score, importance_part, judged
+from minicrawl.search.snippets import ABOUT, snippet
+
+WEIGHTS = RankingWeights()
+
+
+def score(words: str, relative: float = 1.0, **fields: Any) -> Score:
+    entry = Entry(1, "http://a.example/", **fields)
+    return judged(1.0, entry, words.split(), relative, WEIGHTS)
+
+
+def test_words_that_stand_together_in_the_title_are_as_near_as_can_be() -> None:
+    assert score("sea side", title="Sea side", own_title="Sea side").proximity == 1.0
+
+
+@pytest.mark.parametrize(
+    ("body", "grade"),
+    [
+        ("sea side", 1.0),
+        ("side sea", 0.8),
+        ("sea a side", 0.8),
+        ("sea a b c side", 0.6),
+        ("sea " + 7 * "a " + "side", 0.4),
+        ("sea " + 19 * "a " + "side", 0.2),
+        ("sea " + 300 * "a " + "side", 0.05),
+        ("seaside", 0.0),
+    ],
+)
+def test_the_nearer_the_words_the_more_they_count(body: str, grade: float) -> None:
+    assert score("sea side", body=body).proximity == pytest.approx(grade * 0.5)
+
+
+def test_share_title_and_exact_are_shares() -> None:
+    found = score("sea side town", own_title="Sea side", title="Sea side")
+    assert found.share == pytest.approx(2 / 3)
+    assert found.title == pytest.approx(2 / 3)
+    assert found.exact == pytest.approx(2 / 3)
+
+
+def test_importance_is_between_0_and_1_and_counts_less_for_more_words() -> None:
+    assert importance_part(0.0) == 0.0
+    assert importance_part(1e9) == 1.0
+    assert score("a b", 300.0).importance == pytest.approx(score("a", 300.0).importance / 2)
+
+
+def test_a_line_on_many_pages_of_a_site_is_boilerplate_and_one_of_its_own_is_not() -> None:
+    lines = SiteLines()
+    for number in range(FEWEST):
+        lines.add(f"Page {number} - The Site", ["Menu", f"Text {number}"])
+    assert lines.part(["Menu", "Text 1"]) == (["Text 1"], ["Menu"])
+    assert lines.own_title("Page 1 - The Site") == "Page 1"
+    assert lines.own_title("The Site") == "The Site"
+
+
+def test_what_is_remembered_of_a_site_gives_the_same_answers() -> None:
+    lines = SiteLines()
+    for number in range(SAMPLE):
+        lines.add("", ["Menu", f"Text {number}"])
+    again = SiteLines(lines.pages, lines.remembered())
+    assert not again.takes_more
+    assert again.part(["Menu", "Text 1"]) == lines.part(["Menu", "Text 1"])
+
+
+def test_a_snippet_has_the_lines_with_the_most_words_and_their_places() -> None:
+    text = "\n".join(["nothing here " * 20, "a sea", "side of the sea", "other " * 50])
+    found = snippet(text, ("sea", "side"))
+    assert [found.text[begin:end] for begin, end in found.marks][:3] == ["sea", "side", "sea"]
+
+
+def test_a_long_line_is_cut_around_the_words() -> None:
+    found = snippet("word " * 500 + "the café there" + " more" * 500, ("cafe",))
+    assert len(found.text) < ABOUT + 10
+    ((begin, end),) = found.marks
+    assert found.text[begin:end] == "café"
+
+
+def test_a_page_without_the_words_shows_its_beginning() -> None:
+    assert snippet("Some text.", ("sea",)).text == "Some text."
+    assert snippet("", ("sea",)).text == ""

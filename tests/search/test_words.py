@@ -1,0 +1,69 @@
+"""Words: however a word is written, it is the same word; and nothing raises."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.search.words import LONGEST, comparable, indexed, spans, words_of
+
+SAME = [
+    ("Crème brûlée", "creme BRULEE"),
+    ("Cafe\u0301", "Café"),
+    ("STRASSE", "Straße"),
+    ("İstanbul", "istanbul"),
+    ("ISPARTA", "\u0131sparta"),
+    ("ΟΔΟΣ", "οδός"),
+    ("Ёлка", "елка"),
+    ("ﬁle", "file"),
+    ("\uff30\uff59\uff54\uff48\uff4f\uff4e", "python"),
+    ("مُحَمَّد", "محمد"),
+    ("שָׁלוֹם", "שלום"),
+    ("soft\u00adware", "software"),
+    ("right\u200fto\u202eleft", "righttoleft"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_a_word_is_one_word_however_it_is_written(one: str, other: str) -> None:
+    assert words_of(one) == words_of(other) != []
+
+
+def test_cyrillic_letters_that_differ_by_a_breve_are_two() -> None:
+    assert words_of("мой") != words_of("мои")
+
+
+@pytest.mark.parametrize("run", ["検索エンジン", "中文搜索", "검색엔진", "ภาษาไทย"])
+def test_each_pair_of_signs_of_a_run_is_a_word_and_so_is_the_last_sign(run: str) -> None:
+    pairs = [run[at : at + 2] for at in range(len(run) - 1)]
+    assert words_of(run) == [*pairs, run[-1]]
+
+
+def test_an_emoji_is_a_word() -> None:
+    assert words_of("go 🚀now") == ["go", "🚀", "now"]
+
+
+def test_punctuation_controls_and_lone_surrogates_part_words() -> None:
+    assert words_of("a.b_c\0d\ud800e") == ["a", "b", "c", "d", "e"]
+    assert words_of("?!\u200f…") == []
+
+
+def test_long_words_are_parted_alike_in_any_text() -> None:
+    long = "x" * (2 * LONGEST + 1)
+    assert [len(word) for word in words_of(long)] == [LONGEST, LONGEST, 1]
+    assert words_of(f"{long} é")[:-1] == words_of(long)
+
+
+@given(st.text(st.characters(codec=None)))
+def test_any_text_has_words_that_can_be_stored(text: str) -> None:
+    for word in words_of(text):
+        assert word.encode()
+        assert not any(sign.isspace() for sign in word)
+    assert indexed(text).split(" ") == (words_of(text) or [""])
+    comparable(text)
+
+
+@given(st.text())
+def test_the_places_of_words_are_in_order_and_have_these_words(text: str) -> None:
+    found = list(spans(text))
+    assert [one.begin for one in found] == sorted(one.begin for one in found)
+    assert all(0 <= one.begin < one.end <= len(text) for one in found)

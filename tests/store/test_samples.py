@@ -1,0 +1,100 @@
+"""Samples are added and come back equal; a long crawl keeps the whole of its curves."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.graph.outline import outline
+from minicrawl.store import samples as store_samples
+from minicrawl.store.derived import beside
+from minicrawl.store.reader import reading
+from minicrawl.store.samples import Basis, Sample, fresh_sample, keep_sample, latest_sample, samples
+from minicrawl.store.tables import last_step
+from tests.graph.graphs import graph_of
+from tests.stores import A, B, HandCrawl
+
+SAMPLE = Sample(
+    at=1000.5,
+    step=7,
+    running_s=20.0,
+    requests=260,
+    crawled=250,
+    errors=3,
+    known=900,
+    hosts=4,
+    maximum=1000,
+    wire_bytes=6_010_000,
+    importance_gathered=None,
+    graph_of="crawled",
+    basis=Basis.EXACT,
+    distances_at=1000.5,
+    distances_basis=Basis.ESTIMATE,
+    outline=outline(graph_of(3, [(0, 1), (1, 2)]), np.random.default_rng(1)),
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "crawl.db"
+    crawl = HandCrawl(path)
+    crawl.seeds([A, B])
+    crawl.read(A, [B])
+    crawl.close()
+    return path
+
+
+def keep(store: Path, sample: Sample) -> None:
+    with reading(store) as connection:
+        keep_sample(store, connection, sample)
+
+
+def test_what_is_kept_comes_back_equal(store: Path) -> None:
+    assert latest_sample(store) is None
+    later = replace(SAMPLE, at=1003.0, crawled=260)
+    keep(store, SAMPLE)
+    keep(store, later)
+    assert samples(store) == [SAMPLE, later]
+    assert samples(store, since=1000.5) == [later]
+    assert latest_sample(store) == later
+
+
+def test_a_sample_is_fresh_while_it_knows_all_steps_or_is_young(store: Path) -> None:
+    keep(store, SAMPLE)
+    assert fresh_sample(store, "crawled", now=SAMPLE.at + 29) == SAMPLE
+    assert fresh_sample(store, "crawled", now=SAMPLE.at + 31) is None
+    assert fresh_sample(store, "known", now=SAMPLE.at) is None
+    with reading(store) as connection:
+        last = replace(SAMPLE, step=last_step(connection))
+    keep(store, last)
+    assert fresh_sample(store, "crawled", now=SAMPLE.at + 1000) == last
+
+
+def test_the_file_may_be_deleted(store: Path) -> None:
+    keep(store, SAMPLE)
+    beside(store).unlink()
+    assert samples(store) == []
+
+
+def test_rates_are_over_all_runs() -> None:
+    assert SAMPLE.total == 253
+    assert SAMPLE.urls_per_s == 12.5
+    assert SAMPLE.bytes_per_s == 300_500
+    assert replace(SAMPLE, running_s=0.0).urls_per_s is None
+    found = json.loads(json.dumps(SAMPLE.as_json()))
+    assert (found["total"], found["basis"], found["outline"]["nodes"]) == (253, "exact", 3)
+
+
+def test_a_long_crawl_keeps_the_whole_of_its_curves(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_samples, "MOST", 8)
+    for number in range(40):
+        keep(store, replace(SAMPLE, at=float(number + 1)))
+        assert len(samples(store)) <= 8
+    kept = [sample.at for sample in samples(store)]
+    assert kept[0] == 1
+    assert kept[-4:] == [37, 38, 39, 40]
+    assert kept == sorted(kept)
