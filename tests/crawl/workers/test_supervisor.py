@@ -80,12 +80,12 @@ def test_a_worker_that_is_killed_fails_its_calls_and_is_replaced() -> None:
     manned(work)
 
 
-def stopped_at_work(pid: int, worker: WorkerProcess) -> bool:
-    """The process stands still in the midst of a question; if it was at none it goes on."""
+def stopped_at_work(pid: int, worker: WorkerProcess, but_not: int) -> bool:
+    """The process stands still in the midst of a call, but not of this one; else it goes on."""
     os.kill(pid, signal.SIGSTOP)
     while "T (stopped)" not in Path(f"/proc/{pid}/status").read_text():
         pass
-    if worker._mark.call:
+    if worker._mark.call not in (0, but_not):
         return True
     os.kill(pid, signal.SIGCONT)
     return False
@@ -103,10 +103,11 @@ def test_of_all_calls_of_a_worker_the_one_that_it_was_busy_with_is_to_blame() ->
             )
             while not silent.asked:
                 await asyncio.sleep(0)
+            (number_of_innocent,) = worker._waiting
             guilty = asyncio.create_task(
                 worker.call(WorkerCommand.VISIT, Request(url=server.url()))
             )
-            while not stopped_at_work(pid, worker):
+            while not stopped_at_work(pid, worker, but_not=number_of_innocent):
                 if guilty.done():
                     guilty = asyncio.create_task(
                         worker.call(WorkerCommand.VISIT, Request(url=server.url()))
