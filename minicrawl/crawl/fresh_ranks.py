@@ -3,8 +3,8 @@
 Laws: it is computed aside from the crawl, which goes on in the order that it would have had anyway.
 While pages are read, another process computes it, at the lowest priority, and only if the loop, the
 disk and a core had time to spare just now and enough has changed since. Reports converge the ranks
-of a short log themselves, so nothing is computed before that comes to its end. At the end it may
-take a tenth of the time of the run, 5 seconds at least, and whoever stops it waits for one round.
+of a short log themselves, so nothing is computed beside it. At the end it may take a tenth of the
+time of the run, 5 seconds at least, and whoever stops it waits for one round.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ SHARE_AT_END, LEAST_AT_END_S = 0.1, 5.0
 LOOK_EVERY_S = 1.0
 SHARE_WHILE_CRAWLING = 0.25
 """The share of the time in which ranks may be computed beside a crawl."""
-FEWEST_STEPS = MOST_STEPS // 2
-"""The log must be so long; reports converge its ranks themselves until it is twice as long."""
+FEWEST_STEPS = MOST_STEPS + 1
+"""Reports converge the ranks of a shorter log themselves."""
 CHANGED = 0.02
 """The share of all steps that must be new."""
 MOST_BUSY = 0.5
