@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
+from minicrawl.archive.scan import scan
 from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.frontier.urls import UrlTable
@@ -209,7 +210,7 @@ class _Indexing:
     def _rounds(self, begin: int) -> Iterator[tuple[list[int], int]]:
         """The places of records, and the end of all of them."""
         places: list[int] = []
-        for found in self._archive.segments.scan(begin, self._archive.end):
+        for found in scan(self._archive.segments, begin, self._archive.end):
             if found.header is not None and found.header.kind in _WITH_PAGES:
                 places.append(found.place)
             if len(places) >= ROUND:

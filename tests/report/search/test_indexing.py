@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
+from minicrawl.archive.scan import scan
 from minicrawl.cli import main
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
@@ -205,7 +206,7 @@ def test_a_page_that_takes_too_long_is_read_as_plain_text_and_costs_no_other(
     )
     monkeypatch.setattr(page_reader, "_CODE", slow)
     with snapshot(store) as seen, kept_pages(seen) as archive:
-        places = [found.place for found in archive.segments.scan(end=archive.end)]
+        places = [found.place for found in scan(archive.segments, end=archive.end)]
         with closing(PageReader(archive.segments.folder, archive.end, 3.0)) as reader:
             found = list(reader.read(places))
     assert [one and one.url for one in found] == list(PAGES)
