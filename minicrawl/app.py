@@ -35,7 +35,7 @@ from minicrawl.export.drafts import scratch
 from minicrawl.fetch.connection.connection import check_authorities
 from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.store import tables
-from minicrawl.store.files import set_aside
+from minicrawl.store.beside.files import set_aside
 from minicrawl.store.reader import archive_folder, reading, real_path
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl, resolve_seed

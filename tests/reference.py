@@ -28,7 +28,7 @@ from minicrawl.dashboard.serving import SUFFIX as DASHBOARD
 from minicrawl.export.cells import LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS
-from minicrawl.store.derived import SUFFIX
+from minicrawl.store.beside.derived import SUFFIX
 from minicrawl.store.reader import ARCHIVE, LOCK, SEARCH
 from tests.readme import command_tree
 

@@ -7,7 +7,7 @@ import click
 from minicrawl.cli.common.stores import json_option, store_option
 from minicrawl.cli.common.tables import show_json
 from minicrawl.export.cells import visible
-from minicrawl.store.files import move as move_store
+from minicrawl.store.beside.files import move as move_store
 
 
 @click.command()

@@ -32,7 +32,7 @@ from minicrawl.report.ranks import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import status
 from minicrawl.store import questions
-from minicrawl.store.samples import samples
+from minicrawl.store.beside.samples import samples
 
 SHARE = 0.1
 MOMENT_S = 0.1

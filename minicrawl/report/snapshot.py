@@ -22,7 +22,7 @@ from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.siblings.values import urgency
 from minicrawl.store import columns, questions, tables
-from minicrawl.store.derived import RankRow
+from minicrawl.store.beside.derived import RankRow
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage
