@@ -97,7 +97,8 @@ def _summary(command: click.Command) -> str:
 
 
 def _command(path: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=path, help_option_names=["-h", "--help"])
+    settings = {"help_option_names": ["-h", "--help"], **command.context_settings}
+    context = click.Context(command, info_name=path, **settings)
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     return "\n\n".join(
         [
