@@ -21,12 +21,12 @@ from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
+from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.archiving import open_archive
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.resume import keep, resumed, terms_of
-from minicrawl.crawl.start.seeds import ScopeGate, gate_for
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.visitor import WorkerConfig
