@@ -11,12 +11,8 @@ from minicrawl.cli.common.stores import json_option, percent, store_option
 from minicrawl.cli.common.tables import show_json
 from minicrawl.export.cells import visible
 from minicrawl.report.kept import scores
-from minicrawl.report.search.indexing import (
-    bring_up_to_date,
-    has_index,
-    search_folder,
-    why_useless,
-)
+from minicrawl.report.search.index_folder import has_index, search_folder, why_useless
+from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.searching import (
     Finder,
     Result,

@@ -20,7 +20,8 @@ import numpy as np
 
 from minicrawl.app import Crawl
 from minicrawl.config import Settings
-from minicrawl.report.search.indexing import bring_up_to_date, search_folder
+from minicrawl.report.search.index_folder import search_folder
+from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.searching import Finder, SearchRequest, keep_importance
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import FOLDER, Entry, SearchIndex

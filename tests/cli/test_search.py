@@ -10,7 +10,7 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report.search.indexing import search_folder
+from minicrawl.report.search.index_folder import search_folder
 from minicrawl.store.reader import archive_folder
 from tests.report.search.stores import HIDDEN, PAGES, PIER, SEA, read_into
 

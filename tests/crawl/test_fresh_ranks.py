@@ -27,7 +27,7 @@ from minicrawl.errors import StoreError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.report.audit import audit
 from minicrawl.report.status import status
-from minicrawl.store.derived import beside
+from minicrawl.store.beside.derived import beside
 from tests.crawl.fakes import keeping
 from tests.crawl.refined_stores import a_store
 from tests.stores import A, B, C, HandCrawl

@@ -21,7 +21,7 @@ from minicrawl.report.ranks import PageSelection, RankedPage
 from minicrawl.report.ranks import top as top_pages
 from minicrawl.report.sites import RankedSite, top_sites
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.derived import OPIC
+from minicrawl.store.beside.derived import OPIC
 
 PAGE_HEADINGS = ("rank", "importance", "in-links", "depth", "found", "status", "url", "title")
 SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "site")

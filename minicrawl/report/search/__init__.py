@@ -1,6 +1,7 @@
 """Search of a store: its pages are brought into an index, and found there.
 
 page_reader   reads kept pages in processes that can be killed
+index_folder  where the index is, who may write it, and whether it can be used
 indexing      brings the index up to date
 searching     finds pages
 """
