@@ -1,6 +1,7 @@
 """Crawls from the first page to the last, over a web in a dict and into a real store."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import count, pairwise
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from minicrawl.config import Focus
 from minicrawl.config.order_settings import STRATEGIES, WINDOWS
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
+from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
 from minicrawl.crawl.settle import posting
@@ -1205,7 +1207,9 @@ def test_what_does_not_end_in_time_is_fetched_again_by_the_next_run(path: Path) 
 def test_pages_that_are_settled_unasked_keep_nobody_waiting(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(posting, "_REST", 0.0)  # no time passes while somebody counts turns
+    # No time passes while somebody counts turns, so nothing may wait for it.
+    monkeypatch.setattr(posting, "_REST", 0.0)
+    monkeypatch.setattr(fairness, "SHARE", math.inf)
     others = [f"{B}/{n}" for n in range(3000)]
     turns = [0]
     seen: set[int] = set()
