@@ -117,7 +117,8 @@ def _option_lists(command: click.Command, context: click.Context) -> Iterator[st
         if record is not None:
             heading = option.heading if isinstance(option, SettingOption) else OWN_OPTIONS
             written, does = record
-            lists.setdefault(heading, []).append(f"- `{written}`: {prose(does)}")
+            line = f"- `{written}`: {prose(does)}" if does else f"- `{written}`"
+            lists.setdefault(heading, []).append(line)
     for heading in sorted(lists, key=lambda name: name != OWN_OPTIONS):
         yield f"**{heading}**"
         yield "\n".join(lists[heading])

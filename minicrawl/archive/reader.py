@@ -26,6 +26,7 @@ from minicrawl.archive.record import (
 from minicrawl.archive.scan import Found, scan
 from minicrawl.archive.segments import Segments, held, held_alone, segment_of, shown
 from minicrawl.errors import Damaged
+from minicrawl.wording import counted
 
 _UNKNOWN = "a page whose URL cannot be read"
 
@@ -168,7 +169,7 @@ def _names(reader: ArchiveReader, found: Found) -> tuple[list[str], set[int]]:
 
 def _wrong(reader: ArchiveReader, found: Found) -> str | None:
     if found.header is None:
-        return f"{shown(found.place)}: {found.length:,} bytes are damaged"
+        return f"{shown(found.place)}: {counted(found.length, 'byte is', 'bytes are')} damaged"
     try:
         if found.header.kind == RecordKind.DICTIONARY:
             return None

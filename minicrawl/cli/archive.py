@@ -14,6 +14,7 @@ from minicrawl.crawl.settle.archiving import prune_store
 from minicrawl.export.cells import visible
 from minicrawl.report.pages import folder_of, kept_pages, keys_of_best, moment
 from minicrawl.report.snapshot import snapshot
+from minicrawl.wording import counted
 
 folder_argument = click.argument(
     "folder",
@@ -59,7 +60,7 @@ def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
     if as_json:
         show_json({"ok": not wrong, "records": records, "wrong": wrong})
     else:
-        for line in wrong or [f"ok: {records:,} records"]:
+        for line in wrong or [f"ok: {counted(records, 'record')}"]:
             click.echo(visible(line))
     click.get_current_context().exit(1 if wrong else 0)
 
@@ -70,16 +71,16 @@ def verify_command(folder: Path | None, store: Path, as_json: bool) -> None:
     "versions",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Of each page, only the last N answers stay.",
+    help="Keep only the last N answers of each page.",
 )
-@click.option("--before", metavar="TIME", help="Answers that are older than this time go.")
+@click.option("--before", metavar="TIME", help="Remove answers that are older than this time.")
 @click.option(
     "--best",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Only answers of the N most important pages stay.",
+    help="Keep only the answers of the N most important pages.",
 )
-@click.option("--dry-run", is_flag=True, help="Only tell what would go.")
+@click.option("--dry-run", is_flag=True, help="Show what would be removed, and remove nothing.")
 @json_option
 @store_option
 def prune(
@@ -93,8 +94,8 @@ def prune(
     """Remove answers that are not needed any more.
 
     What stays is copied into new files first, so there must be room for it. No crawl may be
-    running. Whoever reads the archive meanwhile goes on; then the old files are removed by the next
-    crawl, or the next `prune`.
+    running. A program that is reading the archive can go on; the next crawl, or the next `prune`,
+    then removes the old files.
     """
     if versions is None and before is None and best is None:
         raise click.UsageError("nothing goes without --keep-versions, --before or --best")

@@ -43,8 +43,8 @@ _MISSING = "the dashboard needs starlette and uvicorn: install minicrawl[dashboa
 def dashboard(store: Path, host: str, port: int | None, auto_end: bool) -> None:
     """Watch and steer a crawl in the browser.
 
-    Prints the address to open. With the token at its end one may start, stop and change crawls of
-    the store; without it one may only watch. Ctrl-C ends the dashboard, but not the crawl.
+    Prints the address to open. Whoever has the token at its end can start, stop and change crawls
+    of the store. All others can only watch. Ctrl-C ends the dashboard, but not the crawl.
     """
     try:
         from minicrawl.dashboard.serving import Place, serve

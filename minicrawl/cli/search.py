@@ -33,8 +33,8 @@ from minicrawl.wording import counted, iso
 def index(store: Path, fresh: bool) -> None:
     """Bring the search index up to date.
 
-    It lies in a folder beside the store, which may be deleted at any time. Whenever the command is
-    stopped, the next one goes on.
+    The index is a folder beside the store, and may be deleted at any time. If the command is
+    interrupted, the next one goes on where it ended.
     """
     _bring_up_to_date(store, fresh=fresh)
 
@@ -95,8 +95,8 @@ def search(
     """Find the pages that have these WORDS.
 
     Pages with all words come first. WORDS may also be "an exact phrase", -without, site:NAME,
-    title:WORD, url:WORD, lang:CODE and after:DATE. Put quotes around the whole of it, so that the
-    shell leaves it alone.
+    title:WORD, url:WORD, lang:CODE and after:DATE. Put the whole query in quotes, so that the shell
+    does not change it.
     """
     query = parse(" ".join(words))
     if query.ignored:

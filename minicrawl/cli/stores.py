@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     """Make a new store of what is recorded in FILES, without fetching anything.
 
-    FILES are WARC files of any program: plain, .gz or .zst. Their records are read in the order in
-    which they are there, as if a crawl had got these answers. All commands work on the store, and
-    `minicrawl crawl` goes on with the pages that were not recorded.
+    FILES are WARC files of any program: plain, .gz or .zst. The records are read in their order, as
+    if a crawl had received these answers. All commands work on the store, and `minicrawl crawl`
+    goes on with the pages that were not recorded.
     """
     from minicrawl.crawl.recorded import import_warcs
     from minicrawl.report.status import status
@@ -73,9 +73,9 @@ def _facts(made: "WarcImport", found: "Status") -> Iterator[tuple[str, str]]:
 def move(new: Path, store: Path, as_json: bool) -> None:
     """Move the store to NEW, a file or a folder, with all that belongs to it.
 
-    That is all whose name is that of the store and `-` or `.log`: ranks, the index of links, the
-    pages that were kept, logs. A store that a crawl writes stays where it is. A move that was
-    broken off is completed by the same command.
+    That is everything whose name is that of the store followed by `-` or `.log`: ranks, the index
+    of links, the pages that were kept, logs. A store is not moved while a crawl writes it. If a
+    move was interrupted, the same command completes it.
     """
     from minicrawl.store.beside.files import move as move_store
 

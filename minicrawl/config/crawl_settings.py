@@ -34,7 +34,8 @@ BUDGET_ROWS = (
         "body_bytes",
         "bytes",
         kinds.optional(kinds.SIZE),
-        "Stop after this much of bodies: bytes, or 500MB, 10GB, 1GiB; none for no limit.",
+        "Stop when all bodies together are this large: bytes, or 500MB, 10GB, 1GiB; none for "
+        "no limit.",
     ),
     Setting(
         BUDGET,
@@ -117,8 +118,8 @@ TRAP_ROWS = (
         "max_repeats",
         "max-repeats",
         kinds.optional(kinds.whole(1)),
-        "Set aside pages whose path has the same segment more than N times, numbers aside; none "
-        "for no limit.",
+        "Set aside pages whose path has the same segment more than N times. Numbers do not "
+        "count. none for no limit.",
     ),
     Setting(
         TRAPS,

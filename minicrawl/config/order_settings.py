@@ -64,8 +64,8 @@ ORDER_ROWS = (
         "measures",
         "measures",
         kinds.optional(kinds.whole(2)),
-        "Most measures that a page keeps in a variable or fixed window: of more, several become "
-        "one. none for no limit.",
+        "Keep at most N measures of a page in a variable or fixed window. If there are more, "
+        "several are joined to one. none for no limit.",
     ),
     Setting(
         ORDER,
@@ -129,8 +129,8 @@ ORDER_ROWS = (
         "focus_similar",
         "focus-similar",
         kinds.focuses(kinds.WORDS),
-        "Like --focus, times the similarity between these words and those in and around the link: "
-        "from 0, none in common, to 1, the same. Repeatable.",
+        "Like --focus, multiplied by the similarity between these words and those in and "
+        "around the link: from 0 (none in common) to 1 (the same). Repeatable.",
         is_table=True,
     ),
     Setting(

@@ -120,8 +120,9 @@ NETWORK_ROWS = (
         "allow_private",
         "allow-private",
         kinds.optional(kinds.SWITCH),
-        "Fetch from every address that is not public, or from none. By default: from seeds that "
-        "are written as an address or localhost, at their port, and from targets of --resolve.",
+        "Fetch from all addresses that are not public, or from none. By default, only from "
+        "seeds that are written as an address or localhost, at their port, and from targets "
+        "of --resolve.",
         off="--no-allow-private",
     ),
     Setting(

@@ -723,7 +723,7 @@ def test_what_was_cut_is_recorded(path: Path) -> None:
     )
     with reading(path) as connection:
         (first,) = tables.last_fetches(connection, 0, 1)
-    assert first.detail == "cut: reset; cut at 1 links (--max-links)"
+    assert first.detail == "cut: reset; cut at 1 link (--max-links)"
     assert set(run.states) == {f"{A}/", f"{A}/1"}
 
 

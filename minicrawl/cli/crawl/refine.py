@@ -40,9 +40,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
     """Compute the converged importance of all known pages, without fetching.
 
-    A crawl does the same by itself when it ends and while it is idle. All cash is spent again along
-    the stored links, round after round, aside from the crawl: the result is kept beside the store,
-    and a crawl that is resumed goes on in the order that it would have had. If refine is
+    A crawl does the same by itself when it ends and while it is idle. It spends all cash again
+    along the stored links, round after round, in a computation of its own. The result is kept
+    beside the store, and the order of a crawl that is resumed does not change. If refine is
     interrupted, the same command continues from what it kept.
     """
     with _while_undisturbed() as goes_on, progress("refine") as tell:

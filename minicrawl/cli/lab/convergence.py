@@ -43,7 +43,7 @@ SHOWN_LAPS = (1, 2, 3, 5, 10)
     type=click.Choice([matrix.value for matrix in LinkMatrix]),
     default=LinkMatrix.WALK.value,
     show_default=True,
-    help="The link matrix whose fixpoint is the importance: all links of a page are 1 together "
+    help="The link matrix whose fixpoint is the importance: the links of a page add up to 1 "
     "(walk), each link is 1 (links), or each link is 1 in both directions (either).",
 )
 @small_edge_option(None)

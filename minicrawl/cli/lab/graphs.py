@@ -22,6 +22,7 @@ from minicrawl.graph.dynamic.saved import MAGIC, SavedGraph, as_dimacs, pack, so
 from minicrawl.graph.dynamic.suite import SUITE, EdgeSequence
 from minicrawl.lab.graphs import bench as lab
 from minicrawl.lab.graphs.charts import draw_reports
+from minicrawl.wording import counted
 
 _MB = 1 << 20
 
@@ -90,7 +91,7 @@ def _sequence(path: Path) -> EdgeSequence:
 @click.option(
     "--kind",
     type=click.Choice([kind.value for kind in AlgorithmKind]),
-    help="Compare what keeps distances, or what keeps strong components.  [default: both]",
+    help="Compare algorithms for distances, or for strong components.  [default: both]",
 )
 @click.option(
     "--threshold",
@@ -98,9 +99,16 @@ def _sequence(path: Path) -> EdgeSequence:
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="Edges that an algorithm in batches gets at once.",
+    help="The number of edges that an algorithm for batches gets at once.",
 )
-@click.option("--trials", metavar="N", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--trials",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Run each algorithm N times on each graph.",
+)
 @click.option(
     "--timeout",
     metavar="SECONDS",
@@ -142,8 +150,8 @@ def compare_graphs(
     """Compare algorithms for distances and strong components of a graph that grows.
 
     Each GRAPH is a file, or one of a300, a900, a1500, c100, c200, c400, c800, roads-georgia,
-    roads-idaho, sc1, sc2, sc3, random-1000. Its edges are inserted one after the other, and the
-    answer is known after each of them.
+    roads-idaho, sc1, sc2, sc3, random-1000. Its edges are inserted one by one, and each algorithm
+    answers after each edge.
     """
     if into is not None:
         _convert(graphs, into)
@@ -209,11 +217,11 @@ def _facts(saved: SavedGraph) -> dict[str, object]:
 
 
 def _show(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport], rules: lab.TrialRules) -> None:
-    facts = _facts(saved)
+    graph, components = saved.graph, len(set(saved.components.tolist()))
     numbers = {name: number for number, name in enumerate(ALGORITHMS, 1)}
     show_table(
-        f"{facts['name']}: {facts['nodes']:,} pages, {facts['edges']:,} edges, "
-        f"density {saved.graph.density:.4f}, {facts['components']:,} components",
+        f"{graph.name}: {counted(graph.nodes, 'page')}, {counted(len(graph.edges), 'edge')}, "
+        f"density {graph.density:.4f}, {counted(components, 'component')}",
         ["algorithm", "number", "answers", "seconds", "MiB", "validation"],
         (
             [

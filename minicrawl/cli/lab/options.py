@@ -19,6 +19,7 @@ from minicrawl.lab import webs
 from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.webs import Model, Web
 from minicrawl.lab.windows import RATES
+from minicrawl.wording import counted
 
 _TWO_DIGITS = 9.95
 
@@ -46,7 +47,7 @@ def show(
 
 def about(graph: Csr) -> str:
     """How large the graph is."""
-    return f"{graph.nodes:,} pages, {graph.edges:,} links"
+    return f"{counted(graph.nodes, 'page')}, {counted(graph.edges, 'link')}"
 
 
 def pair(found: EstimateErrors) -> str:
@@ -168,7 +169,7 @@ def _web_options(model: Model, usual: int, small: int) -> Sequence[Callable[[Com
             type=click.IntRange(min=0),
             default=1,
             show_default=True,
-            help="Whatever is drawn is drawn from this: same seed, same numbers.",
+            help="Seed of all random choices: the same seed gives the same numbers.",
         ),
         click.option("--quick", is_flag=True, help="A small web and few laps: a first look."),
     )
@@ -178,7 +179,7 @@ laps_option = click.option(
     "--laps",
     metavar="N",
     type=click.IntRange(min=1),
-    help=f"Reads a page on average.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
+    help=f"How often a page is read, on average.  [default: {LAPS}; {QUICK_LAPS} with --quick]",
 )
 endowment_option = click.option(
     "--endowment",

@@ -78,7 +78,7 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     type=POSITIVE,
     default=WIDTH,
     show_default=True,
-    help="The width of policies that name none.",
+    help="The width of policies without one.",
 )
 @click.option(
     "--rate",
@@ -95,7 +95,7 @@ class PolicyType(click.ParamType[tuple[str, float | None, int | None]]):
     type=Number(0, 1),
     default=0.0,
     show_default=True,
-    help="Share of the pages that die during a lap; in the place of each another is born.",
+    help="Share of the pages that die during a lap. Each is replaced by a new one.",
 )
 @small_edge_option(None)
 @json_option

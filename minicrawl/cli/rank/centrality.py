@@ -58,8 +58,8 @@ def degree(
 @click.option(
     "--virtual-page",
     is_flag=True,
-    help="Add a page with a link to and from each of the others, as in OPIC's paper, so that each "
-    "page leads to each other one.",
+    help="Add a page with links to and from all others, as in OPIC's paper, so that every page "
+    "leads to every other page.",
 )
 @tolerance_option
 @click.option(
@@ -82,7 +82,8 @@ def eigenvector(
 ) -> Scores:
     """Rank by the eigenvector of a link matrix: a page is worth what links to it, without jumps.
 
-    These are the three matrices of OPIC's paper. walk with --virtual-page is its own importance.
+    These are the three matrices of OPIC's paper. walk with --virtual-page is the importance that
+    OPIC computes.
     """
     terms = EigenvectorOptions(LinkMatrix(matrix), virtual_page, tolerance, most_rounds)
     return find_eigenvector(named.graph, named.weights, options=terms, tell=tell)

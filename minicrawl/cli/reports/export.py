@@ -48,7 +48,7 @@ Write = Callable[[BinaryIO], None]
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @selection_options(count=0)
-@click.option("--noindex", is_flag=True, help="Also pages that ask not to be indexed.")
+@click.option("--noindex", is_flag=True, help="Include pages that ask not to be indexed.")
 @click.option(
     "--format",
     "name",
@@ -96,7 +96,7 @@ def export(
     """Write the pages, the most important first, to FILE: .csv, .tsv, .jsonl or .parquet.
 
     With --edges, write the links between them. A .graphml, .gexf or .dot file has both. A .warc.gz
-    or .wacz file has all that was fetched. `-` is stdout. Where a file is written, lines say how
+    or .wacz file has all that was fetched. `-` is stdout. When a file was written, stderr says how
     many rows it has and how exact the importance is.
     """
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))

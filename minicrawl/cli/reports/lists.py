@@ -206,7 +206,7 @@ def duplicates(seen: Snapshot, host: str | None) -> Rows:
     """Show the pages that are copies of another one, the largest group first.
 
     Such a page names the other one as canonical, has its content (alias), or has a URL that leads
-    to the same page, as URLs like it have shown (twin).
+    to the same page, as similar URLs did (twin).
     """
     return problems.duplicates(seen, host)
 

@@ -17,16 +17,18 @@ from minicrawl.wording import iso
 
 @click.command()
 @click.argument("url")
-@click.option("--text", "only_text", is_flag=True, help="Only the text, without markup.")
-@click.option("--headers", "only_headers", is_flag=True, help="Only the status and the headers.")
-@click.option("--raw", is_flag=True, help="The bytes as they are kept, for a file or a pipe.")
-@click.option("--at", metavar="TIME", help="As it was at this time.  [default: now]")
+@click.option("--text", "only_text", is_flag=True, help="Show only the text, without markup.")
+@click.option(
+    "--headers", "only_headers", is_flag=True, help="Show only the status and the headers."
+)
+@click.option("--raw", is_flag=True, help="Write the bytes as they are kept, for a file or a pipe.")
+@click.option("--at", metavar="TIME", help="Show the page as it was at this time.  [default: now]")
 @click.option(
     "--version",
     "number",
     metavar="N",
     type=click.IntRange(min=1),
-    help="The N-th answer that is kept.  [default: the last one]",
+    help="Show the N-th answer that is kept.  [default: the last one]",
 )
 @json_option
 @store_option

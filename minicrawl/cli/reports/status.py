@@ -63,9 +63,9 @@ def status(
 ) -> None:
     """Show the progress of the crawl, its graph, and the command that resumes it.
 
-    What the crawl has counted is there at once, however large the store. The graph is that of the
-    last sample, or is looked at now; a large one only if `--graph` asks for it, or if the crawl
-    takes samples (`crawl --graph-stats`). `minicrawl check` verifies the store itself.
+    The counts are shown at once, however large the store is. The graph is that of the latest
+    sample, if the crawl takes samples (`crawl --graph-stats`). Otherwise a small graph is described
+    as it is now, and a large one only with `--graph`. `minicrawl check` verifies the store itself.
     """
     found = report.status(store)
     repeating = mirrors(store) if wants_mirrors else []
@@ -221,10 +221,10 @@ def _page_line(page: FailedPage) -> tuple[str, ...]:
 def frontier(store: Path, n: int, as_json: bool) -> None:
     """Show the pages that would be read next if no host made the crawl wait.
 
-    They are ordered by `key`, in units of cash. With --strategy greedy it is the unit that every
-    page starts with and `given`, the cash from links and endowments. With siblings it also counts
-    what pages that were found together with it have led to. `cash` includes a share of the cash of
-    the virtual page.
+    They are ordered by `key`, in units of cash. With --strategy greedy, `key` is the unit that
+    every page starts with plus `given`, the cash from links and endowments. With siblings, it also
+    counts what pages that were found together with it have led to. `cash` includes a share of the
+    cash of the virtual page.
     """
     with snapshot(store, ordered=True) as seen:
         if as_json:

@@ -43,7 +43,10 @@ SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "
     "promised: 1 is as before.",
 )
 @click.option(
-    "--all", "takes_all", is_flag=True, help="Also redirects, duplicates and what does not exist."
+    "--all",
+    "takes_all",
+    is_flag=True,
+    help="Include redirects, duplicates and pages that do not exist.",
 )
 @json_option
 @store_option
@@ -59,9 +62,9 @@ def top(
     """Show the most important pages, whether they were read or not.
 
     The importance of a page is its share of all cash that flows through all pages once the ranks
-    have converged. The last line says how exact that is. Where they have not, it is estimated by
-    the cash that flowed. The rank is the place among all that is known. `found` counts the pages in
-    the order in which they became known.
+    have converged. The last line says how exact that is. If they have not converged, it is
+    estimated from the cash that flowed. The rank is the place among all that is known. `found`
+    counts the pages in the order in which they became known.
     """
     _refuse_conflicts(selection, by, sites=sites, rising=rising)
     by = RISING if rising else by

@@ -26,6 +26,7 @@ from minicrawl.web.sitemaps import sitemap
 from minicrawl.web.sitemaps.sitemap import Sitemap
 from minicrawl.web.urls import canonical, origin
 from minicrawl.web.urls import host as name_of
+from minicrawl.wording import counted
 
 Introduce = Callable[[tuple[str, ...], int, Originals], Awaitable[float]]
 """Pages become known at this depth; the answer is what that cost."""
@@ -107,7 +108,7 @@ class SitemapQueue:
         if not named.waiting:
             del self._named[by]
             if named.has_more:
-                most = f"{named.most:,} sitemaps (--max-sitemaps)"
+                most = f"{counted(named.most, 'sitemap')} (--max-sitemaps)"
                 tell(Noted(text=f"{self._frontier.urls.origins[by]} has more than {most}"))
 
     async def _refusal(self, by: int, url: str, tell: Listener) -> State | None:

@@ -24,6 +24,7 @@ from minicrawl.crawl.traps.site_index import SiteIndex
 from minicrawl.frontier.sites import UNKNOWN, Hosts, SiteTable
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import UNIT
+from minicrawl.wording import counted
 
 PAGES_A_UNIT = 5
 """A healthy site gets a fifth of its cash or more from others, and should not notice its limit."""
@@ -79,7 +80,7 @@ class QuotaAccounts:
     def describe(self, number: int) -> str:
         """Words for what it has had."""
         earned = self.earned(number) // _ATOMS_A_PAGE
-        had = f"has had {self.spent(number):,} pages"
+        had = f"has had {counted(self.spent(number), 'page')}"
         return f"{had}, {earned:,} of them earned by links from elsewhere"
 
     def _grow(self, number: int) -> None:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from minicrawl.fetch.warc.members import BEGIN, DamagedMember, Members
 from minicrawl.progress import Progress, unreported
+from minicrawl.wording import counted
 
 MOST_HEAD_BYTES = 1 << 16
 _SEARCHED_AT_ONCE = 1 << 18
@@ -85,7 +86,7 @@ class WarcRecords:
                 except DamagedMember as damage:
                     lost = members.skip_damage()
                     named = f" with {self._current}" if self._current else ""
-                    self._warn(members.begin, f"{damage}: {lost:,} bytes are lost{named}")
+                    self._warn(members.begin, f"{damage}: {_bytes_are(lost)} lost{named}")
 
     def _warn(self, place: int, text: str) -> None:
         self._note(f"{self._path}: at byte {place:,}: {text}")
@@ -137,7 +138,7 @@ class WarcRecords:
         """To the next record of the member, behind bytes that are none."""
         place, first = self._members.place, len(self._members.take(1))
         _, skipped = self._to_next(0)
-        self._warn(place, f"{first + skipped:,} bytes are no record, and are lost")
+        self._warn(place, f"{_bytes_are(first + skipped)} no record, and lost")
 
     def _to_next(self, room: int) -> tuple[bytes, int]:
         """What lies before the next record, up to so many bytes of it, and how much that is."""
@@ -197,3 +198,7 @@ def _fields(head: bytes) -> dict[str, str]:
     lines = _FOLD.sub(b" ", head).decode("utf-8", "replace").splitlines()
     pairs = (line.partition(":") for line in lines[1:])
     return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
+
+
+def _bytes_are(count: int) -> str:
+    return counted(count, "byte is", "bytes are")

@@ -16,6 +16,7 @@ from minicrawl.web.html.encoding import decode
 from minicrawl.web.html.markup import Markup, scan
 from minicrawl.web.html.thin import is_thin
 from minicrawl.web.urls import LONGEST, MOST_CHARS, ResolvedUrl, canonical, resolve, resolve_links
+from minicrawl.wording import counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ def _text_hashes(body: bytes, markup: Markup, options: ParseOptions) -> traps.Te
 
 def _why_cut(markup: Markup, links: Collection[str], options: ParseOptions) -> str:
     if markup.has_more_links:
-        return f"cut at {options.max_links:,} links (--max-links)"
+        return f"cut at {counted(options.max_links, 'link')} (--max-links)"
     if sum(map(len, links)) > MOST_CHARS - LONGEST:
         return f"cut at {MOST_CHARS:,} characters of links"
     return ""
