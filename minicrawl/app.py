@@ -211,7 +211,7 @@ class Crawl:
     def _named(self, text: str) -> ResolvedUrl:
         found = resolve_seed(text, strip_marks=self.settings.storing.strip_marks)
         if found is None:
-            raise UsageError(f"{text!r} is no URL that can be crawled")
+            raise UsageError(f"{text!r} is not a URL that can be crawled")
         return found
 
     def _until_stopped(self, seeds: Iterable[str]) -> Iterator[str]:

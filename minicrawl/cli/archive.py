@@ -98,7 +98,7 @@ def prune(
     then removes the old files.
     """
     if versions is None and before is None and best is None:
-        raise click.UsageError("nothing goes without --keep-versions, --before or --best")
+        raise click.UsageError("--keep-versions, --before or --best must say what to remove")
     at = None if before is None else moment(before)
     with snapshot(store) as seen, kept_pages(seen) as reader:
         keys = None if best is None else keys_of_best(seen, best)

@@ -58,7 +58,7 @@ class ControlRequest:
             raise UsageError(f"at most {MOST_URLS:,} URLs at once, not {len(self.urls):,}")
         for url in self.urls:
             if canonical_seed(url, strip_marks=False) is None:
-                raise UsageError(f"{url!r} is no URL that can be crawled")
+                raise UsageError(f"{url!r} is not a URL that can be crawled")
 
     def as_line(self) -> bytes:
         """The request as it is sent."""

@@ -119,7 +119,7 @@ def _check(path: Path, until: float, to: Path | None) -> None:
     with reading(path) as connection, reporting_damage(path):
         terms = tables.terms(connection)
         if terms is None or not questions.hosts_known(connection):
-            raise UsageError(f"{path} knows no page yet: `minicrawl crawl` goes first")
+            raise UsageError(f"{path} has no pages yet: run `minicrawl crawl` first")
     if not terms.links:
         raise UsageError(f"{path} was crawled with --no-links: there is nothing to replay")
     if to is not None and to.exists():

@@ -199,7 +199,9 @@ def moment(text: str) -> float:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"{text!r} is no time such as 2026-11-22 or 2026-11-22T10:00") from error
+        raise UsageError(
+            f"{text!r} is not a time such as 2026-11-22 or 2026-11-22T10:00"
+        ) from error
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 

@@ -127,7 +127,7 @@ def _moment(value: str) -> float:
         year, month, day = found.groups() if found else ("", None, None)
         return datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC).timestamp()
     except ValueError as error:
-        raise UsageError(f"after:{_shown(value)} is no date such as 2024-05-01") from error
+        raise UsageError(f"after:{_shown(value)} is not a date such as 2024-05-01") from error
 
 
 def _shown(text: str) -> str:

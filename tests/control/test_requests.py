@@ -36,7 +36,7 @@ def test_a_request_survives_its_line(request_made: ControlRequest) -> None:
         ({"verb": "set", "values": {"robots": False}}, "robots cannot change"),
         ({"verb": "set", "values": ["workers"]}, "values must be an object"),
         ({"verb": "add", "urls": "http://a.example/"}, "urls a list"),
-        ({"verb": "add", "urls": ["ftp://a.example/"]}, "is no URL"),
+        ({"verb": "add", "urls": ["ftp://a.example/"]}, "is not a URL"),
         ({"verb": "add", "urls": ["a.example"] * (MOST_URLS + 1)}, "at most 1,000 URLs"),
         ({"verb": "hosts", "hosts": ["a.example"]}, "a list of numbers"),
         (["show"], "not a JSON object"),

@@ -438,7 +438,7 @@ def test_a_new_store_and_none_at_all_are_refused_and_none_is_made(tmp_path: Path
     StoreWriter.open(new).close()
     with pytest.raises(UsageError, match="no store at"):
         refine(absent)
-    with pytest.raises(UsageError, match="knows no page yet"):
+    with pytest.raises(UsageError, match="has no pages yet"):
         refine(new)
     assert not absent.exists()
 

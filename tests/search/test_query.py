@@ -53,7 +53,7 @@ def test_a_query_without_words_is_refused_in_a_line(text: str) -> None:
 
 @pytest.mark.parametrize("date", ["soon", "2024-13", "99999", "2024-02-30"])
 def test_what_is_no_date_is_refused(date: str) -> None:
-    with pytest.raises(UsageError, match="is no date"):
+    with pytest.raises(UsageError, match="is not a date"):
         parse(f"x after:{date}")
 
 

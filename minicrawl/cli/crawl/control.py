@@ -49,7 +49,7 @@ def _request(action: str, values: tuple[str, ...]) -> ControlRequest:
         return ControlRequest(verb=Verb.SET, values={action: values[0]})
     if action == Verb.ADD:
         if not values:
-            raise UsageError(f"control add needs one URL at least, and {MOST_URLS:,} at most")
+            raise UsageError(f"control add takes from 1 to {MOST_URLS:,} URLs")
         return ControlRequest(verb=Verb.ADD, urls=values)
     if values:
         raise UsageError(f"control {action} takes no value: {values[0]!r}")

@@ -115,7 +115,7 @@ def order(
 
 def _farms(kinds: Sequence[str], hosts: int | None, domains: int | None) -> list[Farm]:
     if (hosts or domains) and not kinds:
-        raise click.UsageError("--spam-hosts and --spam-domains spread a farm: name one by --spam")
+        raise click.UsageError("--spam-hosts and --spam-domains need --spam")
     if hosts and domains:
         raise click.UsageError("--spam-hosts and --spam-domains exclude each other")
     return [

@@ -197,7 +197,7 @@ def nodes_of(named: NamedGraph, names: Sequence[str], place: str) -> list[int]:
     unknown = [name for name, node in zip(names, found, strict=True) if node is None]
     known = [node for node in found if node is not None]
     if not known:
-        raise UsageError(f"{place} has no name of a node in the graph")
+        raise UsageError(f"{place} names no node of the graph")
     if unknown:
         more = f" and {len(unknown) - _SHOWN:,} more" if len(unknown) > _SHOWN else ""
         shown = ", ".join(map(ascii, unknown[:_SHOWN]))

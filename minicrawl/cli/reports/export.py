@@ -182,7 +182,9 @@ def _tell_of(file: Path, seen: Snapshot, rows: RowCount, *, as_json: bool) -> No
 
 def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None) -> None:
     if suffix in WEB_ARCHIVES and (ranks or edges or level):
-        raise click.UsageError(f"a .{suffix} file has pages, without --ranks, --edges or --level")
+        raise click.UsageError(
+            f"a .{suffix} file holds pages: leave out --ranks, --edges and --level"
+        )
     if level and not edges and suffix in WRITERS:
         raise click.UsageError(f"--level needs --edges for a .{suffix} file")
     if ranks and edges and suffix in WRITERS:

@@ -36,7 +36,7 @@ class Guards:
     def __post_init__(self) -> None:
         for most in (self.most_internal, self.most_of_site):
             if most is not None and most < 0:
-                raise UsageError(f"no fewer than 0 links of a site can count, not {most}")
+                raise UsageError(f"the links of a site that count must be 0 or more, not {most}")
         for name in ("internal", "transverse"):
             weight = getattr(self, name)
             if not 0 <= weight < np.inf:

@@ -65,13 +65,13 @@ class CoreRule:
 
     def __post_init__(self) -> None:
         if self.size < FEWEST_PAGES:
-            raise UsageError(f"a core has {FEWEST_PAGES} pages at least, not {self.size}")
+            raise UsageError(f"a core has at least {FEWEST_PAGES} pages, not {self.size}")
         if self.at_once < 1:
             raise UsageError(f"at least 1 page joins at once, not {self.at_once}")
         if not 0 < self.density <= ALL_LINKS:
             raise UsageError(f"a density is above 0 and at most {ALL_LINKS}, not {self.density}")
         if self.most_hubs < 1:
-            raise UsageError(f"a core has 1 hub at least, not {self.most_hubs}")
+            raise UsageError(f"a core has at least 1 hub, not {self.most_hubs}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

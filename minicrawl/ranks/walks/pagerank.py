@@ -210,7 +210,7 @@ def pagerank(
     if teleport is None:
         jumps = _alike(graph.nodes, options)
     elif options.dangling is Dangling.VIRTUAL:
-        raise UsageError("the virtual page links to all alike: leave out where jumps lead to")
+        raise UsageError("the virtual page links to all alike: leave out the targets of jumps")
     else:
         jumps = _shares_of(teleport[np.newaxis], options)
     begin = jumps if start is None else _in_precision(start[np.newaxis], options)
@@ -242,7 +242,9 @@ def _shares_of(teleports: NDArray[np.float64], options: PageRankOptions) -> AnyF
     totals = teleports.sum(axis=1, keepdims=True)
     is_empty = not teleports.shape[1]
     if (teleports < 0).any() or not (is_empty or (np.isfinite(totals) & (totals > 0)).all()):
-        raise UsageError("where jumps lead to has weights of 0 or more, and one above 0 at least")
+        raise UsageError(
+            "the weights of the targets of jumps must be 0 or more, and at least one above 0"
+        )
     return _in_precision(teleports / totals, options)
 
 

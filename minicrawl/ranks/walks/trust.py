@@ -92,7 +92,7 @@ def trust(
 ) -> Scores:
     """How much trust each page has of all trust."""
     if not seeds:
-        raise UsageError("trust begins at seeds: name one at least")
+        raise UsageError("trust begins at seeds: name at least one")
     beginning = teleport(graph.nodes, seeds)
     if options.passing is Passing.SPLIT and options.passes is None:
         usual = PageRankOptions(
@@ -122,7 +122,7 @@ def less_distrust(
 ) -> Scores:
     """The trust of each page from `seeds`, less its distrust from `bad`."""
     if not {*seeds}.isdisjoint(bad):
-        raise UsageError("a seed of trust is named as bad too: name it once")
+        raise UsageError("a seed of trust is also named as bad: name it once")
     finer = replace(options, tolerance=options.tolerance * _FINER)
     good = trust(graph, seeds, weights, options=finer, tell=part(tell, 0, _HALF))
     turned = None if weights is None else graph.turned(weights)

@@ -76,7 +76,7 @@ def without_dangling(
 ) -> Scores:
     """PageRank with pages that dangle left out, so many rounds or until none is left."""
     if options.damping is None:
-        raise UsageError("the one more link goes with a damping of its own: leave one out")
+        raise UsageError("one more link is a damping of its own: leave out one of the two")
     backwards = graph.reversed()
     removed = _removed_in_rounds(graph, backwards, rounds)
     stays = np.ones(graph.nodes, dtype=np.bool_)
@@ -144,7 +144,7 @@ def topic_ranks(
 ) -> dict[str, Scores]:
     """The rank of each topic; its nodes are those that jumps lead to, all alike."""
     if options.dangling is Dangling.VIRTUAL:
-        raise UsageError("the virtual page links to all alike: it knows no topics")
+        raise UsageError("the virtual page links to all alike: it has no topics")
     teleports = np.stack([teleport(graph.nodes, nodes) for nodes in topics.values()])
     found = pageranks(graph, weights, options=options, teleports=teleports, tell=tell)
     return dict(zip(topics, found, strict=True))
@@ -163,7 +163,7 @@ def mixture(ranks: Mapping[str, Scores], parts: Mapping[str, float]) -> Scores:
         raise UsageError(f"no topic {missing[0]!r}; there are {', '.join(ranks)}")
     total = sum(parts.values())
     if min(parts.values(), default=0) < 0 or not 0 < total < np.inf:
-        raise UsageError("the parts of a mixture are 0 or more, and one is above 0 at least")
+        raise UsageError("the parts of a mixture must be 0 or more, and at least one above 0")
     mixed = [(ranks[name], part / total) for name, part in parts.items()]
     return Scores(
         values=np.sum([scores.values * part for scores, part in mixed], axis=0),
@@ -179,7 +179,7 @@ def parts_by_words(texts: Mapping[str, Sequence[str]], query: str) -> dict[str, 
     different = len(set().union(*counts.values()))
     wanted = words_of(query)
     if not any(word in count for count in counts.values() for word in wanted):
-        raise UsageError(f"no topic has a word of {query!r}: ask for others, or use --mix")
+        raise UsageError(f"no topic has a word of {query!r}: use other words, or --mix")
     logs = np.array(
         [
             sum(log((count[word] + 1) / (count.total() + different)) for word in wanted)

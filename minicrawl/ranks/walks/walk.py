@@ -84,7 +84,7 @@ def walk_of(
 ) -> Walk:
     """Without a damping the virtual page is one more link of each page, as in OPIC's paper."""
     if damping is None and dangling is not Dangling.VIRTUAL:
-        raise UsageError("only with the virtual page can the walk do without a damping")
+        raise UsageError("a walk without a damping needs the virtual page")
     if damping is not None and not 0 <= damping < 1:
         raise UsageError(f"damping is 0 or more and below 1, not {damping}")
     strengths = _strengths(graph, weights)

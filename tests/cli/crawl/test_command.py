@@ -432,7 +432,7 @@ class TestTrouble:
             (["absent.txt"], "absent.txt: No such file or directory; a URL begins with https://"),
             (["data"], "data: Is a directory"),
             ([], "there is no seed to start from: give a file of URLs, one a line"),
-            (["http://["], "'http://[' is no URL that can be crawled"),
+            (["http://["], "'http://[' is not a URL that can be crawled"),
             (["seeds.txt", "--store", "data"], "data is a directory, not a store"),
             (["seeds.txt", "--store", "/proc/no/crawl.db"], "/proc/no/crawl.db cannot be written"),
             (["seeds.txt", "--store", "seeds.txt"], "seeds.txt is not a minicrawl store"),

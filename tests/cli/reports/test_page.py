@@ -88,7 +88,7 @@ def test_headers_tell_the_version(store: Path, capsys: Captured) -> None:
     [
         (("--version", "4"), "has 3 versions: there is none with number 4"),
         (("--at", "1969-01-01"), "was read first at 1970-01-02"),
-        (("--at", "noon"), "is no time such as"),
+        (("--at", "noon"), "is not a time such as"),
     ],
 )
 def test_a_version_that_is_not_there_is_refused(
@@ -170,7 +170,7 @@ def test_what_is_damaged_is_left_out_of_a_web_archive(
 def test_links_and_scores_are_not_for_web_archives(store: Path, capsys: Captured) -> None:
     for flags in (("--edges",), ("--ranks", "pagerank"), ("--level", "host")):
         line = refused(store, capsys, "export", "site.wacz", *flags)
-        assert "without --ranks, --edges or --level" in line
+        assert "leave out --ranks, --edges and --level" in line
 
 
 CONTENTS = "text,html,headings,lang,links"
@@ -222,4 +222,4 @@ def test_pruning_keeps_the_last_answers_of_each_page(store: Path, capsys: Captur
 
 
 def test_pruning_needs_a_rule(store: Path, capsys: Captured) -> None:
-    assert "nothing goes without" in refused(store, capsys, "archive", "prune")
+    assert "must say what to remove" in refused(store, capsys, "archive", "prune")

@@ -129,8 +129,8 @@ def test_the_first_of_each_are_counted_one_by_one(keys: list[int], most: int) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"most_of_site": -1}, "no fewer than 0 links of a site can count, not -1"),
-        ({"most_internal": -2}, "no fewer than 0 links of a site can count, not -2"),
+        ({"most_of_site": -1}, "the links of a site that count must be 0 or more, not -1"),
+        ({"most_internal": -2}, "the links of a site that count must be 0 or more, not -2"),
         ({"internal": -0.5}, "the weight of internal links is 0 or more, not -0.5"),
         ({"transverse": float("inf")}, "the weight of transverse links is 0 or more, not inf"),
         ({"internal": float("nan")}, "not nan"),

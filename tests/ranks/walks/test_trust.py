@@ -164,5 +164,5 @@ def test_where_nothing_is_left_of_all_trust_all_are_alike() -> None:
 
 
 def test_a_page_is_not_trusted_and_bad_at_once() -> None:
-    with pytest.raises(UsageError, match="a seed of trust is named as bad too"):
+    with pytest.raises(UsageError, match="a seed of trust is also named as bad"):
         less_distrust(graph_of(2, []), [0, 1], [1])

@@ -48,7 +48,7 @@ def test_each_topic_is_a_rank_of_its_own() -> None:
 
 
 def test_the_virtual_page_knows_no_topics() -> None:
-    with pytest.raises(UsageError, match="knows no topics"):
+    with pytest.raises(UsageError, match="has no topics"):
         topic_ranks(graph_of(1, []), {"a": [0]}, options=PageRankOptions(dangling=Dangling.VIRTUAL))
 
 
