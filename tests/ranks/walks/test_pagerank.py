@@ -271,7 +271,7 @@ def test_progress_goes_up_to_all_of_it() -> None:
     [
         ({"damping": 1.0}, "damping is 0 or more and below 1, not 1.0"),
         ({"damping": -0.1}, "damping is 0 or more"),
-        ({"damping": None}, "only with the virtual page"),
+        ({"damping": None}, "needs the virtual page"),
         ({"tolerance": 0.0}, "an error is above 0"),
         ({"most_iterations": 0}, "1 round or more"),
     ],
@@ -283,7 +283,7 @@ def test_options_that_have_no_limit_are_refused(options: dict[str, object], mess
 
 @pytest.mark.parametrize("jumps", [[0, 0], [1, -1], [np.nan, 1], [np.inf, 1]])
 def test_jumps_that_lead_nowhere_are_refused(jumps: list[float]) -> None:
-    with pytest.raises(UsageError, match="one above 0 at least"):
+    with pytest.raises(UsageError, match="at least one above 0"):
         pagerank(graph_of(2, [(0, 1)]), teleport=np.array(jumps))
 
 
