@@ -57,6 +57,14 @@ def test_a_family_is_what_a_site_has_led_to(budgets: FamilyBudgets) -> None:
     assert budgets.hosts([FARM]) == [FARM, SUBDOMAIN, MADE]
 
 
+def test_a_host_of_a_site_with_a_seed_that_is_found_later_is_of_no_family() -> None:
+    made = FamilyBudgets(SitesByHost(SITES))
+    introduce(made, {FARM: NOBODY})
+    assert made.vouch([FARM]) == [FARM]
+    introduce(made, {SUBDOMAIN: FARM, OTHER: FARM})
+    assert (made.hosts([SUBDOMAIN]), made.hosts([OTHER])) == ([], [OTHER])
+
+
 def test_a_host_without_a_page_is_not_known() -> None:
     known = FamilyBudgets(SitesByHost(SITES))
     introduce(known, {MADE: NOBODY})
