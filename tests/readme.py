@@ -212,11 +212,16 @@ def is_named(name: str, text: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
 
 
+def context_of(command: click.Command, path: str | None = None) -> click.Context:
+    """As if the command was called: click remembers the names of --help that it sees first."""
+    settings = {"help_option_names": ["-h", "--help"], **command.context_settings}
+    return click.Context(command, info_name=path, **settings)
+
+
 def _options(command: click.Command) -> dict[str, click.Parameter]:
-    context = click.Context(command, help_option_names=["-h", "--help"])
     return {
         name: parameter
-        for parameter in command.get_params(context)
+        for parameter in command.get_params(context_of(command))
         if isinstance(parameter, click.Option)
         for name in (*parameter.opts, *parameter.secondary_opts)
     }

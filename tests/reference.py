@@ -30,7 +30,7 @@ from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS
 from minicrawl.store.beside.derived import SUFFIX
 from minicrawl.store.reader import ARCHIVE, LOCK, SEARCH
-from tests.readme import command_tree
+from tests.readme import command_tree, context_of
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 NOTICE = "<!-- Written by `python -m tests.reference --write`: edit the code, not this page. -->"
@@ -97,8 +97,7 @@ def _summary(command: click.Command) -> str:
 
 
 def _command(path: str, command: click.Command) -> str:
-    settings = {"help_option_names": ["-h", "--help"], **command.context_settings}
-    context = click.Context(command, info_name=path, **settings)
+    context = context_of(command, path)
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     return "\n\n".join(
         [
