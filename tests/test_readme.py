@@ -210,6 +210,8 @@ class TestReadingOfReadme:
         block = "```console\n$ minicrawl status\nread  7 pages\n```\n"
         exact, loose = readme.examples(f"{block}\n<!-- numbers vary -->\n{block}")
         assert loose.is_shown_by("read     1,024 pages\n")
+        (aged,) = readme.examples(f"<!-- numbers vary -->\n{block.replace('pages', 's old')}")
+        assert aged.is_shown_by("read 1 min old\n")
         assert not loose.is_shown_by("read 7 hosts\n")
         assert exact.is_shown_by("read  7 pages\n")
         assert not exact.is_shown_by("read  8 pages\n")
