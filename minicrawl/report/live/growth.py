@@ -194,10 +194,8 @@ class LinkLog:
         node_of = self._node[self._final_pages()] if len(self._node) else self._node
         ends = np.full(len(places), _NO_NODE, dtype=np.int64)
         ends[is_link] = node_of[targets[is_link]]
-        begins = self._node[np.frombuffer(self._links.sources, dtype=np.int32)[places]].astype(
-            np.int64
-        )
-        return begins, ends
+        sources = np.frombuffer(self._links.sources, dtype=np.int32)[places]
+        return self._node[sources].astype(np.int64), ends
 
     def _final_pages(self) -> Ids:
         """For each page, the page that it stands for."""
