@@ -11,12 +11,8 @@ from minicrawl.cli.common.stores import json_option, percent, store_option
 from minicrawl.cli.common.tables import show_json
 from minicrawl.export.cells import visible
 from minicrawl.report.kept import scores
-from minicrawl.report.search.indexing import (
-    bring_up_to_date,
-    has_index,
-    search_folder,
-    why_useless,
-)
+from minicrawl.report.search.folder import has_index, why_useless
+from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.searching import (
     Finder,
     Result,
@@ -27,7 +23,7 @@ from minicrawl.report.search.searching import (
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.query import MOST_WORDS, parse
 from minicrawl.search.snippets import Snippet
-from minicrawl.store.reader import archive_folder, reading
+from minicrawl.store.reader import archive_folder, reading, search_folder
 from minicrawl.wording import counted, iso
 
 
@@ -83,6 +79,7 @@ class Linear(click.ParamType[float]):
     type=Linear(),
     help="Order by W parts of the likeness and 1 - W parts of the rank.",
 )
+@click.option("--all", "shows_all", is_flag=True, help="Show all of pages that are alike.")
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
 @json_option
 @store_option
@@ -93,6 +90,7 @@ def search(
     offset: int,
     by: str | None,
     linear: float | None,
+    shows_all: bool,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -106,7 +104,8 @@ def search(
     if query.ignored:
         click.echo(f"only the first {MOST_WORDS} words count", err=True)
     finder = _finder(store, by)
-    found = finder.find(query, SearchRequest(count=n, offset=offset, linear=linear))
+    asked = SearchRequest(count=n, offset=offset, folds=not shows_all, linear=linear)
+    found = finder.find(query, asked)
     if as_json:
         show_json([_document(rank, one) for rank, one in enumerate(found, offset + 1)])
         return
@@ -154,6 +153,8 @@ def _show(rank: int, found: Result, *, explain: bool) -> None:
     click.echo(f"{rank:>3}. {click.style(title, bold=True)}")
     click.echo(f"     {click.style(visible(entry.url), fg='cyan')}  {percent(found.importance)}")
     click.echo(f"     {_marked(found.snippet)}")
+    if found.folded:
+        click.echo(f"     and {counted(found.folded, 'page')} like it (--all)")
     if explain:
         parts = (f"{name} {value:.3g}" for name, value in found.score._asdict().items())
         click.echo(f"     {', '.join(parts)}")
@@ -185,5 +186,6 @@ def _document(rank: int, found: Result) -> dict[str, object]:
         "language": entry.language,
         "changed": None if entry.at is None else iso(entry.at),
         "fetched": entry.at is not None,
+        "folded": found.folded,
         "score": found.score._asdict(),
     }

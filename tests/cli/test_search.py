@@ -10,8 +10,7 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report.search.indexing import search_folder
-from minicrawl.store.reader import archive_folder
+from minicrawl.store.reader import archive_folder, search_folder
 from tests.report.search.stores import HIDDEN, PAGES, PIER, SEA, read_into
 
 Captured = pytest.CaptureFixture[str]

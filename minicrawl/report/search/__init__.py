@@ -1,6 +1,8 @@
 """Search of a store: its pages are brought into an index, and found there.
 
 page_reader   reads kept pages in processes that can be killed
+folder        whose the index is, and whether it can be used
+alike         finds near-duplicates
 indexing      brings the index up to date
 searching     finds pages
 """

@@ -10,9 +10,6 @@ round   some pages: read, their links noted, added, committed
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from email.utils import parsedate_to_datetime
@@ -23,20 +20,28 @@ from typing import NamedTuple
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
 from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
-from minicrawl.errors import StoreError, UsageError
+from minicrawl.errors import UsageError
 from minicrawl.frontier.urls import UrlTable
 from minicrawl.model import State
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.pages import kept_pages
+from minicrawl.report.search.alike import sort_out
+from minicrawl.report.search.folder import (
+    clear,
+    errors_of,
+    locked,
+    why_pruned,
+    why_useless,
+)
 from minicrawl.report.search.page_reader import PageReader, ReadPage
 from minicrawl.report.snapshot import Snapshot, host_name, snapshot
 from minicrawl.search.boilerplate import SiteLines
 from minicrawl.search.index import FOLDER, Entry, SearchIndex
-from minicrawl.search.notes import VERSION, AnchorRow, Notes, Watermark
+from minicrawl.search.minhash import signature
+from minicrawl.search.notes import AnchorRow, Notes, Watermark
 from minicrawl.search.words import indexed
 from minicrawl.store import questions, tables
-from minicrawl.store.reader import SEARCH, real_path
-from minicrawl.store.trouble import translating_sqlite_errors
+from minicrawl.store.reader import search_folder
 from minicrawl.web.sites import site
 
 ROUND = 4_000
@@ -55,6 +60,7 @@ _MAY_BE_FOUND = (
 )
 """Pages that nobody has read, and that may be worth it: they are found by the words of links."""
 _SHARE_OF_READING = 0.9
+_SHARE_OF_INDEXING = 0.97
 
 
 class Indexed(NamedTuple):
@@ -69,12 +75,6 @@ class Indexed(NamedTuple):
     """Pages in the index."""
 
 
-def search_folder(store: Path) -> Path:
-    """The folder of the index of a store. It is the same for all names of the store."""
-    place = real_path(store)
-    return place.with_name(f"{place.name}{SEARCH}")
-
-
 def bring_up_to_date(
     store: Path,
     tell: Progress = unreported,
@@ -87,44 +87,17 @@ def bring_up_to_date(
     with snapshot(store) as seen, kept_pages(seen) as archive:
         if not archive.segments.folder.is_dir():
             raise UsageError(f"{archive.segments.folder} is gone: there are no pages to index")
-        with _locked(folder), _errors_of(folder):
-            useless = why_useless(folder, seen.connection) or _why_pruned(folder, archive)
+        with locked(folder), errors_of(folder):
+            useless = why_useless(folder, seen.connection) or why_pruned(folder, archive)
             if why := "it begins anew" if fresh else useless:
                 say(f"{folder}: {why}")
-                _clear(folder)
+                clear(folder)
             with _opened(folder, seen) as (index, notes):
-                return _Indexing(seen, archive, index, notes).run(tell)
-
-
-def has_index(folder: Path) -> bool:
-    """Whether there is an index."""
-    return (folder / FOLDER / "meta.json").is_file()
-
-
-def why_useless(folder: Path, connection: tables.Connection) -> str:
-    """Why an index that is there cannot be used; empty if it can be, or if there is none."""
-    if not has_index(folder):
-        return ""
-    try:
-        with _errors_of(folder), closing(Notes(folder)) as notes:
-            version, store = notes.version, notes.store
-        if version != VERSION:
-            return f"version {version} is made again as version {VERSION}"
-        if store != tables.birth(connection):
-            return "it is of another store, and is made again"
-        SearchIndex(folder / FOLDER)
-    except StoreError as error:
-        return f"it is damaged and is made again ({error})"
-    return ""
-
-
-def _why_pruned(folder: Path, archive: ArchiveReader) -> str:
-    """The same of an archive from which answers were removed since: all others have moved."""
-    if not has_index(folder):
-        return ""
-    with closing(Notes(folder)) as notes:
-        is_behind = notes.watermark.place < archive.begin
-    return "pages were removed from the archive, and it is made again" if is_behind else ""
+                done = _Indexing(seen, archive, index, notes).run(part(tell, 0, _SHARE_OF_INDEXING))
+                birth = tables.birth(seen.connection)
+                sort_out(folder, birth, index, notes.texts, lambda page: int(seen.host_of[page]))
+                tell(1.0)
+                return done
 
 
 @contextmanager
@@ -136,31 +109,6 @@ def _opened(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, Notes]]
         index.write()
         with closing(index):
             yield index, notes
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    folder.mkdir(exist_ok=True)
-    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError as error:
-        raise StoreError(f"{folder} is being written by another process") from error
-    finally:
-        os.close(lock)
-
-
-@contextmanager
-def _errors_of(folder: Path) -> Iterator[None]:
-    with translating_sqlite_errors(folder, "delete it if need be: it can be made again"):
-        yield
-
-
-def _clear(folder: Path) -> None:
-    shutil.rmtree(folder / FOLDER, ignore_errors=True)
-    for file in folder.glob("notes.db*"):
-        file.unlink()
 
 
 class _Indexing:
@@ -259,9 +207,11 @@ class _Indexing:
         for document in documents:
             page = document.page
             if document.noindex:
-                self._index.remove(page)
+                self._remove(page)
                 continue
-            self._index.replace(self._entry(page, pages[page], document.title))
+            entry = self._entry(page, pages[page], document.title)
+            self._index.replace(entry)
+            self._notes.texts.sign(page, entry.title, signature(entry.body))
             self._count(pages=1)
         self._notes.mark_fresh(pages)
 
@@ -315,8 +265,12 @@ class _Indexing:
         touched = {row.step.page for row in tables.steps_after(self._seen.connection, step)}
         for page in touched:
             if self._seen.states[page] != State.FETCHED and self._index.entry(page) is not None:
-                self._index.remove(page)
+                self._remove(page)
                 self._count(removed=1)
+
+    def _remove(self, page: int) -> None:
+        self._index.remove(page)
+        self._notes.texts.sign(page, "", None)
 
     # ------------------------------------------------------------ hosts and sites
 

@@ -16,17 +16,15 @@ from minicrawl.cli import main
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
 from minicrawl.report.pages import kept_pages
-from minicrawl.report.search import indexing, page_reader
-from minicrawl.report.search.indexing import (
-    bring_up_to_date,
-    search_folder,
-)
+from minicrawl.report.search import page_reader
+from minicrawl.report.search.folder import locked
+from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.page_reader import PageReader
 from minicrawl.report.search.searching import Finder, SearchRequest, keep_importance
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.query import parse
-from minicrawl.store.reader import archive_folder
+from minicrawl.store.reader import archive_folder, search_folder
 from tests.report.search.stores import (
     HIDDEN,
     HOME,
@@ -124,7 +122,7 @@ def test_when_answers_were_pruned_the_index_is_made_of_what_is_left(store: Path)
 def test_two_runs_at_once_are_refused_in_a_line(store: Path) -> None:
     folder = search_folder(store)
     with (
-        indexing._locked(folder),
+        locked(folder),
         pytest.raises(StoreError, match="is being written by another process"),
     ):
         bring_up_to_date(store)
