@@ -36,7 +36,7 @@ def index(store: Path, fresh: bool) -> None:
     It lies in a folder beside the store, which may be deleted at any time. Whenever the command is
     stopped, the next one goes on.
     """
-    _bring_up_to_date(store, fresh=fresh)
+    bring_index_up_to_date(store, fresh=fresh)
 
 
 class Linear(click.ParamType[float]):
@@ -120,7 +120,7 @@ def _finder(store: Path, by: str | None) -> Finder:
     with reading(store) as connection:
         is_there = has_index(folder) and not why_useless(folder, connection)
     if not is_there:
-        _bring_up_to_date(store, fresh=False)
+        bring_index_up_to_date(store)
     elif is_importance_old(folder, store):
         with snapshot(store) as seen:
             keep_importance(folder, seen)
@@ -132,7 +132,8 @@ def _finder(store: Path, by: str | None) -> Finder:
         return Finder(folder, scores(seen, by))
 
 
-def _bring_up_to_date(store: Path, *, fresh: bool) -> None:
+def bring_index_up_to_date(store: Path, *, fresh: bool = False) -> None:
+    """Bring the index up to date, with the importance of the pages, and say what was done."""
     with progress("index") as tell:
         done = bring_up_to_date(store, tell, lambda text: click.echo(text, err=True), fresh=fresh)
     with snapshot(store) as seen:

@@ -4,5 +4,6 @@ page_reader   reads kept pages in processes that can be killed
 folder        whose the index is, and whether it can be used
 alike         finds near-duplicates
 indexing      brings the index up to date
+following     keeps the index up to date while a crawl runs
 searching     finds pages
 """
