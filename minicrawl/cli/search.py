@@ -1,6 +1,7 @@
 """`minicrawl search` and `minicrawl index`: find pages by what they say."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import json_option, percent, store_option
 from minicrawl.cli.common.tables import show_json
+from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.report.kept import scores
 from minicrawl.report.search.folder import has_index, why_useless
@@ -24,7 +26,7 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.search.query import MOST_WORDS, parse
 from minicrawl.search.snippets import Snippet
 from minicrawl.store.reader import archive_folder, reading, search_folder
-from minicrawl.wording import counted, iso
+from minicrawl.wording import counted
 
 
 @click.command()
@@ -37,6 +39,9 @@ def index(store: Path, fresh: bool) -> None:
     stopped, the next one goes on.
     """
     bring_index_up_to_date(store, fresh=fresh)
+
+
+_MISSING = "--serve needs starlette and uvicorn: install minicrawl[dashboard]"
 
 
 class Linear(click.ParamType[float]):
@@ -55,7 +60,7 @@ class Linear(click.ParamType[float]):
 
 # Words may begin with a minus, so there are no short options.
 @click.command(context_settings={"help_option_names": ["--help"], "ignore_unknown_options": True})
-@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--n",
     metavar="N",
@@ -81,6 +86,17 @@ class Linear(click.ParamType[float]):
 )
 @click.option("--all", "shows_all", is_flag=True, help="Show all of pages that are alike.")
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
+@click.option(
+    "--serve",
+    is_flag=True,
+    help="Serve a page with a search box, and print its address. Ctrl-C ends it.",
+)
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    help="The port of that page; 0 for any.  [default: 8420, or any if that is in use]",
+)
 @json_option
 @store_option
 def search(
@@ -92,6 +108,8 @@ def search(
     linear: float | None,
     shows_all: bool,
     explain: bool,
+    serve: bool,
+    port: int | None,
     as_json: bool,
 ) -> None:
     """Find the pages that have these WORDS.
@@ -100,6 +118,11 @@ def search(
     title:WORD, url:WORD, lang:CODE and after:DATE. Put quotes around the whole of it, so that the
     shell leaves it alone.
     """
+    if serve:
+        _serve(store, words, port)
+        return
+    if not words:
+        raise click.UsageError("say which WORDS to find, or --serve")
     query = parse(" ".join(words))
     if query.ignored:
         click.echo(f"only the first {MOST_WORDS} words count", err=True)
@@ -107,12 +130,26 @@ def search(
     asked = SearchRequest(count=n, offset=offset, folds=not shows_all, linear=linear)
     found = finder.find(query, asked)
     if as_json:
-        show_json([_document(rank, one) for rank, one in enumerate(found, offset + 1)])
+        show_json([one.as_json(rank) for rank, one in enumerate(found, offset + 1)])
         return
     for rank, one in enumerate(found, offset + 1):
         _show(rank, one, explain=explain)
     if not found:
         click.echo("no page has these words", err=True)
+
+
+def _serve(store: Path, words: tuple[str, ...], port: int | None) -> None:
+    if words:
+        raise click.UsageError("--serve asks for the words in the browser: leave them out")
+    try:
+        from minicrawl.dashboard.searching import serve_search
+    except ModuleNotFoundError as error:
+        if error.name not in ("starlette", "uvicorn"):
+            raise
+        raise UsageError(_MISSING) from None
+    _finder(store, None)
+    with suppress(KeyboardInterrupt):
+        serve_search(store, search_folder(store), port, click.echo)
 
 
 def _finder(store: Path, by: str | None) -> Finder:
@@ -173,20 +210,3 @@ def _marked(found: Snippet) -> str:
 
 def _mark(word: str) -> str:
     return click.style(word, bold=True, fg="yellow") if sys.stdout.isatty() else f"*{word}*"
-
-
-def _document(rank: int, found: Result) -> dict[str, object]:
-    entry = found.entry
-    return {
-        "rank": rank,
-        "url": entry.url,
-        "title": entry.title,
-        "snippet": found.snippet.text,
-        "marks": found.snippet.marks,
-        "importance": found.importance,
-        "language": entry.language,
-        "changed": None if entry.at is None else iso(entry.at),
-        "fetched": entry.at is not None,
-        "folded": found.folded,
-        "score": found.score._asdict(),
-    }

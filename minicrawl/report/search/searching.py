@@ -26,6 +26,7 @@ from minicrawl.search.ranking import RankingWeights, Score, judged
 from minicrawl.search.snippets import Snippet, snippet
 from minicrawl.store.derived import OPIC, RankRow, rank_row, reading_beside
 from minicrawl.store.reader import reading
+from minicrawl.wording import iso
 
 IMPORTANCE = "importance"
 """The file with the importance of each page, in relation to the average."""
@@ -52,6 +53,23 @@ class Result(NamedTuple):
     folded: int = 0
     """Pages that have the words as well, are alike, and come after."""
 
+    def as_json(self, rank: int) -> dict[str, object]:
+        """The result at this place as a JSON document."""
+        entry = self.entry
+        return {
+            "rank": rank,
+            "url": entry.url,
+            "title": entry.title,
+            "snippet": self.snippet.text,
+            "marks": self.snippet.marks,
+            "importance": self.importance,
+            "language": entry.language,
+            "changed": None if entry.at is None else iso(entry.at),
+            "fetched": entry.at is not None,
+            "folded": self.folded,
+            "score": self.score._asdict(),
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
@@ -75,6 +93,15 @@ class Finder:
         self._importance = _importance_in(folder)
         self._scores = scores
         self._alike = near_duplicates.kept(folder) or near_duplicates.NONE
+        self._made = _made_at(folder)
+
+    def __len__(self) -> int:
+        """The pages of the index."""
+        return len(self._index)
+
+    def is_old(self, folder: Path) -> bool:
+        """Whether the index, or what lies beside it, has changed since it was opened."""
+        return _made_at(folder) != self._made
 
     def find(self, query: Query, asked: SearchRequest) -> list[Result]:
         """The best pages."""
@@ -146,6 +173,12 @@ class Finder:
 
     def _share(self, page: int) -> float:
         return _of(self._importance, page) / max(len(self._importance), 1)
+
+
+def _made_at(folder: Path) -> list[int]:
+    """When each of the files was made that answers depend on; 0 for one that is not there."""
+    files = (folder / FOLDER / "meta.json", folder / IMPORTANCE, folder / near_duplicates.FILE)
+    return [file.stat().st_mtime_ns if file.exists() else 0 for file in files]
 
 
 def _of(values: Floats, page: int) -> float:
