@@ -6,7 +6,7 @@ Law: a snippet is text of the page as it stands there; marks are places in it, a
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from minicrawl.search.words import spans, words_of
+from minicrawl.search.words import is_single_sign, spans, words_of
 
 ABOUT = 200
 """Characters of a snippet."""
@@ -54,7 +54,13 @@ def _words_in(line: str, wanted: set[str]) -> set[str]:
         low = line.lower()
         if not any(word in low for word in wanted):
             return set()
-    return wanted.intersection(words_of(line))
+    return _wanted_of(words_of(line), wanted)
+
+
+def _wanted_of(words: Sequence[str], wanted: set[str]) -> set[str]:
+    """Those of the words that are wanted; a single sign is so as the first one of a pair."""
+    found = wanted.intersection(words)
+    return found | {word[0] for word in words if word[0] in wanted and is_single_sign(word[0])}
 
 
 def _some(lines: Sequence[str], first: int) -> Sequence[str]:
@@ -88,7 +94,7 @@ def _cut(passage: str, wanted: set[str]) -> str:
 def _marks(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
     begin, end = 0, 0
     for span in spans(text):
-        if wanted.isdisjoint(span.words):
+        if not _wanted_of(span.words, wanted):
             continue
         if span.begin > end and end:
             yield begin, end

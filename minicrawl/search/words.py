@@ -46,7 +46,10 @@ _PUNCTUATION = re.compile(
 )
 _WORD = re.compile(rf"[^\W_][\w{_SIGNS_IN_WORDS}{_RUNS}{_ACCENTS}{_BREVE}]*+|[{_RUNS}]+|[{_EMOJI}]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_DOTLESS = str.maketrans("\u0131", "i")
+# Letters that have no accent for Unicode, and that people write without it all the same.
+_PLAIN = str.maketrans(
+    dict(zip("\u0131łøđðħŧ", "iloddht", strict=True)) | {"æ": "ae", "œ": "oe", "þ": "th"}
+)
 
 
 class Span(NamedTuple):
@@ -124,7 +127,7 @@ def _spans_of_run(begin: int, run: str) -> Iterator[Span]:
 @lru_cache(1 << 16)
 def _words_of_one(word: str) -> tuple[str, ...]:
     apart = unicodedata.normalize("NFKD", whole(word).casefold())
-    bare = _ACCENT.sub("", apart).translate(_DOTLESS)
+    bare = _ACCENT.sub("", apart).translate(_PLAIN)
     text = unicodedata.normalize("NFKC", bare.casefold())
     return tuple(chain.from_iterable(map(_parts, _WORD.findall(text))))
 
