@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -162,11 +162,11 @@ class Notes:
         query = "SELECT code, pages FROM lines WHERE site = ?"
         return SiteLines(row[0] if row else 0, self._connection.execute(query, (site,)))
 
-    def totals(self) -> Iterator[tuple[str, int]]:
-        """How many rows there are of each kind."""
-        for name in ("anchors", "stale", "sites"):
-            (count,) = self._connection.execute(f"SELECT count(*) FROM {name}").fetchone()
-            yield name, int(count)
+    def anchors_stored(self) -> tuple[int, int]:
+        """How many texts of links there are, and their characters."""
+        query = "SELECT count(*), ifnull(sum(length(words)), 0) FROM anchors"
+        count, characters = self._connection.execute(query).fetchone()
+        return int(count), int(characters)
 
     def _meta(self, name: str) -> str | None:
         row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
