@@ -83,9 +83,11 @@ def words_of(text: str) -> list[str]:
 
 def comparable(text: str) -> str:
     """A text in which words can be found as they are; quickly, where only its case matters."""
-    if not text.isascii():
-        text = _PUNCTUATION.sub(" ", text)
-    return text.lower() if text.isascii() else indexed(text)
+    if text.isascii():
+        return text.lower()
+    text = _PUNCTUATION.sub(" ", text)
+    lines = text.split("\n")  # one word in another script is no reason to look at each of all
+    return "\n".join(line.lower() if line.isascii() else indexed(line) for line in lines)
 
 
 def indexed(text: str) -> str:
@@ -97,6 +99,9 @@ def spans(text: str) -> Iterator[Span]:
     """The words of a text with their places in it."""
     for found in _WORD.finditer(text.replace("_", " ")):
         word, begin = found[0], found.start()
+        if word.isascii() and len(word) <= LONGEST:
+            yield Span(begin, found.end(), [word.lower()])
+            continue
         if word.isascii() or max(word) < _FIRST_OF_RUNS:
             yield Span(begin, found.end(), words_of(word))
             continue
