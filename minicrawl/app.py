@@ -21,12 +21,12 @@ from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
+from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
 from minicrawl.crawl.settle.archiving import open_archive
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
 from minicrawl.crawl.start.resume import keep, resumed, terms_of
-from minicrawl.crawl.start.seeds import ScopeGate, gate_for
 from minicrawl.crawl.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.visitor import WorkerConfig
@@ -35,7 +35,7 @@ from minicrawl.export.drafts import scratch
 from minicrawl.fetch.connection.connection import check_authorities
 from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.store import tables
-from minicrawl.store.files import set_aside
+from minicrawl.store.beside.files import set_aside
 from minicrawl.store.reader import archive_folder, reading, real_path
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl, resolve_seed

@@ -29,7 +29,7 @@ from minicrawl.report.links import problems
 from minicrawl.report.ranks import PageSelection, score_column
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.status import Status, status
-from minicrawl.store.derived import OPIC
+from minicrawl.store.beside.derived import OPIC
 
 if TYPE_CHECKING:
     import networkx

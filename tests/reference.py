@@ -28,7 +28,7 @@ from minicrawl.dashboard.serving import SUFFIX as DASHBOARD
 from minicrawl.export.cells import LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS
-from minicrawl.store.derived import SUFFIX
+from minicrawl.store.beside.derived import SUFFIX
 from minicrawl.store.reader import ARCHIVE, LOCK, SEARCH
 from tests.readme import command_tree
 
@@ -97,7 +97,8 @@ def _summary(command: click.Command) -> str:
 
 
 def _command(path: str, command: click.Command) -> str:
-    context = click.Context(command, info_name=path, help_option_names=["-h", "--help"])
+    settings = {"help_option_names": ["-h", "--help"], **command.context_settings}
+    context = click.Context(command, info_name=path, **settings)
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     return "\n\n".join(
         [

@@ -153,6 +153,18 @@ def test_what_the_table_names_is_there(name: str) -> None:
         assert resolved(name) is not None
 
 
+FILES = sorted(set(re.findall(r"[\w/]+/(?:\w+\.py|(?=[\s`]))", TEXT)))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_or_folder_that_is_named_is_there(file: str) -> None:
+    assert any((folder / file).exists() for folder in (ROOT, ROOT / "minicrawl"))
+
+
+def test_the_way_of_a_page_names_its_stations() -> None:
+    assert {"crawl/loop.py", "crawl/schedule/dispatch.py", "web/html/"} <= set(FILES)
+
+
 def resolved(name: str) -> object:
     """What a dotted name below minicrawl stands for."""
     found: Any = import_module("minicrawl")

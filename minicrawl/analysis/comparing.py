@@ -36,7 +36,7 @@ from minicrawl.ranks.scores import Floats
 from minicrawl.ranks.sites import SiteNames, sites_of
 from minicrawl.report.kept import convergence_of, kept, kept_scores, told
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store.derived import OPIC
+from minicrawl.store.beside.derived import OPIC
 from minicrawl.web import urls
 from minicrawl.web.sites import site
 

@@ -153,7 +153,7 @@ def _found_by_index(seen: Snapshot, words: str, count: int) -> list[int] | None:
     """Pages by all of their text; None without an index that can be used."""
     if not search_folder(seen.path).is_dir():
         return None
-    from minicrawl.report.search.folder import has_index, why_useless
+    from minicrawl.report.search.index_folder import has_index, why_useless
     from minicrawl.report.search.searching import Finder, SearchRequest
     from minicrawl.search.query import parse
 

@@ -21,7 +21,7 @@ from minicrawl.ranks.walks.trust import chosen_seeds, trust
 from minicrawl.ranks.walks.variants import inverse_pagerank
 from minicrawl.report.kept import RISING
 from minicrawl.store import tables
-from minicrawl.store.derived import OPIC, RankRow, keep_ranks
+from minicrawl.store.beside.derived import OPIC, RankRow, keep_ranks
 
 TRUSTED = 20
 """So many seeds are chosen for trust where none are named."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.archive.record import Header, RecordKind
+from minicrawl.archive.scan import scan
 from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.errors import NoRoom, StoreError
 
@@ -127,7 +128,7 @@ class ArchiveIndex:
         if self.end >= end:
             return
         self.begin(end)
-        for found in segments.scan(self.end, end):
+        for found in scan(segments, self.end, end):
             if found.header is not None:
                 self.add(found.place, found.header)
         self.commit(end)

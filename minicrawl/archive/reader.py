@@ -23,7 +23,8 @@ from minicrawl.archive.record import (
     read,
     read_head,
 )
-from minicrawl.archive.segments import Found, Segments, held, held_alone, segment_of, shown
+from minicrawl.archive.scan import Found, scan
+from minicrawl.archive.segments import Segments, held, held_alone, segment_of, shown
 from minicrawl.errors import Damaged
 
 _UNKNOWN = "a page whose URL cannot be read"
@@ -128,7 +129,7 @@ def verify(
     tell itself.
     """
     unnamed: list[tuple[str, set[int]]] = []
-    for found in reader.segments.scan(reader.begin, reader.end):
+    for found in scan(reader.segments, reader.begin, reader.end):
         if (wrong := _wrong(reader, found)) is None:
             continue
         urls, keys = _names(reader, found)

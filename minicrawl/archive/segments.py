@@ -1,7 +1,6 @@
 """Segments: files of records, one behind the other.
 
-Laws: what lies before the end is never changed. A scan finds every record that is whole, however
-many others are damaged: behind damage it goes on at the next record whose checksum is right.
+Law: what lies before the end is never changed.
 
 place   where a record begins: the number of its segment times 2^40, plus the offset in it
 end     the place behind the last record that counts
@@ -16,9 +15,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
-from minicrawl.archive.record import HEADER_BYTES, MAGIC, Header, header_of, is_whole
+from minicrawl.archive.record import HEADER_BYTES, Header, header_of
 from minicrawl.errors import Damaged, NoRoom, StoreError
 
 SEGMENT_BYTES = 1 << 30
@@ -28,20 +26,10 @@ _OFFSET = (1 << _SHIFT) - 1
 FIRST = 1 << _SHIFT
 """The place of the first record."""
 _NAME = re.compile(r"segment-([0-9]{6})\.pages")
-_SEARCHED_AT_ONCE = 1 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _MOST_OPEN = 16
 _PRUNED = "pruned"
 """The file that says from which place on the records count, and in which archives."""
-
-
-class Found(NamedTuple):
-    """A record of a scan, or damage: then `header` is None."""
-
-    place: int
-    header: Header | None
-    record: bytes
-    length: int
 
 
 def place_at(segment: int, offset: int) -> int:
@@ -109,14 +97,15 @@ class Segments:
 
     def read(self, place: int) -> bytes:
         """The record at a place; it may be damaged, which its checksum tells."""
-        begin = self._bytes(place, HEADER_BYTES)
-        return begin + self._bytes(place + HEADER_BYTES, header_of(begin).payload_bytes)
+        begin = self.read_bytes(place, HEADER_BYTES)
+        return begin + self.read_bytes(place + HEADER_BYTES, header_of(begin).payload_bytes)
 
     def header(self, place: int) -> Header:
         """The header of the record at a place."""
-        return header_of(self._bytes(place, HEADER_BYTES))
+        return header_of(self.read_bytes(place, HEADER_BYTES))
 
-    def _bytes(self, place: int, count: int) -> bytes:
+    def read_bytes(self, place: int, count: int) -> bytes:
+        """So many bytes from a place on; raises `Damaged` if the segment has fewer."""
         number = segment_of(place)
         try:
             file = self._handle(number)
@@ -133,52 +122,6 @@ class Segments:
                 self.close()
             self._handles[number] = os.open(self.path(number), os.O_RDONLY)
         return self._handles[number]
-
-    # ------------------------------------------------------------ scans
-
-    def scan(self, begin: int = FIRST, end: int | None = None) -> Iterator[Found]:
-        """All that lies between two places, damage included."""
-        for number in self.numbers():
-            first = max(begin, place_at(number, 0))
-            last = place_at(number, self.length(number))
-            last = last if end is None else min(last, end)
-            if segment_of(first) == number:
-                yield from self._scan_segment(first, last)
-
-    def _scan_segment(self, place: int, end: int) -> Iterator[Found]:
-        while place < end:
-            found = self._whole_at(place, end)
-            if found is None:
-                following = self._next_whole(place + 1, end)
-                yield Found(place, None, b"", following - place)
-                place = following
-            else:
-                yield found
-                place += found.length
-
-    def _whole_at(self, place: int, end: int) -> Found | None:
-        """The record here, if it is whole."""
-        try:
-            header = self.header(place)
-            if place + header.record_bytes > end:
-                return None
-            record = self.read(place)
-        except Damaged:
-            return None
-        return Found(place, header, record, len(record)) if is_whole(record) else None
-
-    def _next_whole(self, place: int, end: int) -> int:
-        """Where the next whole record begins; the end if there is none."""
-        while place < end:
-            piece = self._bytes(place, min(_SEARCHED_AT_ONCE, end - place))
-            at = piece.find(MAGIC)
-            if at < 0:
-                place += max(len(piece) - len(MAGIC) + 1, 1)
-            elif self._whole_at(place + at, end) is not None:
-                return place + at
-            else:
-                place += at + 1
-        return end
 
     def spread(self, count: int) -> Iterator[int]:
         """So many places, evenly spread over all that there is; no records need begin there."""

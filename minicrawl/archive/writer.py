@@ -4,20 +4,17 @@ Laws: what is appended counts from `confirm` on, which is called when the store 
 steps of these answers; until then the next append writes over it. The next start cuts off what the
 store does not know of. A body that is in the archive is not written again. A dictionary is in the
 archive before any record that needs it, and at the beginning of each segment.
-
-dictionary   what zstd knows of pages before it has seen one: trained on pages of the archive when
-             there are enough of them, and again when there are eight times as many
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from minicrawl.archive.dictionaries import TRAINED_AGAIN, TRAINED_AT, leave_spare, trained
 from minicrawl.archive.index import IndexRow, index_errors, short
-from minicrawl.archive.packing import spare_path
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
     EMPTY,
@@ -43,12 +40,6 @@ from minicrawl.archive.segments import (
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.model import FailureKind, KeptAnswer, Response
 
-TRAINED_AT, TRAINED_AGAIN = 400, 8
-"""Pages in the archive when the first dictionary is trained, and the factor to the next time."""
-_SAMPLES, _SAMPLE_BYTES = 300, 24_000
-_DICTIONARY_BYTES = 112_640
-_TRAINING = {"k": 1024, "d": 6, "f": 18, "accel": 4}
-"""As good on manuals as what takes three times as long."""
 _WRITTEN_AT_ONCE = 1 << 22
 
 
@@ -74,7 +65,7 @@ class ArchiveWriter:
         with index_errors(folder):
             self._archive = ArchiveReader(folder, min(segments.end, end))
             self._archive.remove_pruned()
-            self._mark = self._ahead = self._restored()
+            self._mark = self._ahead = _restored(self._archive)
         self._only_changes = only_changes
         self._unwritten: list[bytes] = []
         self._known: set[int] = set()
@@ -170,18 +161,6 @@ class ArchiveWriter:
         self._archive.close()
         self._archive.segments.cut_off(self._mark.end)
 
-    def _restored(self) -> _Mark:
-        """What is there; the index forgets what was cut off."""
-        index, end = self._archive.index, self._archive.end
-        index.begin(end)
-        index.commit(end)
-        pages = sum(one.records for one in index.totals(end) if one.kind in WITH_BODY)
-        number = max((name for name, _ in index.dictionaries()), default=0)
-        if number:
-            with suppress(Damaged):
-                self._leave_spare(number, pack_dictionary(number, self._archive.dictionary(number)))
-        return _Mark(end, pages, number, TRAINED_AT * TRAINED_AGAIN**number)
-
     # ------------------------------------------------------------ one record
 
     def _append(self, answer: KeptAnswer) -> None:
@@ -244,36 +223,27 @@ class ArchiveWriter:
             self._written = self._ahead.end
         self._archive.index.flush()
 
-    # ------------------------------------------------------------ dictionaries
-
     def _train(self) -> None:
-        """Train a dictionary on pages from all over the archive."""
-        import zstandard
-
+        """Try to learn a dictionary of what is there; whatever comes of it, not again for long."""
         self._write()
+        number = self._ahead.dictionary + 1
         self._ahead = self._ahead._replace(train_at=TRAINED_AGAIN * self._ahead.pages)
-        samples: list[bytes | bytearray | memoryview] = list(self._samples())
-        with suppress(zstandard.ZstdError):  # there is too little to learn from
-            found = zstandard.train_dictionary(_DICTIONARY_BYTES, samples, **_TRAINING)
-            number = self._ahead.dictionary + 1
-            record = pack_dictionary(number, found.as_bytes())
+        record = trained(self._archive, number)
+        if record is not None:
             self._put(record)
-            self._leave_spare(number, record)
+            leave_spare(self._archive.segments, number, record)
             self._ahead = self._ahead._replace(dictionary=number)
 
-    def _samples(self) -> Iterator[bytes]:
-        seen = set()
-        for place in self._archive.segments.spread(_SAMPLES):
-            found = self._archive.index.next_body(place)
-            if found is not None and found not in seen:
-                seen.add(found)
-                with suppress(Damaged):
-                    yield self._archive.beginning(found, _SAMPLE_BYTES)
 
-    def _leave_spare(self, number: int, record: bytes) -> None:
-        """For workers, which read no segments."""
-        path = spare_path(self._archive.segments.folder, number)
-        draft = path.with_suffix(".draft")
-        with disk_errors(path):
-            draft.write_bytes(record)
-            draft.rename(path)
+def _restored(archive: ArchiveReader) -> _Mark:
+    """What is there; the index forgets what was cut off."""
+    index, end = archive.index, archive.end
+    index.begin(end)
+    index.commit(end)
+    pages = sum(one.records for one in index.totals(end) if one.kind in WITH_BODY)
+    number = max((name for name, _ in index.dictionaries()), default=0)
+    if number:
+        with suppress(Damaged):
+            record = pack_dictionary(number, archive.dictionary(number))
+            leave_spare(archive.segments, number, record)
+    return _Mark(end, pages, number, TRAINED_AT * TRAINED_AGAIN**number)

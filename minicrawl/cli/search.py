@@ -13,7 +13,7 @@ from minicrawl.cli.common.tables import show_json
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.report.kept import scores
-from minicrawl.report.search.folder import has_index, why_useless
+from minicrawl.report.search.index_folder import has_index, why_useless
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.searching import (
     Finder,

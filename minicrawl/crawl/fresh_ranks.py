@@ -2,8 +2,9 @@
 
 Laws: it is computed aside from the crawl, which goes on in the order that it would have had anyway.
 While pages are read, another process computes it, at the lowest priority, and only if the loop, the
-disk and a core had time to spare just now and enough has changed since. At the end it may take a
-tenth of the time of the run, 5 seconds at least, and whoever stops it waits for one round.
+disk and a core had time to spare just now and enough has changed since. Reports converge the ranks
+of a short log themselves, so nothing is computed beside it. At the end it may take a tenth of the
+time of the run, 5 seconds at least, and whoever stops it waits for one round.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ from minicrawl.crawl.events import Converged, Converging, Event, Listener, Warne
 from minicrawl.crawl.refinement import Refined, is_due, refine
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.errors import MinicrawlError
+from minicrawl.frontier.importance import MOST_STEPS
 from minicrawl.ports import Clock
 
 SHARE_AT_END, LEAST_AT_END_S = 0.1, 5.0
 LOOK_EVERY_S = 1.0
 SHARE_WHILE_CRAWLING = 0.25
 """The share of the time in which ranks may be computed beside a crawl."""
+FEWEST_STEPS = MOST_STEPS + 1
+"""Reports converge the ranks of a shorter log themselves."""
 CHANGED = 0.02
 """The share of all steps that must be new."""
 MOST_BUSY = 0.5
@@ -109,7 +113,8 @@ async def _keep_fresh(store: Path, recorder: Recorder, clock: Clock) -> None:
         before, load = load, Load.measured(clock.now())
         last = frontier.last_seq
         has_room = committer.takes_more and has_time(before, load)
-        if load.at < due or not has_room or not has_changed(known, last):
+        is_wanted = last >= FEWEST_STEPS and has_changed(known, last)
+        if load.at < due or not has_room or not is_wanted:
             continue
         is_done = await _refine_beside(store)
         known, now = last, clock.now()

@@ -29,13 +29,13 @@ from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.page_turns import TurnFinisher, parsed_visit
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.leases import Lease
+from minicrawl.crawl.schedule.scope_gate import gate_for
 from minicrawl.crawl.settle.archiving import open_archive, set_pages_aside
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import opened_crawl
 from minicrawl.crawl.start.resume import terms_of
-from minicrawl.crawl.start.seeds import gate_for
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.export.drafts import drafting
@@ -74,11 +74,16 @@ class RecordClock:
         return self.at
 
 
-class RecordedBodies:
-    """What pages answered before, for revisits; nothing, if there is no archive."""
+class RecordedFetches:
+    """What came of the requests. The body of a revisit is what its page answered before, which is
+    not known if there is no archive.
+    """
 
-    def __init__(self, recorder: Recorder, folder: Path | None) -> None:
+    def __init__(self, recorder: Recorder, settings: Settings, folder: Path | None) -> None:
+        """`folder` is that of the archive, if there is one."""
         self._recorder, self._folder = recorder, folder
+        self._strip_marks = settings.storing.strip_marks
+        self._answers = RecordedAnswers(settings.network)
         self._reader: ArchiveReader | None = None
         self._recent: OrderedDict[str, None] = OrderedDict()
 
@@ -94,7 +99,29 @@ class RecordedBodies:
         if len(self._recent) > _UNCOMMITTED:
             self._recent.popitem(last=False)
 
-    async def last(self, url: str) -> Response | None:
+    async def result(
+        self, request: Request, record: WarcRecord, page: PageId | None
+    ) -> FetchResult | None:
+        """What came; None if it is a revisit of what is not known."""
+        head = head_of(record)
+        is_confirmed = head is not None and head.status == HTTPStatus.NOT_MODIFIED
+        if record.kind != "revisit" and not is_confirmed:
+            return await self._answers.read(request, record)
+        if is_confirmed and page is not None and self._was_read(page):
+            return Unchanged()
+        if is_confirmed:
+            return None
+        if head is not None and head.status // 100 != _SUCCESS:
+            return await self._answers.read(request, record)
+        original = record.fields.get("warc-refers-to-target-uri", record.url).strip("<> ")
+        url = resolve(original, strip_marks=self._strip_marks)
+        body = await self._last(request.url if url is None else url.url)
+        return body and (body if head is None else body._replace(headers=head.headers))
+
+    def _was_read(self, page: PageId) -> bool:
+        return State(self._recorder.frontier.state[page]).was_read
+
+    async def _last(self, url: str) -> Response | None:
         """What the page answered last; None if that is not known."""
         archive = self._recorder.archive
         if archive is None or self._folder is None:
@@ -120,10 +147,8 @@ class RecordedCrawl:
     ) -> None:
         """`folder` is that of the archive, if there is one."""
         self._settings, self._recorder, self._clock = context.settings, context.recorder, clock
-        self._frontier = context.recorder.frontier
+        self._fetches = RecordedFetches(context.recorder, context.settings, folder)
         self._visitor = visitor
-        self._answers = RecordedAnswers(context.settings.network)
-        self._bodies = RecordedBodies(context.recorder, folder)
         parts = CrawlParts(context)
         parts.restore(context)
         self._traps, self._suspended, poster = parts.traps, parts.suspended, parts.settler.poster
@@ -133,7 +158,7 @@ class RecordedCrawl:
 
     def close(self) -> None:
         """Close the files."""
-        self._bodies.close()
+        self._fetches.close()
 
     async def read_all(self, records: Iterable[WarcRecord]) -> None:
         """Have a turn for each of them, while what they lead to is committed."""
@@ -168,7 +193,7 @@ class RecordedCrawl:
             dictionary=self._recorder.dictionary,
             suspicious=0 if page is None else self._traps.suspicious(self._host_of(page)),
         )
-        fetched = await self._fetched(request, record, page)
+        fetched = await self._fetches.result(request, record, page)
         if fetched is None:
             self.skipped[NO_BODY] += 1
         elif page is None and not _makes_known(found.url, fetched):
@@ -177,32 +202,13 @@ class RecordedCrawl:
             self._clock.at = moment_of(record)
             await self._turn(request, fetched, page)
 
-    async def _fetched(
-        self, request: Request, record: WarcRecord, page: PageId | None
-    ) -> FetchResult | None:
-        """What came; None if it is a revisit of what is not known."""
-        head = head_of(record)
-        is_confirmed = head is not None and head.status == HTTPStatus.NOT_MODIFIED
-        if record.kind != "revisit" and not is_confirmed:
-            return await self._answers.read(request, record)
-        if is_confirmed and page is not None and State(self._frontier.state[page]).was_read:
-            return Unchanged()
-        if is_confirmed:
-            return None
-        if head is not None and head.status // 100 != _SUCCESS:
-            return await self._answers.read(request, record)
-        original = record.fields.get("warc-refers-to-target-uri", record.url).strip("<> ")
-        url = resolve(original, strip_marks=self._settings.storing.strip_marks)
-        body = await self._bodies.last(request.url if url is None else url.url)
-        return body and (body if head is None else body._replace(headers=head.headers))
-
     async def _turn(self, request: Request, fetched: FetchResult, page: PageId | None) -> None:
         """As in a crawl, but that no host is waited for."""
         if page is None:
             originals = ((request.url, request.spelled),) if request.spelled else ()
             introduced = await self._introducer.introduce([request.url], 0, originals)
             page = introduced.pages[request.url]
-        host, again = self._host_of(page), self._frontier.state[page] != State.UNREAD
+        host, again = self._host_of(page), self._recorder.frontier.state[page] != State.UNREAD
         turn = self._suspended.turn_of(Lease(page, host, request.url, again))
         self._traps.asks(host, again=again)
         visit = self._visitor.visit_of(request, fetched)
@@ -210,10 +216,10 @@ class RecordedCrawl:
         if parsed is not None:
             await self._ends.look_up(turn, parsed)
         self._ends.settle(turn, fetched, parsed)
-        self._bodies.saw(request.url)
+        self._fetches.saw(request.url)
 
     def _host_of(self, page: PageId) -> int:
-        return self._frontier.urls.host_of[page]
+        return self._recorder.frontier.urls.host_of[page]
 
 
 def _makes_known(url: str, fetched: FetchResult) -> bool:

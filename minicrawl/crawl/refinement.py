@@ -25,7 +25,7 @@ from minicrawl.model import READ_STATES, READABLE
 from minicrawl.opic.refine import CashFlow, Refinement
 from minicrawl.progress import Progress, unreported
 from minicrawl.store import questions, tables
-from minicrawl.store.derived import (
+from minicrawl.store.beside.derived import (
     FLOWED,
     GATHERED,
     OPIC,

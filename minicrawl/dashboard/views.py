@@ -26,13 +26,12 @@ from minicrawl.report import reasons
 from minicrawl.report.errors import KINDS, ErrorQuery, errors
 from minicrawl.report.links.backlinks import links
 from minicrawl.report.links.graphs import HostGraph, PageGraph
-from minicrawl.report.live.hosts import busiest_hosts
-from minicrawl.report.live.requests import RequestHistory, latest
+from minicrawl.report.live.activity import RequestHistory, busiest_hosts, latest
 from minicrawl.report.ranks import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import status
 from minicrawl.store import questions
-from minicrawl.store.samples import samples
+from minicrawl.store.beside.samples import samples
 
 SHARE = 0.1
 MOMENT_S = 0.1

@@ -40,8 +40,15 @@ from minicrawl.opic.estimate import completed, shares
 from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
 from minicrawl.store import columns, questions, tables
+from minicrawl.store.beside.derived import (
+    OPIC,
+    RankRow,
+    flowed,
+    rank_row,
+    rank_scores,
+    reading_beside,
+)
 from minicrawl.store.blobs import unpack
-from minicrawl.store.derived import OPIC, RankRow, flowed, rank_row, rank_scores, reading_beside
 from minicrawl.store.tables import Connection
 
 UNTIL = 1e-6

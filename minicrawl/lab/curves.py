@@ -13,7 +13,7 @@ from typing import Any
 from minicrawl.export.drafts import replacing
 from minicrawl.graph.degrees import TAIL, DegreeDistribution
 from minicrawl.lab.figures import Figure, PlotLine, draw, pyplot
-from minicrawl.store.samples import Sample
+from minicrawl.store.beside.samples import Sample
 
 MOST_HOSTS = 24
 _COLUMNS, _ROWS = 3, 3

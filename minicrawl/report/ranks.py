@@ -21,7 +21,7 @@ from minicrawl.progress import Progress, unreported
 from minicrawl.report.kept import Floats, scores
 from minicrawl.report.snapshot import LABELS, Snapshot, host_name
 from minicrawl.store import fetches, questions
-from minicrawl.store.derived import OPIC
+from minicrawl.store.beside.derived import OPIC
 from minicrawl.store.records import DocumentRow
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import iso

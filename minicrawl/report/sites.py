@@ -16,7 +16,7 @@ from minicrawl.report.kept import scores
 from minicrawl.report.links.flows import flows
 from minicrawl.report.links.graphs import refuse_without_links
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store.derived import OPIC
+from minicrawl.store.beside.derived import OPIC
 from minicrawl.web.sites import site
 
 

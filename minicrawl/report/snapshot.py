@@ -23,9 +23,9 @@ from minicrawl.frontier.importance import ShownImportance, shown_importance
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, PageId, State
-from minicrawl.opic.siblings.shown import urgency
+from minicrawl.opic.siblings.values import urgency
 from minicrawl.store import columns, questions, tables
-from minicrawl.store.derived import RankRow
+from minicrawl.store.beside.derived import RankRow
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage

@@ -18,8 +18,8 @@ from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, FailureKind, Refusa
 from minicrawl.opic.money import UNIT
 from minicrawl.report.kept import Convergence, convergence
 from minicrawl.store import columns, questions, tables
-from minicrawl.store.derived import OPIC, RankRow, gathered, rank_row, reading_beside
-from minicrawl.store.files import bytes_of, files_of
+from minicrawl.store.beside.derived import OPIC, RankRow, gathered, rank_row, reading_beside
+from minicrawl.store.beside.files import bytes_of, files_of
 from minicrawl.store.reader import reading, real_path, search_folder
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import counted

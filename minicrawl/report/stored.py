@@ -13,7 +13,7 @@ from typing import NamedTuple
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.report.status import status
 from minicrawl.store import questions, tables
-from minicrawl.store.files import bytes_of
+from minicrawl.store.beside.files import bytes_of
 from minicrawl.store.reader import archive_folder, reading, search_folder
 from minicrawl.store.trouble import reporting_damage
 
@@ -65,10 +65,10 @@ def _index(folder: Path) -> Iterator[StoredPart]:
     if not (index / "meta.json").is_file():
         return
     yield StoredPart("index", _pages_of(index / "meta.json"), "pages", bytes_of(index))
-    from minicrawl.report.search.folder import errors_of
+    from minicrawl.report.search.index_folder import folder_errors
     from minicrawl.search.notes import Notes
 
-    with errors_of(folder), closing(Notes(folder)) as notes:
+    with folder_errors(folder), closing(Notes(folder)) as notes:
         yield StoredPart("anchors", *_with_unit(notes.anchors_stored(), "texts"))
 
 

@@ -9,8 +9,6 @@ tables     queries by writers and readers: rows as values
 columns    numbers of all pages, in blocks; and checks of all columns
 questions  queries of the reports, about pages and steps
 fetches    queries of the reports, about requests
-samples    figures of a crawl at some moments, in the file beside the store
-files      all files of a store: their sizes, and how they are moved together
 trouble    errors of SQLite as messages of one line
-derived    what is derived from a store, in a file beside it: ranks, an index of links
+beside     what lies in files beside the store: what is derived from it, and how all of it is moved
 """

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 import click
 
@@ -141,10 +141,23 @@ def ratios(laps: dict[str, list[Lap]]) -> Iterator[str]:
 # ---------------------------------------------------------------- the command
 
 
-def _crawlers(python: Path | None, options: str, folder: Path) -> list[Crawler]:
-    python = python or scrapy_installed(folder / "scrapy")
+class Whom(TypedDict):
+    """The options that tell who is compared."""
+
+    python: Path | None
+    options: str
+    checkouts: tuple[Path, ...]
+
+
+def _crawlers(whom: Whom, folder: Path) -> list[Crawler]:
+    """Whoever is compared with its own past needs no one else to be installed."""
+    options, checkouts = shlex.split(whom["options"]), whom["checkouts"]
+    ours = minicrawl(options)
+    if checkouts:
+        return [ours, *(minicrawl(options, checkout.resolve()) for checkout in checkouts)]
+    python = whom["python"] or scrapy_installed(folder / "scrapy")
     others = scrapy(python), wget2(keeps=True), wget2(keeps=False)
-    return [minicrawl(shlex.split(options)), *filter(None, others)]
+    return [ours, *filter(None, others)]
 
 
 @click.command()
@@ -158,15 +171,20 @@ def _crawlers(python: Path | None, options: str, folder: Path) -> list[Crawler]:
     help="A Python that has Scrapy; unless told, Scrapy is installed for this run.",
 )
 @click.option("--minicrawl", "options", default="", help="More options for minicrawl, quoted.")
+@click.option(
+    "--against",
+    "checkouts",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A checkout of another commit, instead of other crawlers; may be repeated.",
+)
 @into_document
-def main(
-    pages: int, count: int, per_host: int, python: Path | None, options: str, into: Path | None
-) -> None:
+def main(pages: int, count: int, per_host: int, into: Path | None, **whom: Unpack[Whom]) -> None:
     # Being ended is no reason to leave a server behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with TemporaryDirectory(prefix="minicrawl-bench-") as name:
         folder = Path(name)
-        crawlers = _crawlers(python, options, folder)
+        crawlers = _crawlers(whom, folder)
         with manuals(folder) as server:
             task = Task(server.seeds, pages, per_host)
             laps = rounds(crawlers, task, server, count)

@@ -37,12 +37,13 @@ from minicrawl.app import SystemClock
 from minicrawl.config import Settings
 from minicrawl.crawl.process_memory import CYCLES_AFTER, keep_large_arrays_apart
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S
 from minicrawl.crawl.settle.outcome import WasRead
 from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.settler import Settler
-from minicrawl.crawl.start.seeds import ScopeGate, plant
+from minicrawl.crawl.start.seeds import plant
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.frontier.loading import load_frontier
 from minicrawl.model import ParsedPage, Response

@@ -38,8 +38,9 @@ from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.process_memory import CYCLES_AFTER, keep_large_arrays_apart
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.seeds import ScopeGate, plant
+from minicrawl.crawl.start.seeds import plant
 from minicrawl.crawl.workers.visitor import PageParser
 from minicrawl.model import Failed, FailureKind, Request, Response
 from minicrawl.ports import Timed, Visit

@@ -1,4 +1,4 @@
-"""The crawlers that are compared, each told to do the same.
+"""The crawlers that are compared, each told to do the same. One may be minicrawl as it was before.
 
 Law: all of them obey robots.txt, stay on the hosts of the seeds, wait for nothing and may open the
 same number of connections; apart from that, each is as its makers left it.
@@ -36,9 +36,13 @@ class Crawler(NamedTuple):
     counts_pages: bool = True
 
 
-def minicrawl(options: list[str]) -> Crawler:
+def minicrawl(options: list[str], checkout: Path | None = None) -> Crawler:
+    """This one, or that of another checkout, whose modules are found before any installed ones."""
+    environment = ("env", f"PYTHONPATH={checkout}") if checkout else ()
+
     def command(task: Task) -> list[str]:
         return [
+            *environment,
             *(sys.executable, "-m", "minicrawl", "crawl", *task.seeds, "--fresh"),
             *("--pages", str(task.pages), "--scope", "host", "--delay", "0"),
             *("--concurrency", str(task.connections)),
@@ -46,7 +50,8 @@ def minicrawl(options: list[str]) -> Crawler:
             *options,
         ]
 
-    return Crawler("minicrawl", f"minicrawl {__version__}", command)
+    name = f"minicrawl of {checkout.name}" if checkout else "minicrawl"
+    return Crawler(name, f"minicrawl {__version__}", command)
 
 
 _SPIDER = """

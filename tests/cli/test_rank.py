@@ -17,7 +17,7 @@ from minicrawl.graph.named import NamedGraph
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
-from minicrawl.store.derived import (
+from minicrawl.store.beside.derived import (
     RankRow,
     beside,
     kept_ranks,

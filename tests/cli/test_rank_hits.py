@@ -16,7 +16,7 @@ from minicrawl.config import Settings
 from minicrawl.crawl.settle.shares import CashShares
 from minicrawl.model import ParsedPage
 from minicrawl.opic.money import PARTS
-from minicrawl.store.derived import beside, kept_ranks, reading_beside
+from minicrawl.store.beside.derived import beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.web.html.markup import scan
 from tests.stores import DEEP, A, B, C, HandCrawl, filled_store

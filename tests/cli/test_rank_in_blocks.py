@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.derived import kept_ranks, reading_beside
+from minicrawl.store.beside.derived import kept_ranks, reading_beside
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]

@@ -20,8 +20,8 @@ from minicrawl.export.cells import COLUMNS
 from minicrawl.model import State
 from minicrawl.report.live.sampling import sampled_now
 from minicrawl.report.status import Status
+from minicrawl.store.beside.samples import Basis, keep_sample
 from minicrawl.store.reader import reading
-from minicrawl.store.samples import Basis, keep_sample
 from tests.stores import DEEP, GONE, A, B, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]

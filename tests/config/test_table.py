@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from minicrawl.config.crawl_settings import MOST_ENDOWMENT, WINDOWS
+from minicrawl.config.order_settings import MOST_ENDOWMENT, WINDOWS
 from minicrawl.config.parts import Focus
 from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.settings import Settings

@@ -18,8 +18,9 @@ from typing import Any, NamedTuple, TypeVar
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Asked, Event, Reason, Settled
 from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.schedule.scope_gate import gate_for
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.seeds import gate_for, plant
+from minicrawl.crawl.start.seeds import plant
 from minicrawl.crawl.workers.visitor import PageParser, Visitor, WorkerConfig
 from minicrawl.frontier.loading import load_frontier
 from minicrawl.frontier.pages import Frontier

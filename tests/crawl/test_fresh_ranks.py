@@ -27,7 +27,7 @@ from minicrawl.errors import StoreError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.report.audit import audit
 from minicrawl.report.status import status
-from minicrawl.store.derived import beside
+from minicrawl.store.beside.derived import beside
 from tests.crawl.fakes import keeping
 from tests.crawl.refined_stores import a_store
 from tests.stores import A, B, C, HandCrawl
@@ -110,6 +110,7 @@ def always(*_: object) -> bool:
 @pytest.fixture
 def with_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fresh_ranks, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(fresh_ranks, "FEWEST_STEPS", 1)
     monkeypatch.setattr(fresh_ranks, "has_time", always)
 
 
@@ -171,6 +172,16 @@ def test_a_process_that_fails_is_not_begun_again_at_once(
     monkeypatch.setattr(fresh_ranks, "_refine_beside", fails)
     fresh(path, lambda: next(looks) == 50)
     assert begun == [path]
+
+
+@pytest.mark.usefixtures("with_time")
+def test_nothing_is_begun_while_reports_converge_the_ranks_themselves(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter(range(1000))
+    monkeypatch.setattr(fresh_ranks, "FEWEST_STEPS", 10_000)
+    monkeypatch.setattr(fresh_ranks, "_refine_beside", None)
+    fresh(path, lambda: next(looks) == 50)
 
 
 @pytest.mark.usefixtures("with_time")

@@ -1,8 +1,9 @@
 """Crawls from the first page to the last, over a web in a dict and into a real store."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterable
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minicrawl.config import Focus
-from minicrawl.config.crawl_settings import STRATEGIES, WINDOWS
+from minicrawl.config.order_settings import STRATEGIES, WINDOWS
 from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Reason, Settled
+from minicrawl.crawl.hosts import fairness
 from minicrawl.crawl.loop import GRACE_S
 from minicrawl.crawl.schedule.dispatch import CLOSED_AT_ONCE
+from minicrawl.crawl.settle import posting
 from minicrawl.crawl.workers.visitor import PageParser
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import (
@@ -906,6 +909,19 @@ def test_a_page_of_very_many_links_leads_to_them_as_one_of_few_does(
     assert states[0] == states[1]
 
 
+def test_very_many_links_become_known_at_a_measured_pace(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each block is followed by a pause that goes with the time it took."""
+    monkeypatch.setattr("minicrawl.crawl.settle.posting.LINKS_AT_ONCE", 3)
+    took_s = count(step=2.0)
+    monkeypatch.setattr("minicrawl.crawl.settle.posting.perf_counter", lambda: next(took_s))
+    web = FakeWeb({f"{A}/": html(*(f"/{n}" for n in range(7)))})
+    crawl(web, path, f"{A}/", pages=2)
+    page, other, *_ = (visit for visit in web.visits if visit.url in web.asked)
+    assert other.began - page.ended >= 3 * posting._REST * 2.0
+
+
 def test_sitemaps_are_asked_for_as_politely_as_pages(path: Path) -> None:
     names = [f"/{n}.xml" for n in range(4)]
     web = FakeWeb(
@@ -1188,7 +1204,12 @@ def test_what_does_not_end_in_time_is_fetched_again_by_the_next_run(path: Path) 
     assert crawl(web, path, f"{A}/").states[f"{A}/1"] is State.FETCHED
 
 
-def test_pages_that_are_settled_unasked_keep_nobody_waiting(path: Path) -> None:
+def test_pages_that_are_settled_unasked_keep_nobody_waiting(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No time passes while somebody counts turns, so nothing may wait for it.
+    monkeypatch.setattr(posting, "_REST", 0.0)
+    monkeypatch.setattr(fairness, "SHARE", math.inf)
     others = [f"{B}/{n}" for n in range(3000)]
     turns = [0]
     seen: set[int] = set()

@@ -11,7 +11,7 @@ import pytest
 from minicrawl.dashboard import views
 from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, SharedView, Views, made
 from minicrawl.errors import MinicrawlError
-from minicrawl.report.live.requests import MOST_SPANS, RequestHistory
+from minicrawl.report.live.activity import MOST_SPANS, RequestHistory
 from tests.stores import HandCrawl, filled_store
 
 

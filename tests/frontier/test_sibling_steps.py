@@ -102,11 +102,11 @@ def test_hosts_of_one_site_have_one_income(path: Path) -> None:
         assert far != farther
         assert budgets.family_of[far] == budgets.family_of[farther] == far
         budgets.look()
-        first = budgets.income[far]
+        first = budgets.incomes.of[far]
         assert first > 0
         crawl.read(FARTHER, [FAR])
         shown(crawl.frontier).budgets.look()
-        assert budgets.income[far] == first
+        assert budgets.incomes.of[far] == first
 
 
 def test_a_page_that_a_seed_redirects_to_is_vouched_for(path: Path) -> None:

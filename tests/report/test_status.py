@@ -9,7 +9,7 @@ from minicrawl.errors import StoreError
 from minicrawl.model import State
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import Status, status
-from minicrawl.store.files import move
+from minicrawl.store.beside.files import move
 from tests.stores import A, B, C, HandCrawl, filled_store
 
 

@@ -134,6 +134,12 @@ def _many_links(_path: str, number: int) -> bytes:
     return answer(f"<title>{number}</title>{links}".encode())
 
 
+def _many_hosts(_path: str, number: int) -> bytes:
+    """All of them new, each of a site of its own."""
+    links = "".join(f"<a href=http://h.{number}x{n}.test/>x</a>" for n in range(10_000))
+    return answer(f"<title>{number}</title><a href=/{number}>x</a>{links}".encode())
+
+
 def _attributes(_path: str, number: int) -> bytes:
     tag = "<a " + "b=c " * 10_000 + ">"
     return answer(f"<title>{number}</title><a href=/{number}>x</a>{tag * 200}".encode())
@@ -175,6 +181,7 @@ ATTACKS = {
         pages=_swelling_sitemap, robots=_sitemaps, settings={"sitemaps": True}
     ),
     "10,000 long links": Attack(pages=_many_links),
+    "10,000 new hosts": Attack(pages=_many_hosts),
     "2,000,000 attributes": Attack(pages=_attributes),
     "5,000 links of rel=next": Attack(pages=_rel_links),
     "chunks of one byte": Attack(pages=lambda _path, _number: _one_byte_chunks()),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from minicrawl.graph.degrees import DegreeDistribution
 from minicrawl.graph.outline import Outline
 from minicrawl.model import CRAWLED
-from minicrawl.store.samples import Sample
+from minicrawl.store.beside.samples import Sample
 from minicrawl.wording import counted
 
 

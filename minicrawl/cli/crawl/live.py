@@ -30,7 +30,7 @@ from minicrawl.export.cells import visible
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
-    from minicrawl.store.samples import Sample
+    from minicrawl.store.beside.samples import Sample
 
 PANEL_EVERY_S = 0.25
 LINE_EVERY_S = 30.0

@@ -1,19 +1,16 @@
-"""One run of a crawl in a terminal: its signals, its summary and its exit code.
+"""One run of a crawl in a terminal: what it shows, its summary and its exit code.
 
-Laws: the first signal lets the requests in flight end, the second one aborts them. Either way the
-command that resumes the crawl is printed. All messages go to stderr.
+Law: however a run ends, the command that resumes the crawl is printed. All messages go to stderr.
 """
 
 import asyncio
 import shlex
-import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from types import FrameType
 
 import click
 from rich.console import Console
@@ -34,6 +31,7 @@ from minicrawl.cli.crawl.live import (
     display,
 )
 from minicrawl.cli.crawl.logs import Log, Writer, log_file, progress_line
+from minicrawl.cli.crawl.watching import watched
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Converging, Event, Listener, Noted, Reason, Steered, Warned
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
@@ -46,18 +44,7 @@ from minicrawl.wording import counted
 FEWEST_ANSWERS = 20
 """With fewer answers the share of failures means nothing."""
 _NO_CONTACT = "server owners cannot reach you: set --contact to a URL or a mail address"
-_COST_SHARE = 0.02
-"""The share of the time that displays may take; counting millions of pages takes a while."""
-_STOPPING = {
-    False: "stopping after the requests in flight; interrupt again to stop now",
-    True: "leaving the ranks as they are",
-}
 _LABEL = 12
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-LOGGED_EVERY_S = 60.0
-Report = Callable[[Progress], None]
-Handler = Callable[[int, FrameType | None], None] | signal.Handlers
 
 
 class NotFetched(click.ClickException):
@@ -105,7 +92,7 @@ class Session:
             self._subscribe(shown, stack)
             self._sample(shown, stack)
             with suppress(asyncio.CancelledError), self._ignoring_an_interrupt_among_seeds():
-                self._reason = asyncio.run(_watched(self._crawl, shown, self._log_progress))
+                self._reason = asyncio.run(watched(self._crawl, shown, self._log_progress))
         if self._reason is None:
             raise Interrupted(f"aborted; resume with: {self._options.resume}")
         if self._options.as_json:
@@ -135,9 +122,9 @@ class Session:
         """Take samples of the graph, if that was asked for or somebody looks at all there is."""
         options = self._options
         if options.graph_stats or (options.verbose and isinstance(shown, Panel)):
-            from minicrawl.cli.crawl.figures import sampling
+            from minicrawl.report.live.sampling import sampling_beside
 
-            latest = stack.enter_context(sampling(self._store, options.graph_of))
+            latest = stack.enter_context(sampling_beside(self._store, options.graph_of))
             self._state.latest_sample = latest
 
     @contextmanager
@@ -284,72 +271,3 @@ def _console(color: str) -> Console:
     if color == "always":
         return Console(stderr=True, force_terminal=True, no_color=False)
     return Console(stderr=True)
-
-
-# ---------------------------------------------------------------- while it runs
-
-
-async def _watched(crawl: Crawl, shown: Display, log: Report) -> Reason:
-    """Crawl, and show and log the progress from time to time."""
-    watching = [
-        asyncio.create_task(_report(crawl, every_s, report))
-        for every_s, report in ((shown.every_s, shown.show), (LOGGED_EVERY_S, log))
-    ]
-    try:
-        with _stoppable(crawl, shown.say):
-            return await crawl.run_in_loop()
-    finally:
-        for task in watching:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-
-async def _report(crawl: Crawl, every_s: float, report: Report) -> None:
-    pause_s = every_s
-    while True:
-        await asyncio.sleep(pause_s)
-        began = time.perf_counter()
-        progress = crawl.progress()
-        if progress is not None:
-            report(progress)
-        pause_s = max(every_s, (time.perf_counter() - began) / _COST_SHARE)
-
-
-@contextmanager
-def _stoppable(crawl: Crawl, say: Callable[[str], None]) -> Iterator[None]:
-    """The first signal stops the crawl, the second aborts it, the third kills the process."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert task is not None
-
-    def stop() -> None:
-        crawl.stop()
-        say(_STOPPING[crawl.is_over])
-
-    def gracefully(_number: int, _frame: FrameType | None) -> None:
-        if not crawl.has_begun and not crawl.settings.storing.store.exists():
-            raise KeyboardInterrupt  # the loop may be blocked on stdin
-        _handle(at_once)
-        if crawl.has_begun:
-            loop.call_soon_threadsafe(stop)
-        else:
-            crawl.stop()  # at the next seed
-
-    def at_once(_number: int, _frame: FrameType | None) -> None:
-        _handle(signal.SIG_DFL)
-        if not crawl.has_begun:
-            raise KeyboardInterrupt
-        loop.call_soon_threadsafe(task.cancel)
-
-    former = [signal.getsignal(number) for number in _SIGNALS]
-    _handle(gracefully)
-    try:
-        yield
-    finally:
-        for number, handler in zip(_SIGNALS, former, strict=True):
-            signal.signal(number, handler)
-
-
-def _handle(handler: Handler) -> None:
-    for number in _SIGNALS:
-        signal.signal(number, handler)

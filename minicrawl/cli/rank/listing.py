@@ -10,7 +10,7 @@ from minicrawl.cli.common.stores import json_option, store_option
 from minicrawl.cli.common.tables import short_time, show_json, show_list
 from minicrawl.errors import UsageError
 from minicrawl.report.kept import KeptRank, kept
-from minicrawl.store.derived import drop_rank
+from minicrawl.store.beside.derived import drop_rank
 from minicrawl.store.reader import reading
 from minicrawl.wording import counted, iso
 

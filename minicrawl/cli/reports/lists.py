@@ -1,7 +1,10 @@
-"""Lists of pages and links: `minicrawl pages`, `broken`, `redirects`, `orphans`, `duplicates`."""
+"""Lists of pages and links: `minicrawl pages`, `broken`, `redirects`, `orphans`, `duplicates`; and
+`minicrawl report`, which has them all in one HTML file.
+"""
 
 import functools
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +21,7 @@ from minicrawl.cli.common.stores import (
 )
 from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.export.cells import COLUMNS, Block
+from minicrawl.export.drafts import replacing
 from minicrawl.export.formats import write_csv
 from minicrawl.model import State
 from minicrawl.report.links import problems
@@ -205,3 +209,26 @@ def duplicates(seen: Snapshot, host: str | None) -> Rows:
     to the same page, as URLs like it have shown (twin).
     """
     return problems.duplicates(seen, host)
+
+
+# ---------------------------------------------------------------- all of it in one file
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@store_option
+def report(file: Path, store: Path) -> None:
+    """Write a report on what was crawled as one HTML file.
+
+    It has the broken links, redirects, orphans and duplicates, deep, slow and large pages, titles
+    that are missing or not unique, the most important pages, links a page, and the hosts as a
+    graph. It loads nothing from anywhere, so it can be sent and printed.
+    """
+    from minicrawl.export.site_report import write_site_report
+    from minicrawl.report.site_report import site_report
+
+    with snapshot(store) as seen, progress("links") as tell:
+        found = site_report(seen, time.time(), tell)
+    with replacing(file) as written:
+        write_site_report(found, written)
+    click.echo(f"{file}: {len(found.sections)} sections", err=True)

@@ -33,7 +33,7 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import mirrors
 from minicrawl.report.stored import StoredPart, stored_parts
 from minicrawl.report.waiting import WaitingPage, waiting
-from minicrawl.store.samples import Sample, fresh_sample
+from minicrawl.store.beside.samples import Sample, fresh_sample
 from minicrawl.wording import counted
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")

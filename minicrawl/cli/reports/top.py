@@ -22,7 +22,7 @@ from minicrawl.report.ranks import PageSelection, RankedPage
 from minicrawl.report.ranks import top as top_pages
 from minicrawl.report.sites import RankedSite, top_sites
 from minicrawl.report.snapshot import Snapshot, snapshot
-from minicrawl.store.derived import OPIC
+from minicrawl.store.beside.derived import OPIC
 from minicrawl.store.reader import search_folder
 
 PAGE_HEADINGS = ("rank", "importance", "in-links", "depth", "found", "status", "url", "title")

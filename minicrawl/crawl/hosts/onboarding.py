@@ -20,9 +20,9 @@ from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.hosts.robots_cache import RobotsCache
 from minicrawl.crawl.hosts.side_requests import HostFiles, SideRequests
 from minicrawl.crawl.hosts.sitemap_queue import Introduce, SitemapQueue
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.outcome import describe_failure, strike_of, tries_of
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.model import Failed, FailureKind, FetchResult, Refused, Response, State
 from minicrawl.ports import Clock, WebAccess
 from minicrawl.store.records import HostRow

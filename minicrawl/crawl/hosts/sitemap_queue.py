@@ -18,8 +18,8 @@ from typing import Protocol
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.side_requests import HostFiles
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.model import Failed, FetchResult, Moved, Originals, Response, State
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps import sitemap

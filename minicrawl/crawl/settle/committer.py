@@ -142,6 +142,36 @@ class UncommittedRows:
         return len(urls) >= MANY_URLS or sum(len(row.path) for row in urls) >= MANY_CHARS
 
 
+class WriteQueue:
+    """Commits and checkpoints that wait for the store's thread. What fails stays, and is first."""
+
+    def __init__(self, reader: tables.Connection) -> None:
+        """`reader` sees the store as of the last write."""
+        self._reader = reader
+        self._unwritten: deque[Callable[[], None]] = deque()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+
+    def __len__(self) -> int:
+        return len(self._unwritten)
+
+    def add(self, write: Callable[[], None]) -> None:
+        """To be done behind all others."""
+        self._unwritten.append(write)
+
+    async def write(self) -> None:
+        """Do all that waits, each commit and checkpoint as a whole."""
+        end_snapshot(self._reader)
+        loop = asyncio.get_running_loop()
+        while self._unwritten:
+            await loop.run_in_executor(self._thread, self._unwritten[0])
+            self._unwritten.popleft()
+        begin_snapshot(self._reader)
+
+    def close(self) -> None:
+        """Nothing more is written."""
+        self._thread.shutdown()
+
+
 class Committer:
     """Writes uncommitted rows and checkpoints to the store."""
 
@@ -155,12 +185,10 @@ class Committer:
     ) -> None:
         """`reader` sees the store as of the last commit."""
         self.has_room = True
-        self._store, self._reader = store, reader
+        self._store, self._writes = store, WriteQueue(reader)
         self._rows, self._frontier, self._counters = rows, frontier, counters
         counters[tables.FETCHES] = tables.fetches_known(store.connection)
         self._closed = Batch()
-        self._unwritten: deque[Callable[[], None]] = deque()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._finishing = False
         self._wrote = asyncio.Event()
 
@@ -223,7 +251,7 @@ class Committer:
     async def written(self) -> None:
         """Wait until all that came so far is in the store; `keep` must be under way."""
         batch = self._rows.batch
-        while (batch and self._rows.batch is batch) or self._unwritten:
+        while (batch and self._rows.batch is batch) or self._writes:
             self._rows.full.set()
             self._wrote.clear()
             await self._wrote.wait()
@@ -243,7 +271,7 @@ class Committer:
         self._close_batch(add_up=checkpoint)
         if is_due:
             rows, forget = cut_checkpoint(frontier), not frontier.terms.links
-            self._unwritten.append(partial(self._store.checkpoint, rows, forget_links=forget))
+            self._writes.add(partial(self._store.checkpoint, rows, forget_links=forget))
         await self._write()
 
     def _close_batch(self, *, add_up: bool) -> None:
@@ -253,24 +281,19 @@ class Committer:
             self._counters[tables.GATHERED] = gathered(self._frontier)
         self._counters.add(tables.FETCHES, len(batch.fetches))
         batch.counters = self._counters | self._frontier.tally()
-        self._unwritten.append(partial(self._store.commit, batch))
+        self._writes.add(partial(self._store.commit, batch))
 
     async def _write(self) -> None:
-        """Write all that is closed, each commit and checkpoint as a whole."""
-        if not self._unwritten:
+        """Write all that is closed."""
+        if not self._writes:
             return
-        end_snapshot(self._reader)
-        loop = asyncio.get_running_loop()
-        while self._unwritten:
-            await loop.run_in_executor(self._thread, self._unwritten[0])
-            self._unwritten.popleft()
-        begin_snapshot(self._reader)
+        await self._writes.write()
         self._rows.forget(self._closed)
         self._wrote.set()
 
     def close(self) -> None:
         """Nothing more is written."""
-        self._thread.shutdown()
+        self._writes.close()
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

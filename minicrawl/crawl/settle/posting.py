@@ -125,6 +125,9 @@ class StepPoster:
 
 LINKS_AT_ONCE = 1000
 """Links of a page, or pages of a sitemap, that become known before other pages have their turn."""
+_REST = 3.0
+"""How much longer the pause after them is than the time they took: what becomes known takes memory,
+and whoever brings that much shall not fill it as fast as the processor can."""
 
 
 class Introduced(NamedTuple):
@@ -154,11 +157,20 @@ class PageIntroducer:
             looked_up = await self._recorder.look_up_urls(block)
             began = perf_counter()
             meeting = self._poster.introduce(block, depth, originals, looked_up, by)
-            cost_s += perf_counter() - began
+            born = [row.id for row in meeting.urls]
+            self._learn_sites(born)
+            took_s = perf_counter() - began
+            cost_s += took_s
             pages.update(zip(block, meeting.pages, strict=True))
-            new += [row.id for row in meeting.urls]
-            await asyncio.sleep(0)
+            new += born
+            await asyncio.sleep(_REST * took_s if are_many(urls) else 0)
         return Introduced(pages, new, cost_s)
+
+    def _learn_sites(self, pages: Sequence[int]) -> None:
+        """The sites of ten thousand new hosts at once would keep all others waiting."""
+        urls = self._recorder.frontier.urls
+        for host in {urls.host_of[page] for page in pages}:
+            urls.sites.site(host)
 
     async def introduce_listed(
         self, urls: Sequence[str], depth: int, originals: Originals

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
 from minicrawl.config import Settings
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.contents import ContentIndex
 from minicrawl.crawl.settle.outcome import (
     GivenUp,
@@ -25,7 +26,6 @@ from minicrawl.crawl.settle.outcome import (
 from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.settle.shares import CashShares
-from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind

@@ -15,8 +15,8 @@ from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import hosts_of
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.orders import ORDERS
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.money import UNIT
 from minicrawl.ports import Clock, WebAccess

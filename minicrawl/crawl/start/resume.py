@@ -21,8 +21,8 @@ from minicrawl.config.sources import from_store
 from minicrawl.config.table import BY_NAME, KEPT
 from minicrawl.config.writing import as_kept, as_text, plain
 from minicrawl.crawl.hosts.host_state import remaining_s
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.model import PASSING, READ_STATES, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.config import Traps as TrapLimits
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.settle.duplicates import Duplicates
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.start.seeds import ScopeGate
 from minicrawl.crawl.traps.equivalence import UrlEquivalence
 from minicrawl.crawl.traps.novelty import NoveltyTracker
 from minicrawl.crawl.traps.quotas import Quotas

@@ -106,7 +106,8 @@ class Connection(asyncio.BufferedProtocol):
         while not self._body and not self._parser.ended:
             await self._wait(self._parser)
         body = bytes(self._body)
-        self._drop_body()
+        self._body.clear()
+        self._resume()
         return body
 
     @property
@@ -125,17 +126,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def forget_response(self) -> None:
         """Hold nothing of the last response."""
-        self._drop_body()
+        self._body.clear()
+        self._resume()
         self._parser = None
 
     def abort(self) -> None:
         """Close the connection at once."""
         if self._transport is not None:
             self._transport.abort()
-
-    def _drop_body(self) -> None:
-        self._body.clear()
-        self._resume()
 
     async def _wait(self, parser: ResponseParser) -> None:
         """Wait for more of the response; raises what keeps it from coming."""

@@ -74,13 +74,49 @@ class _Plain:
         return _Decoded(piece, b"", False)
 
 
+class _RawBytes:
+    """The bytes of a file as they lie in it; `held` has those that were read and not used yet."""
+
+    def __init__(self, path: Path) -> None:
+        self._file: BinaryIO = path.open("rb")
+        self.length = path.stat().st_size
+        self.held, self._read = b"", 0
+
+    def close(self) -> None:
+        self._file.close()
+
+    @property
+    def at(self) -> int:
+        """Where the held bytes begin in the file."""
+        return self._read - len(self.held)
+
+    def hold(self, count: int) -> None:
+        """Hold so many bytes, fewer if the file ends."""
+        while len(self.held) < count and self.hold_more():
+            pass
+
+    def hold_more(self) -> bool:
+        """Hold one more piece; False at the end of the file."""
+        piece = self._file.read(_READ_BYTES)
+        self._read += len(piece)
+        self.held += piece
+        return bool(piece)
+
+    def piece(self, place: int, count: int) -> bytes:
+        """So many bytes of the file; none are held any more."""
+        self.go_to(place)
+        return self._file.read(count)
+
+    def go_to(self, place: int) -> None:
+        self._file.seek(place)
+        self.held, self._read = b"", place
+
+
 class Members:
     """The members of a file, one after the other; `buffer` has what was decoded of this one."""
 
     def __init__(self, path: Path) -> None:
-        self._file: BinaryIO = path.open("rb")
-        self._bytes = path.stat().st_size
-        self._raw, self._read = b"", 0
+        self._raw = _RawBytes(path)
         self.begin = 0
         """Where this member begins in the file."""
         self.buffer = bytearray()
@@ -92,21 +128,17 @@ class Members:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._raw.close()
 
     @property
     def share(self) -> float:
         """How much of the file was read, from 0 to 1."""
-        return self._at / max(self._bytes, 1)
+        return self._raw.at / max(self._raw.length, 1)
 
     @property
     def place(self) -> int:
         """Where we are: in the file, if it is plain, or where the member begins."""
         return self.begin + self.offset if self.is_plain else self.begin
-
-    @property
-    def _at(self) -> int:
-        return self._read - len(self._raw)
 
     # ------------------------------------------------------------ members
 
@@ -115,14 +147,14 @@ class Members:
         self.buffer.clear()
         self.offset = 0
         self._decoder = None
-        self._fill_raw(_HEAD)
-        self.begin = self._at
-        if not self._raw:
+        self._raw.hold(_HEAD)
+        self.begin = self._raw.at
+        if not self._raw.held:
             return False
-        if self._raw.startswith(_ZSTD_DICTIONARY):
+        if self._raw.held.startswith(_ZSTD_DICTIONARY):
             self._read_dictionary()
             return self.open_next()
-        self._decoder = self._decoder_of(self._raw)
+        self._decoder = self._decoder_of(self._raw.held)
         self.is_plain = isinstance(self._decoder, _Plain)
         return True
 
@@ -130,18 +162,16 @@ class Members:
         """Go to where the next member that begins with a record may begin; how far that was."""
         begin = self.begin
         at, count = begin + 1, _SEARCHED_BYTES
-        self._seek(at)
         while True:
-            piece = self._file.read(count)
+            piece = self._raw.piece(at, count)
             found = self._first_member(piece)
             if found is not None:
-                self._seek(at + found)
+                self._raw.go_to(at + found)
                 return at + found - begin
             if len(piece) <= _TRIED_BYTES:
-                self._seek(self._bytes)
-                return self._bytes - begin
+                self._raw.go_to(self._raw.length)
+                return self._raw.length - begin
             at += len(piece) - _TRIED_BYTES
-            self._seek(at)
             count = min(4 * count, _SEARCHED_AT_MOST)
 
     def _first_member(self, piece: bytes) -> int | None:
@@ -170,12 +200,12 @@ class Members:
 
     def _read_dictionary(self) -> None:
         """It may be compressed itself."""
-        length = int.from_bytes(self._raw[4:_HEAD], "little")
+        length = int.from_bytes(self._raw.held[4:_HEAD], "little")
         if length > _MOST_DICTIONARY_BYTES:
             raise DamagedMember(f"a dictionary of {length:,} bytes")
-        self._fill_raw(_HEAD + length)
-        content = self._raw[_HEAD : _HEAD + length]
-        self._raw = self._raw[_HEAD + length :]
+        self._raw.hold(_HEAD + length)
+        content = self._raw.held[_HEAD : _HEAD + length]
+        self._raw.held = self._raw.held[_HEAD + length :]
         try:
             if content.startswith(_ZSTD):
                 content = zstandard.ZstdDecompressor().decompress(
@@ -204,7 +234,7 @@ class Members:
     def skip(self, count: int) -> int:
         """Pass over so many bytes of the member; how many there were not."""
         if self.is_plain and count > len(self.buffer):
-            passed = min(count, self._bytes - self.begin - self.offset)
+            passed = min(count, self._raw.length - self.begin - self.offset)
             self.go_to(self.offset + passed)
             return count - passed
         while count and (piece := self.take(min(count, _GIVEN_BYTES))):
@@ -216,9 +246,9 @@ class Members:
         self.buffer.clear()
         if self.is_plain:
             self._decoder, self.offset = _Plain(), offset
-            self._seek(self.begin + offset)
+            self._raw.go_to(self.begin + offset)
         else:
-            self._seek(self.begin)
+            self._raw.go_to(self.begin)
             self.open_next()
             self.skip(offset)
 
@@ -226,31 +256,16 @@ class Members:
         """Decode a piece; False at the end of the member."""
         if self._decoder is None:
             return False
-        if not self._raw:
-            self._raw = self._more()
-        if not self._raw:
+        if not self._raw.held and not self._raw.hold_more():
             if self.is_plain:
                 self._decoder = None
                 return False
             raise DamagedMember("the file ends within it")
         try:
-            given, self._raw, ended = self._decoder.decode(self._raw)
+            given, self._raw.held, ended = self._decoder.decode(self._raw.held)
         except (zlib.error, zstandard.ZstdError) as error:
             raise DamagedMember(f"it cannot be decompressed ({error})") from error
         self.buffer += given
         if ended:
             self._decoder = None
         return True
-
-    def _fill_raw(self, count: int) -> None:
-        while len(self._raw) < count and (more := self._more()):
-            self._raw += more
-
-    def _more(self) -> bytes:
-        piece = self._file.read(_READ_BYTES)
-        self._read += len(piece)
-        return piece
-
-    def _seek(self, place: int) -> None:
-        self._file.seek(place)
-        self._raw, self._read = b"", place

@@ -61,6 +61,88 @@ class Round(NamedTuple):
     budget: float
 
 
+class FamilyIncomes:
+    """What families were given by others, in units. Gifts wait until they are added up."""
+
+    __slots__ = ("_gifts", "_given", "of")
+
+    def __init__(self) -> None:
+        self.of, self._given = array("d"), array("d")
+        self._gifts = _no_gifts()
+        """Hosts that were given something, by which hosts, and units."""
+
+    def grow(self, families: int) -> None:
+        """There are so many more."""
+        self.of.extend(repeat(0.0, families))
+        self._given.extend(repeat(0.0, families))
+
+    def earn(self, takers: Hosts, givers: Hosts, units: Floats) -> None:
+        """Pages of these hosts were given units by pages of others."""
+        self._gifts[0].frombytes(takers.tobytes())
+        self._gifts[1].frombytes(givers.tobytes())
+        self._gifts[2].frombytes(units.tobytes())
+
+    def add_up(self, family_of: Hosts) -> None:
+        """Add up the gifts that wait; `family_of` has the family of each host."""
+        takers, givers, units = (np.array(column) for column in self._gifts)
+        self._gifts = _no_gifts()
+        takers, givers = family_of[takers], family_of[givers]
+        counts = (takers != givers) & (takers != _SEEDED)
+        takers, givers, units = takers[counts], givers[counts], units[counts]
+        income = np.frombuffer(self.of, dtype=np.float64)
+        has_limit = givers != _SEEDED
+        units[has_limit] *= self._shares_that_count(givers[has_limit], units[has_limit], income)
+        np.add.at(income, takers, units)
+
+    def _shares_that_count(self, givers: Hosts, units: Floats, income: Floats) -> Floats:
+        """Of what each of these families gave."""
+        families, places = np.unique(givers, return_inverse=True)
+        sums = np.bincount(places, weights=units, minlength=len(families))
+        given = np.frombuffer(self._given, dtype=np.float64)
+        left = np.maximum(PASSED_ON * income[families] - given[families], 0.0)
+        counted = np.minimum(sums, left)
+        given[families] += counted
+        shares: Floats = (counted / np.maximum(sums, 1e-300))[places]
+        return shares
+
+    def columns(self) -> dict[str, array[int] | array[float]]:
+        """All of it, by names."""
+        takers, givers, units = self._gifts
+        return {
+            "income": self.of,
+            "given": self._given,
+            "takers": takers,
+            "givers": givers,
+            "units": units,
+        }
+
+
+class VouchedSites:
+    """The sites with a seed: they are of no family."""
+
+    __slots__ = ("_names", "_sites", "hosts")
+
+    def __init__(self, sites: Sites) -> None:
+        self._sites = sites
+        self.hosts, self._names = array("I"), set[int]()
+        """A host of each of them; the number of a site may be another in the next run."""
+
+    def add(self, hosts: Iterable[int]) -> bool:
+        """The sites of these hosts have a seed; whether that is new of one."""
+        new = [host for host in hosts if not self.has(host)]
+        self.hosts += array("I", new)
+        self.restore(new)
+        return bool(new)
+
+    def has(self, host: int) -> bool:
+        """Whether the host is of a site with a seed."""
+        return self._sites.site(host) in self._names
+
+    def restore(self, hosts: Iterable[int]) -> None:
+        """Know the sites of these hosts."""
+        self._names.update(map(self._sites.site, hosts))
+
+
 class FamilyBudgets:
     """Turns and incomes of families. A family has the number of its first host."""
 
@@ -68,14 +150,11 @@ class FamilyBudgets:
         "_due",
         "_first_hosts",
         "_free",
-        "_gifts",
-        "_given",
         "_held",
         "_sites",
         "_vouched",
-        "_vouched_sites",
         "family_of",
-        "income",
+        "incomes",
         "reads",
         "rounds",
     )
@@ -84,17 +163,14 @@ class FamilyBudgets:
         self._sites = sites
         self.family_of = array("I")
         """Of each host."""
-        self.reads, self.income, self._given = array("I"), array("d"), array("d")
+        self.reads, self.incomes = array("I"), FamilyIncomes()
         self._held = array("d")
         """What the factors of a family are multiplied by, if that is less than 1."""
         self.rounds: dict[int, Round] = {}
         """Those of families that have had their free turns."""
-        self._gifts = _no_gifts()
-        """Hosts that were given something, by which hosts, and units."""
         self._first_hosts = dict[int, int]()
         """Of the sites that began a family."""
-        self._vouched, self._vouched_sites = array("I"), set[int]()
-        """A host of each site with a seed, and these sites."""
+        self._vouched = VouchedSites(sites)
         self._due, self._free = set[int](), FREE_AT_FIRST
 
     # ------------------------------------------------------------ what happens
@@ -109,18 +185,17 @@ class FamilyBudgets:
                 self.family_of[host] = self._family(host, giver)
 
     def _family(self, host: int, by: int) -> int:
-        site = self._sites.site(host)
-        if site in self._vouched_sites:
+        if self._vouched.has(host):
             return _SEEDED
         family = _SEEDED if by == NOBODY else self.family_of[by]
+        site = self._sites.site(host)
         return self._first_hosts.setdefault(site, host) if family >= _UNKNOWN else family
 
     def _grow(self, hosts: int) -> None:
         missing = hosts - len(self.family_of)
         self.family_of.extend(repeat(_UNKNOWN, missing))
         self.reads.extend(repeat(0, missing))
-        self.income.extend(repeat(0.0, missing))
-        self._given.extend(repeat(0.0, missing))
+        self.incomes.grow(missing)
         self._held.extend(repeat(1.0, missing))
 
     def knows(self, host: int) -> bool:
@@ -131,13 +206,10 @@ class FamilyBudgets:
         """The user named pages of these: their sites are of no family. Answers with all hosts of
         such sites, if that is new of one.
         """
-        new = [host for host in hosts if self._sites.site(host) not in self._vouched_sites]
-        if not new:
+        if not self._vouched.add(hosts):
             return []
-        self._vouched += array("I", new)
-        self._vouched_sites.update(map(self._sites.site, new))
         known = filter(self.knows, range(len(self.family_of)))
-        found = [host for host in known if self._sites.site(host) in self._vouched_sites]
+        found = list(filter(self._vouched.has, known))
         for host in found:
             self.family_of[host] = _SEEDED
         return found
@@ -155,15 +227,9 @@ class FamilyBudgets:
             self._due.add(family)
         return is_time or bool(self._due)
 
-    def earn(self, takers: Hosts, givers: Hosts, units: Floats) -> None:
-        """Pages of these hosts were given units by pages of others."""
-        self._gifts[0].frombytes(takers.tobytes())
-        self._gifts[1].frombytes(givers.tobytes())
-        self._gifts[2].frombytes(units.tobytes())
-
     def look(self) -> list[int]:
         """Add up the gifts that wait. Answers with the families whose rounds end."""
-        self._add_gifts()
+        self.incomes.add_up(np.frombuffer(self.family_of, dtype=np.uint32))
         grown = {
             family
             for family, last in self.rounds.items()
@@ -178,31 +244,8 @@ class FamilyBudgets:
         self.rounds[family] = now
         self._held[family] = min(1.0, (now.budget / now.reads) ** HOLD_BACK)
 
-    def _add_gifts(self) -> None:
-        family_of = np.frombuffer(self.family_of, dtype=np.uint32)
-        takers, givers, units = (np.array(column) for column in self._gifts)
-        self._gifts = _no_gifts()
-        takers, givers = family_of[takers], family_of[givers]
-        counts = (takers != givers) & (takers != _SEEDED)
-        takers, givers, units = takers[counts], givers[counts], units[counts]
-        income = np.frombuffer(self.income, dtype=np.float64)
-        has_limit = givers != _SEEDED
-        units[has_limit] *= self._shares_that_count(givers[has_limit], units[has_limit], income)
-        np.add.at(income, takers, units)
-
-    def _shares_that_count(self, givers: Hosts, units: Floats, income: Floats) -> Floats:
-        """Of what each of these families gave."""
-        families, places = np.unique(givers, return_inverse=True)
-        sums = np.bincount(places, weights=units, minlength=len(families))
-        given = np.frombuffer(self._given, dtype=np.float64)
-        left = np.maximum(PASSED_ON * income[families] - given[families], 0.0)
-        counted = np.minimum(sums, left)
-        given[families] += counted
-        shares: Floats = (counted / np.maximum(sums, 1e-300))[places]
-        return shares
-
     def _budget(self, family: int) -> float:
-        return self._free + READS_A_UNIT * self.income[family]
+        return self._free + READS_A_UNIT * self.incomes.of[family]
 
     # ------------------------------------------------------------ what is asked
 
@@ -250,22 +293,17 @@ class FamilyBudgets:
         rounds = array("d", state["rounds"])
         for family, reads, budget in zip(rounds[::3], rounds[1::3], rounds[2::3], strict=True):
             self._end_round(int(family), Round(int(reads), budget))
-        self._vouched_sites.update(map(self._sites.site, self._vouched))
+        self._vouched.restore(self._vouched.hosts)
         for host, family in enumerate(self.family_of):
             if family == host:
                 self._first_hosts[self._sites.site(host)] = host
 
     def _columns(self) -> dict[str, array[int] | array[float]]:
-        takers, givers, units = self._gifts
         return {
             "families": self.family_of,
             "reads": self.reads,
-            "income": self.income,
-            "given": self._given,
-            "vouched": self._vouched,
-            "takers": takers,
-            "givers": givers,
-            "units": units,
+            "vouched": self._vouched.hosts,
+            **self.incomes.columns(),
         }
 
 

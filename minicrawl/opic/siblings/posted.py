@@ -40,20 +40,42 @@ class NewbornPages(NamedTuple):
     introducers: Pages
 
 
+class PostedBirths:
+    """Pages that became known, in runs of pages that did so together."""
+
+    __slots__ = ("_introducers", "_novelties", "_starts", "count")
+
+    def __init__(self) -> None:
+        self.count, self._starts = 0, array("I")
+        self._novelties, self._introducers = array("B"), array("I")
+
+    def add(self, pages: range, novelty: float, by: int) -> None:
+        """These became known together, behind all others, by a page or by nobody."""
+        self.count += len(pages)
+        for start in range(pages.start, pages.stop, MOST_MEMBERS):
+            self._starts.append(start)
+            self._novelties.append(round(novelty * NOVELTIES))
+            self._introducers.append(by)
+
+    def newborn(self, end: int) -> NewbornPages:
+        """All of them, up to the last one."""
+        starts = np.array(self._starts)
+        sizes = np.append(starts[1:], end) - starts
+        columns = starts, np.array(self._novelties), np.array(self._introducers)
+        return NewbornPages(*(column.repeat(sizes) for column in columns))
+
+
 class PostedPlans:
-    """Plans, and pages that became known."""
+    """Plans, and the pages that became known meanwhile."""
 
     __slots__ = (
         "_atoms",
         "_first",
-        "_introducers",
         "_links",
-        "_novelties",
         "_sizes",
-        "_starts",
         "_told",
         "_worth_more",
-        "born",
+        "births",
         "pages",
         "shown",
     )
@@ -64,19 +86,10 @@ class PostedPlans:
         self._sizes, self._first, self._worth_more = array("I"), array("I"), array("d")
         self._links, self._atoms = array("I"), array("d")
         self._told: list[tuple[int, Sequence[range]]] = []
-        self.born, self._starts = 0, array("I")
-        self._novelties, self._introducers = array("B"), array("I")
+        self.births = PostedBirths()
 
     def __len__(self) -> int:
         return len(self.pages)
-
-    def bear(self, pages: range, novelty: float, by: int) -> None:
-        """These pages became known together, behind all others, by a page or by nobody."""
-        self.born += len(pages)
-        for start in range(pages.start, pages.stop, MOST_MEMBERS):
-            self._starts.append(start)
-            self._novelties.append(round(novelty * NOVELTIES))
-            self._introducers.append(by)
 
     def post(self, plan: Plan, worth_more: float = 0.0) -> None:
         """A page spent. What it gave counts that much more."""
@@ -105,13 +118,6 @@ class PostedPlans:
             self._atoms.extend([atoms for _, atoms in plan.extras])
 
     # ------------------------------------------------------------ all of it
-
-    def newborn(self, end: int) -> NewbornPages:
-        """The pages that became known, up to the last one."""
-        starts = np.array(self._starts)
-        sizes = np.append(starts[1:], end) - starts
-        columns = starts, np.array(self._novelties), np.array(self._introducers)
-        return NewbornPages(*(column.repeat(sizes) for column in columns))
 
     def links(self) -> PostedLinks:
         """All links."""

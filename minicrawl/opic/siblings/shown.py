@@ -13,14 +13,10 @@ u         how many pages of its host a page made known when it was read. Pages o
 F, S, T   of a group: its members' turns, the sum of ln(1 + u) over them, and the links to any
           member from pages that did not introduce it
 novelty   new links / links of a page; of one that is no ordinary page with links it is unknown
-worth     of a page: (its key + its bonus) * hash^-.01. The *bonus* lets gifts count as
-          gift / (1 - .7 novelty of the giver): cash is slow to return from pages never read.
-factor    of a group: ((3 mS + S) / ((3 + F) mS))^.2 * ((3 mT + T) / ((3 + F) mT))^.3 *
-          exp(.2 (novelty of the introducing page - .5)); mS and mT are S and T a turn, over all
-          groups. A site without a seed has a budget on top of that.
+bonus     of a page: lets gifts count as gift / (1 - .7 novelty of the giver), since cash is slow to
+          return from pages never read
 
-The order is by factor * worth. Both are made in the same way one by one and many at once: the hash
-of a page has 16 bits, whose powers are in a table, and a factor is counted in 65,536ths.
+What a page is worth by all that is in `values`.
 """
 
 from __future__ import annotations
@@ -35,42 +31,28 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.ledger import Ledger, Plan
-from minicrawl.opic.money import PARTS, UNIT
+from minicrawl.opic.money import UNIT
 from minicrawl.opic.siblings.families import FamilyBudgets, Sites
-from minicrawl.opic.siblings.groups import NOVELTIES, Groups, Numbers, OrderChanges, Pages
-from minicrawl.opic.siblings.posted import NOBODY, NOT_JUDGED, PostedLinks, PostedPlans
+from minicrawl.opic.siblings.groups import Groups, Numbers, OrderChanges, Pages
+from minicrawl.opic.siblings.posted import (
+    NOBODY,
+    NOT_JUDGED,
+    PostedBirths,
+    PostedLinks,
+    PostedPlans,
+)
 from minicrawl.opic.siblings.rounds import Means
 
-PRIOR = 3
-"""A group begins as if so many of its members had been average."""
-REVEALED, LINKED, NOVELTY = 0.2, 0.3, 0.2
-"""The exponents of the factor."""
 RETURNED = 0.7
 """The share of a gift to a page never read that would come back if that were read."""
 UNKNOWN_NOVELTY = 0.5
 """Half: neither good nor bad."""
-
-_LIFTS = np.power((np.arange(1 << 16) + 1.0) / (1 << 16), -0.01)
-_LIFT: list[float] = _LIFTS.tolist()
-MOST_LIFT = _LIFT[0]
-_NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5))
-_NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
-_MIX, _MIX_AGAIN, _HALF, _32_BITS = 0x9E3779B1, 0x85EBCA6B, 16, 0xFFFFFFFF
 
 Floats = NDArray[np.float64]
 _MOST_POSTED = 1024
 """Plans: more of them are counted at once, so that they take no memory."""
 ALL_PAGES = (1 << 32) - 1
 """As the first new page of a turn that made none known."""
-
-
-def lifts(pages: Pages) -> Floats:
-    """hash^-.01 of pages, the same in every run."""
-    mixed = pages.astype(np.uint32) * np.uint32(_MIX)
-    mixed ^= mixed >> _HALF
-    mixed *= np.uint32(_MIX_AGAIN)
-    found: Floats = _LIFTS[mixed >> _HALF]
-    return found
 
 
 class Siblings:
@@ -95,7 +77,7 @@ class Siblings:
         self, pages: range, novelty: float = UNKNOWN_NOVELTY, by: PageId = NOBODY
     ) -> None:
         """These pages were born, by links of a page or by nobody's."""
-        self._posted.bear(pages, novelty, by)
+        self._posted.births.add(pages, novelty, by)
 
     def foretell(self, page: PageId, pages: range) -> None:
         """A page whose turn has not ended yet makes these pages known, among others."""
@@ -150,16 +132,20 @@ class Siblings:
         for target in plan.links:
             self.bonus[target] += self.bonus[plan.page]
 
+    def group_of(self, page: PageId) -> int:
+        """The group of a page."""
+        return self.groups.of_one(page, self.host_of[page])
+
     def hosts_of_posted(self) -> Sequence[int]:
         """The hosts of pages that became known and are not counted yet."""
         known = len(self.bonus)
-        return self.host_of[known : known + self._posted.born]
+        return self.host_of[known : known + self._posted.births.count]
 
     def count(self) -> None:
         """Count what was posted."""
         posted, self._posted = self._posted, PostedPlans()
-        if posted.born:
-            self._introduce(posted)
+        if posted.births.count:
+            self._introduce(posted.births)
         if not len(posted):
             return
         links = posted.links()
@@ -170,15 +156,15 @@ class Siblings:
         self._judge(own, np.array(posted.shown), groups[posted.recommends(links)])
         givers = host_of[pages][links.plans]
         is_away = hosts != givers
-        self.budgets.earn(hosts[is_away], givers[is_away], links.atoms[is_away] / UNIT)
+        self.budgets.incomes.earn(hosts[is_away], givers[is_away], links.atoms[is_away] / UNIT)
         if self.changes is not None:
             self.changes.gifts.append((links.pages, groups))
             self.changes.groups.append(own)
 
-    def _introduce(self, posted: PostedPlans) -> None:
-        first, end = len(self.bonus), len(self.bonus) + posted.born
-        self.bonus.frombytes(bytes(posted.born * self.bonus.itemsize))
-        newborn = posted.newborn(end)
+    def _introduce(self, births: PostedBirths) -> None:
+        first, end = len(self.bonus), len(self.bonus) + births.count
+        self.bonus.frombytes(bytes(births.count * self.bonus.itemsize))
+        newborn = births.newborn(end)
         hosts = np.frombuffer(self.host_of, dtype=np.uint32)[first:end]
         self.groups.add(newborn.firsts, hosts, newborn.novelties)
         by = newborn.introducers
@@ -233,61 +219,3 @@ class Siblings:
         self.groups.restore(state)
         self.means.restore(state)
         self.budgets.restore(state)
-
-    # ------------------------------------------------------------ the order
-
-    def gross(self, pages: Pages | slice) -> Floats:
-        """The same before their hashes count: at most `MOST_LIFT` times less."""
-        keys = np.frombuffer(self.ledger.key, dtype=np.int64)[pages]
-        bonus = np.frombuffer(self.bonus, dtype=np.float32)[pages].astype(np.float64)
-        found: Floats = np.add(keys, bonus)
-        return found
-
-    def worth(self, page: PageId) -> float:
-        """What one page is worth."""
-        mixed = page * _MIX & _32_BITS
-        mixed = (mixed ^ mixed >> _HALF) * _MIX_AGAIN & _32_BITS
-        return (self.ledger.key[page] + self.bonus[page]) * _LIFT[mixed >> _HALF]
-
-    def factor(self, group: int) -> float:
-        """What the siblings of its members have shown, in 65,536ths."""
-        of, means = self.groups, self.means
-        weight = of.turns[group] + PRIOR
-        found = _NOVELTY_FACTOR[of.novelty[group]]
-        if means.mean_revealed:
-            found *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** REVEALED
-        if means.mean_linked:
-            found *= ((PRIOR + of.linked[group] / means.mean_linked) / weight) ** LINKED
-        return _in_parts(self.budgets.hold_back(of.host[group], found))
-
-    def factors(self, groups: Numbers) -> Floats:
-        """The same for many groups."""
-        of, means = self.groups, self.means
-        weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
-        found = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
-        if means.mean_revealed:
-            revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups].astype(np.float64)
-            found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** REVEALED
-        if means.mean_linked:
-            linked = np.frombuffer(of.linked, dtype=np.uint32)[groups]
-            found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
-        hosts = np.frombuffer(of.host, dtype=np.uint32)[groups]
-        found = self.budgets.hold_back_many(hosts, found)
-        parts: Floats = np.rint(found * PARTS)
-        return parts
-
-
-def worths(shown: Siblings, pages: Pages) -> Floats:
-    """What pages that wait are worth beside their siblings."""
-    return shown.gross(pages) * lifts(pages)
-
-
-def urgency(shown: Siblings, pages: Pages) -> Floats:
-    """The cash that these pages are as good as, in atoms: the one with the most comes first."""
-    shown.count()
-    hosts = np.frombuffer(shown.host_of, dtype=np.uint32)[pages]
-    return shown.factors(shown.groups.of(pages, hosts)) * worths(shown, pages) / PARTS
-
-
-def _in_parts(factor: float) -> float:
-    return float(round(factor * PARTS))

@@ -60,7 +60,7 @@ class Adaptive:
 
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
         widths = self._widths(circulation)
-        row = self._readings.row(page)
+        row = self._readings.rows.get(page)
         history, read_at = self._readings.at(row, page)
         span = max(now - read_at, widths.narrow)
         if row is not None and history:
@@ -133,7 +133,7 @@ class Adaptive:
 
     def past(self, page: PageId) -> Past:
         history, time = self._readings.of(page)
-        row = self._readings.row(page)
+        row = self._readings.rows.get(page)
         if row is None or not history:
             return history, time, None
         return history, time, array("q", (self._own[row], self._narrow[row])).tobytes()
@@ -146,7 +146,7 @@ class Adaptive:
 
     def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
         self._readings.restore(pasts)
-        for page in self._readings.pages_read().tolist():
+        for page in self._readings.rows.pages.tolist():
             own, narrow = array("q", measures[page])
             self._own.append(own)
             self._narrow.append(narrow)

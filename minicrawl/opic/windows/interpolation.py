@@ -40,7 +40,7 @@ class Interpolation:
 
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
         width = max(1, int(self.width * circulation))
-        row = self._readings.row(page)
+        row = self._readings.rows.get(page)
         history, read_at = self._readings.at(row, page)
         away = now - read_at
         left = history * (width - away) // width + cash if away < width else cash * width // away
@@ -88,7 +88,8 @@ class Readings:
         self._count = 0
         self._first = array("I", [0])
         self._born = array("q", [0])
-        self._rows = DenseRows()
+        self.rows = DenseRows()
+        """Of the pages that were read; others have none."""
         self._history = array("q")
         self._read = array("q")
 
@@ -106,7 +107,7 @@ class Readings:
             self._born.append(now)
 
     def of(self, page: PageId) -> tuple[int, int]:
-        return self.at(self.row(page), page)
+        return self.at(self.rows.get(page), page)
 
     def at(self, row: int | None, page: PageId) -> tuple[int, int]:
         """The same for a page whose row is known."""
@@ -114,31 +115,23 @@ class Readings:
             return 0, self._born[bisect_right(self._first, page) - 1]
         return self._history[row], self._read[row]
 
-    def row(self, page: PageId) -> int | None:
-        """The place of the page among those that were read; None if it never was."""
-        return self._rows.get(page)
-
-    def pages_read(self) -> NDArray[np.uint32]:
-        """The page of each row. It is a view: drop it before rows are added."""
-        return self._rows.pages
-
     def rows_between(self, first: int, end: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Of the pages of a range that were read, the places in the range, and the rows."""
-        pages = self._rows.pages
+        pages = self.rows.pages
         rows = np.flatnonzero((pages >= first) & (pages < end))
         return pages[rows].astype(np.intp) - first, rows
 
     def put(self, row: int | None, page: PageId, history: int, now: int) -> None:
         """The page, which has this row, was read."""
         if row is None:
-            self._rows.add(page)
+            self.rows.add(page)
             self._history.append(history)
             self._read.append(now)
         else:
             self._history[row], self._read[row] = history, now
 
     def histories(self, pages: Numbers) -> Floats:
-        rows = map(self._rows.get, pages.tolist())
+        rows = map(self.rows.get, pages.tolist())
         history = self._history
         return np.array([0 if row is None else history[row] for row in rows]) / UNIT
 
@@ -161,11 +154,11 @@ class Readings:
         for history, times in pasts:
             self._restore_births(np.flatnonzero(history == 0), times)
             read = np.flatnonzero(history)
-            self._rows.add_all((self._count + read).astype(np.uint32))
+            self.rows.add_all((self._count + read).astype(np.uint32))
             self._history.frombytes(history[read].tobytes())
             self._read.frombytes(times[read].tobytes())
             self._count += len(history)
-        self._rows.finish_loading()
+        self.rows.finish_loading()
 
     def _restore_births(self, unread: NDArray[np.intp], times: Numbers) -> None:
         born = times[unread]

@@ -26,7 +26,12 @@ from minicrawl.report.links.flows import links_as_written
 from minicrawl.report.links.graphs import refuse_without_links, urls
 from minicrawl.report.ranks import places_of_largest
 from minicrawl.report.snapshot import LABELS, Snapshot, last_spent, page_of
-from minicrawl.store.derived import backlinks_of, backlinks_step, keep_backlinks, reading_beside
+from minicrawl.store.beside.derived import (
+    backlinks_of,
+    backlinks_step,
+    keep_backlinks,
+    reading_beside,
+)
 
 _FEW_STEPS = 20_000
 _MANY_OF = 8

@@ -36,6 +36,58 @@ class GraphNews(NamedTuple):
     """These are all links; what was told before does not hold any more."""
 
 
+class LoggedLinks:
+    """The links of all pages, in the order in which they came. Those of a turn are packed first."""
+
+    def __init__(self) -> None:
+        self._first, self._count = array("q"), array("i")
+        """Of each page where its links are, and how many; -1 while they are packed."""
+        self.sources, self.targets = array("i"), array("i")
+        """The target of a link that is no more is -1."""
+        self._packed: list[tuple[int, bytes]] = []
+
+    def bear(self, count: int) -> None:
+        """So many pages became known."""
+        self._first.frombytes(bytes(8 * count))
+        self._count.frombytes(bytes(4 * count))
+
+    def spend(self, page: int, blob: bytes) -> None:
+        """These are the links of the page, packed. It has no others."""
+        self._packed.append((page, blob))
+        self._count[page] = _NO_LINK
+
+    def remove(self, page: int) -> bool:
+        """The page has no links any more; whether it had any."""
+        if self._count[page] < 0:
+            self.unpack()
+        first, count = self._first[page], self._count[page]
+        for place in range(first, first + count):
+            self.targets[place] = _NO_LINK
+        self._count[page] = 0
+        return count > 0
+
+    def unpack(self) -> None:
+        """The links of the turns that were read last."""
+        plain = [(page, blob) for page, blob in self._packed if is_plain(blob)]
+        if plain:
+            pages, blobs = zip(*plain, strict=True)
+            counts, links = unpack_plain(blobs)
+            self._place(pages, counts.tolist(), links)
+        for page, blob in self._packed:
+            if not is_plain(blob):
+                links = np.array(unpack(blob).links, dtype=np.int64)
+                self._place((page,), [len(links)], links)
+        self._packed.clear()
+
+    def _place(self, pages: tuple[int, ...], counts: list[int], links: Ids) -> None:
+        place = len(self.targets)
+        self.sources.frombytes(np.repeat(np.array(pages, dtype=np.int32), counts).tobytes())
+        self.targets.frombytes(links.astype(np.int32).tobytes())
+        for page, count in zip(pages, counts, strict=True):
+            self._first[page], self._count[page] = place, count
+            place += count
+
+
 class LinkLog:
     """The links of a store up to a step."""
 
@@ -44,9 +96,7 @@ class LinkLog:
         self.graph_of = graph_of
         self._state = bytearray()
         self._forwards: dict[int, int] = {}
-        self._first, self._count = array("q"), array("i")
-        self._sources, self._targets = array("i"), array("i")
-        self._unread_blobs: list[tuple[int, bytes]] = []
+        self._links = LoggedLinks()
         self._node = np.empty(0, dtype=np.int32)
         self._nodes = 0
         self._waiting = np.empty(0, dtype=np.int64)  # places of links that do not count yet
@@ -59,7 +109,7 @@ class LinkLog:
         for rows in questions.log_after(connection, self.step, last):
             for row in rows:
                 self._apply(row)
-            self._unpack()
+            self._links.unpack()
         self.step = max(self.step, last)
         return self._news()
 
@@ -88,8 +138,7 @@ class LinkLog:
 
     def _bear(self, count: int) -> None:
         self._state.extend(bytes(count))
-        self._first.frombytes(bytes(8 * count))
-        self._count.frombytes(bytes(4 * count))
+        self._links.bear(count)
 
     def _end_turn(self, page: int, state: int, *, keeps_links: bool = False) -> None:
         """Whatever the page was before it is no more."""
@@ -97,47 +146,15 @@ class LinkLog:
         if self._state[page] in READ_STATES or was_forward:
             self._is_rewritten = True
         self._state[page] = state
-        if not keeps_links or was_forward:
-            self._unlink(page)
-
-    def _unlink(self, page: int) -> None:
-        if self._count[page] < 0:  # its links are still packed
-            self._unpack()
-        first, count = self._first[page], self._count[page]
-        if count and self.graph_of == KNOWN:
-            self._is_rewritten = True
-        for place in range(first, first + count):
-            self._targets[place] = _NO_LINK
-        self._count[page] = 0
+        if (not keeps_links or was_forward) and self._links.remove(page):
+            self._is_rewritten |= self.graph_of == KNOWN
 
     def _spend(self, page: int, kind: int, blob: bytes) -> None:
         if kind == StepKind.FORWARD:
             self._forwards[page] = unpack(blob).links[0]
             if self.graph_of == KNOWN:
                 self._is_rewritten = True  # links to it lead elsewhere now
-        self._unread_blobs.append((page, blob))
-        self._count[page] = _NO_LINK
-
-    def _unpack(self) -> None:
-        """The links of the turns that were read last."""
-        plain = [(page, blob) for page, blob in self._unread_blobs if is_plain(blob)]
-        if plain:
-            pages, blobs = zip(*plain, strict=True)
-            counts, links = unpack_plain(blobs)
-            self._place(pages, counts.tolist(), links)
-        for page, blob in self._unread_blobs:
-            if not is_plain(blob):
-                links = np.array(unpack(blob).links, dtype=np.int64)
-                self._place((page,), [len(links)], links)
-        self._unread_blobs.clear()
-
-    def _place(self, pages: tuple[int, ...], counts: list[int], links: Ids) -> None:
-        place = len(self._targets)
-        self._sources.frombytes(np.repeat(np.array(pages, dtype=np.int32), counts).tobytes())
-        self._targets.frombytes(links.astype(np.int32).tobytes())
-        for page, count in zip(pages, counts, strict=True):
-            self._first[page], self._count[page] = place, count
-            place += count
+        self._links.spend(page, blob)
 
     # ------------------------------------------------------------ what counts
 
@@ -150,8 +167,8 @@ class LinkLog:
             self._nodes, self._placed = 0, 0
             self._node, self._waiting = self._node[:0], self._waiting[:0]
         self._number()
-        new = np.arange(self._placed, len(self._targets))
-        self._placed = len(self._targets)
+        new = np.arange(self._placed, len(self._links.targets))
+        self._placed = len(self._links.targets)
         places = np.concatenate((self._waiting, new))
         sources, targets = self._ends_of(places)
         counts = (sources != _NO_NODE) & (targets != _NO_NODE)
@@ -172,12 +189,14 @@ class LinkLog:
 
     def _ends_of(self, places: Ids) -> tuple[Ids, Ids]:
         """The nodes of these links; _NO_NODE for an end that is none."""
-        targets = np.frombuffer(self._targets, dtype=np.int32)[places]
+        targets = np.frombuffer(self._links.targets, dtype=np.int32)[places]
         is_link = targets != _NO_LINK
         node_of = self._node[self._final_pages()] if len(self._node) else self._node
         ends = np.full(len(places), _NO_NODE, dtype=np.int64)
         ends[is_link] = node_of[targets[is_link]]
-        begins = self._node[np.frombuffer(self._sources, dtype=np.int32)[places]].astype(np.int64)
+        begins = self._node[np.frombuffer(self._links.sources, dtype=np.int32)[places]].astype(
+            np.int64
+        )
         return begins, ends
 
     def _final_pages(self) -> Ids:

@@ -17,8 +17,8 @@ from minicrawl.report.live.growth import LinkLog
 from minicrawl.report.live.sampling import WORK_AT_ONCE, LiveGraph, by_state, sample_of, sampled_now
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import columns, fetches, questions, tables
+from minicrawl.store.beside.samples import Sample, samples
 from minicrawl.store.reader import reading
-from minicrawl.store.samples import Sample, samples
 from minicrawl.store.trouble import reporting_damage
 
 FEWEST = 20

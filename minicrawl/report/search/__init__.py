@@ -1,7 +1,7 @@
 """Search of a store: its pages are brought into an index, and found there.
 
 page_reader   reads kept pages in processes that can be killed
-folder        whose the index is, and whether it can be used
+index_folder  where the index is, who may write it, and whether it can be used
 alike         finds near-duplicates
 indexing      brings the index up to date
 following     keeps the index up to date while a crawl runs

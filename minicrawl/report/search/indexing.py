@@ -11,7 +11,7 @@ round   some pages: read, their links noted, added, committed
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from email.utils import parsedate_to_datetime
 from itertools import chain
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
+from minicrawl.archive.scan import scan
 from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
 from minicrawl.errors import UsageError
 from minicrawl.frontier.urls import UrlTable
@@ -26,17 +27,18 @@ from minicrawl.model import State
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.pages import kept_pages
 from minicrawl.report.search.alike import sort_out
-from minicrawl.report.search.folder import (
-    clear,
-    errors_of,
-    locked,
+from minicrawl.report.search.index_folder import (
+    clear_folder,
+    folder_errors,
+    locked_folder,
+    opened_index,
     why_pruned,
     why_useless,
 )
 from minicrawl.report.search.page_reader import PageReader, ReadPage
 from minicrawl.report.snapshot import Snapshot, host_name, snapshot
 from minicrawl.search.boilerplate import SiteLines
-from minicrawl.search.index import FOLDER, Entry, SearchIndex
+from minicrawl.search.index import Entry, SearchIndex
 from minicrawl.search.minhash import signature
 from minicrawl.search.notes import AnchorRow, Notes, Watermark
 from minicrawl.search.words import indexed
@@ -87,28 +89,17 @@ def bring_up_to_date(
     with snapshot(store) as seen, kept_pages(seen) as archive:
         if not archive.segments.folder.is_dir():
             raise UsageError(f"{archive.segments.folder} is gone: there are no pages to index")
-        with locked(folder), errors_of(folder):
+        with locked_folder(folder), folder_errors(folder):
             useless = why_useless(folder, seen.connection) or why_pruned(folder, archive)
             if why := "it begins anew" if fresh else useless:
                 say(f"{folder}: {why}")
-                clear(folder)
-            with _opened(folder, seen) as (index, notes):
+                clear_folder(folder)
+            with opened_index(folder, seen) as (index, notes):
                 done = _Indexing(seen, archive, index, notes).run(part(tell, 0, _SHARE_OF_INDEXING))
                 birth = tables.birth(seen.connection)
                 sort_out(folder, birth, index, notes.texts, lambda page: int(seen.host_of[page]))
                 tell(1.0)
                 return done
-
-
-@contextmanager
-def _opened(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, Notes]]:
-    index = SearchIndex(folder / FOLDER)
-    with closing(Notes(folder)) as notes:
-        if notes.store is None:
-            notes.found(tables.birth(seen.connection))
-        index.write()
-        with closing(index):
-            yield index, notes
 
 
 class _Indexing:
@@ -157,7 +148,7 @@ class _Indexing:
     def _rounds(self, begin: int) -> Iterator[tuple[list[int], int]]:
         """The places of records, and the end of all of them."""
         places: list[int] = []
-        for found in self._archive.segments.scan(begin, self._archive.end):
+        for found in scan(self._archive.segments, begin, self._archive.end):
             if found.header is not None and found.header.kind in _WITH_PAGES:
                 places.append(found.place)
             if len(places) >= ROUND:

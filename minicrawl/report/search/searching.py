@@ -24,7 +24,7 @@ from minicrawl.search.index import CANDIDATES, FOLDER, Entry, Hit, SearchIndex
 from minicrawl.search.query import Query
 from minicrawl.search.ranking import RankingWeights, Score, judged
 from minicrawl.search.snippets import Snippet, snippet
-from minicrawl.store.derived import OPIC, RankRow, rank_row, reading_beside
+from minicrawl.store.beside.derived import OPIC, RankRow, rank_row, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.wording import iso
 

@@ -25,7 +25,7 @@ from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Delayed, Ended, Reason, Settled
 from minicrawl.crawl.progress import Progress
 from minicrawl.model import State
-from tests.store.test_samples import SAMPLE
+from tests.store.beside.test_samples import SAMPLE
 
 Captured = pytest.CaptureFixture[str]
 

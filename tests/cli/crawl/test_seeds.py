@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cli.crawl.command import seeds_of
+from minicrawl.cli.crawl.seed_lists import seeds_of
 from minicrawl.errors import UsageError
 from minicrawl.web.urls import read_seeds
 

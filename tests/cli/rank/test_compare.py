@@ -16,7 +16,7 @@ from minicrawl.graph.named import NamedGraph
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.kept import ESTIMATED
-from minicrawl.store.derived import beside
+from minicrawl.store.beside.derived import beside
 from tests.stores import MOVED, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]

@@ -12,7 +12,7 @@ from minicrawl.crawl.events import Noted, Reason
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, SideRequests
-from minicrawl.crawl.start.seeds import ScopeGate
+from minicrawl.crawl.schedule.scope_gate import ScopeGate
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
 from minicrawl.model import (
     Failed,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minicrawl.opic.siblings import by_group, families
+from minicrawl.opic.siblings import by_group, families, group_queue, members
 from minicrawl.opic.siblings.by_group import ByGroup
 from minicrawl.opic.siblings.shown import Siblings
 from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
@@ -71,11 +71,11 @@ def disturb(world: SiblingWorld, rng: Random) -> None:
 @given(seed=st.integers(0, 1 << 30))
 def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(by_group, "_FEW_MEMBERS", few_members)
-        patch.setattr(by_group, "_RANKED", 2)
-        patch.setattr(by_group, "_MOST_LISTS", 3)
+        patch.setattr(members, "_FEW_MEMBERS", few_members)
+        patch.setattr(members, "_RANKED", 2)
+        patch.setattr(members, "_MOST_LISTS", 3)
         patch.setattr(by_group, "PART_AT_ONCE", 4 if few_members else 1000)
-        patch.setattr(by_group, "_LARGE", 64 if few_members else 2)
+        patch.setattr(group_queue, "_LARGE", 64 if few_members else 2)
         check_the_order(Random(seed))
 
 

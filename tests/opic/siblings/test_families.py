@@ -39,7 +39,7 @@ def introduce(budgets: FamilyBudgets, by: dict[int, int]) -> None:
 
 def earn(budgets: FamilyBudgets, taker: int, giver: int, *units: float) -> list[int]:
     takers, givers = (np.full(len(units), host, dtype=np.uint32) for host in (taker, giver))
-    budgets.earn(takers, givers, np.array(units))
+    budgets.incomes.earn(takers, givers, np.array(units))
     return budgets.look()
 
 
@@ -98,12 +98,12 @@ def test_a_family_earns_from_others_only(budgets: FamilyBudgets) -> None:
 
 def test_what_a_family_gives_counts_up_to_half_of_its_income(budgets: FamilyBudgets) -> None:
     assert earn(budgets, OTHER, FARM, 5.0) == []
-    assert budgets.income[OTHER] == 0
+    assert budgets.incomes.of[OTHER] == 0
     earn(budgets, FARM, SEED, 4.0)
     earn(budgets, OTHER, MADE, 0.5, 0.5)
-    assert budgets.income[OTHER] == 1.0
+    assert budgets.incomes.of[OTHER] == 1.0
     earn(budgets, OTHER, MADE, 2.0, 6.0)
-    assert budgets.income[OTHER] == 4.0 * PASSED_ON
+    assert budgets.incomes.of[OTHER] == 4.0 * PASSED_ON
 
 
 def test_incomes_are_looked_at_after_so_many_turns(budgets: FamilyBudgets) -> None:
@@ -130,7 +130,7 @@ def test_what_was_saved_goes_on(budgets: FamilyBudgets) -> None:
     earn(budgets, FARM, SEED, 4.0)
     earn(budgets, OTHER, FARM, 1.0)
     taker, giver = np.array([[OTHER], [SEED]], dtype=np.uint32)
-    budgets.earn(taker, giver, np.array([3.0]))
+    budgets.incomes.earn(taker, giver, np.array([3.0]))
     again = FamilyBudgets(SitesByHost(SITES))
     again.restore(budgets.state())
     assert again.state() == budgets.state()

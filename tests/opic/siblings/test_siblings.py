@@ -8,8 +8,10 @@ import pytest
 
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT
+from minicrawl.opic.siblings import values
 from minicrawl.opic.siblings.groups import Groups
-from minicrawl.opic.siblings.shown import Siblings, urgency, worths
+from minicrawl.opic.siblings.shown import Siblings
+from minicrawl.opic.siblings.values import gross, urgency, worths
 from minicrawl.opic.steps import visit, weighted_visit
 from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
 
@@ -31,8 +33,8 @@ def grouped(*hosts: int) -> Groups:
 
 def factor(of: SiblingWorld, page: int) -> float:
     group = of.siblings.groups.of_one(page, of.host_of[page])
-    one = of.siblings.factor(group)
-    assert one == of.siblings.factors(np.array([group]))[0]
+    one = values.factor(of.siblings, group)
+    assert one == values.factors(of.siblings, np.array([group]))[0]
     return one / PARTS
 
 
@@ -96,7 +98,7 @@ def test_gifts_of_a_page_whose_links_are_new_count_more() -> None:
     made.visit(0, [1], [0])
     share = visit_share(cash, 2)
     assert made.siblings.bonus[1] == pytest.approx(share * (1 / 0.65 - 1), rel=1e-6)
-    assert made.siblings.gross(np.array([1], dtype=np.uint32))[0] == pytest.approx(
+    assert gross(made.siblings, np.array([1], dtype=np.uint32))[0] == pytest.approx(
         UNIT + share / 0.65, rel=1e-6
     )
 
@@ -159,6 +161,6 @@ def test_one_and_many_are_worth_the_same() -> None:
     made = world(*[0] * 300)
     pages = np.arange(300, dtype=np.uint32)
     assert worths(made.siblings, pages).tolist() == [
-        made.siblings.worth(page) for page in range(300)
+        values.worth(made.siblings, page) for page in range(300)
     ]
     assert urgency(made.siblings, pages).tolist() == worths(made.siblings, pages).tolist()

@@ -14,7 +14,7 @@ from minicrawl.report.links import backlinks as report
 from minicrawl.report.links.backlinks import Linked, LinkedPage, backlinks, links
 from minicrawl.report.links.flows import flows
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.derived import backlinks_step, beside, reading_beside
+from minicrawl.store.beside.derived import backlinks_step, beside, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
@@ -81,7 +81,9 @@ class TestBacklinks:
     def test_where_it_cannot_be_kept_the_answer_comes_without(
         self, store: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("minicrawl.store.derived._BACKLINKS", "CREATE TABLE no such thing")
+        monkeypatch.setattr(
+            "minicrawl.store.beside.derived._BACKLINKS", "CREATE TABLE no such thing"
+        )
         assert urls(back(store, A)) == {B, MOVED}
         assert indexed(store) is None
 

@@ -14,7 +14,7 @@ from minicrawl.report.links import graphs
 from minicrawl.report.links.graphs import HostGraph, PageGraph
 from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.derived import RankRow, keep_ranks
+from minicrawl.store.beside.derived import RankRow, keep_ranks
 from minicrawl.store.records import StoreTerms
 from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl, filled_store
 

@@ -17,9 +17,9 @@ from minicrawl.model import CRAWLED, KNOWN, State
 from minicrawl.report.live import sampling
 from minicrawl.report.live.growth import LinkLog
 from minicrawl.report.live.sampling import COMMAND, LiveGraph, Sampler, sampled_now
+from minicrawl.store.beside.samples import Basis, latest_sample, samples
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
-from minicrawl.store.samples import Basis, latest_sample, samples
 from tests.graph.graphs import graph_of
 from tests.stores import HandCrawl
 

@@ -9,7 +9,7 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report.search.folder import locked
+from minicrawl.report.search.index_folder import locked_folder
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.search.notes import VERSION
 from minicrawl.store.reader import search_folder
@@ -50,7 +50,7 @@ def test_one_of_an_older_version_is_made_again_and_that_is_said(
 def test_while_it_is_written_searches_go_on_and_a_second_writer_is_refused(
     store: Path, capsys: Captured
 ) -> None:
-    with locked(search_folder(store)):
+    with locked_folder(search_folder(store)):
         code, out, err = searched(store, capsys)
         assert (code, err) == (0, [])
         assert SEA in out

@@ -12,8 +12,8 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.report.search import following
-from minicrawl.report.search.folder import locked
 from minicrawl.report.search.following import COMMAND, EVERY_S, IndexFollower
+from minicrawl.report.search.index_folder import locked_folder
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.store.reader import search_folder
 from tests.report.search.stores import PAGES, PIER, SEA, read_into
@@ -55,7 +55,7 @@ def test_it_rests_longer_than_it_worked(tmp_path: Path) -> None:
 def test_while_another_process_writes_the_index_it_waits(tmp_path: Path) -> None:
     path = begun(tmp_path)
     pauses = IndexFollower(path).pauses()
-    with locked(search_folder(path)):
+    with locked_folder(search_folder(path)):
         next(pauses)
     assert not (search_folder(path) / "index").exists()
     next(pauses)

@@ -12,12 +12,13 @@ import pytest
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
+from minicrawl.archive.scan import scan
 from minicrawl.cli import main
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
 from minicrawl.report.pages import kept_pages
 from minicrawl.report.search import page_reader
-from minicrawl.report.search.folder import locked
+from minicrawl.report.search.index_folder import locked_folder
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.page_reader import PageReader
 from minicrawl.report.search.searching import Finder, SearchRequest, keep_importance
@@ -122,7 +123,7 @@ def test_when_answers_were_pruned_the_index_is_made_of_what_is_left(store: Path)
 def test_two_runs_at_once_are_refused_in_a_line(store: Path) -> None:
     folder = search_folder(store)
     with (
-        locked(folder),
+        locked_folder(folder),
         pytest.raises(StoreError, match="is being written by another process"),
     ):
         bring_up_to_date(store)
@@ -203,7 +204,7 @@ def test_a_page_that_takes_too_long_is_read_as_plain_text_and_costs_no_other(
     )
     monkeypatch.setattr(page_reader, "_CODE", slow)
     with snapshot(store) as seen, kept_pages(seen) as archive:
-        places = [found.place for found in archive.segments.scan(end=archive.end)]
+        places = [found.place for found in scan(archive.segments, end=archive.end)]
         with closing(PageReader(archive.segments.folder, archive.end, 3.0)) as reader:
             found = list(reader.read(places))
     assert [one and one.url for one in found] == list(PAGES)

@@ -1,6 +1,6 @@
-"""The folder of an index: whose it is, whether it can be used, and who writes it.
+"""The folder of the search index of a store: the index, the notes, and a lock.
 
-Law: all of it is derived, so what cannot be used is deleted and made again, and never an obstacle.
+Law: one process writes it at a time. An index that cannot be used is made again, never mended.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.errors import StoreError
+from minicrawl.report.snapshot import Snapshot
 from minicrawl.search import near_duplicates
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, Notes
@@ -31,7 +32,7 @@ def why_useless(folder: Path, connection: tables.Connection) -> str:
     if not has_index(folder):
         return ""
     try:
-        with errors_of(folder), closing(Notes(folder)) as notes:
+        with folder_errors(folder), closing(Notes(folder)) as notes:
             version, store = notes.version, notes.store
         if version != VERSION:
             return f"version {version} is made again as version {VERSION}"
@@ -53,8 +54,18 @@ def why_pruned(folder: Path, archive: ArchiveReader) -> str:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Only one process writes the index."""
+def opened_index(folder: Path, seen: Snapshot) -> Iterator[tuple[SearchIndex, Notes]]:
+    index = SearchIndex(folder / FOLDER)
+    with closing(Notes(folder)) as notes:
+        if notes.store is None:
+            notes.found(tables.birth(seen.connection))
+        index.write()
+        with closing(index):
+            yield index, notes
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
     folder.mkdir(exist_ok=True)
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -67,14 +78,12 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def errors_of(folder: Path) -> Iterator[None]:
-    """Say of an error which folder it is about."""
+def folder_errors(folder: Path) -> Iterator[None]:
     with translating_sqlite_errors(folder, "delete it if need be: it can be made again"):
         yield
 
 
-def clear(folder: Path) -> None:
-    """Delete the index, and what was made with it."""
+def clear_folder(folder: Path) -> None:
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
     for file in (*folder.glob("notes.db*"), *folder.glob(f"{near_duplicates.FILE}*")):
         file.unlink()

@@ -1,5 +1,5 @@
 """What is derived from a store, in a file beside it: ranks, and an index of the links to each page;
-`store.samples` adds samples of the graph.
+`samples` adds samples of the graph.
 
 The file, `crawl.db-ranks`, is not part of the store, because a crawl may be writing the store, and
 because the data can be computed again: the file may be deleted at any time.

@@ -1,19 +1,23 @@
-"""`minicrawl import`: a store of WARC files."""
+"""`minicrawl import` and `minicrawl move`: a store of WARC files, and a store in another place."""
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.common.options import CommandWithSettings, loaded_options
 from minicrawl.cli.common.progress import progress
+from minicrawl.cli.common.stores import json_option, store_option
 from minicrawl.cli.common.tables import show_facts, show_json
 from minicrawl.config import Loaded
-from minicrawl.crawl.recorded import WarcImport, import_warcs
 from minicrawl.export.cells import visible
-from minicrawl.report.status import Status, status
 from minicrawl.wording import counted
+
+if TYPE_CHECKING:
+    from minicrawl.crawl.recorded import WarcImport
+    from minicrawl.report.status import Status
 
 
 @click.command("import", cls=CommandWithSettings)
@@ -32,6 +36,9 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     which they are there, as if a crawl had got these answers. All commands work on the store, and
     `minicrawl crawl` goes on with the pages that were not recorded.
     """
+    from minicrawl.crawl.recorded import import_warcs
+    from minicrawl.report.status import status
+
     settings = loaded.settings.with_values({"max-tries": 1})
     with progress("import") as tell:
         made = import_warcs(files, settings, _warn, tell)
@@ -46,7 +53,7 @@ def _warn(line: str) -> None:
     click.echo(f"{PROGRAM}: {visible(line)}", err=True)
 
 
-def _facts(made: WarcImport, found: Status) -> Iterator[tuple[str, str]]:
+def _facts(made: "WarcImport", found: "Status") -> Iterator[tuple[str, str]]:
     yield "store", str(made.store)
     yield "records", f"{made.records:,}"
     known = f"{found.pages_known:,} known on {counted(found.hosts, 'host')}"
@@ -57,3 +64,24 @@ def _facts(made: WarcImport, found: Status) -> Iterator[tuple[str, str]]:
     for reason, count in sorted(made.skipped.items(), key=lambda item: -item[1]):
         yield "left out", f"{count:,} {reason}"
     yield "next step", "`minicrawl refine` makes the ranks converge"
+
+
+@click.command()
+@click.argument("new", type=click.Path(path_type=Path))
+@json_option
+@store_option
+def move(new: Path, store: Path, as_json: bool) -> None:
+    """Move the store to NEW, a file or a folder, with all that belongs to it.
+
+    That is all whose name is that of the store and `-` or `.log`: ranks, the index of links, the
+    pages that were kept, logs. A store that a crawl writes stays where it is. A move that was
+    broken off is completed by the same command.
+    """
+    from minicrawl.store.beside.files import move as move_store
+
+    files = move_store(store, new)
+    if as_json:
+        show_json([str(file) for file in files])
+    else:
+        for file in files:
+            click.echo(visible(str(file)))

@@ -14,7 +14,7 @@ from typing import Any
 
 from minicrawl.graph.degrees import DegreeDistribution
 from minicrawl.graph.outline import Outline
-from minicrawl.store.derived import has_table, reading_beside, writing_beside
+from minicrawl.store.beside.derived import has_table, reading_beside, writing_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.tables import Connection, last_step
 

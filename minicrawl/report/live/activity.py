@@ -1,12 +1,18 @@
-"""The requests of a crawl as they came: the latest ones, and how many in each span of time.
+"""What a crawl is doing: its busiest hosts, its latest requests, and how many in each span of time.
 
-Law: what was read once is not read again. A reader goes on from the last request that it knows.
+Law: a request that was read once is not read again. A reader goes on from the last one that it
+knows.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
-from minicrawl.store import fetches
+import numpy as np
+
+from minicrawl.model import State
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.store import fetches, questions
 from minicrawl.store.fetches import LoggedRequest
 from minicrawl.store.reader import reading
 from minicrawl.store.trouble import reporting_damage
@@ -14,6 +20,61 @@ from minicrawl.store.trouble import reporting_damage
 WIDTH_S = 1.0
 MOST_SPANS = 1200
 """When there are more, two neighbours become one."""
+
+
+# ---------------------------------------------------------------- hosts
+
+
+class HostPages(NamedTuple):
+    """A host with its pages. `until` is when a pause that it asked for ends, 0 without one."""
+
+    id: int
+    origin: str
+    known: int
+    read: int
+    waiting: int
+    failed: int
+    importance: float
+    until: float
+    trouble: str
+
+
+def busiest_hosts(snapshot: Snapshot, count: int) -> list[HostPages]:
+    """The hosts with most pages that were read, then with most that are known."""
+    hosts, states = snapshot.host_of, snapshot.states
+    number = len(snapshot.origins)
+    failures = [state for state in State if state.is_failure]
+    columns = [
+        np.bincount(hosts, weights=weights, minlength=number)
+        for weights in (
+            None,
+            snapshot.was_read,
+            states == State.UNREAD,
+            np.isin(states, failures),
+            snapshot.importance,
+        )
+    ]
+    order = np.lexsort((-columns[0], -columns[1]))[:count].tolist()
+    with reporting_damage(snapshot.path):
+        pauses = questions.hosts_waiting(snapshot.connection)
+    known, read, waiting, failed, importance = columns
+    return [
+        HostPages(
+            id=host,
+            origin=snapshot.origins[host],
+            known=int(known[host]),
+            read=int(read[host]),
+            waiting=int(waiting[host]),
+            failed=int(failed[host]),
+            importance=float(importance[host]),
+            until=pauses.get(host, (0.0, ""))[0],
+            trouble=pauses.get(host, (0.0, ""))[1],
+        )
+        for host in order
+    ]
+
+
+# ---------------------------------------------------------------- requests
 
 
 def latest(path: Path, last: int, count: int) -> list[LoggedRequest]:

@@ -1,0 +1,73 @@
+"""A scan: all records between two places of an archive, one after the other.
+
+Law: it finds every record that is whole, however many others are damaged. Behind damage it goes on
+at the next record whose checksum is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from minicrawl.archive.record import MAGIC, Header, is_whole
+from minicrawl.archive.segments import FIRST, Segments, place_at, segment_of
+from minicrawl.errors import Damaged
+
+_SEARCHED_AT_ONCE = 1 << 20
+
+
+class Found(NamedTuple):
+    """A record of a scan, or damage: then `header` is None."""
+
+    place: int
+    header: Header | None
+    record: bytes
+    length: int
+
+
+def scan(segments: Segments, begin: int = FIRST, end: int | None = None) -> Iterator[Found]:
+    """All that lies between two places, damage included."""
+    for number in segments.numbers():
+        first = max(begin, place_at(number, 0))
+        last = place_at(number, segments.length(number))
+        last = last if end is None else min(last, end)
+        if segment_of(first) == number:
+            yield from _scan_segment(segments, first, last)
+
+
+def _scan_segment(segments: Segments, place: int, end: int) -> Iterator[Found]:
+    while place < end:
+        found = _whole_at(segments, place, end)
+        if found is None:
+            following = _next_whole(segments, place + 1, end)
+            yield Found(place, None, b"", following - place)
+            place = following
+        else:
+            yield found
+            place += found.length
+
+
+def _whole_at(segments: Segments, place: int, end: int) -> Found | None:
+    """The record here, if it is whole."""
+    try:
+        header = segments.header(place)
+        if place + header.record_bytes > end:
+            return None
+        record = segments.read(place)
+    except Damaged:
+        return None
+    return Found(place, header, record, len(record)) if is_whole(record) else None
+
+
+def _next_whole(segments: Segments, place: int, end: int) -> int:
+    """Where the next whole record begins; the end if there is none."""
+    while place < end:
+        piece = segments.read_bytes(place, min(_SEARCHED_AT_ONCE, end - place))
+        at = piece.find(MAGIC)
+        if at < 0:
+            place += max(len(piece) - len(MAGIC) + 1, 1)
+        elif _whole_at(segments, place + at, end) is not None:
+            return place + at
+        else:
+            place += at + 1
+    return end

@@ -1,0 +1,95 @@
+"""What a terminal does while a crawl runs: it shows progress, and hears signals.
+
+Law: the first signal lets the requests in flight end, the second one aborts them, and the third one
+kills the process.
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+from minicrawl.app import Crawl
+from minicrawl.cli.crawl.live import Display
+from minicrawl.crawl.events import Reason
+from minicrawl.crawl.progress import Progress
+
+LOGGED_EVERY_S = 60.0
+_COST_SHARE = 0.02
+"""The share of the time that displays may take; counting millions of pages takes a while."""
+_STOPPING = {
+    False: "stopping after the requests in flight; interrupt again to stop now",
+    True: "leaving the ranks as they are",
+}
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+Report = Callable[[Progress], None]
+Handler = Callable[[int, FrameType | None], None] | signal.Handlers
+
+
+async def watched(crawl: Crawl, shown: Display, log: Report) -> Reason:
+    """Crawl, and show and log the progress from time to time."""
+    watching = [
+        asyncio.create_task(_report(crawl, every_s, report))
+        for every_s, report in ((shown.every_s, shown.show), (LOGGED_EVERY_S, log))
+    ]
+    try:
+        with _stoppable(crawl, shown.say):
+            return await crawl.run_in_loop()
+    finally:
+        for task in watching:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def _report(crawl: Crawl, every_s: float, report: Report) -> None:
+    pause_s = every_s
+    while True:
+        await asyncio.sleep(pause_s)
+        began = time.perf_counter()
+        progress = crawl.progress()
+        if progress is not None:
+            report(progress)
+        pause_s = max(every_s, (time.perf_counter() - began) / _COST_SHARE)
+
+
+@contextmanager
+def _stoppable(crawl: Crawl, say: Callable[[str], None]) -> Iterator[None]:
+    """The first signal stops the crawl, the second aborts it, the third kills the process."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def stop() -> None:
+        crawl.stop()
+        say(_STOPPING[crawl.is_over])
+
+    def gracefully(_number: int, _frame: FrameType | None) -> None:
+        if not crawl.has_begun and not crawl.settings.storing.store.exists():
+            raise KeyboardInterrupt  # the loop may be blocked on stdin
+        _handle(at_once)
+        if crawl.has_begun:
+            loop.call_soon_threadsafe(stop)
+        else:
+            crawl.stop()  # at the next seed
+
+    def at_once(_number: int, _frame: FrameType | None) -> None:
+        _handle(signal.SIG_DFL)
+        if not crawl.has_begun:
+            raise KeyboardInterrupt
+        loop.call_soon_threadsafe(task.cancel)
+
+    former = [signal.getsignal(number) for number in _SIGNALS]
+    _handle(gracefully)
+    try:
+        yield
+    finally:
+        for number, handler in zip(_SIGNALS, former, strict=True):
+            signal.signal(number, handler)
+
+
+def _handle(handler: Handler) -> None:
+    for number in _SIGNALS:
+        signal.signal(number, handler)

@@ -1,0 +1,160 @@
+"""The rows that say in which order pages are read, and what they are worth."""
+
+from minicrawl.config import kinds
+from minicrawl.config.setting import ORDER, Setting
+
+STRATEGIES = ("greedy", "siblings", "random", "breadth-first")
+ORDERED_BY = ("page", "site")
+REMOVED_STRATEGIES = {"cycle": "breadth-first"}
+"""In a crawl both were the order of discovery."""
+NEWBORN = ("unit", "host-mean")
+WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static")
+MOST_ENDOWMENT = 1 << 30
+
+ORDER_ROWS = (
+    Setting(
+        ORDER,
+        "strategy",
+        "strategy",
+        kinds.choice(*STRATEGIES, renamed=REMOVED_STRATEGIES),
+        "The order in which pages are read. greedy reads the page with the most cash first; "
+        "siblings also asks what pages that were found together with it have led to.",
+    ),
+    Setting(
+        ORDER,
+        "order_by",
+        "order-by",
+        kinds.choice(*ORDERED_BY),
+        "What comes first: the best page of all whose host may be asked, or the best page of the "
+        "most important of their sites. A site matters by the cash that other sites gave to it.",
+    ),
+    Setting(
+        ORDER,
+        "discovery",
+        "discovery",
+        kinds.SHARE,
+        "Share of the fetches for pages that were never read, from 0 to 1. --refresh gets the "
+        "rest.",
+    ),
+    Setting(
+        ORDER,
+        "refresh",
+        "refresh",
+        kinds.SHARE,
+        "Share of the fetches for pages that were read before, from 0 to 1. --discovery gets the "
+        "rest.",
+    ),
+    Setting(
+        ORDER,
+        "window",
+        "window",
+        kinds.choice(*WINDOWS),
+        "The part of a page's past that its importance is computed from.",
+    ),
+    Setting(
+        ORDER,
+        "width",
+        "width",
+        kinds.POSITIVE,
+        "Width of the window: how many times all the cash changes hands. For the variable window, "
+        "how many readings.",
+    ),
+    Setting(
+        ORDER,
+        "measures",
+        "measures",
+        kinds.optional(kinds.whole(2)),
+        "Most measures that a page keeps in a variable or fixed window: of more, several become "
+        "one. none for no limit.",
+    ),
+    Setting(
+        ORDER,
+        "small_edge",
+        "small-edge",
+        kinds.SMALL_EDGE,
+        "Share of a page's cash that goes to all pages alike, from 0.01 to 0.99; its links get the "
+        "rest.",
+    ),
+    Setting(
+        ORDER,
+        "endowment",
+        "endowment",
+        kinds.whole(0, MOST_ENDOWMENT),
+        "Units of cash that the seeds share.",
+    ),
+    Setting(
+        ORDER,
+        "newborn",
+        "newborn",
+        kinds.choice(*NEWBORN),
+        "The cash that a page is born with. unit: one unit. host-mean: 0.25 to 4 units, in "
+        "proportion to what pages of its host held when they were read.",
+    ),
+    Setting(
+        ORDER,
+        "replay",
+        "replay",
+        kinds.whole(0),
+        "Pages that spend their cash again along stored links, for each fetch.",
+    ),
+    Setting(
+        ORDER,
+        "focus",
+        "focus",
+        kinds.focuses(kinds.PATTERN),
+        "Give extra cash to links whose URL matches REGEX: STRENGTH times their share, 1 if it is "
+        "left out. The virtual page pays, and borrows half a unit of each unread page at most. "
+        "Repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
+        "focus_type",
+        "focus-type",
+        kinds.focuses(kinds.MEDIA_TYPE),
+        "Like --focus, for links to a media type. Repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
+        "focus_words",
+        "focus-words",
+        kinds.focuses(kinds.WORDS),
+        "Like --focus, once for each of these words in a link or in the 50 characters around it. "
+        "Repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
+        "focus_similar",
+        "focus-similar",
+        kinds.focuses(kinds.WORDS),
+        "Like --focus, times the similarity between these words and those in and around the link: "
+        "from 0, none in common, to 1, the same. Repeatable.",
+        is_table=True,
+    ),
+    Setting(
+        ORDER,
+        "weight_internal",
+        "weight-internal",
+        kinds.WEIGHT,
+        "weight of a link within a site",
+        facet="internal",
+    ),
+    Setting(
+        ORDER,
+        "weight_dynamic",
+        "weight-dynamic",
+        kinds.WEIGHT,
+        "weight of a link on a page whose URL has a query",
+        facet="dynamic",
+    ),
+    Setting(
+        ORDER,
+        "weight_emphasis",
+        "weight-emphasis",
+        kinds.WEIGHT,
+        "weight of a link in bold or in a heading",
+        facet="emphasis",
+    ),
+)

@@ -1,0 +1,63 @@
+"""The gate: which pages may be fetched at all, by the scope and the limits of the user.
+
+Law: a page that the gate refuses is known and ranked, and no request is ever made for it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from minicrawl.config import Scope
+from minicrawl.crawl.settle.recorder import Recorder
+from minicrawl.model import State
+from minicrawl.web.scope import ScopeRules, may_be_html
+
+NO_ENDINGS: frozenset[str] = frozenset()
+
+
+class ScopeGate:
+    """The user's scope and limits."""
+
+    def __init__(self, scope: Scope, seeds: Iterable[str]) -> None:
+        self._scope = scope
+        self._rules = self._rules_for(seeds)
+        self._wider = self._rules_for(())
+        self._led_to: list[str] = []
+        self._max_depth = scope.max_depth
+        self._per_host = scope.per_host_pages
+
+    def refusal(self, url: str, depth: int, pages_of_host: int) -> State | None:
+        """Why not, or None."""
+        if not may_be_html(url):
+            return State.TYPE
+        if not self._rules.allows(url) and not self._wider.allows(url):
+            return State.SCOPE
+        if self._max_depth is not None and depth > self._max_depth:
+            return State.DEPTH
+        if self._per_host is not None and pages_of_host >= self._per_host:
+            return State.HOST_BUDGET
+        return None
+
+    def refusal_of_file(self, url: str, depth: int) -> State | None:
+        """Why a file that is no page, such as a sitemap, is not asked for."""
+        reaches = (replace(rules, not_html=NO_ENDINGS) for rules in (self._rules, self._wider))
+        if not any(rules.allows(url) for rules in reaches):
+            return State.SCOPE
+        return State.DEPTH if self._max_depth is not None and depth > self._max_depth else None
+
+    def widen(self, url: str) -> None:
+        """A seed redirects here: the user who named the seed meant this page, whatever its host."""
+        if not self._rules.allows(url) and not self._wider.allows(url):
+            self._led_to.append(url)
+            self._wider = self._rules_for(self._led_to)
+
+    def _rules_for(self, seeds: Iterable[str]) -> ScopeRules:
+        scope = self._scope
+        return ScopeRules.of(scope.scope, seeds, allow=scope.allow, deny=scope.deny)
+
+
+def gate_for(recorder: Recorder, scope: Scope) -> ScopeGate:
+    """The scope: that of the seeds, and of the pages that they have redirected to so far."""
+    gate = ScopeGate(scope, recorder.seeds.urls())
+    for url in recorder.seeds.redirect_targets():
+        gate.widen(url)
+    return gate

@@ -1,0 +1,198 @@
+"""Groups that wait, each with the key of its best member.
+
+Law: a group waits in the queue of its host, so `by_host` does for groups what it does for pages.
+That a factor changes costs one key, however many members the group has. Which member is the best is
+looked for only when the group is taken: until then its key is that of a member worth as much as any
+may be.
+
+worth    of a group: that of its best member, or a bound for it where the best is not known
+held     a group whose waiting members are all on lease
+empty    a group without members that wait
+"""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+
+from minicrawl.model import PageId
+from minicrawl.opic.by_host import ByHost
+from minicrawl.opic.ledger import UNREAD
+from minicrawl.opic.siblings import values
+from minicrawl.opic.siblings.groups import Numbers, Pages
+from minicrawl.opic.siblings.members import NOBODY, FreeMembers, best_members
+from minicrawl.opic.siblings.shown import Siblings
+from minicrawl.opic.siblings.values import Floats
+
+_NOT_KNOWN = 0xFFFFFFFE
+_WAITING, _EMPTY = 0, 1
+_SCALE = 2.0**-12
+"""A key is counted in 16ths of atoms: factors are in 65,536ths."""
+_MOST = 2.0**62
+_GROUPS_AT_ONCE = 1 << 18
+_LARGE = 64
+"""Groups of a host from which on it keeps candidates: their keys fall as often as they grow."""
+
+
+class GroupQueue:
+    """The groups that wait. `hosts` are the queues of their hosts, `leased` the pages on lease."""
+
+    __slots__ = (
+        "_best",
+        "_flags",
+        "_groups",
+        "_keys",
+        "_members",
+        "_siblings",
+        "_worth",
+        "hosts",
+        "leased",
+    )
+
+    def __init__(self, siblings: Siblings) -> None:
+        self._siblings, self._groups = siblings, siblings.groups
+        self._keys, self._flags = array("q"), bytearray()
+        self._best, self._worth = array("I"), array("d")
+        self._members = FreeMembers(siblings)
+        self.leased = self._members.leased
+        self.hosts = ByHost(self._keys, self._flags, self._groups.host, large=_LARGE)
+
+    def __len__(self) -> int:
+        """The groups that it has heard of."""
+        return len(self._keys)
+
+    # ------------------------------------------------------------ groups that become known
+
+    def load(self) -> None:
+        """All groups wait from now on."""
+        for first in range(0, len(self._groups), _GROUPS_AT_ONCE):
+            self._add(range(first, min(first + _GROUPS_AT_ONCE, len(self._groups))))
+        flags = np.frombuffer(self._flags, dtype=np.uint8)
+        self.hosts.wait([np.flatnonzero(flags == _WAITING).astype(np.uint32)])
+
+    def bear(self) -> None:
+        """New groups wait."""
+        if new := range(len(self._keys), len(self._groups)):
+            self._add(new)
+            self.hosts.born(new)
+
+    def _add(self, new: range) -> None:
+        best, worths = best_members(self._siblings, new)
+        keys = _keys(values.factors(self._siblings, np.arange(new.start, new.stop)), worths)
+        flags = np.where(best == NOBODY, _EMPTY, _WAITING)
+        self._flags += flags.astype(np.uint8).tobytes()
+        self._best.frombytes(best.tobytes())
+        self._worth.frombytes(worths.tobytes())
+        self._keys.frombytes(keys.tobytes())
+
+    # ------------------------------------------------------------ leases
+
+    def take(self) -> int | None:
+        """Lease the best page and its host; None if no ready host has a page."""
+        while True:
+            group = self.hosts.take()
+            if group is None:
+                return None
+            if self._best[group] != _NOT_KNOWN:
+                return self._lease(group)
+            self._look_through(group)
+            self.hosts.resume(self._groups.host[group])
+
+    def _lease(self, group: int) -> int:
+        page = self._best[group]
+        self.leased.add(page)
+        if self._groups.members[group] == 1:
+            self._best[group] = NOBODY
+            self.hosts.hold(group)
+        else:
+            self._best[group] = _NOT_KNOWN
+            self.hosts.release(group)
+        return page
+
+    # ------------------------------------------------------------ the best member
+
+    def compare(self, pages: Pages, groups: Numbers) -> None:
+        """Find which of these pages are the best of their groups now."""
+        waits = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD
+        pages, groups = pages[waits], groups[waits]
+        self._members.forget_all(groups)
+        worths = values.worths(self._siblings, pages)
+        is_more = worths > np.frombuffer(self._worth, dtype=np.float64)[groups]
+        grown = zip(
+            pages[is_more].tolist(), groups[is_more].tolist(), worths[is_more].tolist(), strict=True
+        )
+        for page, group, worth in grown:
+            best = self._best[group]
+            if page in self.leased or best == NOBODY or not (worth > self._worth[group]):
+                continue
+            if best != _NOT_KNOWN:
+                self._best[group] = page
+            self._worth[group] = worth
+
+    def let_wait(self, page: PageId) -> None:
+        """The page waits, and has no lease."""
+        group, worth = self._siblings.group_of(page), values.worth(self._siblings, page)
+        self._members.forget(group)
+        best = self._best[group]
+        if best == NOBODY:
+            self._put_first(group, page, worth)
+        elif worth > self._worth[group]:
+            self._best[group] = best if best == _NOT_KNOWN else page
+            self._worth[group] = worth
+            self._keys[group] = key_of(values.factor(self._siblings, group), worth)
+            self.hosts.offer((group,))
+
+    def _look_through(self, group: int) -> None:
+        """Find the best member that may be taken; if there is none, the group is held or empty."""
+        found, is_held = self._members.take_best(group)
+        if found is not None:
+            worth, page = found
+            self._put_first(group, page, worth)
+            return
+        self._best[group] = NOBODY
+        self._flags[group] = _WAITING if is_held else _EMPTY
+        if is_held:
+            self.hosts.hold(group)
+        else:
+            self.hosts.release(group)
+
+    def look_again(self, groups: Numbers) -> None:
+        """Members of these had their turn: some groups without a free member may have one now."""
+        for group in groups.tolist():
+            if self._best[group] == NOBODY:
+                self._look_through(group)
+
+    def _put_first(self, group: int, page: int, worth: float) -> None:
+        """The page is the best that the group has."""
+        was_empty = self._flags[group] == _EMPTY
+        self._best[group], self._worth[group] = page, worth
+        self._flags[group] = _WAITING
+        self._keys[group] = key_of(values.factor(self._siblings, group), worth)
+        if was_empty:
+            self.hosts.born((group,))
+        else:
+            self.hosts.release(group)
+
+    # ------------------------------------------------------------ keys
+
+    def key_many(self, groups: Numbers) -> None:
+        """The factors of these groups may have changed."""
+        groups = groups[np.frombuffer(self._best, dtype=np.uint32)[groups] != NOBODY]
+        keys = np.frombuffer(self._keys, dtype=np.int64)
+        worths = np.frombuffer(self._worth, dtype=np.float64)[groups]
+        found = _keys(values.factors(self._siblings, groups), worths)
+        moved = np.flatnonzero(found != keys[groups])
+        keys[groups] = found
+        del keys, worths
+        self.hosts.offer(groups[moved].tolist())
+
+
+def key_of(factor: float, worth: float) -> int:
+    """The key of a group, or what a page of it would make of that."""
+    return int(min(factor * worth * _SCALE, _MOST))
+
+
+def _keys(factors: Floats, worths: Floats) -> Numbers:
+    found: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
+    return found

@@ -1,0 +1,115 @@
+"""The order by siblings: by factor * worth.
+
+Laws: nothing is kept here; all is made of what the siblings have shown. One by one and many at once
+it comes to the same to the bit: the hash of a page has 16 bits, whose powers are in a table, and a
+factor is counted in 65,536ths.
+
+worth     of a page: (its key + its bonus) * hash^-.01
+factor    of a group: ((3 mS + S) / ((3 + F) mS))^.2 * ((3 mT + T) / ((3 + F) mT))^.3 *
+          exp(.2 (novelty of the introducing page - .5)); F, S, T and novelty are those of `shown`,
+          mS and mT are S and T a turn, over all groups. A site without a seed has a budget on top
+          of that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.model import PageId
+from minicrawl.opic.money import PARTS
+from minicrawl.opic.siblings.groups import NOVELTIES, Numbers, Pages
+from minicrawl.opic.siblings.shown import Siblings
+
+Floats = NDArray[np.float64]
+
+PRIOR = 3
+"""A group begins as if so many of its members had been average."""
+REVEALED, LINKED, NOVELTY = 0.2, 0.3, 0.2
+"""The exponents of the factor."""
+
+_LIFTS = np.power((np.arange(1 << 16) + 1.0) / (1 << 16), -0.01)
+_LIFT: list[float] = _LIFTS.tolist()
+MOST_LIFT = _LIFT[0]
+_NOVELTY_FACTORS = np.exp(NOVELTY * (np.arange(NOVELTIES + 1) / NOVELTIES - 0.5))
+_NOVELTY_FACTOR: list[float] = _NOVELTY_FACTORS.tolist()
+_MIX, _MIX_AGAIN, _HALF, _32_BITS = 0x9E3779B1, 0x85EBCA6B, 16, 0xFFFFFFFF
+
+
+# ---------------------------------------------------------------- worth
+
+
+def worth(siblings: Siblings, page: PageId) -> float:
+    """What one page is worth."""
+    mixed = page * _MIX & _32_BITS
+    mixed = (mixed ^ mixed >> _HALF) * _MIX_AGAIN & _32_BITS
+    return (siblings.ledger.key[page] + siblings.bonus[page]) * _LIFT[mixed >> _HALF]
+
+
+def worths(siblings: Siblings, pages: Pages) -> Floats:
+    """The same for many pages."""
+    return gross(siblings, pages) * lifts(pages)
+
+
+def gross(siblings: Siblings, pages: Pages | slice) -> Floats:
+    """The same before their hashes count: at most `MOST_LIFT` times less."""
+    keys = np.frombuffer(siblings.ledger.key, dtype=np.int64)[pages]
+    bonus = np.frombuffer(siblings.bonus, dtype=np.float32)[pages].astype(np.float64)
+    found: Floats = np.add(keys, bonus)
+    return found
+
+
+def lifts(pages: Pages) -> Floats:
+    """hash^-.01 of pages, the same in every run."""
+    mixed = pages.astype(np.uint32) * np.uint32(_MIX)
+    mixed ^= mixed >> _HALF
+    mixed *= np.uint32(_MIX_AGAIN)
+    found: Floats = _LIFTS[mixed >> _HALF]
+    return found
+
+
+# ---------------------------------------------------------------- factor
+
+
+def factor(siblings: Siblings, group: int) -> float:
+    """What the siblings of its members have shown, in 65,536ths."""
+    of, means = siblings.groups, siblings.means
+    weight = of.turns[group] + PRIOR
+    found = _NOVELTY_FACTOR[of.novelty[group]]
+    if means.mean_revealed:
+        found *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** REVEALED
+    if means.mean_linked:
+        found *= ((PRIOR + of.linked[group] / means.mean_linked) / weight) ** LINKED
+    return _in_parts(siblings.budgets.hold_back(of.host[group], found))
+
+
+def factors(siblings: Siblings, groups: Numbers) -> Floats:
+    """The same for many groups."""
+    of, means = siblings.groups, siblings.means
+    weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
+    found = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
+    if means.mean_revealed:
+        revealed = np.frombuffer(of.revealed, dtype=np.float32)[groups].astype(np.float64)
+        found *= ((PRIOR + revealed / means.mean_revealed) / weight) ** REVEALED
+    if means.mean_linked:
+        linked = np.frombuffer(of.linked, dtype=np.uint32)[groups]
+        found *= ((PRIOR + linked / means.mean_linked) / weight) ** LINKED
+    hosts = np.frombuffer(of.host, dtype=np.uint32)[groups]
+    found = siblings.budgets.hold_back_many(hosts, found)
+    parts: Floats = np.rint(found * PARTS)
+    return parts
+
+
+def _in_parts(factor: float) -> float:
+    return float(round(factor * PARTS))
+
+
+# ---------------------------------------------------------------- both
+
+
+def urgency(siblings: Siblings, pages: Pages) -> Floats:
+    """The cash that these pages are as good as, in atoms: the one with the most comes first."""
+    siblings.count()
+    hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
+    groups = siblings.groups.of(pages, hosts)
+    return factors(siblings, groups) * worths(siblings, pages) / PARTS
