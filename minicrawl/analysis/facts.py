@@ -9,9 +9,10 @@ titles  What is known of a page's own words are those of its title and of its UR
 change  A page changed last when its Last-Modified says. Without one it is as old as the first time
         that it was read, or if it was another one since then, as the last time.
 
-A question about a graph begins with its root set: the nodes of a list, or the pages of a store
-whose title or URL has the words. The rank of a base set may be joined with how like the query its
-pages are: the cosine of two sets of words, those of the query and those of title and URL.
+A question about a graph begins with its root set: the nodes of a list, or the pages of a store that
+the search index finds, or else those whose title or URL has the words. The rank of a base set may
+be joined with how like the query its pages are: the cosine of two sets of words, those of the query
+and those of title and URL.
 """
 
 import re
@@ -35,6 +36,7 @@ from minicrawl.report.links.flows import links_in_focus
 from minicrawl.report.ranks import places_of_largest
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
+from minicrawl.store.reader import search_folder
 from minicrawl.store.records import DocumentRow
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.web.headers import http_date
@@ -132,15 +134,38 @@ def listed(named: NamedGraph, lines: Iterable[str]) -> Roots:
 
 
 def having(source: Source, words: str, count: int) -> list[int]:
-    """The most important pages whose title or URL has all words."""
+    """The best pages that the search index finds; without an index, the most important ones whose
+    title or URL has all words.
+    """
     if (seen := source.snapshot) is None:
         raise UsageError("--query searches the pages of a store: use --root with --graph")
+    if (by_index := _found_by_index(seen, words, count)) is not None:
+        return by_index
     with reporting_damage(seen.path):
         found = questions.pages_with(seen.connection, words.split())
     if not words.split() or not found:
         raise UsageError(f"no page has {words!r} in its title or URL: ask for fewer words")
     pages = np.array(found)
     return [int(page) for page in pages[places_of_largest(seen.importance[pages], count)]]
+
+
+def _found_by_index(seen: Snapshot, words: str, count: int) -> list[int] | None:
+    """Pages by all of their text; None without an index that can be used."""
+    if not search_folder(seen.path).is_dir():
+        return None
+    from minicrawl.report.search.index_folder import has_index, why_useless
+    from minicrawl.report.search.searching import Finder, SearchRequest
+    from minicrawl.search.query import parse
+
+    folder = search_folder(seen.path)
+    if not has_index(folder) or why_useless(folder, seen.connection):
+        return None
+    asked = SearchRequest(count=count, folds=False)
+    found = [one.entry.page for one in Finder(folder).find(parse(words), asked)]
+    known = [page for page in found if page < len(seen)]
+    if not known:
+        raise UsageError(f"no page in the index has {words!r}: ask for fewer words")
+    return known
 
 
 # ---------------------------------------------------------------- pages by their words

@@ -1,6 +1,7 @@
 """`minicrawl search` and `minicrawl index`: find pages by what they say."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -9,9 +10,10 @@ from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.stores import json_option, percent, store_option
 from minicrawl.cli.common.tables import show_json
+from minicrawl.errors import UsageError
 from minicrawl.export.cells import visible
 from minicrawl.report.kept import scores
-from minicrawl.report.search.index_folder import has_index, search_folder, why_useless
+from minicrawl.report.search.index_folder import has_index, why_useless
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.searching import (
     Finder,
@@ -23,8 +25,8 @@ from minicrawl.report.search.searching import (
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.query import MOST_WORDS, parse
 from minicrawl.search.snippets import Snippet
-from minicrawl.store.reader import archive_folder, reading
-from minicrawl.wording import counted, iso
+from minicrawl.store.reader import archive_folder, reading, search_folder
+from minicrawl.wording import counted
 
 
 @click.command()
@@ -36,7 +38,10 @@ def index(store: Path, fresh: bool) -> None:
     The index is a folder beside the store, and may be deleted at any time. If the command is
     interrupted, the next one goes on where it ended.
     """
-    _bring_up_to_date(store, fresh=fresh)
+    bring_index_up_to_date(store, fresh=fresh)
+
+
+_MISSING = "--serve needs starlette and uvicorn: install minicrawl[dashboard]"
 
 
 class Linear(click.ParamType[float]):
@@ -55,7 +60,7 @@ class Linear(click.ParamType[float]):
 
 # Words may begin with a minus, so there are no short options.
 @click.command(context_settings={"help_option_names": ["--help"], "ignore_unknown_options": True})
-@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--n",
     metavar="N",
@@ -79,7 +84,19 @@ class Linear(click.ParamType[float]):
     type=Linear(),
     help="Order by W parts of the likeness and 1 - W parts of the rank.",
 )
+@click.option("--all", "shows_all", is_flag=True, help="Show all of pages that are alike.")
 @click.option("--explain", is_flag=True, help="Show what each score is made of.")
+@click.option(
+    "--serve",
+    is_flag=True,
+    help="Serve a page with a search box, and print its address. Ctrl-C ends it.",
+)
+@click.option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65535),
+    help="The port of that page; 0 for any.  [default: 8420, or any if that is in use]",
+)
 @json_option
 @store_option
 def search(
@@ -89,7 +106,10 @@ def search(
     offset: int,
     by: str | None,
     linear: float | None,
+    shows_all: bool,
     explain: bool,
+    serve: bool,
+    port: int | None,
     as_json: bool,
 ) -> None:
     """Find the pages that have these WORDS.
@@ -98,13 +118,19 @@ def search(
     title:WORD, url:WORD, lang:CODE and after:DATE. Put the whole query in quotes, so that the shell
     does not change it.
     """
+    if serve:
+        _serve(store, words, port)
+        return
+    if not words:
+        raise click.UsageError("say which WORDS to find, or --serve")
     query = parse(" ".join(words))
     if query.ignored:
         click.echo(f"only the first {MOST_WORDS} words count", err=True)
     finder = _finder(store, by)
-    found = finder.find(query, SearchRequest(count=n, offset=offset, linear=linear))
+    asked = SearchRequest(count=n, offset=offset, folds=not shows_all, linear=linear)
+    found = finder.find(query, asked)
     if as_json:
-        show_json([_document(rank, one) for rank, one in enumerate(found, offset + 1)])
+        show_json([one.as_json(rank) for rank, one in enumerate(found, offset + 1)])
         return
     for rank, one in enumerate(found, offset + 1):
         _show(rank, one, explain=explain)
@@ -112,12 +138,26 @@ def search(
         click.echo("no page has these words", err=True)
 
 
+def _serve(store: Path, words: tuple[str, ...], port: int | None) -> None:
+    if words:
+        raise click.UsageError("--serve asks for the words in the browser: leave them out")
+    try:
+        from minicrawl.dashboard.searching import serve_search
+    except ModuleNotFoundError as error:
+        if error.name not in ("starlette", "uvicorn"):
+            raise
+        raise UsageError(_MISSING) from None
+    _finder(store, None)
+    with suppress(KeyboardInterrupt):
+        serve_search(store, search_folder(store), port, click.echo)
+
+
 def _finder(store: Path, by: str | None) -> Finder:
     folder = search_folder(store)
     with reading(store) as connection:
         is_there = has_index(folder) and not why_useless(folder, connection)
     if not is_there:
-        _bring_up_to_date(store, fresh=False)
+        bring_index_up_to_date(store)
     elif is_importance_old(folder, store):
         with snapshot(store) as seen:
             keep_importance(folder, seen)
@@ -129,7 +169,8 @@ def _finder(store: Path, by: str | None) -> Finder:
         return Finder(folder, scores(seen, by))
 
 
-def _bring_up_to_date(store: Path, *, fresh: bool) -> None:
+def bring_index_up_to_date(store: Path, *, fresh: bool = False) -> None:
+    """Bring the index up to date, with the importance of the pages, and say what was done."""
     with progress("index") as tell:
         done = bring_up_to_date(store, tell, lambda text: click.echo(text, err=True), fresh=fresh)
     with snapshot(store) as seen:
@@ -150,6 +191,8 @@ def _show(rank: int, found: Result, *, explain: bool) -> None:
     click.echo(f"{rank:>3}. {click.style(title, bold=True)}")
     click.echo(f"     {click.style(visible(entry.url), fg='cyan')}  {percent(found.importance)}")
     click.echo(f"     {_marked(found.snippet)}")
+    if found.folded:
+        click.echo(f"     and {counted(found.folded, 'page')} like it (--all)")
     if explain:
         parts = (f"{name} {value:.3g}" for name, value in found.score._asdict().items())
         click.echo(f"     {', '.join(parts)}")
@@ -167,19 +210,3 @@ def _marked(found: Snippet) -> str:
 
 def _mark(word: str) -> str:
     return click.style(word, bold=True, fg="yellow") if sys.stdout.isatty() else f"*{word}*"
-
-
-def _document(rank: int, found: Result) -> dict[str, object]:
-    entry = found.entry
-    return {
-        "rank": rank,
-        "url": entry.url,
-        "title": entry.title,
-        "snippet": found.snippet.text,
-        "marks": found.snippet.marks,
-        "importance": found.importance,
-        "language": entry.language,
-        "changed": None if entry.at is None else iso(entry.at),
-        "fetched": entry.at is not None,
-        "score": found.score._asdict(),
-    }

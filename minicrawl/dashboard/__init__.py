@@ -5,6 +5,7 @@ guard       who may ask for what
 routes      what can be asked for, and the events that follow a crawl
 views       what the page shows, from the store and from the crawl
 launching   a form becomes a crawl
+searching   the page of `search --serve`, with a server of its own
 
-page/ is the page itself. It is not imported but sent.
+page/ and search_page/ are the pages themselves. They are not imported but sent.
 """

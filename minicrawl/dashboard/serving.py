@@ -22,7 +22,7 @@ from pathlib import Path
 
 import uvicorn
 
-from minicrawl.dashboard.guard import Access
+from minicrawl.dashboard.guard import Access, Guard
 from minicrawl.dashboard.routes import Dashboard
 from minicrawl.dashboard.views import Views
 from minicrawl.errors import MinicrawlError, UsageError
@@ -50,7 +50,7 @@ class Place:
 
 def serve(store: Path, place: Place, announce: Callable[[str], None]) -> None:
     """Serve the dashboard of a store until the process is told to end."""
-    with _alone(store) as note, _listening(place) as listener:
+    with _alone(store) as note, listening(place.host, place.port) as listener:
         port = int(listener.getsockname()[1])
         token = _kept_token(note) or secrets.token_urlsafe(24)
         name = f"[{place.host}]" if ":" in place.host else place.host
@@ -89,8 +89,13 @@ class _Server(uvicorn.Server):
 
 def _server(dashboard: Dashboard, keeps: int | None) -> _Server:
     """`keeps` is the process as long as which it is needed in any case."""
-    config = uvicorn.Config(
-        dashboard.app(),
+    return _Server(dashboard, keeps, plain_config(dashboard.app()))
+
+
+def plain_config(app: Guard) -> uvicorn.Config:
+    """A server that says nothing of itself, and ends soon."""
+    return uvicorn.Config(
+        app,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -99,22 +104,22 @@ def _server(dashboard: Dashboard, keeps: int | None) -> _Server:
         http="h11",
         timeout_graceful_shutdown=_GRACE_S,
     )
-    return _Server(dashboard, keeps, config)
 
 
 @contextmanager
-def _listening(place: Place) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
-    ports = [USUAL_PORT, 0] if place.port is None else [place.port]
+def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
+    """A socket that listens at this port; without one, at the usual one, or at any."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    ports = [USUAL_PORT, 0] if wanted is None else [wanted]
     for port in ports:
         try:
-            listener = socket.create_server((place.host, port), family=family, backlog=_BACKLOG)
+            listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         except OSError as error:
             if error.errno == EADDRINUSE and port != ports[-1]:
                 continue
             if error.errno == EADDRINUSE:
                 raise UsageError(f"port {port} is in use: choose another --port") from None
-            raise UsageError(f"cannot listen at {place.host}: {error.strerror or error}") from None
+            raise UsageError(f"cannot listen at {host}: {error.strerror or error}") from None
         with listener:
             yield listener
         return

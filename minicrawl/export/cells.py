@@ -79,6 +79,7 @@ class ExportRow(NamedTuple):
     title: str
     first_fetched: str | None  # ISO 8601, UTC
     last_fetched: str | None
+    like: str  # the URL of a page that says the same, as far as the search index knows
 
 
 COLUMNS = ExportRow._fields

@@ -83,7 +83,7 @@ def _numpy_type(name: str) -> type:
 
 
 _STRANGE = frozenset(
-    ("url", "host", "title", "source", "target", "original", "end", "through", "stands_for")
+    ("url", "host", "title", "source", "target", "original", "end", "through", "stands_for", "like")
 )
 """The columns with text from web pages."""
 

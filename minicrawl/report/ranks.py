@@ -29,7 +29,7 @@ from minicrawl.wording import iso
 Pages = NDArray[np.int64]
 
 _ROWS_AT_ONCE = 10_000
-_SCORE, _FOUND = "score", "found"
+_SCORE, _FOUND, _ALIKE = "score", "found", "alike"
 NO_PAGES = (*STANDS_FOR_ANOTHER, State.NOT_FOUND, State.BAD_REDIRECT)
 """The states of what is known and is no page of its own."""
 
@@ -48,6 +48,8 @@ class PageSelection:
     noindex: bool = True
     only_pages: bool = False
     """Leave out what is not a page: redirects, duplicates, what does not exist."""
+    folds: bool = False
+    """Of pages that are alike, only the best."""
 
     @property
     def is_all(self) -> bool:
@@ -71,15 +73,19 @@ class RankedPage(NamedTuple):
     title: str
     host: str
     score: float | None
+    near_duplicates: int
 
 
 def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[RankedPage]:
     """The best of the selected pages."""
     read = {state.label for state in READ_STATES}
     found_as = np.arange(1.0, len(snapshot) + 1)
-    columns = {_SCORE: scores(snapshot, selection.by), _FOUND: found_as}
+    alike = np.zeros(len(snapshot))
+    alike[snapshot.near_duplicates.pages] = snapshot.near_duplicates.others()
+    columns = {_SCORE: scores(snapshot, selection.by), _FOUND: found_as, _ALIKE: alike}
     for block in _blocks(snapshot, selection, columns, unreported):
-        for row, score, found in zip(rows_of(block), block[_SCORE], block[_FOUND], strict=True):
+        others = (block[name] for name in columns)
+        for row, score, found, near in zip(rows_of(block), *others, strict=True):
             yield RankedPage(
                 rank=row.rank,
                 url=row.url,
@@ -94,6 +100,7 @@ def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[RankedPage]:
                 title=row.title,
                 host=row.host,
                 score=score,
+                near_duplicates=int(near),
             )
 
 
@@ -208,6 +215,8 @@ def _ranked_pages(snapshot: Snapshot, selection: PageSelection) -> tuple[Pages, 
         return _best_of_all(snapshot, values, selection)
     order = places_of_largest(values, 0)
     places = np.flatnonzero(_matches(snapshot, selection)[order])
+    if selection.folds:
+        places = places[snapshot.near_duplicates.first_of_groups(order[places])]
     return order[places], places + 1
 
 
@@ -221,6 +230,9 @@ def _best_of_all(
         ranks = np.arange(1, len(pages) + 1)
         if selection.only_pages:
             kept = ~np.isin(snapshot.states[pages], NO_PAGES)
+            pages, ranks = pages[kept], ranks[kept]
+        if selection.folds:
+            kept = snapshot.near_duplicates.first_of_groups(pages)
             pages, ranks = pages[kept], ranks[kept]
         if not 0 < looked_at < len(values) or len(pages) >= selection.count:
             return pages, ranks
@@ -276,7 +288,19 @@ def _block(
         "title": columns.titles,
         "first_fetched": columns.first_at,
         "last_fetched": columns.last_at,
+        "like": _like(snapshot, pages),
     } | {name: nan_as_none(values[pages]) for name, values in others.items()}
+
+
+def _like(snapshot: Snapshot, pages: Pages) -> list[str]:
+    """The URL of the page that each of these is like; its own never."""
+    originals = snapshot.near_duplicates.originals_of(pages)
+    alike = (originals >= 0) & (originals != pages)
+    wanted, places = np.unique(originals[alike], return_inverse=True)
+    found = questions.locations(snapshot.connection, wanted.tolist()).urls
+    urls = np.full(len(pages), "", object)
+    urls[alike] = np.array([*found, ""], object)[places]
+    return list(urls)
 
 
 class _DocumentColumns(NamedTuple):

@@ -21,6 +21,7 @@ from minicrawl.wording import counted, iso
 
 _SOURCES_SHOWN = 10
 _FETCHES_SHOWN = 5
+_ALIKE_SHOWN = 10
 
 _ENDED = {
     State.FETCHED: "it was read",
@@ -83,6 +84,8 @@ class Explanation:
     first_fetched: str | None
     last_fetched: str | None
     stands_for: str | None
+    near_duplicates: list[str]
+    """URLs of pages that say the same, the one that was found first before the others."""
     place: QueuePosition | None
     ranks: list[RankScore]
     reasons: list[str]
@@ -124,12 +127,18 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
         first_fetched=iso(document.first_at) if document else None,
         last_fetched=iso(document.last_at) if document else None,
         stands_for=None if target == page else snapshot.url(target),
+        near_duplicates=_near_duplicates(snapshot, page),
         place=position,
         ranks=_rank_scores(snapshot, page),
         reasons=_reasons(snapshot, page, state, position),
         fetches=[_fetch(row) for row in _last_fetches(snapshot, page)],
         givers=_cash_sources(snapshot, page, tell),
     )
+
+
+def _near_duplicates(snapshot: Snapshot, page: PageId) -> list[str]:
+    alike = snapshot.near_duplicates.like(page)[:_ALIKE_SHOWN]
+    return [snapshot.url(other) for other in alike]
 
 
 def _rank_scores(snapshot: Snapshot, page: PageId) -> list[RankScore]:

@@ -4,12 +4,15 @@ It loads only the columns of the pages, about 35 bytes a page. A report queries 
 everything else. The message about a page that is not in it suggests the most similar known pages.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial
 from heapq import nlargest
 from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +26,13 @@ from minicrawl.model import READ_STATES, PageId, State
 from minicrawl.opic.siblings.values import urgency
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.beside.derived import RankRow
-from minicrawl.store.reader import reading
+from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.web.urls import Location, canonical_seed, host_of, location, split
+
+if TYPE_CHECKING:
+    from minicrawl.search.near_duplicates import NearDuplicates
 
 _NEAREST_SHOWN = 3
 _FEW = 1000
@@ -115,6 +121,13 @@ class Snapshot:
     def hosts(self) -> list[str]:
         """The name of every host by its id. Hosts that differ by scheme or port share a name."""
         return [host_name(origin) for origin in self.origins]
+
+    @cached_property
+    def near_duplicates(self) -> NearDuplicates:
+        """The pages that are alike, as far as the search index knows."""
+        from minicrawl.search.near_duplicates import NONE, kept
+
+        return kept(search_folder(self.path), tables.birth(self.connection)) or NONE
 
     def cash(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """The cash of these pages, in units."""

@@ -17,10 +17,10 @@ from typing import NamedTuple
 from minicrawl.model import READ_STATES, STANDS_FOR_ANOTHER, FailureKind, Refusal, State
 from minicrawl.opic.money import UNIT
 from minicrawl.report.kept import Convergence, convergence
-from minicrawl.store import questions, tables
+from minicrawl.store import columns, questions, tables
 from minicrawl.store.beside.derived import OPIC, RankRow, gathered, rank_row, reading_beside
 from minicrawl.store.beside.files import bytes_of, files_of
-from minicrawl.store.reader import reading, real_path
+from minicrawl.store.reader import reading, real_path, search_folder
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import counted
 
@@ -166,17 +166,32 @@ class Mirror(NamedTuple):
 
 
 def mirrors(path: Path) -> list[Mirror]:
-    """The hosts that are probably mirrors, the largest first. Reads all documents."""
+    """The hosts that are probably mirrors, the largest first.
+
+    Pages that are alike count as well, as far as the search index knows.
+    """
     with reading(path) as connection, reporting_damage(path):
-        return _mirrors(connection)
+        return _mirrors(connection, _alike_across_hosts(path, connection))
 
 
-def _mirrors(connection: tables.Connection) -> list[Mirror]:
+def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tuple[int, int]]:
+    """How many pages of one host were put to a page of another one, for each pair of hosts."""
+    from minicrawl.search.near_duplicates import NONE, kept
+
+    found = kept(search_folder(path), tables.birth(connection)) or NONE
+    if not len(found.pages):
+        return Counter()
+    host_of = columns.whole(columns.urls(connection, "host"), "host")
+    pairs = zip(host_of[found.pages].tolist(), host_of[found.originals].tolist(), strict=True)
+    return Counter((min(pair), max(pair)) for pair in pairs if pair[0] != pair[1])
+
+
+def _mirrors(connection: tables.Connection, alike: Counter[tuple[int, int]]) -> list[Mirror]:
     """Pairs of hosts with most pages of the smaller one in common.
 
     Which of two equal pages was read first is chance, so both directions are added up.
     """
-    common = Counter[tuple[int, int]]()
+    common = Counter(alike)
     for host, of_host, pages in tables.mirrors(connection):
         common[min(host, of_host), max(host, of_host)] += pages
     candidates = [pair for pair in common.most_common() if pair[1] >= _FEWEST_PAGES]

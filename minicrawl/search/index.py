@@ -88,7 +88,7 @@ class SearchIndex:
 
     def __init__(self, folder: Path) -> None:
         """Open the index in this folder, or begin one."""
-        _check_installed()
+        check_installed()
         import tantivy
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -259,7 +259,8 @@ class _QueryBuilder:
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, one) for one in boosted])
 
 
-def _check_installed() -> None:
+def check_installed() -> None:
+    """Refuse what needs the packages of searching, without them."""
     if not all(map(find_spec, ("tantivy", "selectolax"))):
         raise UsageError(_INSTALL)
 

@@ -5,20 +5,27 @@ not know of is done again, which changes nothing.
 
 anchor      the words of a link, which belong to the page that it leads to
 stale       pages in the index to which links with other words have come since
+unsorted    pages whose signatures have changed since near-duplicates were found
 watermark   the place in the archive, and the step of the log, up to which all is in the index
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
 
 from minicrawl.search.boilerplate import SiteLines
+from minicrawl.search.minhash import PLACES
+from minicrawl.search.near_duplicates import SignedPages
 
 NAME = "notes.db"
-VERSION = 1
+VERSION = 2
 """Of the index as a whole: one of another version is made again."""
 MOST_ANCHORS = 30
 """Texts of links to a page."""
@@ -34,6 +41,14 @@ CREATE TABLE IF NOT EXISTS lines (
     PRIMARY KEY (site, code)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sites (site INTEGER PRIMARY KEY, pages INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS signatures (
+    page INTEGER PRIMARY KEY, title INTEGER NOT NULL, signature BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS judged (
+    page INTEGER NOT NULL, other INTEGER NOT NULL, alike INTEGER NOT NULL,
+    PRIMARY KEY (page, other)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS unsorted (page INTEGER PRIMARY KEY);
 """
 
 
@@ -64,6 +79,7 @@ class Notes:
         except BaseException:
             self._connection.close()
             raise
+        self.texts = TextNotes(self._connection)
 
     def close(self) -> None:
         """Close the file; what is not committed is dropped."""
@@ -146,11 +162,11 @@ class Notes:
         query = "SELECT code, pages FROM lines WHERE site = ?"
         return SiteLines(row[0] if row else 0, self._connection.execute(query, (site,)))
 
-    def totals(self) -> Iterator[tuple[str, int]]:
-        """How many rows there are of each kind."""
-        for name in ("anchors", "stale", "sites"):
-            (count,) = self._connection.execute(f"SELECT count(*) FROM {name}").fetchone()
-            yield name, int(count)
+    def anchors_stored(self) -> tuple[int, int]:
+        """How many texts of links there are, and their characters."""
+        query = "SELECT count(*), ifnull(sum(length(words)), 0) FROM anchors"
+        count, characters = self._connection.execute(query).fetchone()
+        return int(count), int(characters)
 
     def _meta(self, name: str) -> str | None:
         row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -158,3 +174,61 @@ class Notes:
 
     def _set(self, name: str, value: str) -> None:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+class TextNotes:
+    """What is remembered of the texts of pages, for near-duplicates."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def sign(self, page: int, title: str, signature: bytes | None) -> None:
+        """The page has this text from now on; none without a signature."""
+        row = (page, crc32(title.encode("utf-8", "replace")), signature)
+        known = self._connection.execute(
+            "SELECT page, title, signature FROM signatures WHERE page = ?", (page,)
+        ).fetchone()
+        if known == row or known is None is signature:
+            return
+        self._connection.execute("DELETE FROM signatures WHERE page = ?", (page,))
+        if signature is not None:
+            self._connection.execute("INSERT INTO signatures VALUES (?, ?, ?)", row)
+        self._connection.execute("INSERT OR IGNORE INTO unsorted VALUES (?)", (page,))
+
+    def keep_judged(self, found: Mapping[tuple[int, int], bool]) -> None:
+        """These pairs were judged by all of their texts, and all pages are sorted."""
+        rows = ((page, other, is_alike) for (page, other), is_alike in found.items())
+        self._connection.execute("BEGIN IMMEDIATE")
+        self._connection.execute("DELETE FROM judged")
+        self._connection.executemany("INSERT INTO judged VALUES (?, ?, ?)", rows)
+        self._connection.execute("DELETE FROM unsorted")
+        self._connection.execute("COMMIT")
+
+    def signed(self) -> SignedPages:
+        """The signatures of all pages, in order; 150 bytes of memory each."""
+        query = "SELECT page, title, signature FROM signatures ORDER BY page"
+        pages, titles, signatures = array("q"), array("q"), bytearray()
+        for page, title, signature in self._connection.execute(query):
+            pages.append(page)
+            titles.append(title)
+            signatures += signature
+        return SignedPages(
+            np.array(pages, np.int64),
+            np.array(titles, np.int64),
+            np.frombuffer(signatures, np.uint8).reshape(-1, PLACES),
+        )
+
+    def judged(self) -> dict[tuple[int, int], bool]:
+        """The pairs that were judged and have not changed since."""
+        query = (
+            "SELECT page, other, alike FROM judged WHERE page NOT IN (SELECT page FROM unsorted) "
+            "AND other NOT IN (SELECT page FROM unsorted)"
+        )
+        return {
+            (page, other): bool(alike) for page, other, alike in self._connection.execute(query)
+        }
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether near-duplicates were found among all that is signed."""
+        return self._connection.execute("SELECT 1 FROM unsorted LIMIT 1").fetchone() is None

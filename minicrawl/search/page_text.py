@@ -29,10 +29,18 @@ _LONGEST_TITLE = 1_000
 # The first letters tell blocks from the usual tags within a line, in a third of the time.
 _BLOCK = re.compile(r"<(?=/?(?:[dltphoDLTPHO]|[bB][rlo]|[fF]i|se|nav|as|ma|ar|ul))")
 _NO_TEXT = ["script", "style", "noscript", "template", "svg", "head", "iframe", "object"]
-_HIDDEN = (
-    "[hidden],[aria-hidden=true],[style*='display:none'],[style*='display: none'],"
-    "[style*='visibility:hidden']"
+_NOT_SEEN = (
+    "display:none",
+    "visibility:hidden",
+    "opacity:0",
+    "font-size:0",
+    "font-size:0px",
+    "text-indent:-999",
+    "left:-999",
+    "top:-999",
 )
+"""Styles that hide text from people; the beginning of a number must not hide `opacity:0.9`."""
+_HIDDEN = "[hidden],[aria-hidden=true],[style]"
 _FRAME = "nav,header,footer,aside,[role=navigation],[role=banner],[role=contentinfo],[role=search]"
 _HEADINGS = "h1,h2,h3,h4,h5,h6,dt"
 _BELOW_FOLDERS = re.compile(r"[^?#/][^?#]*")
@@ -66,7 +74,7 @@ def page_text(markup: str, url: str) -> PageText:
     title = _line(tree.css_first("title"))[:_LONGEST_TITLE]
     said = language(markup[:LONGEST_LINE])
     tree.strip_tags(_NO_TEXT)
-    _drop(tree, _HIDDEN)
+    _drop([node for node in tree.css(_HIDDEN) if _is_hidden(node)])
     found = tuple(filter(None, map(_line, tree.css(_HEADINGS))))
     frame = tuple(_frame(tree))
     body = tree.body
@@ -108,9 +116,25 @@ def _frame(tree: LexborHTMLParser) -> Iterator[str]:
         node.decompose()
 
 
-def _drop(tree: LexborHTMLParser, selector: str) -> None:
-    for node in _outermost(tree.css(selector)):
+def _drop(nodes: list[LexborNode]) -> None:
+    for node in _outermost(nodes):
         node.decompose()
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    """Whether people do not see it, as far as its own attributes say."""
+    attributes = node.attributes
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        return True
+    style = "".join((attributes.get("style") or "").lower().split())
+    return any(_is_declared(style, one) for one in _NOT_SEEN)
+
+
+def _is_declared(style: str, declaration: str) -> bool:
+    at = style.find(declaration)
+    following = style[at + len(declaration) :][:1]
+    is_whole = declaration.endswith("999") or following in {"", ";", "!"}
+    return at >= 0 and style[at - 1 : at] in {"", ";"} and is_whole
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:

@@ -10,8 +10,12 @@ exact        how much of the title, but for what all pages of the site have, is 
 importance   of the page, in relation to the average of all pages, on a scale of logarithms; the
              more words a query has, the less it needs it
 proximity    how near neighbouring words of the query are to each other, and in which field
+natural      1, and less where a word of the query makes up more of the text than people would write
 """
 
+from __future__ import annotations
+
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
@@ -28,6 +32,11 @@ _MOST_IMPORTANT = 300.0
 """Times the average: beyond it, importance makes no difference."""
 _LONGEST_READ, _LITTLE_READ = 20_000, 2_000
 """Characters of a text, and of its boilerplate, in which words are looked for by their places."""
+_MOST_NATURAL = 0.15
+"""The share of a text that one word makes up, where people wrote it for people."""
+_OFTEN = {False: 5, True: 25}
+"""So often it is repeated in a short text, such as a title, and in a long one, to be looked at."""
+_LONG_TEXT = 300
 _NEAR = 200
 """Characters between words that are near each other at all."""
 
@@ -53,6 +62,7 @@ class Score(NamedTuple):
     exact: float
     importance: float
     proximity: float
+    natural: float
     total: float
 
 
@@ -72,6 +82,7 @@ def judged(
         exact=exact,
         importance=importance_part(relative) / max(len(words), 1),
         proximity=_proximity(len(words), places),
+        natural=min(_natural(places[name]) for name in ("title", "body")),
         total=0.0,
     )
     return score._replace(total=_total(score, weights))
@@ -85,6 +96,7 @@ def _total(score: Score, weights: RankingWeights) -> float:
         * (1 + weights.exact * score.exact)
         * (1 + weights.importance * score.importance)
         * (1 + weights.proximity * score.proximity)
+        * score.natural
     )
 
 
@@ -108,6 +120,17 @@ def _texts(entry: Entry) -> dict[str, str]:
 
 def _share(words: Sequence[str], known: set[str]) -> float:
     return sum(word in known for word in words) / max(len(words), 1)
+
+
+def _natural(places: _Places) -> float:
+    """How much of a text whose words are repeated beyond measure counts."""
+    if not places.hits:
+        return 1.0
+    (_, most), *_ = Counter(number for _, number in places.hits).most_common(1)
+    if most < _OFTEN[len(places.text) >= _LONG_TEXT]:
+        return 1.0
+    words = places.text.count(" ") + places.text.count("\n") + 1
+    return min(1.0, _MOST_NATURAL * words / most) ** 2
 
 
 # ---------------------------------------------------------------- proximity

@@ -3,10 +3,12 @@
 Law: a snippet is text of the page as it stands there; marks are places in it, and not markup.
 """
 
+import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from minicrawl.search.words import spans, words_of
+from minicrawl.search.words import is_single_sign, spans, words_of
 
 ABOUT = 200
 """Characters of a snippet."""
@@ -50,11 +52,28 @@ def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
 
 
 def _words_in(line: str, wanted: set[str]) -> set[str]:
-    if line.isascii():  # a glance is enough for most lines
-        low = line.lower()
-        if not any(word in low for word in wanted):
-            return set()
-    return wanted.intersection(words_of(line))
+    if line.isascii():  # most lines are, and one expression finds all words at once
+        return set(_any_of(frozenset(wanted)).findall(line.lower()))
+    return _wanted_of(words_of(line), wanted)
+
+
+@lru_cache(64)
+def _any_of(words: frozenset[str]) -> re.Pattern[str]:
+    """Any of the words, as a whole one. None of them is a part of a longer one that counts."""
+    plain = "|".join(re.escape(word) for word in words if word.isascii()) or "(?!)"
+    return re.compile(f"(?<![a-z0-9])(?:{plain})(?![a-z0-9])")
+
+
+def _wanted_of(words: Sequence[str], wanted: set[str]) -> set[str]:
+    """Those of the words that are wanted; a single sign is so as the first one of a pair."""
+    found = wanted.intersection(words)
+    singles = _single_signs(frozenset(wanted))
+    return found | singles.intersection(word[0] for word in words) if singles else found
+
+
+@lru_cache(64)
+def _single_signs(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(filter(is_single_sign, words))
 
 
 def _some(lines: Sequence[str], first: int) -> Sequence[str]:
@@ -88,7 +107,7 @@ def _cut(passage: str, wanted: set[str]) -> str:
 def _marks(text: str, wanted: set[str]) -> Iterator[tuple[int, int]]:
     begin, end = 0, 0
     for span in spans(text):
-        if wanted.isdisjoint(span.words):
+        if not _wanted_of(span.words, wanted):
             continue
         if span.begin > end and end:
             yield begin, end

@@ -46,7 +46,10 @@ _PUNCTUATION = re.compile(
 )
 _WORD = re.compile(rf"[^\W_][\w{_SIGNS_IN_WORDS}{_RUNS}{_ACCENTS}{_BREVE}]*+|[{_RUNS}]+|[{_EMOJI}]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_DOTLESS = str.maketrans("\u0131", "i")
+# Letters that have no accent for Unicode, and that people write without it all the same.
+_PLAIN = str.maketrans(
+    dict(zip("\u0131łøđðħŧ", "iloddht", strict=True)) | {"æ": "ae", "œ": "oe", "þ": "th"}
+)
 
 
 class Span(NamedTuple):
@@ -80,9 +83,11 @@ def words_of(text: str) -> list[str]:
 
 def comparable(text: str) -> str:
     """A text in which words can be found as they are; quickly, where only its case matters."""
-    if not text.isascii():
-        text = _PUNCTUATION.sub(" ", text)
-    return text.lower() if text.isascii() else indexed(text)
+    if text.isascii():
+        return text.lower()
+    text = _PUNCTUATION.sub(" ", text)
+    lines = text.split("\n")  # one word in another script is no reason to look at each of all
+    return "\n".join(line.lower() if line.isascii() else indexed(line) for line in lines)
 
 
 def indexed(text: str) -> str:
@@ -94,6 +99,9 @@ def spans(text: str) -> Iterator[Span]:
     """The words of a text with their places in it."""
     for found in _WORD.finditer(text.replace("_", " ")):
         word, begin = found[0], found.start()
+        if word.isascii() and len(word) <= LONGEST:
+            yield Span(begin, found.end(), [word.lower()])
+            continue
         if word.isascii() or max(word) < _FIRST_OF_RUNS:
             yield Span(begin, found.end(), words_of(word))
             continue
@@ -124,7 +132,7 @@ def _spans_of_run(begin: int, run: str) -> Iterator[Span]:
 @lru_cache(1 << 16)
 def _words_of_one(word: str) -> tuple[str, ...]:
     apart = unicodedata.normalize("NFKD", whole(word).casefold())
-    bare = _ACCENT.sub("", apart).translate(_DOTLESS)
+    bare = _ACCENT.sub("", apart).translate(_PLAIN)
     text = unicodedata.normalize("NFKC", bare.casefold())
     return tuple(chain.from_iterable(map(_parts, _WORD.findall(text))))
 

@@ -287,3 +287,18 @@ def _ranks_by_size(numbers: Sequence[int]) -> list[int]:
 def number(connection: Connection, query: str, *values: object) -> int:
     (number,) = connection.execute(query, values).fetchone()
     return int(number)
+
+
+def links_stored(connection: Connection) -> tuple[int, int]:
+    """How many links the checkpoint knows, and the bytes of all steps that name them."""
+    (links,) = connection.execute("SELECT ifnull(sum(inlinks), 0) FROM frontier").fetchone()
+    query = "SELECT ifnull(sum(length(spending)), 0) FROM steps"
+    (size,) = connection.execute(query).fetchone()
+    return int(links), int(size)
+
+
+def documents_stored(connection: Connection) -> tuple[int, int]:
+    """How many documents there are, and the bytes of their titles."""
+    query = "SELECT count(*), ifnull(sum(length(CAST(title AS BLOB))), 0) FROM documents"
+    count, size = connection.execute(query).fetchone()
+    return int(count), int(size)

@@ -53,6 +53,11 @@ def file_beside(path: Path, suffix: str) -> Path:
     return place.with_name(f"{place.name}{suffix}")
 
 
+def search_folder(store: Path) -> Path:
+    """The folder of the search index of a store."""
+    return file_beside(store, SEARCH)
+
+
 def archive_folder(store: Path) -> Path:
     """The folder of the archive of a store."""
     return file_beside(store, ARCHIVE)

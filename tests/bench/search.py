@@ -20,13 +20,13 @@ import numpy as np
 
 from minicrawl.app import Crawl
 from minicrawl.config import Settings
-from minicrawl.report.search.index_folder import search_folder
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.searching import Finder, SearchRequest, keep_importance
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import FOLDER, Entry, SearchIndex
 from minicrawl.search.query import parse
 from minicrawl.search.ranking import RankingWeights
+from minicrawl.store.reader import search_folder
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.search_peers import fts5, tantivy_alone
 from tests.bench.search_sets import Known, copied, entries, titles
@@ -112,7 +112,7 @@ def crawled(store: Path, count: int, folder: Path) -> Corpus:
     return Corpus(store, entries(origins, set(pages), count // 2), titles(pages, count // 2))
 
 
-def _read(store: Path) -> Iterator[Entry]:
+def read_entries(store: Path) -> Iterator[Entry]:
     """The pages of the index that were read, for the other engines."""
     index = SearchIndex(search_folder(store) / FOLDER)
     with snapshot(store) as seen:
@@ -203,7 +203,7 @@ def main(store: Path | None, queries: int, fit: int, into: Path | None) -> None:
         sets = corpus.half(to_judge=True)
         lines = [f"{circumstances()} {done.of_all:,} pages, {took:.1f} s to index.", ""]
         lines += head("engine", "queries", "number", "MRR@10", "success@1", "p50 ms", "p95 ms")
-        entries = list(_read(corpus.store))
+        entries = list(read_entries(corpus.store))
         engines = {
             "minicrawl": ours(finder, RankingWeights()),
             "FTS5, bm25": fts5(entries),

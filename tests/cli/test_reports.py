@@ -167,6 +167,7 @@ class TestTop:
         assert list(found[0]) == [
             *("rank", "url", "importance", "cash", "history"),
             *("inlinks", "depth", "found", "fetched", "status", "title", "host", "score"),
+            "near_duplicates",
         ]
 
     def test_so_many_of_a_kind_are_shown(self, capsys: Captured) -> None:

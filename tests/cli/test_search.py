@@ -10,8 +10,8 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl.cli import main
-from minicrawl.report.search.index_folder import search_folder
-from minicrawl.store.reader import archive_folder
+from minicrawl.cli.search import bring_index_up_to_date
+from minicrawl.store.reader import archive_folder, search_folder
 from tests.report.search.stores import HIDDEN, PAGES, PIER, SEA, read_into
 
 Captured = pytest.CaptureFixture[str]
@@ -122,3 +122,19 @@ def test_without_pages_that_were_kept_there_is_one_line(tmp_path: Path, capsys: 
 def test_index_says_how_many_pages_there_are(store: Path, capsys: Captured) -> None:
     assert main(["index", "--fresh", "--store", str(store)]) == 0
     assert "3 read anew" in capsys.readouterr().err
+
+
+def test_the_roots_of_a_base_set_are_what_the_index_finds(
+    store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    copy = tmp_path / "crawl.db"
+    shutil.copy(store, copy)
+    command = ["rank", "hits", "--query", "fish", "--store", str(copy)]
+    assert main(command) == 2
+    assert "title or URL" in capsys.readouterr().err
+    bring_index_up_to_date(store)
+    shutil.copytree(search_folder(store), search_folder(copy))
+    assert main(command) == 0
+    assert "from 1 root" in capsys.readouterr().err
+    assert main([*command[:3], "xylophone", *command[4:]]) == 2
+    assert "no page in the index" in capsys.readouterr().err

@@ -39,6 +39,7 @@ FIRST = ExportRow(
     title='She said "=1", twice',
     first_fetched="2027-01-15T08:00:00Z",
     last_fetched="2027-01-15T08:00:01Z",
+    like="http://a.example/first",
 )
 SECOND = FIRST._replace(
     rank=2,
@@ -48,6 +49,7 @@ SECOND = FIRST._replace(
     title="",
     first_fetched=None,
     last_fetched=None,
+    like="",
 )
 TEXT = st.text(max_size=20)
 ROWS = st.builds(
@@ -65,6 +67,7 @@ ROWS = st.builds(
     title=TEXT,
     first_fetched=st.none() | st.just("2027-01-15T08:00:00Z"),
     last_fetched=st.none() | st.just("2027-01-15T08:00:00Z"),
+    like=TEXT,
 )
 
 
@@ -88,10 +91,10 @@ class TestText:
     def test_csv_has_a_heading_and_a_line_for_each_page(self) -> None:
         assert written(write_csv, FIRST, SECOND).decode() == (
             "rank,url,host,importance,cash,history,inlinks,state,status,depth,title,"
-            "first_fetched,last_fetched\n"
+            "first_fetched,last_fetched,like\n"
             '1,"https://a.example/?q=1,2",a.example,0.75,1.5,0.1,3,fetched,200,0,'
-            '"She said ""=1"", twice",2027-01-15T08:00:00Z,2027-01-15T08:00:01Z\n'
-            "2,https://b.example/,a.example,0.75,1.5,0.1,3,unread,,0,,,\n"
+            '"She said ""=1"", twice",2027-01-15T08:00:00Z,2027-01-15T08:00:01Z,http://a.example/first\n'
+            "2,https://b.example/,a.example,0.75,1.5,0.1,3,unread,,0,,,,\n"
         )
 
     def test_no_pages_are_a_heading_alone(self) -> None:
@@ -141,7 +144,7 @@ class TestParquet:
         with path.open("wb") as file:
             write_parquet([block_of(rows[:2]), block_of(rows[2:])], file)
         columns = ", ".join(
-            f"strftime({name}, '%Y-%m-%dT%H:%M:%SZ')" if name.endswith("fetched") else name
+            f"strftime({name}, '%Y-%m-%dT%H:%M:%SZ')" if name.endswith("fetched") else f'"{name}"'
             for name in COLUMNS
         )
         found = duckdb.execute(f"SELECT {columns} FROM '{path}'").fetchall()

@@ -145,6 +145,7 @@ def test_top_says_of_a_page_whether_it_was_fetched(store: Path) -> None:
     assert list(found[A]._asdict()) == [
         *("rank", "url", "importance", "cash", "history"),
         *("inlinks", "depth", "found", "fetched", "status", "title", "host", "score"),
+        "near_duplicates",
     ]
     assert [page.found for page in sorted(found.values(), key=lambda page: page.found)] == list(
         range(1, len(found) + 1)

@@ -53,8 +53,8 @@ _OPTIONS = (
     click.option(
         "--query",
         metavar="WORDS",
-        help="Rank only the base set of the most important pages with these words in the title or "
-        "URL.",
+        help="Rank only the base set of the pages that `search` finds; without an index, of the "
+        "most important ones with these words in the title or URL.",
     ),
     click.option(
         "--roots",

@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,17 +16,13 @@ from minicrawl.cli.common.options import (
     graph_of_option,
     loaded_options,
 )
-from minicrawl.cli.common.tables import show_facts, show_list
-from minicrawl.config import Loaded, Scope
+from minicrawl.config import Loaded
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED
-from minicrawl.web.urls import origin
-from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
     from minicrawl.cli.crawl.session import Session
-    from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
 
 DEMO_PAGES = 2000
 SHOWN_FIRST = 20
@@ -75,6 +71,13 @@ class CrawlCommand(CommandWithSettings):
     is_flag=True,
     help="Show the crawl in the browser as well: start a dashboard and print its address. It stays "
     "until Ctrl-C.",
+)
+@click.option(
+    "--index",
+    "has_index",
+    is_flag=True,
+    help="Keep the search index up to date, in a process of low priority beside the crawl. Needs "
+    "--keep pages or text.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show errors only.")
 @click.option(
@@ -131,6 +134,7 @@ def crawl(
     demo: bool,
     demo_pages: int | None,
     has_dashboard: bool,
+    has_index: bool,
     **run_options: Any,
 ) -> None:
     """Crawl the web from SEEDS, the most important pages first.
@@ -147,11 +151,17 @@ def crawl(
         crawl = _open_crawl(loaded, seeds, pages, fresh=fresh, resume=resume, stack=stack)
         _refuse_nothing(crawl.settings.storing.store, must_resume=must_resume)
         if dry_run:
+            from minicrawl.cli.crawl.preview import show_preview
+
             show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
             return
         if has_dashboard:
             _open_dashboard(crawl, stack)
             run_options["graph_stats"] = True
+        if has_index:
+            from minicrawl.cli.crawl.indexing import indexing_beside
+
+            stack.enter_context(indexing_beside(crawl))
         session = Session(crawl, RunOptions(resume=resume, is_demo=demo, **run_options))
         session.run()
         _conclude(context, session, crawl.settings.storing.store if demo else None)
@@ -218,57 +228,3 @@ def _open_crawl(
         crawl = app.Crawl(seeds_of(seeds, stack), loaded, fresh=fresh, command=resume)
     stack.enter_context(reporting_damaged_store(crawl.settings.storing.store))
     return crawl
-
-
-# ---------------------------------------------------------------- the preview
-
-HOST_HEADINGS = ("delay", "host", "robots.txt")
-PAGE_HEADINGS = ("turn", "cash", "action", "url")
-
-
-def show_preview(found: "Preview", scope: Scope) -> None:
-    """Show the scope, the hosts of the first pages with their robots.txt, and the first pages."""
-    from minicrawl.cli.common.stores import units
-
-    show_facts(
-        [
-            ("scope", scope.scope),
-            *(("allow", pattern) for pattern in scope.allow),
-            *(("deny", pattern) for pattern in scope.deny),
-            ("known", f"{counted(found.known, 'page')}, {counted(found.seeds, 'seed')}"),
-        ]
-    )
-    click.echo()
-    show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
-    click.echo()
-    silent = {host.origin for host in found.hosts if not _has_answered(host)}
-    turns = (
-        (f"{turn:,}", units(page.cash), _action(page, silent), page.url)
-        for turn, page in enumerate(found.pages, 1)
-    )
-    show_list(PAGE_HEADINGS, turns, texts=1)
-    click.echo("\nonly robots.txt was fetched, and nothing was written")
-
-
-def _host_line(host: "FirstHost") -> tuple[str, ...]:
-    return f"{host.delay_s:g} s", host.origin, _robots(host)
-
-
-def _action(page: "FirstPage", silent: Collection[str]) -> str:
-    if page.refusal is not None:
-        return page.refusal.label
-    return "wait" if origin(page.url) in silent else "fetch"
-
-
-def _has_answered(host: "FirstHost") -> bool:
-    return host.rules is not None or host.trouble is not None
-
-
-def _robots(host: "FirstHost") -> str:
-    if host.trouble is not None:
-        return f"not available: {host.trouble.label}"
-    if host.rules is None:
-        return "no answer; the crawl would ask again"
-    if not host.rules.forbidden:
-        return "forbids nothing"
-    return f"{len(host.rules.forbidden):,} Disallow, {len(host.rules.allowed):,} Allow"

@@ -57,6 +57,8 @@ def _facts(found: reasons.Explanation) -> Iterator[tuple[str, str]]:
     yield "depth", str(found.depth)
     yield "in-links", f"{found.inlinks:,}"
     yield "last fetched", found.last_fetched or "never"
+    for url in found.near_duplicates:
+        yield "near-duplicate", url
     if place := found.place:
         yield "in the queue", f"{place.of_all:,} of {place.all_waiting:,}"
         yield "on its host", f"{place.of_host:,} of {place.host_waiting:,}"

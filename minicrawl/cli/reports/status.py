@@ -31,6 +31,7 @@ from minicrawl.report.errors import errors as find_errors
 from minicrawl.report.kept import told
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.status import mirrors
+from minicrawl.report.stored import StoredPart, stored_parts
 from minicrawl.report.waiting import WaitingPage, waiting
 from minicrawl.store.beside.samples import Sample, fresh_sample
 from minicrawl.wording import counted
@@ -39,6 +40,7 @@ KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
 HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
 PAGE_HEADINGS = ("requested at", "status", "kind", "url", "detail")
 WAITING_HEADINGS = ("rank", "key", "given", "cash", "depth", "in-links", "url")
+STORED_HEADINGS = ("number", "of", "size", "part")
 NO_FAILURES = "no failures"
 
 MOST_AT_ONCE = 50_000
@@ -53,13 +55,24 @@ _KIB = 1024
     "--mirrors", "wants_mirrors", is_flag=True, help="Also show hosts that mirror another one."
 )
 @click.option(
+    "--stored",
+    "wants_stored",
+    is_flag=True,
+    help="Also count what is stored, part by part. This takes a while for a large store.",
+)
+@click.option(
     "--graph", "wants_graph", is_flag=True, help="Describe the graph of a large store as well."
 )
 @graph_of_option(CRAWLED)
 @json_option
 @store_option
 def status(
-    store: Path, wants_mirrors: bool, wants_graph: bool, graph_of: str, as_json: bool
+    store: Path,
+    wants_mirrors: bool,
+    wants_stored: bool,
+    wants_graph: bool,
+    graph_of: str,
+    as_json: bool,
 ) -> None:
     """Show the progress of the crawl, its graph, and the command that resumes it.
 
@@ -69,17 +82,27 @@ def status(
     """
     found = report.status(store)
     repeating = mirrors(store) if wants_mirrors else []
+    parts = stored_parts(store) if wants_stored else []
     sample = _sample(store, found, graph_of, even_of_many=wants_graph)
     if as_json:
         listed = {"mirrors": [mirror._asdict() for mirror in repeating]} if wants_mirrors else {}
+        listed |= {"stored": [part._asdict() for part in parts]} if wants_stored else {}
         live = dict(_live(store)) | listed
         show_json(found.as_json() | live | {"graph": sample and sample.as_json()})
         return
     mirrors_found = (("mirror", str(one)) for one in repeating)
     show_facts([*_live(store), *_facts(found, store), *mirrors_found])
+    if parts:
+        click.echo()
+        show_list(STORED_HEADINGS, map(_part_line, parts), texts=1)
     if sample is not None:
         click.echo()
         show_facts(sample_facts(sample, time.time()))
+
+
+def _part_line(part: StoredPart) -> tuple[str, ...]:
+    size = "-" if part.bytes is None else _size(part.bytes)
+    return f"{part.number:,}", part.of, size, part.part
 
 
 def _sample(

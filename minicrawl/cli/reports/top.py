@@ -1,6 +1,6 @@
 """`minicrawl top`: the most important pages or sites."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +16,14 @@ from minicrawl.cli.common.stores import (
     warn_of_unranked_pages,
 )
 from minicrawl.cli.common.tables import show_json, show_list
+from minicrawl.errors import UsageError
 from minicrawl.report.kept import RISING
 from minicrawl.report.ranks import PageSelection, RankedPage
 from minicrawl.report.ranks import top as top_pages
 from minicrawl.report.sites import RankedSite, top_sites
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.beside.derived import OPIC
+from minicrawl.store.reader import search_folder
 
 PAGE_HEADINGS = ("rank", "importance", "in-links", "depth", "found", "status", "url", "title")
 SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "site")
@@ -48,6 +50,9 @@ SITE_HEADINGS = ("rank", "importance", "sum of its pages", "pages", "fetched", "
     is_flag=True,
     help="Include redirects, duplicates and pages that do not exist.",
 )
+@click.option(
+    "--fold", is_flag=True, help="Of pages that are alike, as `index` found, show only the best."
+)
 @json_option
 @store_option
 def top(
@@ -57,6 +62,7 @@ def top(
     sites: bool,
     rising: bool,
     takes_all: bool,
+    fold: bool,
     as_json: bool,
 ) -> None:
     """Show the most important pages, whether they were read or not.
@@ -67,7 +73,10 @@ def top(
     counts the pages in the order in which they became known.
     """
     _refuse_conflicts(selection, by, sites=sites, rising=rising)
+    if fold and sites:
+        raise click.UsageError("--fold is for pages: leave out --sites")
     by = RISING if rising else by
+    selection = replace(selection, by=by, only_pages=not takes_all, folds=fold)
     with snapshot(store) as seen:
         warn_of_unranked_pages(seen, [by])
         if sites:
@@ -75,16 +84,39 @@ def top(
                 ranked = top_sites(seen, selection.count, by, tell)
             _show_sites(ranked, by, as_json)
             return
-        found = top_pages(seen, replace(selection, by=by, only_pages=not takes_all))
+        if fold:
+            _refuse_without_near_duplicates(seen)
+        found = top_pages(seen, selection)
         if as_json:
             show_json([page._asdict() for page in found])
             return
-        if by == OPIC:
-            show_list(PAGE_HEADINGS, map(_page_line, found), texts=2)
-        else:
-            lines = (_with_score(_page_line(page), page.score, by) for page in found)
-            show_list(_with_heading(PAGE_HEADINGS, by), lines, texts=2)
+        _show_pages(found, by, fold=fold)
         tell_of_importance(seen)
+
+
+def _show_pages(found: Iterable[RankedPage], by: str, *, fold: bool) -> None:
+    headings = PAGE_HEADINGS if by == OPIC else _with_heading(PAGE_HEADINGS, by)
+    show_list(
+        _folded(headings, "alike") if fold else headings,
+        (_line(page, by, fold=fold) for page in found),
+        texts=2,
+    )
+
+
+def _line(page: RankedPage, by: str, *, fold: bool) -> tuple[str, ...]:
+    line = _page_line(page)
+    line = line if by == OPIC else _with_score(line, page.score, by)
+    return _folded(line, f"{page.near_duplicates:,}") if fold else line
+
+
+def _folded(line: Sequence[str], alike: str) -> tuple[str, ...]:
+    """With the number of pages that are alike before the texts."""
+    return (*line[:-2], alike, *line[-2:])
+
+
+def _refuse_without_near_duplicates(seen: Snapshot) -> None:
+    if not search_folder(seen.path).is_dir():
+        raise UsageError(f"{seen.path} has no index: `minicrawl index` finds pages that are alike")
 
 
 def _refuse_conflicts(selection: PageSelection, by: str, *, sites: bool, rising: bool) -> None:

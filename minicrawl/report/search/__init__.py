@@ -2,6 +2,8 @@
 
 page_reader   reads kept pages in processes that can be killed
 index_folder  where the index is, who may write it, and whether it can be used
+alike         finds near-duplicates
 indexing      brings the index up to date
+following     keeps the index up to date while a crawl runs
 searching     finds pages
 """

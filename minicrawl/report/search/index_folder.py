@@ -15,17 +15,11 @@ from pathlib import Path
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.errors import StoreError
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.search import near_duplicates
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, Notes
 from minicrawl.store import tables
-from minicrawl.store.reader import SEARCH, real_path
 from minicrawl.store.trouble import translating_sqlite_errors
-
-
-def search_folder(store: Path) -> Path:
-    """The folder of the index of a store. It is the same for all names of the store."""
-    place = real_path(store)
-    return place.with_name(f"{place.name}{SEARCH}")
 
 
 def has_index(folder: Path) -> bool:
@@ -91,5 +85,5 @@ def folder_errors(folder: Path) -> Iterator[None]:
 
 def clear_folder(folder: Path) -> None:
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
-    for file in folder.glob("notes.db*"):
+    for file in (*folder.glob("notes.db*"), *folder.glob(f"{near_duplicates.FILE}*")):
         file.unlink()

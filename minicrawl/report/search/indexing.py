@@ -26,12 +26,12 @@ from minicrawl.frontier.urls import UrlTable
 from minicrawl.model import State
 from minicrawl.progress import Progress, part, unreported
 from minicrawl.report.pages import kept_pages
+from minicrawl.report.search.alike import sort_out
 from minicrawl.report.search.index_folder import (
     clear_folder,
     folder_errors,
     locked_folder,
     opened_index,
-    search_folder,
     why_pruned,
     why_useless,
 )
@@ -39,9 +39,11 @@ from minicrawl.report.search.page_reader import PageReader, ReadPage
 from minicrawl.report.snapshot import Snapshot, host_name, snapshot
 from minicrawl.search.boilerplate import SiteLines
 from minicrawl.search.index import Entry, SearchIndex
+from minicrawl.search.minhash import signature
 from minicrawl.search.notes import AnchorRow, Notes, Watermark
 from minicrawl.search.words import indexed
 from minicrawl.store import questions, tables
+from minicrawl.store.reader import search_folder
 from minicrawl.web.sites import site
 
 ROUND = 4_000
@@ -60,6 +62,7 @@ _MAY_BE_FOUND = (
 )
 """Pages that nobody has read, and that may be worth it: they are found by the words of links."""
 _SHARE_OF_READING = 0.9
+_SHARE_OF_INDEXING = 0.97
 
 
 class Indexed(NamedTuple):
@@ -92,7 +95,11 @@ def bring_up_to_date(
                 say(f"{folder}: {why}")
                 clear_folder(folder)
             with opened_index(folder, seen) as (index, notes):
-                return _Indexing(seen, archive, index, notes).run(tell)
+                done = _Indexing(seen, archive, index, notes).run(part(tell, 0, _SHARE_OF_INDEXING))
+                birth = tables.birth(seen.connection)
+                sort_out(folder, birth, index, notes.texts, lambda page: int(seen.host_of[page]))
+                tell(1.0)
+                return done
 
 
 class _Indexing:
@@ -191,9 +198,11 @@ class _Indexing:
         for document in documents:
             page = document.page
             if document.noindex:
-                self._index.remove(page)
+                self._remove(page)
                 continue
-            self._index.replace(self._entry(page, pages[page], document.title))
+            entry = self._entry(page, pages[page], document.title)
+            self._index.replace(entry)
+            self._notes.texts.sign(page, entry.title, signature(entry.body))
             self._count(pages=1)
         self._notes.mark_fresh(pages)
 
@@ -247,8 +256,12 @@ class _Indexing:
         touched = {row.step.page for row in tables.steps_after(self._seen.connection, step)}
         for page in touched:
             if self._seen.states[page] != State.FETCHED and self._index.entry(page) is not None:
-                self._index.remove(page)
+                self._remove(page)
                 self._count(removed=1)
+
+    def _remove(self, page: int) -> None:
+        self._index.remove(page)
+        self._notes.texts.sign(page, "", None)
 
     # ------------------------------------------------------------ hosts and sites
 

@@ -8,8 +8,10 @@ the order at once and no page is indexed again.
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,12 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.search import near_duplicates
 from minicrawl.search.index import CANDIDATES, FOLDER, Entry, Hit, SearchIndex
 from minicrawl.search.query import Query
 from minicrawl.search.ranking import RankingWeights, Score, judged
 from minicrawl.search.snippets import Snippet, snippet
 from minicrawl.store.beside.derived import OPIC, RankRow, rank_row, reading_beside
 from minicrawl.store.reader import reading
+from minicrawl.wording import iso
 
 IMPORTANCE = "importance"
 """The file with the importance of each page, in relation to the average."""
@@ -30,6 +34,11 @@ _HEADER = struct.Struct("<dq")
 MOST_ORDERED = 40_000
 """Pages that are ordered by a rank."""
 
+MOST_LOOKED_AT = 1_000
+"""Pages, where many are alike."""
+
+_Found = tuple[Entry, Score]
+_second = itemgetter(1)
 Floats = NDArray[np.float32] | NDArray[np.float64]
 
 
@@ -41,6 +50,25 @@ class Result(NamedTuple):
     """Its share."""
     score: Score
     snippet: Snippet
+    folded: int = 0
+    """Pages that have the words as well, are alike, and come after."""
+
+    def as_json(self, rank: int) -> dict[str, object]:
+        """The result at this place as a JSON document."""
+        entry = self.entry
+        return {
+            "rank": rank,
+            "url": entry.url,
+            "title": entry.title,
+            "snippet": self.snippet.text,
+            "marks": self.snippet.marks,
+            "importance": self.importance,
+            "language": entry.language,
+            "changed": None if entry.at is None else iso(entry.at),
+            "fetched": entry.at is not None,
+            "folded": self.folded,
+            "score": self.score._asdict(),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +77,8 @@ class SearchRequest:
 
     count: int = 10
     offset: int = 0
+    folds: bool = True
+    """Of pages that are alike, show the best, and count the others."""
     linear: float | None = None
     """The part of the likeness in the score; the rest is the rank."""
     weights: RankingWeights = field(default_factory=RankingWeights)
@@ -62,22 +92,54 @@ class Finder:
         self._index = SearchIndex(folder / FOLDER)
         self._importance = _importance_in(folder)
         self._scores = scores
+        self._alike = near_duplicates.kept(folder) or near_duplicates.NONE
+        self._made = _made_at(folder)
+
+    def __len__(self) -> int:
+        """The pages of the index."""
+        return len(self._index)
+
+    def is_old(self, folder: Path) -> bool:
+        """Whether the index, or what lies beside it, has changed since it was opened."""
+        return _made_at(folder) != self._made
 
     def find(self, query: Query, asked: SearchRequest) -> list[Result]:
         """The best pages."""
-        words = query.sought
-        found = self._ordered(query, asked)[asked.offset : asked.offset + asked.count]
+        words, wanted = query.sought, asked.offset + asked.count
         return [
-            Result(entry, self._share(entry.page), score, _snippet(entry, words))
-            for entry, score in found
+            Result(entry, self._share(entry.page), score, _snippet(entry, words), folded)
+            for (entry, score), folded in self._folded(query, asked)[asked.offset : wanted]
         ]
 
-    def _ordered(self, query: Query, asked: SearchRequest) -> list[tuple[Entry, Score]]:
+    def _folded(self, query: Query, asked: SearchRequest) -> list[tuple[_Found, int]]:
+        """What is found, and how many pages are folded behind each.
+
+        Where many of the best pages are alike, more pages are looked at.
+        """
         wanted = asked.offset + asked.count
+        looked_at = max(CANDIDATES, wanted)
+        while True:
+            found = self._ordered(query, asked, looked_at)
+            if not asked.folds:
+                return [(one, 0) for one in found]
+            groups = self._groups([entry.page for entry, _ in found])
+            if len(groups) >= wanted or len(found) < looked_at or looked_at >= MOST_LOOKED_AT:
+                return [(found[first], others) for first, others in groups]
+            looked_at *= 4
+
+    def _groups(self, pages: Sequence[int]) -> list[tuple[int, int]]:
+        """The places of the first pages of each group, in order, and how many follow."""
+        originals = self._alike.originals_of(np.array(pages, np.int64)).tolist()
+        groups = [page if one < 0 else one for page, one in zip(pages, originals, strict=True)]
+        sizes = Counter(groups)
+        firsts = {group: place for place, group in reversed(list(enumerate(groups)))}
+        return [(place, sizes[group] - 1) for group, place in sorted(firsts.items(), key=_second)]
+
+    def _ordered(self, query: Query, asked: SearchRequest, count: int) -> list[_Found]:
         if not query.sought or (self._scores is not None and asked.linear is None):
-            hits = self._by_rank(self._index.matches(query, MOST_ORDERED))[:wanted]
+            hits = self._by_rank(self._index.matches(query, MOST_ORDERED))[:count]
             return [self._judged(hit, query, asked) for hit in hits]
-        hits = self._index.best(query, asked.weights.fields, max(CANDIDATES, wanted))
+        hits = self._index.best(query, asked.weights.fields, count)
         found = [self._judged(hit, query, asked) for hit in hits]
         if asked.linear is not None:
             found = self._joined(found, asked.linear)
@@ -111,6 +173,12 @@ class Finder:
 
     def _share(self, page: int) -> float:
         return _of(self._importance, page) / max(len(self._importance), 1)
+
+
+def _made_at(folder: Path) -> list[int]:
+    """When each of the files was made that answers depend on; 0 for one that is not there."""
+    files = (folder / FOLDER / "meta.json", folder / IMPORTANCE, folder / near_duplicates.FILE)
+    return [file.stat().st_mtime_ns if file.exists() else 0 for file in files]
 
 
 def _of(values: Floats, page: int) -> float:

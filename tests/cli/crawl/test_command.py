@@ -17,7 +17,7 @@ import pytest
 
 from minicrawl.app import Crawl
 from minicrawl.cli import main
-from minicrawl.cli.crawl.command import show_preview
+from minicrawl.cli.crawl.preview import show_preview
 from minicrawl.config import Scope, Settings
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
@@ -403,6 +403,28 @@ class TestDemo:
         assert main(["crawl", "--demo", "--demo-pages", "100", "--graph-stats"]) == 0
         (sampler,) = started
         assert sampler.returncode is not None
+
+    def test_its_index_is_kept_by_a_process_that_ends_with_it(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pytest.importorskip("tantivy")
+        started: list[subprocess.Popen[bytes]] = []
+
+        class Noted(subprocess.Popen[bytes]):
+            def __init__(self, *arguments: Any, **options: Any) -> None:
+                super().__init__(*arguments, **options)
+                started.append(self)
+
+        monkeypatch.setattr("minicrawl.cli.crawl.indexing.Popen", Noted)
+        command = ["crawl", "--demo", "--demo-pages", "100", "--index"]
+        assert main(command) == 2
+        assert "--keep pages" in capsys.readouterr().err
+        assert main([*command, "--keep", "pages"]) == 0
+        (follower,) = started
+        assert follower.returncode is not None
+        assert re.search(r"^index: 1\d\d pages", capsys.readouterr().err, re.MULTILINE)
+        assert main(["search", "the", "--store", "data/demo.db"]) == 0
+        assert "index:" not in capsys.readouterr().err
 
     def test_a_finished_one_says_so_and_shows_the_same(self, capsys: Captured) -> None:
         demo = ["crawl", "--demo", "--demo-pages", "100"]

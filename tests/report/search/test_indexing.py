@@ -18,14 +18,14 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import State
 from minicrawl.report.pages import kept_pages
 from minicrawl.report.search import page_reader
-from minicrawl.report.search.index_folder import locked_folder, search_folder
+from minicrawl.report.search.index_folder import locked_folder
 from minicrawl.report.search.indexing import bring_up_to_date
 from minicrawl.report.search.page_reader import PageReader
 from minicrawl.report.search.searching import Finder, SearchRequest, keep_importance
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.query import parse
-from minicrawl.store.reader import archive_folder
+from minicrawl.store.reader import archive_folder, search_folder
 from tests.report.search.stores import (
     HIDDEN,
     HOME,

@@ -1,0 +1,61 @@
+"""What `crawl --dry-run` shows: the scope, the first hosts and the first pages."""
+
+from collections.abc import Collection
+
+import click
+
+from minicrawl.cli.common.stores import units
+from minicrawl.cli.common.tables import show_facts, show_list
+from minicrawl.config import Scope
+from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
+from minicrawl.web.urls import origin
+from minicrawl.wording import counted
+
+HOST_HEADINGS = ("delay", "host", "robots.txt")
+PAGE_HEADINGS = ("turn", "cash", "action", "url")
+
+
+def show_preview(found: Preview, scope: Scope) -> None:
+    """Show the scope, the hosts of the first pages with their robots.txt, and the first pages."""
+    show_facts(
+        [
+            ("scope", scope.scope),
+            *(("allow", pattern) for pattern in scope.allow),
+            *(("deny", pattern) for pattern in scope.deny),
+            ("known", f"{counted(found.known, 'page')}, {counted(found.seeds, 'seed')}"),
+        ]
+    )
+    click.echo()
+    show_list(HOST_HEADINGS, map(_host_line, found.hosts), texts=2)
+    click.echo()
+    silent = {host.origin for host in found.hosts if not _has_answered(host)}
+    turns = (
+        (f"{turn:,}", units(page.cash), _action(page, silent), page.url)
+        for turn, page in enumerate(found.pages, 1)
+    )
+    show_list(PAGE_HEADINGS, turns, texts=1)
+    click.echo("\nonly robots.txt was fetched, and nothing was written")
+
+
+def _host_line(host: FirstHost) -> tuple[str, ...]:
+    return f"{host.delay_s:g} s", host.origin, _robots(host)
+
+
+def _action(page: FirstPage, silent: Collection[str]) -> str:
+    if page.refusal is not None:
+        return page.refusal.label
+    return "wait" if origin(page.url) in silent else "fetch"
+
+
+def _has_answered(host: FirstHost) -> bool:
+    return host.rules is not None or host.trouble is not None
+
+
+def _robots(host: FirstHost) -> str:
+    if host.trouble is not None:
+        return f"not available: {host.trouble.label}"
+    if host.rules is None:
+        return "no answer; the crawl would ask again"
+    if not host.rules.forbidden:
+        return "forbids nothing"
+    return f"{len(host.rules.forbidden):,} Disallow, {len(host.rules.allowed):,} Allow"

@@ -1,0 +1,84 @@
+"""Indexes that cannot be used as they are: one line, and nothing is lost."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tantivy")
+pytest.importorskip("selectolax")
+
+from minicrawl.cli import main
+from minicrawl.report.search.index_folder import locked_folder
+from minicrawl.report.search.indexing import bring_up_to_date
+from minicrawl.search.notes import VERSION
+from minicrawl.store.reader import search_folder
+from tests.report.search.stores import PAGES, SEA, read_into
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "crawl.db"
+    read_into(path, PAGES)
+    bring_up_to_date(path)
+    return path
+
+
+def searched(store: Path, capsys: Captured) -> tuple[int, str, list[str]]:
+    capsys.readouterr()
+    code = main(["search", "salt", "--store", str(store)])
+    out, err = capsys.readouterr()
+    return code, out, err.splitlines()
+
+
+def test_one_of_an_older_version_is_made_again_and_that_is_said(
+    store: Path, capsys: Captured
+) -> None:
+    connection = sqlite3.connect(search_folder(store) / "notes.db")
+    with connection:
+        connection.execute("UPDATE meta SET value = 1 WHERE name = 'version'")
+    connection.close()
+    code, out, err = searched(store, capsys)
+    assert code == 0
+    assert SEA in out
+    assert f"version 1 is made again as version {VERSION}" in err[0]
+    assert searched(store, capsys)[2] == []
+
+
+def test_while_it_is_written_searches_go_on_and_a_second_writer_is_refused(
+    store: Path, capsys: Captured
+) -> None:
+    with locked_folder(search_folder(store)):
+        code, out, err = searched(store, capsys)
+        assert (code, err) == (0, [])
+        assert SEA in out
+        assert main(["index", "--store", str(store)]) == 1
+        assert "another process" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", ["store", "idx", "term", "pos", "fast"])
+@pytest.mark.parametrize("content", [b"", b"\xff" * 40, None])
+def test_a_damaged_or_missing_file_is_one_line_and_mended_by_a_fresh_index(
+    store: Path, capsys: Captured, suffix: str, content: bytes | None
+) -> None:
+    for file in (search_folder(store) / "index").glob(f"*.{suffix}"):
+        file.unlink()
+        if content is not None:
+            file.write_bytes(content)
+    code, out, err = searched(store, capsys)
+    assert code in (0, 1)
+    assert (SEA in out) == (code == 0)
+    assert not any("Traceback" in line for line in err)
+    assert main(["index", "--fresh", "--store", str(store)]) == 0
+    code, out, err = searched(store, capsys)
+    assert (code, err) == (0, [])
+    assert SEA in out
+
+
+def test_a_damaged_table_of_near_duplicates_folds_nothing(store: Path, capsys: Captured) -> None:
+    (search_folder(store) / "near-duplicates").write_bytes(b"likes 1\n\xff")
+    code, out, _ = searched(store, capsys)
+    assert code == 0
+    assert SEA in out

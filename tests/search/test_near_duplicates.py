@@ -1,0 +1,182 @@
+"""Signatures, and the groups of pages that are alike."""
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minicrawl.search.minhash import LONGEST_SIGNED, PLACES, likeness, shingles, signature
+from minicrawl.search.near_duplicates import (
+    ALIKE,
+    FILE,
+    NONE,
+    NearDuplicates,
+    ReadText,
+    SignedPages,
+    are_alike,
+    common_among,
+    found_among,
+    jaccard,
+    keep,
+    kept,
+)
+
+WORDS = [f"word{number}" for number in range(3_000)]
+
+
+def text(seed: int, length: int = 300) -> str:
+    return " ".join(Random(seed).choices(WORDS, k=length))
+
+
+def with_changes(original: str, changes: int) -> str:
+    words, random = original.split(), Random(changes)
+    for place in random.sample(range(len(words)), changes):
+        words[place] = f"changed{place}"
+    return " ".join(words)
+
+
+def signed(texts: list[str], titles: list[int] | None = None) -> SignedPages:
+    rows = b"".join(signature(one) or bytes(PLACES) for one in texts)
+    return SignedPages(
+        np.arange(len(texts)) * 10,
+        np.array(titles or [0] * len(texts), np.int64),
+        np.frombuffer(rows, np.uint8).reshape(-1, PLACES),
+    )
+
+
+def groups(texts: list[str]) -> list[tuple[int, int]]:
+    read = [ReadText("", own, own) for own in map(shingles, texts)]
+    found = found_among(signed(texts), lambda a, b: are_alike(read[a // 10], read[b // 10]))
+    return list(zip(found.pages.tolist(), found.originals.tolist(), strict=True))
+
+
+# ---------------------------------------------------------------- signatures
+
+
+def test_a_shingle_is_three_words_whatever_stands_between_them() -> None:
+    assert len(shingles("one two three four")) == 2
+    assert len(shingles("one two")) == len(shingles("")) == len(shingles(" ,;")) == 0
+    assert set(shingles("One, two\n(three)")) == set(shingles("one two three"))
+    assert set(shingles("one two three")) != set(shingles("three two one"))
+
+
+def test_a_text_without_shingles_has_no_signature() -> None:
+    assert signature("two words") is None
+    found = signature("now three words")
+    assert found is not None
+    assert len(found) == PLACES
+
+
+def test_words_are_compared_as_the_search_does() -> None:
+    assert signature("Čeština má háčky") == signature("cestina ma hacky")
+    assert signature("東京都の人口") == signature("東京都の人口")
+    assert signature("a \ud800 b c") is not None
+
+
+def test_a_text_is_signed_up_to_its_limit() -> None:
+    long = "some words here " * (LONGEST_SIGNED // 16 + 1)
+    assert signature(long) == signature(long + " and others that nobody looks at")
+
+
+@pytest.mark.parametrize("changes", [0, 3, 10, 20, 40])
+def test_signatures_estimate_the_share_of_common_shingles(changes: int) -> None:
+    estimates, exact = [], []
+    for seed in range(20):
+        one, other = text(seed), with_changes(text(seed), changes)
+        rows = [np.frombuffer(signature(some) or b"", np.uint8)[None] for some in (one, other)]
+        estimates.append(float(likeness(*rows)[0]))
+        exact.append(jaccard(shingles(one), shingles(other)))
+    error = 4 * 0.5 / (PLACES * len(exact)) ** 0.5
+    assert np.mean(estimates) == pytest.approx(np.mean(exact), abs=error)
+
+
+@given(st.text())
+def test_every_text_can_be_signed(strange: str) -> None:
+    signature(strange)
+
+
+# ---------------------------------------------------------------- groups
+
+
+def test_pages_are_put_to_the_first_one_that_they_are_like() -> None:
+    one, other = text(1), text(2)
+    texts = [one, other, with_changes(one, 2), text(3), with_changes(other, 3), one]
+    assert groups(texts) == [(0, 0), (10, 10), (20, 0), (40, 10), (50, 0)]
+
+
+def test_there_are_no_chains() -> None:
+    texts = [with_changes(text(1), changes) for changes in range(0, 120, 6)]
+    own = {10 * place: shingles(one) for place, one in enumerate(texts)}
+    for page, original in groups(texts):
+        assert jaccard(own[page], own[original]) >= ALIKE
+
+
+def test_thousands_of_pages_that_are_alike_are_judged_once_each() -> None:
+    texts = [f"{text(1)} {number}" for number in range(2_000)]
+    asked = []
+
+    def judge(page: int, other: int) -> bool:
+        asked.append((page, other))
+        return True
+
+    found = found_among(signed(texts), judge)
+    assert set(found.originals.tolist()) == {0}
+    assert len(asked) == len(texts) - 1
+
+
+def test_no_pages_have_no_groups() -> None:
+    assert groups([]) == []
+    assert groups([text(1)]) == []
+
+
+def test_where_little_is_left_the_titles_decide() -> None:
+    own, few = shingles(text(1)), shingles("only four words here")
+    assert are_alike(ReadText("a", own, few), ReadText("a", own, few))
+    assert not are_alike(ReadText("a", own, few), ReadText("b", own, few))
+    assert not are_alike(ReadText("a", own, few), ReadText("a", shingles(text(2)), few))
+    assert are_alike(ReadText("a", own, own), ReadText("b", own, own))
+
+
+def test_what_a_site_repeats_is_common_from_four_pages_on() -> None:
+    repeated = "the menu of the site"
+    pages = [shingles(f"{repeated} {text(seed, 20)}") for seed in range(4)]
+    assert set(common_among(pages)) == set(shingles(repeated))
+    assert not len(common_among(pages[:3]))
+    assert not len(common_among([]))
+
+
+# ---------------------------------------------------------------- the table
+
+
+def test_the_table_tells_originals_groups_and_firsts() -> None:
+    table = NearDuplicates(np.array([1, 4, 6, 7]), np.array([1, 1, 6, 6]))
+    assert table.originals_of(np.array([0, 1, 4, 7, 9])).tolist() == [-1, 1, 1, 6, -1]
+    assert table.like(4) == [1]
+    assert table.like(0) == []
+    assert table.first_of_groups(np.array([9, 7, 6, 0, 4, 1])).tolist() == [
+        True,
+        True,
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert table.others().tolist() == [1, 1, 1, 1]
+    assert NONE.originals_of(np.array([3])).tolist() == [-1]
+
+
+def test_the_table_is_read_as_it_was_written_and_only_for_its_store(tmp_path: Path) -> None:
+    assert kept(tmp_path) is None
+    keep(tmp_path, "this", NearDuplicates(np.array([1, 4]), np.array([1, 1])))
+    found = kept(tmp_path, "this")
+    assert found is not None
+    assert (found.pages.tolist(), found.originals.tolist()) == ([1, 4], [1, 1])
+    assert kept(tmp_path, "other") is None
+    file = tmp_path / FILE
+    content = file.read_bytes()
+    for damaged in (b"", content[:10], content[:-3], b"\0" * len(content)):
+        file.write_bytes(damaged)
+        assert kept(tmp_path, "this") is None
