@@ -32,7 +32,13 @@ from minicrawl.fetch.transport import (
     TransportRequest,
     failure,
 )
-from minicrawl.fetch.where.resolver import HostAndPort, Lookup, Resolver, SystemLookup
+from minicrawl.fetch.where.resolver import (
+    HostAndPort,
+    Lookup,
+    Resolver,
+    SystemLookup,
+    unresolved,
+)
 from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, Target, parse_rule, target
 from minicrawl.model import (
     Failed,
@@ -83,7 +89,7 @@ class HttpFetcher:
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
         self._system_lookup = SystemLookup(politeness.concurrency)
         self._resolver = Resolver(
-            lookup or self._system_lookup,
+            lookup or (unresolved if transport else self._system_lookup),
             rules=ResolveRules(map(parse_rule, network.resolve)),
             trusted_hosts=trusted_hosts,
             allow_private=network.allow_private,
