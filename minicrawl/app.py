@@ -161,8 +161,17 @@ class Crawl:
         with snapshot(self.settings.storing.store) as seen:
             yield from rows(seen, PageSelection(count=count))
 
-    async def run_async(self) -> Reason:
-        """The same as `run`, where an event loop runs already: in notebooks and servers."""
+    async def run_async(self, *, show: bool = False) -> Reason:
+        """The same as `run`, where an event loop runs already: in notebooks and servers.
+
+        With `show`, the progress is shown below the cell of the notebook.
+        """
+        shown: list[Listener] = []
+        if show:
+            from minicrawl.notebook import NotebookDisplay
+
+            shown.append(NotebookDisplay(self.progress).hear)
+            self.subscribe(shown[0])
         try:
             with RARE_CYCLE_SEARCH.during_a_crawl():
                 began = time.monotonic()
@@ -173,6 +182,8 @@ class Crawl:
                 return reason
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
+        finally:
+            self._listeners = [one for one in self._listeners if one not in shown]
 
     async def _converge(self, ran_s: float) -> None:
         self._meter, self._crawler = None, None  # all pages are loaded again

@@ -16,10 +16,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from minicrawl import plugins
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import COLUMNS, LINK_COLUMNS, Block, all_harmless
 from minicrawl.export.drafts import scratch
 from minicrawl.export.drawings import DRAWINGS
+from minicrawl.plugins import Registry
 
 _MEMORY = "256MB"
 _TYPES = {
@@ -148,20 +150,22 @@ def _quote(cell: str) -> str:
 Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], None]
 """A writer of blocks with these columns."""
 
-WRITERS: dict[str, Writer] = {
+_BUILT_IN: dict[str, Writer] = {
     "csv": write_csv,
     "tsv": write_tsv,
     "jsonl": write_jsonl,
     "parquet": write_parquet,
 }
+
+WRITERS = Registry(plugins.EXPORTERS, _BUILT_IN)
 """By the suffix of the file."""
 
 
 WEB_ARCHIVES = ("warc.gz", "wacz")
 """Pages with all that was fetched."""
 
-FORMATS = (*WRITERS, *DRAWINGS, *WEB_ARCHIVES)
-"""Rows, the drawing of a graph, or a web archive."""
+FORMATS = (*_BUILT_IN, *DRAWINGS, *WEB_ARCHIVES)
+"""Rows, the drawing of a graph, or a web archive: those that are built in."""
 
 
 def format_of(path: Path, name: str | None = None) -> str:
@@ -169,7 +173,7 @@ def format_of(path: Path, name: str | None = None) -> str:
     ending = path.suffix.removeprefix(".").lower()
     in_full = "".join(path.suffixes[-2:]).removeprefix(".").lower()
     suffix = name or (in_full if in_full in WEB_ARCHIVES else ending)
-    if suffix not in FORMATS:
-        known = ", ".join(f".{known}" for known in FORMATS)
+    if suffix not in FORMATS and suffix not in WRITERS:
+        known = ", ".join(f".{known}" for known in dict.fromkeys((*FORMATS, *WRITERS)))
         raise UsageError(f"{path}: unknown format; use one of {known}, or --format")
     return suffix

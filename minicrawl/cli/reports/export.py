@@ -45,6 +45,17 @@ GRAPHS: dict[str, type[PageGraph] | type[HostGraph]] = {"page": PageGraph, "host
 Write = Callable[[BinaryIO], None]
 
 
+class FormatName(click.Choice[str]):
+    """A format that is built in, or that a package adds."""
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The name, if there is such a format."""
+        is_added = isinstance(value, str) and value in WRITERS
+        return str(value) if is_added else super().convert(value, param, ctx)
+
+
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @selection_options(count=0)
@@ -52,7 +63,7 @@ Write = Callable[[BinaryIO], None]
 @click.option(
     "--format",
     "name",
-    type=click.Choice(FORMATS),
+    type=FormatName(FORMATS),
     help="The format of the file.  [default: by its suffix; csv for stdout]",
 )
 @click.option(
