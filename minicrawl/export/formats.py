@@ -64,11 +64,13 @@ def write_parquet(
 
 CONTENTS = ("text", "html", "headings", "lang", "links")
 """Columns of what was fetched, for JSONL and Parquet."""
+RAW_TEXTS = ("end", "rel", "written")
+"""Columns of links as they are written, besides those that others have too."""
 
 
 def _type(name: str) -> str:
     """A column that is none of these has scores."""
-    if name in CONTENTS:
+    if name in CONTENTS or name in RAW_TEXTS:
         return "VARCHAR"
     return _TYPES.get(name, "VARCHAR") if name in (*COLUMNS, *LINK_COLUMNS) else "DOUBLE"
 
@@ -85,7 +87,10 @@ def _numpy_type(name: str) -> type:
 
 
 _STRANGE = frozenset(
-    ("url", "host", "title", "source", "target", "original", "end", "through", "stands_for")
+    (
+        *("url", "host", "title", "source", "target", "original", "end", "through", "stands_for"),
+        *("text", "rel", "written"),
+    )
 )
 """The columns with text from web pages."""
 

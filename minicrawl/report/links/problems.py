@@ -26,7 +26,8 @@ from minicrawl.store import fetches, questions
 
 _FAILURES = [state for state in State if state.is_failure]
 _DUPLICATES = (State.CANONICAL, State.ALIAS, State.TWIN)
-_GAP = " > "
+GAP = " > "
+"""Between the redirects on the way."""
 
 
 class BrokenLink(NamedTuple):
@@ -38,6 +39,7 @@ class BrokenLink(NamedTuple):
     target: str
     source: str
     through: str
+    text: str = ""  # of the link, where pages are kept
 
 
 class Redirect(NamedTuple):
@@ -182,7 +184,7 @@ class _Names:
         self.status = dict(zip(known.tolist(), statuses, strict=True))
 
     def joined(self, pages: Sequence[int]) -> str:
-        return _GAP.join(self.url[page] for page in pages)
+        return GAP.join(self.url[page] for page in pages)
 
 
 def _broken(
