@@ -37,10 +37,12 @@ from minicrawl.store.beside.files import set_aside
 from minicrawl.store.reader import archive_folder, reading, real_path
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
+from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     import httpx
 
+    from minicrawl.checking.asking import LinkAsker
     from minicrawl.export.cells import ExportRow
 
 
@@ -112,7 +114,7 @@ class Crawl:
         self._transport = transport
         self._crawler: Crawler | None = None
         self._meter: ProgressMeter | None = None
-        self._ranks: LastConvergence | None = None
+        self._ending: LastConvergence | LinkAsker | None = None
         self._is_stopped = False
 
     def subscribe(self, listener: Listener) -> None:
@@ -133,8 +135,8 @@ class Crawl:
         If the crawl is over and its ranks converge, it ends that.
         """
         self._is_stopped = True
-        if self._ranks is not None:
-            self._ranks.halt()
+        if self._ending is not None:
+            self._ending.halt()
         if self._crawler is not None:
             self._crawler.stop()
 
@@ -146,7 +148,7 @@ class Crawl:
     @property
     def is_over(self) -> bool:
         """Whether it has ended, and only its ranks may still converge."""
-        return self._ranks is not None
+        return self._ending is not None
 
     def progress(self) -> Progress | None:
         """How far it has come, or None before it has begun and when it is over."""
@@ -179,6 +181,7 @@ class Crawl:
                 if self._hooks.error is not None:
                     raise self._hooks.error
                 await self._converge(time.monotonic() - began)
+                await self._check_links()
                 return reason
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
@@ -187,10 +190,20 @@ class Crawl:
 
     async def _converge(self, ran_s: float) -> None:
         self._meter, self._crawler = None, None  # all pages are loaded again
-        storing = self.settings.storing
-        self._ranks = LastConvergence(storing.store, SystemClock(), self._tell)
-        if storing.may_converge:
-            await self._ranks.run(ran_s)
+        store = self.settings.storing.store
+        self._ending = ranks = LastConvergence(store, SystemClock(), self._tell)
+        if self.settings.storing.may_converge:
+            await ranks.run(ran_s)
+
+    async def _check_links(self) -> None:
+        """Ask for what is linked and not crawled, if that is wanted."""
+        if self._is_stopped or not self.settings.storing.checks_links:
+            return
+        from minicrawl.checking.targets import check_links
+
+        begin = partial(setattr, self, "_ending")  # so that `stop` halts it
+        asked = await check_links(self.settings, SystemClock(), self._transport, begin)
+        self._tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
         check_authorities()
@@ -325,9 +338,6 @@ def _resuming(command: str, store: Path) -> dict[str, object]:
     """The command that resumes the crawl, and where it works as it is."""
     place = {tables.BEGUN_IN: str(Path.cwd()), tables.BEGUN_AS: str(real_path(store))}
     return {tables.COMMAND: command, **place}
-
-
-# ---------------------------------------------------------------- the rest
 
 
 def _is_loop_running() -> bool:

@@ -85,3 +85,5 @@ class SettingArguments(TypedDict, total=False):
     converge: bool
     keep: Literal["pages", "text", "none"]
     keep_versions: Literal["all", "changed"]
+    check_external: bool
+    check_assets: bool

@@ -68,6 +68,10 @@ class PageReferences:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
+    def has(self, url: str) -> bool:
+        """Whether the page is kept with its markup."""
+        return self.of(url) is not _NOTHING
+
     def links(self, source: str, target: str) -> list[Reference]:
         """The links of one page that lead to the other one, in the order of the page."""
         return self._by_target(source).get(target, [])
@@ -181,7 +185,7 @@ def _as_block(rows: Iterable[WrittenLink]) -> Block:
 def with_texts(snapshot: Snapshot, found: Sequence[BrokenLink]) -> list[BrokenLink]:
     """Broken links with what they say; where a page has several to a target, the first one."""
     with PageReferences(snapshot) as pages:
-        return [link._replace(text=_text(pages, link)) for link in found]
+        return [link._replace(text=link.text or _text(pages, link)) for link in found]
 
 
 def _text(pages: PageReferences, link: BrokenLink) -> str:
