@@ -28,7 +28,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.ports import Clock, WebAccess
-from minicrawl.store.checks import CheckRow
+from minicrawl.store.beside.checks import CheckRow
 from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL, Rules
 from minicrawl.web.urls import canonical, origin
 

@@ -24,7 +24,13 @@ from minicrawl.report.links.problems import link_counts
 from minicrawl.report.links.written import PageReferences
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store import questions
-from minicrawl.store.checks import CheckRow, FindingRow, all_checks, keep_checks, keep_findings
+from minicrawl.store.beside.checks import (
+    CheckRow,
+    FindingRow,
+    all_checks,
+    keep_checks,
+    keep_findings,
+)
 
 if TYPE_CHECKING:
     import httpx

@@ -13,7 +13,7 @@ from minicrawl.model import State
 from minicrawl.report.links import problems
 from minicrawl.report.links.written import with_texts
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store.checks import CheckRow, all_checks
+from minicrawl.store.beside.checks import CheckRow, all_checks
 
 HOST, OTHER = "http://a.example", "http://b.example"
 HOME = (

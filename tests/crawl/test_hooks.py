@@ -7,7 +7,7 @@ import httpx
 import pytest
 import respx
 
-from minicrawl import Crawl, PageRead, Progress, Reason, Settings, Store
+from minicrawl import Crawl, PageRead, Progress, Reason, Settings, Store, Warned
 from minicrawl.errors import UsageError
 
 HOST = "http://a.example"
@@ -141,3 +141,17 @@ def test_where_a_loop_runs_the_caller_awaits(settings: Settings) -> None:
         return await crawl.run_async()
 
     assert asyncio.run(in_a_notebook()) is Reason.EMPTY
+
+
+@pytest.mark.parametrize(("strength", "is_capped"), [("0.1", False), ("100000", True)])
+def test_a_strength_that_is_capped_is_said_once(
+    settings: Settings, strength: str, is_capped: bool
+) -> None:
+    focused = Settings.of(
+        delay=0, store=settings.storing.store, converge=False, focus=[f"/b={strength}"]
+    )
+    heard: list[str] = []
+    crawl = Crawl([HOST], focused, transport=WEB)
+    crawl.subscribe(lambda event: heard.append(event.text) if isinstance(event, Warned) else None)
+    crawl.run()
+    assert ["strengths were capped" in line for line in heard] == [True] * is_capped

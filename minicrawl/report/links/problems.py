@@ -24,7 +24,7 @@ from minicrawl.report.links.graphs import refuse_without_links, urls
 from minicrawl.report.ranks import Pages, hosts_named, places_of_largest
 from minicrawl.report.snapshot import LABELS, Snapshot
 from minicrawl.store import fetches, questions
-from minicrawl.store.checks import CheckRow, all_checks, all_findings
+from minicrawl.store.beside.checks import CheckRow, all_checks, all_findings
 from minicrawl.web.urls import split
 
 _FAILURES = [state for state in State if state.is_failure]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from minicrawl.store.derived import has_table, reading_beside, writing_beside
+from minicrawl.store.beside.derived import has_table, reading_beside, writing_beside
 from minicrawl.store.tables import Connection
 
 _SCHEMA = """
