@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Steered,
         Warned,
     )
+    from minicrawl.crawl.hooks import PageRead
     from minicrawl.crawl.progress import Progress
     from minicrawl.errors import MinicrawlError
     from minicrawl.export.cells import ExportRow
@@ -50,6 +51,7 @@ _HOMES = {
     "Reason": "minicrawl.crawl.events",
     "Settled": "minicrawl.crawl.events",
     "Steered": "minicrawl.crawl.events",
+    "PageRead": "minicrawl.crawl.hooks",
     "Progress": "minicrawl.crawl.progress",
     "MinicrawlError": "minicrawl.errors",
     "ExportRow": "minicrawl.export.cells",
@@ -66,6 +68,7 @@ __all__ = [
     "ExportRow",
     "MinicrawlError",
     "Noted",
+    "PageRead",
     "Progress",
     "Reason",
     "Settings",
@@ -85,3 +88,7 @@ if not TYPE_CHECKING:  # the type checker knows the names, and that there are no
         if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(home), name)
+
+    def __dir__() -> list[str]:
+        """The names of the API, for completion; none is imported for it."""
+        return sorted(__all__)

@@ -9,15 +9,13 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Loaded, Settings
-from minicrawl.config.parts import DEMO_STORE
-from minicrawl.config.settings import DEFAULT
-from minicrawl.config.table import TABLE
 from minicrawl.control.server import listening
-from minicrawl.crawl.events import Event, Listener, Noted, Reason
+from minicrawl.crawl.events import Event, Listener, Noted, Reason, Settled
 from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
+from minicrawl.crawl.hooks import Accept, Hooks, OnPage, StopRule
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
@@ -39,8 +37,12 @@ from minicrawl.store.beside.files import set_aside
 from minicrawl.store.reader import archive_folder, reading, real_path
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
+from minicrawl.wording import counted
 
 if TYPE_CHECKING:
+    import httpx
+
+    from minicrawl.checking.asking import LinkAsker
     from minicrawl.export.cells import ExportRow
 
 
@@ -55,16 +57,28 @@ class _StoppedAmongSeedsError(Exception):
     """No seed is endowed before all are known, so the next run begins with the seeds again."""
 
 
+class _Beginning(NamedTuple):
+    """From what a crawl begins, and how it may be begun again."""
+
+    seeds: Iterable[str]
+    fresh: bool
+    command: str
+
+
 class Crawl:
     """A crawl of the web from some seeds into a store. The next run resumes where this one ends."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is given by its name
         self,
         seeds: Iterable[str],
         settings: Settings | Loaded | None = None,
         *,
         fresh: bool = False,
         command: str = "",
+        accept: Accept | None = None,
+        on_page: OnPage | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+        stop: StopRule | None = None,
     ) -> None:
         """Seeds are URLs; `example.org` will do. There may be none if the store has some.
 
@@ -74,17 +88,33 @@ class Crawl:
 
         A `fresh` crawl begins anew, and an older store is renamed. The `command` is the one that
         resumes the crawl; `minicrawl status` prints it.
+
+        `accept` is asked whether a URL may be fetched, after the scope has allowed it. A page that
+        it refuses is known and ranked like one outside the scope; the next run asks anew.
+
+        `on_page` is called with each page that was read, as a `PageRead`: its links, status,
+        headers and body. It may be a coroutine function. A page that has not changed since the last
+        run (304) is not handed over.
+
+        `transport` is a transport of httpx, such as a proxy or a mock, that takes the place of the
+        connections. It resolves names by itself, so only addresses that are written in URLs are
+        guarded. There are no worker processes then.
+
+        `stop` is asked after each page, with the progress, whether the crawl ends.
+
+        An exception in one of these functions ends the crawl like `stop()`, and is then raised.
         """
         given = settings or Settings()
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
         self.settings = self._given.settings
-        self._seeds = seeds
-        self._fresh = fresh
-        self._command = command
+        self._beginning = _Beginning(seeds, fresh, command)
         self._listeners: list[Listener] = []
+        self._hooks = Hooks(accept, on_page, stop)
+        self._hooks.halt = self.stop
+        self._transport = transport
         self._crawler: Crawler | None = None
         self._meter: ProgressMeter | None = None
-        self._ranks: LastConvergence | None = None
+        self._ending: LastConvergence | LinkAsker | None = None
         self._is_stopped = False
 
     def subscribe(self, listener: Listener) -> None:
@@ -93,7 +123,11 @@ class Crawl:
 
     def run(self) -> Reason:
         """Crawl until the budget is spent or nothing is left, and return which it was."""
-        return asyncio.run(self.run_in_loop())
+        if _is_loop_running():
+            raise UsageError(
+                "an event loop runs already, as in a notebook: `await crawl.run_async()`"
+            )
+        return asyncio.run(self.run_async())
 
     def stop(self) -> None:
         """Begin no more requests, and wait for those under way. Call it in the loop's thread.
@@ -101,8 +135,8 @@ class Crawl:
         If the crawl is over and its ranks converge, it ends that.
         """
         self._is_stopped = True
-        if self._ranks is not None:
-            self._ranks.halt()
+        if self._ending is not None:
+            self._ending.halt()
         if self._crawler is not None:
             self._crawler.stop()
 
@@ -114,7 +148,7 @@ class Crawl:
     @property
     def is_over(self) -> bool:
         """Whether it has ended, and only its ranks may still converge."""
-        return self._ranks is not None
+        return self._ending is not None
 
     def progress(self) -> Progress | None:
         """How far it has come, or None before it has begun and when it is over."""
@@ -129,32 +163,56 @@ class Crawl:
         with snapshot(self.settings.storing.store) as seen:
             yield from rows(seen, PageSelection(count=count))
 
-    async def run_in_loop(self) -> Reason:
-        """The same as `run`, for callers with a running event loop."""
+    async def run_async(self, *, show: bool = False) -> Reason:
+        """The same as `run`, where an event loop runs already: in notebooks and servers.
+
+        With `show`, the progress is shown below the cell of the notebook.
+        """
+        shown: list[Listener] = []
+        if show:
+            from minicrawl.notebook import NotebookDisplay
+
+            shown.append(NotebookDisplay(self.progress).hear)
+            self.subscribe(shown[0])
         try:
             with RARE_CYCLE_SEARCH.during_a_crawl():
                 began = time.monotonic()
                 reason = await self._run_from(self._seeds_at_hand())
+                if self._hooks.error is not None:
+                    raise self._hooks.error
                 await self._converge(time.monotonic() - began)
+                await self._check_links()
                 return reason
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
+        finally:
+            self._listeners = [one for one in self._listeners if one not in shown]
 
     async def _converge(self, ran_s: float) -> None:
         self._meter, self._crawler = None, None  # all pages are loaded again
-        storing = self.settings.storing
-        self._ranks = LastConvergence(storing.store, SystemClock(), self._tell)
-        if storing.may_converge:
-            await self._ranks.run(ran_s)
+        store = self.settings.storing.store
+        self._ending = ranks = LastConvergence(store, SystemClock(), self._tell)
+        if self.settings.storing.may_converge:
+            await ranks.run(ran_s)
+
+    async def _check_links(self) -> None:
+        """Ask for what is linked and not crawled, if that is wanted."""
+        if self._is_stopped or not self.settings.storing.checks_links:
+            return
+        from minicrawl.checking.targets import check_links
+
+        begin = partial(setattr, self, "_ending")  # so that `stop` halts it
+        asked = await check_links(self.settings, SystemClock(), self._transport, begin)
+        self._tell(Noted(text=f"{counted(asked, 'link')} asked for that are not crawled"))
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
         check_authorities()
         store = self.settings.storing.store
-        if self._fresh and (aside := set_aside(store)):
+        if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
         keep = partial(open_archive, tell=self._tell)
         async with opened_crawl(self._agree, store, seeds, self._tell, keep) as recorder:
-            recorder.counters |= _resuming(self._command, store)
+            recorder.counters |= _resuming(self._beginning.command, store)
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
             recorder.counters[tables.MAXIMUM] = self.settings.budget.pages
             return await self._crawl(recorder)
@@ -165,11 +223,11 @@ class Crawl:
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
         with scratch("preview") as folder:
             copy = folder / "crawl.db"
-            if store.exists() and not self._fresh:
+            if store.exists() and not self._beginning.fresh:
                 _copy(store, copy)
             async with (
                 opened_crawl(self._agree, copy, seeds) as recorder,
-                _network(self.settings, recorder) as (gate, web_access),
+                self._network(recorder) as (gate, web_access),
             ):
                 dry_run = DryRun(self.settings, recorder, web_access, gate, SystemClock())
                 return await dry_run.preview(count)
@@ -178,10 +236,11 @@ class Crawl:
         clock, storing = SystemClock(), self.settings.storing
         self._meter = ProgressMeter(recorder, clock)
         async with (
-            _network(self.settings, recorder) as (gate, web_access),
+            self._network(recorder) as (gate, web_access),
             kept_fresh(storing, recorder, clock),
         ):
             crawler = Crawler(self.settings, recorder, web_access, gate, clock, self._tell)
+            crawler.context.hooks = self._hooks
             self._crawler = crawler
             if self._is_stopped:
                 crawler.stop()
@@ -189,6 +248,21 @@ class Crawl:
             self.subscribe(steering.hear)
             async with listening(storing.store, steering.handle, steering.warn):
                 return await crawler.run()
+
+    @asynccontextmanager
+    async def _network(self, recorder: Recorder) -> AsyncIterator[tuple[ScopeGate, WorkerPool]]:
+        """What may be asked for, and who asks. Seeds that are private addresses are trusted."""
+        settings, hooks = self.settings, self._hooks
+        config = WorkerConfig.of(
+            settings,
+            trusted_among(recorder.seeds.urls()),
+            None if recorder.archive is None else archive_folder(settings.storing.store),
+            with_bodies=hooks.needs_bodies,
+        )
+        accept = hooks.may_fetch if hooks.filters else None
+        workers = worker_count(settings.network)
+        async with open_web_access(config, workers, self._transport) as web_access:
+            yield gate_for(recorder, settings.scope, accept), web_access
 
     def _agree(self, store: StoreWriter) -> Settings:
         """The settings for this store, which keeps them, unless it refuses them."""
@@ -200,11 +274,11 @@ class Crawl:
 
     def _seeds_at_hand(self) -> Iterator[ResolvedUrl]:
         """The seeds. A crawl without seeds is refused before anything is written."""
-        seeds = self._until_stopped(self._seeds)
+        seeds = self._until_stopped(self._beginning.seeds)
         for first in seeds:
             self._named(first)
             return map(self._named, chain((first,), seeds))
-        if self._fresh or not self.settings.storing.store.exists():
+        if self._beginning.fresh or not self.settings.storing.store.exists():
             raise UsageError(NO_SEED)
         return iter(())
 
@@ -221,6 +295,8 @@ class Crawl:
             yield seed
 
     def _tell(self, event: Event) -> None:
+        if self._hooks.has_rule and isinstance(event, Settled):
+            self._hooks.look(self.progress())
         for listener in self._listeners:
             listener(event)
 
@@ -232,40 +308,13 @@ class Crawl:
 def demo(loaded: Loaded, pages: int, *, fresh: bool = False, command: str = "") -> Iterator[Crawl]:
     """A crawl of a small web that this process serves itself. Of the settings only flags count."""
     from minicrawl.demo.server import DemoServer
+    from minicrawl.demo.settings import demo_settings
     from minicrawl.demo.web import DemoWeb
 
     web = DemoWeb(pages)
     with DemoServer(web) as server:
-        settings = _demo_settings(loaded, pages, server.address)
+        settings = demo_settings(loaded, pages, server.address)
         yield Crawl(web.seeds, settings, fresh=fresh, command=command)
-
-
-def _demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
-    """No delay, as it is our own server, and a small endowment, as nobody chose the seeds.
-
-    Flags count as given; the rest are defaults.
-    """
-    usual = {
-        "pages": pages,
-        "delay": 0,
-        "endowment": 100,
-        "per_address": loaded.settings.politeness.concurrency,
-        "store": str(DEMO_STORE),
-    }
-    is_flag = {name: origin.startswith("--") for name, origin in loaded.origins.items()}
-    flags = {
-        setting.argument: loaded.settings.value(setting)
-        for setting in TABLE
-        if is_flag[setting.name]
-    }
-    return Loaded(
-        settings=Settings.of(
-            **usual | flags | {"resolve": [f"*={address}"], "allow_private": True}
-        ),
-        origins={
-            name: origin if is_flag[name] else DEFAULT for name, origin in loaded.origins.items()
-        },
-    )
 
 
 # ---------------------------------------------------------------- stores
@@ -291,15 +340,9 @@ def _resuming(command: str, store: Path) -> dict[str, object]:
     return {tables.COMMAND: command, **place}
 
 
-# ---------------------------------------------------------------- the rest
-
-
-@asynccontextmanager
-async def _network(
-    settings: Settings, recorder: Recorder
-) -> AsyncIterator[tuple[ScopeGate, WorkerPool]]:
-    """What may be asked for, and who asks. Seeds that are private addresses are trusted."""
-    archive = None if recorder.archive is None else archive_folder(settings.storing.store)
-    config = WorkerConfig.of(settings, trusted_among(recorder.seeds.urls()), archive)
-    async with open_web_access(config, worker_count(settings.network)) as web_access:
-        yield gate_for(recorder, settings.scope), web_access
+def _is_loop_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

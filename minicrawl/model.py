@@ -27,6 +27,8 @@ class Want(StrEnum):
     PAGE = "page"  # HTML only: the body of anything else is not read
     TEXT = "text"  # robots.txt, whatever type the server claims
     SITEMAP = "sitemap"  # the same, parsed as a sitemap
+    HEAD = "head"  # to know whether it is there: the head alone, by the method HEAD
+    STATUS = "status"  # the same by GET, for servers that refuse HEAD
 
 
 class Request(NamedTuple):

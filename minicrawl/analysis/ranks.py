@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 
 from numpy.random import default_rng
 
+from minicrawl import plugins
 from minicrawl.analysis.source import Source
 from minicrawl.errors import UsageError
 from minicrawl.graph.named import NamedGraph
+from minicrawl.plugins import Registry
 from minicrawl.progress import Progress
 from minicrawl.ranks.centrality import degree, hyperball
 from minicrawl.ranks.eigenvector import eigenvector
@@ -39,7 +41,10 @@ def _sites(named: NamedGraph, tell: Progress) -> Scores:
 
 _SEED = 1
 
-RANKS: dict[str, Callable[[NamedGraph, Progress], Scores]] = {
+Rank = Callable[[NamedGraph, Progress], Scores]
+"""What computes a rank of a graph."""
+
+_BUILT_IN: dict[str, Rank] = {
     "degree": lambda named, _tell: degree(named.graph, named.weights),
     "eigenvector": lambda named, tell: eigenvector(named.graph, named.weights, tell=tell),
     "pagerank": lambda named, tell: pagerank(named.graph, named.weights, tell=tell),
@@ -50,6 +55,8 @@ RANKS: dict[str, Callable[[NamedGraph, Progress], Scores]] = {
     "harmonic": lambda named, tell: hyperball(named.graph, rng=default_rng(_SEED), tell=tell),
     "sites": _sites,
 }
+
+RANKS = Registry(plugins.RANKS, _BUILT_IN)
 """What `compare` and `stability` compute where nothing is kept."""
 
 

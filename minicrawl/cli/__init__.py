@@ -22,13 +22,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
+from minicrawl import plugins
 from minicrawl.cli.examples import GROUPS, epilog
 from minicrawl.errors import MinicrawlError
 from minicrawl.export.cells import visible
 from minicrawl.version import __version__
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PROGRAM = "minicrawl"
 COMPLETION_VARIABLE = "_MINICRAWL_COMPLETE"
@@ -131,8 +136,37 @@ class LazyGroup(click.Group):
         return name, command, rest
 
 
+class AddedCommand(DeferredCommand):
+    """A command of another package."""
+
+    def __init__(self, point: "EntryPoint") -> None:
+        summary = f"A command of the package {plugins.package_of(point)}."
+        super().__init__(point.name, target=point.value, summary=summary)
+        self._point = point
+
+    def load(self) -> click.Command:
+        """Import it from its package."""
+        command = plugins.loaded(self._point)
+        if not isinstance(command, click.Command):
+            package, kind = plugins.package_of(self._point), type(command).__name__
+            raise MinicrawlError(f"the package {package} adds {self.name!r}: {kind}, no command")
+        return command
+
+
 class Program(LazyGroup):
     """The group of all commands, whose help lists them by what they are for."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name: our own, or that of a package."""
+        built_in = super().get_command(ctx, cmd_name)
+        point = None if built_in else plugins.entry_points(plugins.COMMANDS).get(cmd_name)
+        return built_in if point is None else AddedCommand(point)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        own = super().list_commands(ctx)
+        added = plugins.entry_points(plugins.COMMANDS)
+        return [*own, *(name for name in added if name not in own)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         left = dict.fromkeys(self.list_commands(ctx))

@@ -1,5 +1,6 @@
 """`minicrawl import` and `minicrawl move`: a store of WARC files, and a store in another place."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +50,9 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
         show_facts(_facts(made, found))
 
 
+_FIRST_PLURAL = re.compile(r"(record|revisit)s")
+
+
 def _warn(line: str) -> None:
     click.echo(f"{PROGRAM}: {visible(line)}", err=True)
 
@@ -62,7 +66,7 @@ def _facts(made: "WarcImport", found: "Status") -> Iterator[tuple[str, str]]:
         if counts:
             yield name, ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     for reason, count in sorted(made.skipped.items(), key=lambda item: -item[1]):
-        yield "left out", f"{count:,} {reason}"
+        yield "left out", f"{count:,} {_one(reason) if count == 1 else reason}"
     yield "next step", "`minicrawl refine` makes the ranks converge"
 
 
@@ -85,3 +89,8 @@ def move(new: Path, store: Path, as_json: bool) -> None:
     else:
         for file in files:
             click.echo(visible(str(file)))
+
+
+def _one(reason: str) -> str:
+    """A reason in the singular: `1 record of robots.txt`."""
+    return _FIRST_PLURAL.sub(r"\1", reason, count=1)

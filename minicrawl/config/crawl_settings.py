@@ -1,11 +1,9 @@
 """The rows that say which pages a crawl reads, until when and into which file."""
 
 from minicrawl.config import kinds
-from minicrawl.config.setting import BUDGET, SCOPE, STORE, TRAPS, Setting
+from minicrawl.config.setting import BUDGET, SCOPE, TRAPS, Setting
 
 SCOPES = ("any", "domain", "host", "prefix")
-KEEPS = ("pages", "text", "none")
-KEPT_VERSIONS = ("all", "changed")
 
 BUDGET_ROWS = (
     Setting(
@@ -153,45 +151,5 @@ TRAP_ROWS = (
         "Like --host-pages, for all hosts of a registrable domain or of a network of addresses. A "
         "host counts as 10 pages, and links from other sites raise the quota. All hosts at one "
         "address share one more quota of this size. none for no limit.",
-    ),
-)
-
-STORE_ROWS = (
-    Setting(STORE, "store", "store", kinds.FILE, "The file that holds the crawl."),
-    Setting(
-        STORE, "links", "links", kinds.SWITCH, "Store the links of the pages.", off="--no-links"
-    ),
-    Setting(
-        STORE,
-        "strip_marks",
-        "strip-marks",
-        kinds.SWITCH,
-        "Remove session ids and campaign parameters from URLs. The original URL is stored as well.",
-        off="--keep-marks",
-    ),
-    Setting(
-        STORE,
-        "converge",
-        "converge",
-        kinds.SWITCH,
-        "Compute the converged importance of all known pages when the crawl ends, for at most a "
-        "tenth of its time or 5 seconds, and also while it is idle.",
-        off="--no-converge",
-    ),
-    Setting(
-        STORE,
-        "keep",
-        "keep",
-        kinds.choice(*KEEPS),
-        "What is kept of the pages that are read, in the folder FILE-pages beside the store: pages "
-        "keeps all of each answer, text only the text, none nothing.",
-    ),
-    Setting(
-        STORE,
-        "keep_versions",
-        "keep-versions",
-        kinds.choice(*KEPT_VERSIONS),
-        "Which versions of a page that is read again are kept: all, or only those that have "
-        "changed. A version that has not changed takes a few bytes.",
     ),
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from minicrawl import plugins
 from minicrawl.config import quantities
 from minicrawl.config.parts import Focus
 
@@ -105,11 +106,16 @@ def _read_part(value: object) -> float:
 # ---------------------------------------------------------------- words
 
 
-def choice(*names: str, renamed: Mapping[str, str] | None = None) -> ValueKind:
-    """One of a few names; `renamed` maps names that were removed to the ones to use instead."""
+def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "") -> ValueKind:
+    """One of a few names; `renamed` maps names that were removed to the ones to use instead.
+
+    Packages add names by entry points in this group.
+    """
 
     def read(value: object) -> str:
         if isinstance(value, str) and value in names:
+            return value
+        if isinstance(value, str) and group and value in plugins.entry_points(group):
             return value
         if isinstance(value, str) and renamed and value in renamed:
             raise InvalidValue(value, f"was removed, use {renamed[value]} instead")

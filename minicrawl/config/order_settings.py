@@ -1,5 +1,6 @@
 """The rows that say in which order pages are read, and what they are worth."""
 
+from minicrawl import plugins
 from minicrawl.config import kinds
 from minicrawl.config.setting import ORDER, Setting
 
@@ -48,7 +49,7 @@ ORDER_ROWS = (
         ORDER,
         "window",
         "window",
-        kinds.choice(*WINDOWS),
+        kinds.choice(*WINDOWS, group=plugins.WINDOWS),
         "The part of a page's past that its importance is computed from.",
     ),
     Setting(

@@ -138,6 +138,13 @@ class Storing:
     converge: bool = True
     keep: str = "none"
     keep_versions: str = "all"
+    check_external: bool = False
+    check_assets: bool = False
+
+    @property
+    def checks_links(self) -> bool:
+        """Whether links that are not crawled are asked for."""
+        return self.check_external or self.check_assets
 
     @property
     def may_converge(self) -> bool:

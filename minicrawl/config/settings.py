@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from minicrawl.config import sources
 from minicrawl.config.parts import Budget, Limits, Network, Order, Politeness, Scope, Storing, Traps
@@ -16,6 +16,9 @@ from minicrawl.config.setting import SECTIONS, Setting
 from minicrawl.config.sources import Given, Source
 from minicrawl.config.table import BY_NAME, KEPT, TABLE
 from minicrawl.errors import UsageError
+
+if TYPE_CHECKING:
+    from minicrawl.config.arguments import SettingArguments
 
 DEFAULT = "default"
 STORE = "store"
@@ -45,7 +48,7 @@ class Settings:
         _refuse_unless_sum_is_1(*(self._given(BY_NAME[share]) for share in SHARES))
 
     @staticmethod
-    def of(**values: object) -> "Settings":
+    def of(**values: Unpack["SettingArguments"]) -> "Settings":
         """Settings from arguments of the table: `Settings.of(pages=100, delay=0, scope="host")`."""
         return _settled([sources.from_arguments(values)]).settings
 

@@ -1,9 +1,10 @@
 """The table of settings: all rows, section by section, in the order of the help."""
 
-from minicrawl.config.crawl_settings import BUDGET_ROWS, SCOPE_ROWS, STORE_ROWS, TRAP_ROWS
+from minicrawl.config.crawl_settings import BUDGET_ROWS, SCOPE_ROWS, TRAP_ROWS
 from minicrawl.config.order_settings import ORDER_ROWS
 from minicrawl.config.request_settings import LIMIT_ROWS, NETWORK_ROWS, POLITENESS_ROWS
 from minicrawl.config.setting import SCOPE, TRAPS
+from minicrawl.config.store_settings import STORE_ROWS
 
 TABLE = (
     *BUDGET_ROWS,

@@ -17,7 +17,7 @@ from dataclasses import replace
 from time import perf_counter
 
 from minicrawl.config import Budget, Settings
-from minicrawl.crawl.events import Ended, Event, Listener, Reason
+from minicrawl.crawl.events import Ended, Event, Listener, Reason, Warned
 from minicrawl.crawl.host_turns import HostTurns
 from minicrawl.crawl.page_turns import PageTurns
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
@@ -87,6 +87,8 @@ class Crawler:
     async def run(self) -> Reason:
         """Crawl until the budget is spent, nothing is left, or somebody stops it."""
         reason = await self._context.recorder.committer.keep_while(self._crawl, self._report_room)
+        if shortfall := self.parts.settler.focus.shortfall():
+            self._context.tell(Warned(text=shortfall))
         self._context.tell(Ended(reason=reason))
         return reason
 

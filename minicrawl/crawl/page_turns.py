@@ -57,6 +57,7 @@ class PageTurns:
         self._clock, self._tell = context.clock, context.tell
         self._cash = context.recorder.frontier.ledger.cash
         self._hosts, self._leases, self._traps = parts.hosts, parts.leases, parts.traps
+        self._context = context
         self._requests = PageRequests(context, parts)
         self._ends = TurnFinisher(context, parts, introducer)
         self._long_parses = LongParses(context, parts)
@@ -86,6 +87,8 @@ class PageTurns:
                         await alone.enter_async_context(self._long_parses.one_at_a_time(turn))
                     await self._ends.look_up(turn, parsed)
                 self._ends.settle(turn, fetched, parsed)
+            if (hooks := self._context.hooks).needs_bodies:
+                await hooks.hand_over(turn.lease.url, fetched, parsed)
         finally:
             self._hosts.charge(turn.host, turn.cost_s, self._clock.now())
             if not isinstance(fetched, Response):

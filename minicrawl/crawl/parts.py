@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from minicrawl.config import Settings
 from minicrawl.crawl.events import Listener, Noted
+from minicrawl.crawl.hooks import Hooks
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import hosts_of
 from minicrawl.crawl.hosts.request_slots import RequestSlots
@@ -36,6 +37,7 @@ class CrawlContext:
     tell: Listener
     wake: Callable[[], None]
     """To be called when something has happened that may let another page have its turn."""
+    hooks: Hooks = field(default_factory=Hooks)
 
 
 class CrawlParts:

@@ -16,10 +16,12 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from minicrawl import plugins
 from minicrawl.errors import UsageError
 from minicrawl.export.cells import COLUMNS, LINK_COLUMNS, Block, all_harmless
 from minicrawl.export.drafts import scratch
 from minicrawl.export.drawings import DRAWINGS
+from minicrawl.plugins import Registry
 
 _MEMORY = "256MB"
 _TYPES = {
@@ -62,11 +64,13 @@ def write_parquet(
 
 CONTENTS = ("text", "html", "headings", "lang", "links")
 """Columns of what was fetched, for JSONL and Parquet."""
+RAW_TEXTS = ("end", "rel", "written")
+"""Columns of links as they are written, besides those that others have too."""
 
 
 def _type(name: str) -> str:
     """A column that is none of these has scores."""
-    if name in CONTENTS:
+    if name in CONTENTS or name in RAW_TEXTS:
         return "VARCHAR"
     return _TYPES.get(name, "VARCHAR") if name in (*COLUMNS, *LINK_COLUMNS) else "DOUBLE"
 
@@ -83,7 +87,10 @@ def _numpy_type(name: str) -> type:
 
 
 _STRANGE = frozenset(
-    ("url", "host", "title", "source", "target", "original", "end", "through", "stands_for", "like")
+    (
+        *("url", "host", "title", "source", "target", "original", "end", "through", "stands_for"),
+        *("text", "rel", "written", "like"),
+    )
 )
 """The columns with text from web pages."""
 
@@ -148,20 +155,22 @@ def _quote(cell: str) -> str:
 Writer = Callable[[Iterable[Block], BinaryIO, Sequence[str]], None]
 """A writer of blocks with these columns."""
 
-WRITERS: dict[str, Writer] = {
+_BUILT_IN: dict[str, Writer] = {
     "csv": write_csv,
     "tsv": write_tsv,
     "jsonl": write_jsonl,
     "parquet": write_parquet,
 }
+
+WRITERS = Registry(plugins.EXPORTERS, _BUILT_IN)
 """By the suffix of the file."""
 
 
 WEB_ARCHIVES = ("warc.gz", "wacz")
 """Pages with all that was fetched."""
 
-FORMATS = (*WRITERS, *DRAWINGS, *WEB_ARCHIVES)
-"""Rows, the drawing of a graph, or a web archive."""
+FORMATS = (*_BUILT_IN, *DRAWINGS, *WEB_ARCHIVES)
+"""Rows, the drawing of a graph, or a web archive: those that are built in."""
 
 
 def format_of(path: Path, name: str | None = None) -> str:
@@ -169,7 +178,7 @@ def format_of(path: Path, name: str | None = None) -> str:
     ending = path.suffix.removeprefix(".").lower()
     in_full = "".join(path.suffixes[-2:]).removeprefix(".").lower()
     suffix = name or (in_full if in_full in WEB_ARCHIVES else ending)
-    if suffix not in FORMATS:
-        known = ", ".join(f".{known}" for known in FORMATS)
+    if suffix not in FORMATS and suffix not in WRITERS:
+        known = ", ".join(f".{known}" for known in dict.fromkeys((*FORMATS, *WRITERS)))
         raise UsageError(f"{path}: unknown format; use one of {known}, or --format")
     return suffix

@@ -32,7 +32,13 @@ from minicrawl.fetch.transport import (
     TransportRequest,
     failure,
 )
-from minicrawl.fetch.where.resolver import HostAndPort, Lookup, Resolver, SystemLookup
+from minicrawl.fetch.where.resolver import (
+    HostAndPort,
+    Lookup,
+    Resolver,
+    SystemLookup,
+    unresolved,
+)
 from minicrawl.fetch.where.targets import ConnectTarget, ResolveRules, Target, parse_rule, target
 from minicrawl.model import (
     Failed,
@@ -57,6 +63,8 @@ _ACCEPT = {
     Want.PAGE: b"text/html,application/xhtml+xml,application/xml;q=0.5,*/*;q=0.1",
     Want.TEXT: _ACCEPT_TEXT,
     Want.SITEMAP: _ACCEPT_TEXT,
+    Want.HEAD: b"*/*",
+    Want.STATUS: b"*/*",
 }
 _KEPT_AT_MOST_S = 15.0
 
@@ -83,7 +91,7 @@ class HttpFetcher:
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
         self._system_lookup = SystemLookup(politeness.concurrency)
         self._resolver = Resolver(
-            lookup or self._system_lookup,
+            lookup or (unresolved if transport else self._system_lookup),
             rules=ResolveRules(map(parse_rule, network.resolve)),
             trusted_hosts=trusted_hosts,
             allow_private=network.allow_private,
@@ -139,8 +147,9 @@ class HttpFetcher:
                 located = await self._located(request.spelled or request.url)
                 if isinstance(located, Refused | Failed):
                     return located
+                method = "HEAD" if request.want is Want.HEAD else "GET"
                 return await self._transport.send(
-                    TransportRequest(*located, self._headers_of(request))
+                    TransportRequest(*located, self._headers_of(request), method)
                 )
         except TimeoutError as error:
             detail = f"no answer in {self._timeout_s:g} s (--timeout)"
@@ -254,7 +263,7 @@ def _wanted(request: Request, stream: ResponseStream, max_codings: int) -> Wante
     status, headers = stream.status, stream.headers
     if status // 100 != _SUCCESS:
         return _other_result(request, status, headers)
-    if status in _EMPTY:
+    if status in _EMPTY or request.want in (Want.HEAD, Want.STATUS):
         return Response(status=status, headers=headers, body=b"")
     if status == HTTPStatus.PARTIAL_CONTENT and (first := _first_byte(headers)):
         detail = f"a part from byte {first} on, though the whole was asked for"

@@ -31,7 +31,7 @@ class HttpxTransport:
 
     async def send(self, request: TransportRequest) -> "HttpxResponseStream":
         try:
-            sent = httpx.Request("GET", request.target.url, headers=[*request.headers])
+            sent = httpx.Request(request.method, request.target.url, headers=[*request.headers])
             return HttpxResponseStream(await self._transport.handle_async_request(sent))
         except _EXPECTED as error:
             raise fault(error) from error

@@ -52,11 +52,12 @@ def kind_of(error: Fault | OSError) -> FailureKind:
 
 @dataclass(frozen=True, slots=True)
 class TransportRequest:
-    """A GET. `places` are the addresses that it may connect to, the best first."""
+    """A GET, or a HEAD. `places` are the addresses that it may connect to, the best first."""
 
     target: Target
     places: tuple[ConnectTarget, ...]
     headers: Sequence[tuple[bytes, bytes]]
+    method: str = "GET"
 
 
 class ResponseStream(Protocol):

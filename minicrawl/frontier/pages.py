@@ -15,6 +15,8 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl import plugins
+from minicrawl.errors import UsageError
 from minicrawl.frontier.changes import Changes, LastSpendings
 from minicrawl.frontier.sibling_steps import SiblingSteps
 from minicrawl.frontier.url_index import UrlsOf
@@ -26,6 +28,7 @@ from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import fixed_edge
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.opic.windows.window import Window
+from minicrawl.plugins import Registry
 from minicrawl.store import tables
 from minicrawl.store.records import StepRow, StoreTerms
 
@@ -38,6 +41,19 @@ _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 def _never_saved(_page: int) -> int:
     """An empty store has no spending."""
     return 0
+
+
+_WINDOWS = Registry(plugins.WINDOWS, WINDOWS)
+
+
+def _window_of(terms: StoreTerms) -> Window:
+    try:
+        make = _WINDOWS[terms.window]
+    except KeyError:
+        raise UsageError(
+            f"the window {terms.window!r} of the store is of a package that is not installed"
+        ) from None
+    return make(terms.width, terms.measures)
 
 
 class Frontier:
@@ -54,7 +70,7 @@ class Frontier:
         the step by which a page was last spent as of the last checkpoint.
         """
         self.terms = terms
-        window = WINDOWS[terms.window](terms.width, terms.measures)
+        window = _window_of(terms)
         self.ledger = Ledger(windows=[window], small_edge=fixed_edge(terms.small_edge))
         self.spendings = LastSpendings(spending_at, saved_step)
         self.books = Books(self.ledger, self.spendings.of)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from minicrawl.model import PageId
 from minicrawl.opic import steps
 from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.money import PARTS
 
 
 class StepKind(IntEnum):
@@ -179,3 +180,18 @@ class Books:
             return steps.visit(self.ledger, page, links)
         weights = weights or [1] * len(links)
         return steps.weighted_visit(self.ledger, page, links, weights, focus, idle)
+
+
+# ---------------------------------------------------------------- focus
+
+
+def focus_granted(ledger: Ledger, plan: Plan, spending: Spending) -> tuple[int, int]:
+    """What the focused links of a visit were to get beside their parts, and what they got."""
+    weights = spending.weights or [1] * len(spending.links)
+    total = sum(weights) + spending.idle
+    pot = ledger.small_edge(plan.cash, len(spending.links))
+    parts = [pot * weight // total for weight in weights] if total else []
+    wanted = sum(
+        part * strength // PARTS for part, strength in zip(parts, spending.focus, strict=False)
+    )
+    return wanted, sum(atoms for _, atoms in plan.extras) - sum(parts)

@@ -18,6 +18,7 @@ from minicrawl.model import State
 from minicrawl.progress import Progress
 from minicrawl.report.links import problems
 from minicrawl.report.links.graphs import HostGraph, urls
+from minicrawl.report.links.written import with_texts
 from minicrawl.report.ranks import Pages, PageSelection, blocks, places_of_largest
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.status import status
@@ -77,7 +78,7 @@ def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
         "Broken links",
         "Links whose target failed, at once or behind redirects.",
         problems.BrokenLink,
-        problems.broken_links(snapshot),
+        _said(snapshot, problems.broken_links(snapshot)),
     )
     yield _section(
         "Redirects",
@@ -97,6 +98,11 @@ def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
         problems.Duplicate,
         problems.duplicates(snapshot),
     )
+
+
+def _said(snapshot: Snapshot, found: Sequence[problems.BrokenLink]) -> list[problems.BrokenLink]:
+    """With what the links say that are shown."""
+    return [*with_texts(snapshot, found[:_MOST_ROWS]), *found[_MOST_ROWS:]]
 
 
 def _answers(snapshot: Snapshot) -> Iterator[ReportSection]:

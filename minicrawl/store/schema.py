@@ -9,12 +9,13 @@ frontier   the checkpoint of the log: a row a page. `meta` has the watermark, wh
 originals  URLs as they were written, where the URL of the page differs
 siblings   what the order by siblings knows, as of the checkpoint; empty for another order
 refinement of earlier versions, which refined in the store; otherwise empty
-pages      a view for people: URL, cash and history in units, as of the last checkpoint
+pages      and other views for people: see `views`
 """
 
 import sqlite3
 
 from minicrawl.errors import UsageError
+from minicrawl.store.views import VERSION_4
 
 APPLICATION_ID = 0x6D637277
 """Marks an SQLite file as a store."""
@@ -125,7 +126,7 @@ WHERE name = 'counters' AND json_type(value, '$.settings') = 'object'
     AND json_type(value, '$.settings.strategy') IS NULL;
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, VERSION_4)
 """The n-th script upgrades version n - 1 to version n."""
 
 VERSION = len(MIGRATIONS)

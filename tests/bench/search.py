@@ -106,7 +106,7 @@ def crawled(store: Path, count: int, folder: Path) -> Corpus:
     with snapshot(store) as seen:
         pages = dict(
             seen.connection.execute(
-                "SELECT url, title FROM pages WHERE state = 1 AND title <> ''"
+                "SELECT url, title FROM pages WHERE state = 'fetched' AND title <> ''"
             ).fetchall()
         )
     return Corpus(store, entries(origins, set(pages), count // 2), titles(pages, count // 2))

@@ -332,7 +332,7 @@ class TestPython:
     def test_a_value_that_equals_its_default_does_not_override_the_store(
         self, web: Web, network: tuple[str, ...]
     ) -> None:
-        always: dict[str, object] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
+        always: dict[str, Any] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
         first = Settings.of(scope="prefix", robots=False, pages=1, **always)
         self.run([SEED], first)
         crawl = Crawl([], Settings.of(scope="any", robots=True, deny=["draft"], **always))
@@ -344,7 +344,7 @@ class TestPython:
     def test_what_load_was_given_counts_whatever_it_is(
         self, web: Web, network: tuple[str, ...]
     ) -> None:
-        always: dict[str, object] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
+        always: dict[str, Any] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
         self.run([SEED], Settings.of(scope="prefix", **always))
         events = self.run([], load({"scope": "any", **always}, {}, None))
         notes = [event.text for event in events if isinstance(event, Noted)]
@@ -356,7 +356,7 @@ class TestPython:
     def test_a_crawl_may_be_run_again_and_goes_on_as_it_was_told(
         self, network: tuple[str, ...]
     ) -> None:
-        always: dict[str, object] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
+        always: dict[str, Any] = {"delay": 0, "allow_private": True, "resolve": [network[-1]]}
         crawl = Crawl([SEED], Settings.of(scope="prefix", pages=2, **always))
         crawl.run()
         crawl.run()

@@ -16,9 +16,10 @@ from minicrawl.config import (
     Storing,
     load,
 )
+from minicrawl.config.arguments import SettingArguments
 from minicrawl.config.settings import DEFAULT, STORE, Loaded
 from minicrawl.config.sources import from_store
-from minicrawl.config.table import BY_NAME
+from minicrawl.config.table import BY_NAME, TABLE
 from minicrawl.errors import UsageError
 
 
@@ -223,3 +224,7 @@ class TestResumed:
         )
         assert Loaded.of(made).origins["max-depth"] == "max_depth"
         assert Loaded.of(made).origins["scope"] == DEFAULT
+
+
+def test_the_typed_arguments_are_those_of_the_table() -> None:
+    assert list(SettingArguments.__annotations__) == [setting.argument for setting in TABLE]

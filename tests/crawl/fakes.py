@@ -341,7 +341,7 @@ async def crawling(
     during: During | None = None,
     hear: Hear | None = None,
     later_s: float = 0.0,
-    **settings: object,
+    **settings: Any,
 ) -> Run:
     """A crawl as `app` makes it, in the jumping loop; `during` goes on beside it."""
     chosen = Settings.of(**{"delay": 0, "address_delay": 0, **settings})
@@ -394,7 +394,7 @@ def crawl(
     during: During | None = None,
     hear: Hear | None = None,
     later_s: float = 0.0,
-    **settings: object,
+    **settings: Any,
 ) -> Run:
     """A whole crawl, begun so much later; its books balance and are what the store says."""
     fake = web if isinstance(web, FakeWeb) else FakeWeb(web)

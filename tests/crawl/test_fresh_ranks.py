@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,7 +92,7 @@ async def seen_within_patience(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def fresh(path: Path, is_so: Callable[[], bool], **storing: object) -> None:
+def fresh(path: Path, is_so: Callable[[], bool], **storing: Any) -> None:
     """Keep the ranks of a store fresh until something is so."""
     settings = Settings.of(store=path, **storing)
 
@@ -335,7 +336,7 @@ def test_trouble_is_told_for_the_crawl_is_safe(path: Path, monkeypatch: pytest.M
 # ---------------------------------------------------------------- a whole crawl
 
 
-def crawled(path: Path, **settings: object) -> list[Event]:
+def crawled(path: Path, **settings: Any) -> list[Event]:
     """A crawl of a server that nobody runs: one page is known, and fails."""
     crawl, heard = Crawl([A], Settings.of(store=path, **settings)), list[Event]()
     crawl.subscribe(heard.append)

@@ -113,7 +113,7 @@ async def _crawl(plan: Plan, seeds: list[str], store: Path) -> str:
             **plan.settings,
         }
     )
-    return str(await Crawl(seeds, settings).run_in_loop())
+    return str(await Crawl(seeds, settings).run_async())
 
 
 class Probe:

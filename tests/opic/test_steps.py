@@ -4,9 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from minicrawl.opic.journal import Spending, focus_granted
 from minicrawl.opic.ledger import READ, Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge, one_more_link
-from minicrawl.opic.steps import dead_end, forward, loan, replay, visit, weighted_visit
+from minicrawl.opic.steps import (
+    dead_end,
+    forward,
+    loan,
+    replay,
+    visit,
+    weighted_visit,
+)
 
 
 def handed_on(plan: Plan) -> int:
@@ -195,3 +203,19 @@ def test_with_one_more_link_the_small_edge_is_a_link_like_others() -> None:
     ledger.mint(4, pool=READ)
     plan = visit(ledger, 0, [1, 2, 3])
     assert plan.share == plan.virtual == UNIT // 4
+
+
+@pytest.mark.parametrize(("strength", "granted"), [(1, 1.0), (2, 0.5), (4, 0.25)])
+def test_what_focus_lacks_is_known(strength: int, granted: float) -> None:
+    ledger, spending = four_pages(0.5), Spending([1], focus=[strength * PARTS])
+    plan = weighted_visit(ledger, 0, [1], [1], focus=[strength * PARTS])
+    assert focus_granted(ledger, plan, spending) == (
+        strength * UNIT // 2,
+        int(granted * strength * UNIT / 2),
+    )
+
+
+def test_a_page_without_weight_lacks_nothing() -> None:
+    spending = Spending([1], [0], [PARTS])
+    plan = weighted_visit(four_pages(), 0, [1], [0], focus=[PARTS])
+    assert focus_granted(four_pages(), plan, spending) == (0, 0)

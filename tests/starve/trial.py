@@ -102,11 +102,11 @@ async def _measured(plan: dict[str, Any]) -> dict[str, Any]:
     keep_large_arrays_apart()  # as in the command
     settings = plan["settings"]
     warm = settings | {"for_": _WARM_S, "store": settings["store"] + "-warm", "delay": 0}
-    await Crawl([f"http://{WARM}.test/"], Settings.of(**warm)).run_in_loop()
+    await Crawl([f"http://{WARM}.test/"], Settings.of(**warm)).run_async()
     probe = Probe()
     probing = asyncio.create_task(probe.watch())
     ends = time.monotonic() + settings["for_"]
-    await Crawl(plan["seeds"], Settings.of(**settings)).run_in_loop()
+    await Crawl(plan["seeds"], Settings.of(**settings)).run_async()
     probing.cancel()
     cost = Figures(
         requests=0,

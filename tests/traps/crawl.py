@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minicrawl import Crawl, Settings
 from minicrawl.demo.server import DemoServer
@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
         return 1 - self.requests["healthy"] / self.requests.total()
 
 
-def crawl(store: Path, **limits: object) -> Outcome:
+def crawl(store: Path, **limits: Any) -> Outcome:
     """With a budget of twice the healthy pages."""
     web = TrapWeb()
     with DemoServer(web) as server:

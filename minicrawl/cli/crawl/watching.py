@@ -37,7 +37,7 @@ async def watched(crawl: Crawl, shown: Display, log: Report) -> Reason:
     ]
     try:
         with _stoppable(crawl, shown.say):
-            return await crawl.run_in_loop()
+            return await crawl.run_async()
     finally:
         for task in watching:
             task.cancel()

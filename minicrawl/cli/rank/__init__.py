@@ -2,6 +2,7 @@
 
 import click
 
+from minicrawl import plugins
 from minicrawl.cli import DeferredCommand, LazyGroup
 
 # The name of each command -> where it is, and its line in `minicrawl rank --help`.
@@ -29,8 +30,35 @@ COMMANDS = {
 }
 
 
+class RankGroup(LazyGroup):
+    """The ranks, and those that packages add."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name."""
+        built_in = super().get_command(ctx, cmd_name)
+        point = None if built_in else plugins.entry_points(plugins.RANKS).get(cmd_name)
+        return built_in if point is None else AddedRank(cmd_name, plugins.package_of(point))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all of them."""
+        return [*super().list_commands(ctx), *plugins.entry_points(plugins.RANKS)]
+
+
+class AddedRank(DeferredCommand):
+    """A rank of a package; its command is made when it is called."""
+
+    def __init__(self, name: str, package: str) -> None:
+        super().__init__(name, target="", summary=f"A rank of the package {package}.")
+
+    def load(self) -> click.Command:
+        """The command, with the options that all ranks have."""
+        from minicrawl.cli.rank.running import command_of_added_rank
+
+        return command_of_added_rank(str(self.name))
+
+
 @click.group(
-    cls=LazyGroup,
+    cls=RankGroup,
     commands=[
         DeferredCommand(name, target=target, summary=summary)
         for name, (target, summary) in COMMANDS.items()

@@ -6,18 +6,20 @@ their names, the main ones first, which are saved and shown as RANK-NAME.
 """
 
 import functools
+import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import click
 
-from minicrawl.analysis.ranks import checked_name, keep
+from minicrawl.analysis.ranks import RANKS, checked_name, keep
 from minicrawl.analysis.source import Source, weighed
 from minicrawl.cli.common.stores import count_option, json_option, percent, source_options
 from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.cli.rank.walk_options import guard_options
 from minicrawl.graph.named import NamedGraph
+from minicrawl.progress import Progress
 from minicrawl.ranks.hits.guards import Guards
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.ranks import places_of_largest
@@ -82,6 +84,16 @@ def ranking(command: Command) -> Command:
 
     guarded = guard_options(_weights_option(with_graph))
     return source_options(json_option(count_option(100)(as_option(guarded))))
+
+
+def command_of_added_rank(name: str) -> click.Command:
+    """The command of a rank that a package adds."""
+    compute = RANKS[name]
+
+    def rank(named: NamedGraph, tell: Progress) -> Scores:
+        return compute(named, tell)
+
+    return click.command(name, help=inspect.getdoc(compute))(ranking(rank))
 
 
 def rank_name(chosen: str | None) -> str:

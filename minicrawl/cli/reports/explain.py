@@ -13,11 +13,19 @@ from minicrawl.report.kept import told
 from minicrawl.report.links.backlinks import Linked, LinkedPage
 from minicrawl.report.links.backlinks import backlinks as find_backlinks
 from minicrawl.report.links.backlinks import links as find_links
+from minicrawl.report.links.written import RAW_COLUMNS, WrittenLink, links_of, links_to
 from minicrawl.report.snapshot import snapshot
 
 SOURCE_HEADINGS = ("cash given", "share", "by")
 FETCH_HEADINGS = ("fetched at", "status", "outcome", "detail")
 LINK_HEADINGS = ("importance", "state", "url")
+
+raw_option = click.option(
+    "--raw",
+    is_flag=True,
+    help="Show links as they are written: redirects are not followed, and where pages are kept "
+    "(--keep pages) each link comes with its text, its rel and its href.",
+)
 _SHOWN = 100
 
 
@@ -82,28 +90,48 @@ def _fetch_line(fetch: reasons.Fetch) -> tuple[str, str, str, str]:
 
 @click.command()
 @click.argument("url")
+@raw_option
 @count_option(_SHOWN)
 @json_option
 @store_option
-def backlinks(url: str, store: Path, n: int, as_json: bool) -> None:
+def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     """Show the pages that link to the page at URL, the most important first.
 
     Links to redirects and duplicates of the page count as well. The first call builds an index of
     all links beside the store.
     """
     with snapshot(store) as seen, progress("index of links") as tell:
+        if raw:
+            _show_raw(links_to(seen, url, n, tell), "target", as_json)
+            return
         _show_links(find_backlinks(seen, url, n, tell), as_json)
 
 
 @click.command()
 @click.argument("url")
+@raw_option
 @count_option(_SHOWN)
 @json_option
 @store_option
-def links(url: str, store: Path, n: int, as_json: bool) -> None:
+def links(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     """Show the pages that the page at URL links to, the most important first."""
     with snapshot(store) as seen:
+        if raw:
+            _show_raw(links_of(seen, url, n), "source", as_json)
+            return
         _show_links(find_links(seen, url, n), as_json)
+
+
+def _show_raw(found: list[WrittenLink], same: str, as_json: bool) -> None:
+    """As a table without the column that is the same in all rows."""
+    if as_json:
+        show_json([link._asdict() for link in found])
+        return
+    shown = [name for name in RAW_COLUMNS if name != same or len({one.target for one in found}) > 1]
+    names = ["state", *(name for name in shown if name not in {"state", same or ""})]
+    names = [name for name in names if any(getattr(link, name) for link in found)]
+    lines = ([getattr(link, name) for name in names] for link in found)
+    show_list(names, lines, texts=len(names))
 
 
 def _show_links(found: Linked, as_json: bool) -> None:

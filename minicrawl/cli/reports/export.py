@@ -33,16 +33,30 @@ from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.progress import Progress
 from minicrawl.report.kept import convergence_of, told
 from minicrawl.report.links.graphs import HostGraph, PageGraph
+from minicrawl.report.links.written import RAW_COLUMNS, all_links
 from minicrawl.report.pages import captures, with_contents
 from minicrawl.report.ranks import PageSelection, blocks, score_column
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.wording import counted
 
 STDOUT = Path("-")
+RAW = "raw"
+"""The graph of links as they are written."""
 _EXACT = ("jsonl", "parquet")
 GRAPHS: dict[str, type[PageGraph] | type[HostGraph]] = {"page": PageGraph, "host": HostGraph}
 
 Write = Callable[[BinaryIO], None]
+
+
+class FormatName(click.Choice[str]):
+    """A format that is built in, or that a package adds."""
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """The name, if there is such a format."""
+        is_added = isinstance(value, str) and value in WRITERS
+        return str(value) if is_added else super().convert(value, param, ctx)
 
 
 @click.command()
@@ -52,7 +66,7 @@ Write = Callable[[BinaryIO], None]
 @click.option(
     "--format",
     "name",
-    type=click.Choice(FORMATS),
+    type=FormatName(FORMATS),
     help="The format of the file.  [default: by its suffix; csv for stdout]",
 )
 @click.option(
@@ -71,6 +85,12 @@ Write = Callable[[BinaryIO], None]
 )
 @click.option("--edges", is_flag=True, help="Write the links, one a row, instead of the pages.")
 @click.option(
+    "--raw",
+    is_flag=True,
+    help="With --edges, the links as they are written: redirects are not followed, and where pages "
+    "are kept each link has its text, its rel and its href.",
+)
+@click.option(
     "--level",
     type=click.Choice(list(GRAPHS)),
     help="Write the graph of pages or of hosts.  [default: page]",
@@ -88,6 +108,7 @@ def export(
     ranks: str,
     contents: str,
     edges: bool,
+    raw: bool,
     level: str | None,
     graph_of: str,
     force: bool,
@@ -102,9 +123,10 @@ def export(
     suffix = format_of(file, name or ("csv" if file == STDOUT else None))
     is_graph = edges or suffix in DRAWINGS
     _refuse_conflicts(suffix, ranks=ranks, edges=edges, level=level)
+    _refuse_raw(suffix, raw=raw, edges=edges, level=level)
     _refuse_to_replace(file, force=force)
     selected = replace(_among(selection, graph_of, is_graph=is_graph), noindex=noindex)
-    graph = (level or "page") if is_graph else None
+    graph = RAW if raw else (level or "page") if is_graph else None
     columns = _contents(contents, suffix, edges=edges)
     output = _Output(file, suffix, _listed(ranks), columns, graph)
     with snapshot(store) as seen, _progress(file) as tell:
@@ -150,6 +172,9 @@ def _writer(
     seen: Snapshot, selected: PageSelection, output: _Output, rows: RowCount, tell: Progress
 ) -> Write:
     suffix, ranks = output.suffix, output.ranks
+    if output.graph == RAW:
+        links = rows.of_blocks(all_links(seen, selected, tell))
+        return lambda file: WRITERS[suffix](links, file, RAW_COLUMNS)
     if output.graph is not None:
         return _graph_writer(GRAPHS[output.graph](seen, selected, ranks, tell), suffix, rows)
     if suffix in WEB_ARCHIVES:
@@ -189,6 +214,11 @@ def _refuse_conflicts(suffix: str, *, ranks: str, edges: bool, level: str | None
         raise click.UsageError(f"--level needs --edges for a .{suffix} file")
     if ranks and edges and suffix in WRITERS:
         raise click.UsageError(f"--ranks is for pages: links in a .{suffix} file have no scores")
+
+
+def _refuse_raw(suffix: str, *, raw: bool, edges: bool, level: str | None) -> None:
+    if raw and (not edges or suffix not in WRITERS or level == "host"):
+        raise click.UsageError("--raw needs --edges between pages, and a file of rows such as .csv")
 
 
 def _among(selection: PageSelection, graph_of: str, *, is_graph: bool) -> PageSelection:

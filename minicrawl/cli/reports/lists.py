@@ -25,13 +25,17 @@ from minicrawl.export.drafts import replacing
 from minicrawl.export.formats import write_csv
 from minicrawl.model import State
 from minicrawl.report.links import problems
+from minicrawl.report.links.written import with_texts
 from minicrawl.report.ranks import LIST_COLUMNS, PageSelection, sorted_rows
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.wording import counted
 
 _SHOWN = 100
 _NONE = "none"
-_TEXTS = ("url", "target", "source", "original", "end", "through", "stands_for", "host", "title")
+_TEXTS = (
+    *("url", "text", "target", "source", "original", "end", "through", "stands_for"),
+    *("host", "title"),
+)
 _USUAL_COLUMNS = "state,status,depth,inlinks,url,stands_for"
 
 Command = Callable[..., Any]
@@ -57,8 +61,17 @@ def _form_options(command: Command) -> Command:
     return csv_option(json_option(with_form))
 
 
-def _listing(kind: type[NamedTuple]) -> Callable[[Finder], click.Command]:
-    """A command that shows rows of this kind as a table, CSV or JSON."""
+def _as_found(_seen: Snapshot, rows: Rows) -> Rows:
+    return rows
+
+
+def _listing(
+    kind: type[NamedTuple], finish: Callable[[Snapshot, Any], Rows] = _as_found
+) -> Callable[[Finder], click.Command]:
+    """A command that shows rows of this kind as a table, CSV or JSON.
+
+    `finish` is given the rows that are shown.
+    """
 
     def decorate(find: Finder) -> click.Command:
         @click.command(find.__name__, help=find.__doc__)
@@ -69,7 +82,8 @@ def _listing(kind: type[NamedTuple]) -> Callable[[Finder], click.Command]:
         def command(store: Path, host: str | None, n: int, show: Show) -> None:
             with snapshot(store) as seen:
                 rows = find(seen, host)
-            show(kind._fields, rows[: n or None])
+                shown = finish(seen, rows[: n or None])
+            show(kind._fields, shown)
             if show is _show_table and len(rows) > n > 0:
                 click.echo(f"{counted(len(rows) - n, 'more row')}: --n 0 shows all")
 
@@ -169,12 +183,12 @@ def pages(
     show(columns, [[row[name] for name in columns] for row in found])
 
 
-@_listing(problems.BrokenLink)
+@_listing(problems.BrokenLink, with_texts)
 def broken(seen: Snapshot, host: str | None) -> Rows:
     """Show the links that lead nowhere, those to the most linked target first.
 
     The target failed, at once or behind the redirects in `through`. --host chooses the pages that
-    have the links.
+    have the links. `text` is what a link says, in a store whose pages are kept (--keep pages).
     """
     with progress("links") as tell:
         return problems.broken_links(seen, host, tell)

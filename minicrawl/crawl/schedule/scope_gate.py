@@ -3,7 +3,7 @@
 Law: a page that the gate refuses is known and ranked, and no request is ever made for it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from minicrawl.config import Scope
@@ -15,21 +15,30 @@ NO_ENDINGS: frozenset[str] = frozenset()
 
 
 class ScopeGate:
-    """The user's scope and limits."""
+    """The user's scope and limits, and the filter of a program if there is one."""
 
-    def __init__(self, scope: Scope, seeds: Iterable[str]) -> None:
-        self._scope = scope
+    def __init__(
+        self, scope: Scope, seeds: Iterable[str], accept: Callable[[str], bool] | None = None
+    ) -> None:
+        self._scope, self._accept = scope, accept
         self._rules = self._rules_for(seeds)
         self._wider = self._rules_for(())
         self._led_to: list[str] = []
         self._max_depth = scope.max_depth
         self._per_host = scope.per_host_pages
 
+    @property
+    def has_filter(self) -> bool:
+        """Whether a program decides, too."""
+        return self._accept is not None
+
     def refusal(self, url: str, depth: int, pages_of_host: int) -> State | None:
         """Why not, or None."""
         if not may_be_html(url):
             return State.TYPE
         if not self._rules.allows(url) and not self._wider.allows(url):
+            return State.SCOPE
+        if self._accept is not None and not self._accept(url):
             return State.SCOPE
         if self._max_depth is not None and depth > self._max_depth:
             return State.DEPTH
@@ -55,9 +64,11 @@ class ScopeGate:
         return ScopeRules.of(scope.scope, seeds, allow=scope.allow, deny=scope.deny)
 
 
-def gate_for(recorder: Recorder, scope: Scope) -> ScopeGate:
+def gate_for(
+    recorder: Recorder, scope: Scope, accept: Callable[[str], bool] | None = None
+) -> ScopeGate:
     """The scope: that of the seeds, and of the pages that they have redirected to so far."""
-    gate = ScopeGate(scope, recorder.seeds.urls())
+    gate = ScopeGate(scope, recorder.seeds.urls(), accept)
     for url in recorder.seeds.redirect_targets():
         gate.widen(url)
     return gate

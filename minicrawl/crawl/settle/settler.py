@@ -25,7 +25,7 @@ from minicrawl.crawl.settle.outcome import (
 )
 from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.crawl.settle.shares import CashShares
+from minicrawl.crawl.settle.shares import CashShares, FocusTally
 from minicrawl.crawl.traps.detector import TrapDetector
 from minicrawl.model import Originals, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
@@ -56,6 +56,7 @@ class Settler:
         traps: TrapDetector,
     ) -> None:
         self._shares = CashShares(settings.order)
+        self.focus = FocusTally()
         self._max_redirects = settings.limits.max_redirects
         self._recorder, self._frontier = recorder, recorder.frontier
         self.poster = poster
@@ -108,6 +109,8 @@ class Settler:
         is_first = self._frontier.state[page] == State.UNREAD
         self.poster.reopened.discard(page)
         plans = self.poster.post(step, state, ending.new)
+        if step.spending.focus:
+            self.focus.add(self._frontier.ledger, plans, step.spending)
         if links and is_first and state not in _COPIES:  # a copy recommends nobody
             self._traps.paid(page, plans, links)
         if step.kind is StepKind.FORWARD:

@@ -13,13 +13,14 @@ focus      a link that the user looks for gets its part once more, `strength` ti
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import sqrt
 from mimetypes import MimeTypes
 
 from minicrawl.config import Focus, Order
 from minicrawl.model import ParsedPage
-from minicrawl.opic.journal import Spending
+from minicrawl.opic.journal import Spending, focus_granted
+from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS
 from minicrawl.web.sites import site
 from minicrawl.web.urls import host
@@ -31,6 +32,7 @@ _TYPES = MimeTypes()
 """Python's own table, because those of machines differ."""
 
 _WORD = re.compile(r"\w+")
+_MOST_OF_IT = 0.9
 
 
 class CashShares:
@@ -93,6 +95,30 @@ class CashShares:
             for target in targets
         ]
         return strengths if any(strengths) else ()
+
+
+class FocusTally:
+    """How much of what the strengths of a focus ask for the virtual page could pay."""
+
+    def __init__(self) -> None:
+        self._wanted = self._granted = 0
+
+    def add(self, ledger: Ledger, plans: Iterable[Plan], spending: Spending) -> None:
+        """A page with focused links handed on its cash."""
+        for plan in plans:
+            wanted, granted = focus_granted(ledger, plan, spending)
+            self._wanted += wanted
+            self._granted += granted
+
+    def shortfall(self) -> str:
+        """A line for the user, if strengths had much less effect than they say; else nothing."""
+        if self._granted >= _MOST_OF_IT * self._wanted:
+            return ""
+        return (
+            f"--focus: strengths were capped, as the virtual page could pay only "
+            f"{self._granted / self._wanted:.0%} of what they ask for: larger ones change the "
+            "order among focused links, and little else"
+        )
 
 
 def _judges(order: Order) -> list[tuple[Judge, float]]:

@@ -60,12 +60,15 @@ _SCOPE_NAMES, _TRAP_NAMES = (
     for section in (SCOPE, TRAPS)
 )
 LAST_AT = "last_at"  # a counter: when the last run ended
+FILTERED = "filtered"  # another: whether a program decided what may be fetched
 
 
 def reopen(recorder: Recorder, gate: ScopeGate, settings: Settings, today: float) -> list[str]:
     """Reopen pages. Returns lines for the user: changed settings, and how many pages wait again."""
     before, after = _settings_before(recorder), _settings_now(settings)
     new = {name for name, value in after.items() if name not in before or before[name] != value}
+    if gate.has_filter or recorder.counters.get(FILTERED):
+        new |= _SCOPE_NAMES  # nobody can see whether a filter is the same
     wanted = set(_wanted(recorder, gate, settings, new))
     passed = set(_passed(recorder, today)) - wanted
     pages = sorted(wanted | passed)
@@ -74,6 +77,8 @@ def reopen(recorder: Recorder, gate: ScopeGate, settings: Settings, today: float
             Step(StepKind.REOPEN, spending=Spending(pages[start : start + _AT_ONCE]))
         )
     recorder.counters[tables.WISHES] = after
+    if gate.has_filter or FILTERED in recorder.counters:
+        recorder.counters[FILTERED] = gate.has_filter
     return list(_lines(before, after, len(wanted), len(passed)))
 
 

@@ -32,6 +32,7 @@ from functools import lru_cache, partial
 from itertools import count, cycle
 from operator import itemgetter
 from time import perf_counter, process_time, time
+from typing import TYPE_CHECKING
 
 from minicrawl.config import Network
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
@@ -41,6 +42,9 @@ from minicrawl.model import Failed, FailureKind, FetchResult, ParsedPage, Refuse
 from minicrawl.ports import Timed, Visit, WebAccess
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps.sitemap import Sitemap
+
+if TYPE_CHECKING:
+    import httpx
 
 LOOK_EVERY_S = 0.1
 BUSY = 0.5
@@ -177,11 +181,17 @@ _INTERRUPTED = Failed(
 
 
 @asynccontextmanager
-async def open_web_access(config: WorkerConfig, workers: int) -> AsyncIterator[WorkerPool]:
-    """Web access through so many workers; without workers, through the own process."""
-    async with visiting(config) as own:
-        slots = [WorkerSlot(config) for _ in range(workers)]
+async def open_web_access(
+    config: WorkerConfig, workers: int, transport: httpx.AsyncBaseTransport | None = None
+) -> AsyncIterator[WorkerPool]:
+    """Web access through so many workers; without workers, through the own process.
+
+    A transport of httpx is of the own process: with one, there are no workers.
+    """
+    async with visiting(config, transport=transport) as own:
+        slots = [] if transport else [WorkerSlot(config) for _ in range(workers)]
         pool = WorkerPool(own, slots, WorkerSlot(config), FIRST_OWN)
+        pool.has_workers = transport is None
         try:
             yield pool
         finally:
@@ -218,6 +228,7 @@ class WorkerPool:
         self._own, self._slots, self._quarantine = own, list(slots), quarantine
         self._first_own = first_own
         self.activity = Activity()  # of the own process
+        self.has_workers = True
         self._suspects: set[str] = set()
         self._one_suspect = asyncio.Lock()
         self._retiring: dict[asyncio.Task[None], WorkerSlot] = {}
@@ -234,7 +245,9 @@ class WorkerPool:
         return sorted(((worker.number, worker) for worker in living), key=itemgetter(0))
 
     def resize(self, workers: int) -> None:
-        """Have so many workers from now on. New ones start at once."""
+        """Have so many workers from now on, if there are any. New ones start at once."""
+        if not self.has_workers:
+            return
         while len(self._slots) < workers:
             self._slots.append(self._quarantine.another())
             self._slots[-1].start()

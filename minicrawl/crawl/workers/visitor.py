@@ -22,7 +22,7 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import perf_counter
-from typing import IO, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from minicrawl.archive.packing import AnswerPacker
 from minicrawl.config import Network, Politeness, Settings
@@ -47,6 +47,9 @@ from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps import sitemap
 from minicrawl.web.sitemaps.sitemap import Sitemap
 from minicrawl.web.urls import host
+
+if TYPE_CHECKING:
+    import httpx
 
 T = TypeVar("T")
 
@@ -174,6 +177,7 @@ class WorkerConfig:
     max_reading_s: float
     archive: Path | None = None  # the folder, if answers are kept
     only_text: bool = False
+    with_bodies: bool = False  # whether the crawl gets the bodies of pages
 
     @classmethod
     def of(
@@ -181,6 +185,8 @@ class WorkerConfig:
         settings: Settings,
         trusted_hosts: Iterable[HostAndPort] = (),
         archive: Path | None = None,
+        *,
+        with_bodies: bool = False,
     ) -> WorkerConfig:
         """What is around links is collected only if the order of reading uses it."""
         return cls(
@@ -197,6 +203,7 @@ class WorkerConfig:
             max_reading_s=settings.limits.max_reading_s,
             archive=archive,
             only_text=settings.storing.keep == "text",
+            with_bodies=with_bodies,
         )
 
     def parser(self, small: int = SMALL) -> PageParser:
@@ -213,9 +220,15 @@ class Visitor:
     """Fetches with a fetcher and parses with a parser: web access without workers."""
 
     def __init__(
-        self, fetcher: PageFetcher, parser: PageParser, packer: AnswerPacker | None = None
+        self,
+        fetcher: PageFetcher,
+        parser: PageParser,
+        packer: AnswerPacker | None = None,
+        *,
+        with_bodies: bool = False,
     ) -> None:
         self._fetcher, self._parser, self._packer = fetcher, parser, packer
+        self._with_bodies = with_bodies
 
     async def fetch(self, request: Request) -> FetchResult:
         """Fetch one URL, body included."""
@@ -237,7 +250,8 @@ class Visitor:
         parse = self._parser.parse_later(fetched, url, want, suspicious=suspicious)
         is_large = self._parser.is_large(fetched, want)
         record = self._packer.pack(request, fetched) if self._packer and want is Want.PAGE else b""
-        return Visit(fetched._replace(body=b"", record=record), parse, is_large=is_large)
+        body = fetched.body if self._with_bodies else b""
+        return Visit(fetched._replace(body=body, record=record), parse, is_large=is_large)
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         """What the robots.txt at this URL says about our agent."""
@@ -249,13 +263,20 @@ class Visitor:
 
 
 @asynccontextmanager
-async def visiting(config: WorkerConfig, small: int = SMALL) -> AsyncIterator[Visitor]:
-    """A visitor with connections of its own; it parses bodies of up to `small` bytes itself."""
+async def visiting(
+    config: WorkerConfig, small: int = SMALL, transport: httpx.AsyncBaseTransport | None = None
+) -> AsyncIterator[Visitor]:
+    """A visitor with connections of its own, or with a transport of httpx in their place; it
+    parses bodies of up to `small` bytes itself.
+    """
     parser = config.parser(small)
     try:
         async with HttpFetcher(
-            config.network, config.politeness, trusted_hosts=config.trusted_hosts
+            config.network,
+            config.politeness,
+            trusted_hosts=config.trusted_hosts,
+            transport=transport,
         ) as fetcher:
-            yield Visitor(fetcher, parser, config.packer())
+            yield Visitor(fetcher, parser, config.packer(), with_bodies=config.with_bodies)
     finally:
         await parser.close()

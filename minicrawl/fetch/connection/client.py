@@ -151,7 +151,7 @@ class HttpClient:
 
     async def _send(self, request: TransportRequest) -> "HttpResponseStream":
         origin, path, _ = request.target
-        written = request_bytes(origin.name, path, request.headers)
+        written = request_bytes(origin.name, path, request.headers, request.method)
         if kept := self._kept(request):
             key, connection = kept
             try:

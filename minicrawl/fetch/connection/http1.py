@@ -197,11 +197,13 @@ _VERSION = b"HTTP/"
 _BLANK_LINES = re.compile(rb"[\r\n]*")
 
 
-def request_bytes(host: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """A GET request. The arguments contain nothing that could end a line early."""
+def request_bytes(
+    host: str, path: str, headers: Iterable[tuple[bytes, bytes]], method: str = "GET"
+) -> bytes:
+    """A request. The arguments contain nothing that could end a line early."""
     if len(path) > _MAX_URL:
         raise Fault(FailureKind.PROTOCOL, f"a URL of {len(path)} characters")
-    lines = [f"GET {path} HTTP/1.1\r\nHost: {host}".encode("ascii")]
+    lines = [f"{method} {path} HTTP/1.1\r\nHost: {host}".encode("ascii")]
     lines += [b"%b: %b" % header for header in headers]
     lines.append(b"Connection: keep-alive\r\n\r\n")
     return b"\r\n".join(lines)

@@ -70,7 +70,7 @@ def backlinks(
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
     end = snapshot.frontier.books.stands_for(page)
-    found = np.unique(_linking_pages(snapshot, _with_duplicates(snapshot, end), tell))
+    found = np.unique(linking_pages(snapshot, _with_duplicates(snapshot, end), tell))
     return _linked(snapshot, page, found[found != end], count)
 
 
@@ -104,7 +104,7 @@ def _with_duplicates(snapshot: Snapshot, end: int) -> list[int]:
     return [end, *(page for page in books.forwards if books.stands_for(page) == end)]
 
 
-def _linking_pages(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> Numbers:
+def linking_pages(snapshot: Snapshot, pages: Sequence[int], tell: Progress) -> Numbers:
     """The pages that link to any of these pages, by the links as they were written."""
     with reading_beside(snapshot.path, snapshot.connection) as derived:
         step = backlinks_step(derived)

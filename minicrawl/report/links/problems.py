@@ -9,7 +9,8 @@ Laws: links are those that are known now, as they were written. A link from a pa
 not count. What is linked most comes first, and then what is more important.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -23,10 +24,13 @@ from minicrawl.report.links.graphs import refuse_without_links, urls
 from minicrawl.report.ranks import Pages, hosts_named, places_of_largest
 from minicrawl.report.snapshot import LABELS, Snapshot
 from minicrawl.store import fetches, questions
+from minicrawl.store.beside.checks import CheckRow, all_checks, all_findings
+from minicrawl.web.urls import split
 
 _FAILURES = [state for state in State if state.is_failure]
 _DUPLICATES = (State.CANONICAL, State.ALIAS, State.TWIN)
-_GAP = " > "
+GAP = " > "
+"""Between the redirects on the way."""
 
 
 class BrokenLink(NamedTuple):
@@ -38,6 +42,7 @@ class BrokenLink(NamedTuple):
     target: str
     source: str
     through: str
+    text: str = ""  # of the link, where pages are kept
 
 
 class Redirect(NamedTuple):
@@ -83,13 +88,56 @@ def broken_links(
     """Every broken link from pages of this host, or from all."""
     refuse_without_links(snapshot)
     ends = final_pages(snapshot)
-    has_failed = np.isin(snapshot.states, _FAILURES)[ends]
+    checked = _failed_checks(snapshot)
+    has_failed = np.isin(snapshot.states, _FAILURES)
+    has_failed[list(checked)] = True
+    has_failed = has_failed[ends]
     givers, targets = _links_to(snapshot, has_failed, tell)
     chosen = np.isin(givers, _pages_of(snapshot, host))
     givers, targets = givers[chosen], targets[chosen]
     counts = np.bincount(ends[targets], minlength=len(snapshot))[ends[targets]]
     order = np.lexsort((-snapshot.importance[givers], ends[targets], -counts))
-    return list(_broken(snapshot, givers[order], targets[order], counts[order]))
+    found = _broken(snapshot, givers[order], targets[order], counts[order])
+    chosen_pages = set(_pages_of(snapshot, host).tolist())
+    by_url = {row.url: row for row in checked.values()}
+    shown = (_as_checked(link, by_url.get(link.target)) for link in found)
+    return [*shown, *_findings(snapshot, chosen_pages)]
+
+
+def _failed_checks(snapshot: Snapshot) -> dict[int, CheckRow]:
+    """Links that are not crawled and that are not there either, by their pages."""
+    rows = all_checks(snapshot.path, snapshot.connection)
+    failed = [row for row in rows if State(row.state).is_failure]
+    pages = questions.find_all(snapshot.connection, [split(row.url) for row in failed])
+    found = zip(pages, failed, strict=True)
+    return {page: row for page, row in found if page is not None}
+
+
+def _as_checked(link: BrokenLink, found: CheckRow | None) -> BrokenLink:
+    """With what came of the request, if the target is not crawled but was asked for."""
+    if found is None:
+        return link
+    return link._replace(status=found.status, state=State(found.state).label)
+
+
+def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
+    """Assets and anchors that are not there, those that most pages refer to first."""
+    rows = all_findings(snapshot.path, snapshot.connection)
+    checks = {row.url: row for row in all_checks(snapshot.path, snapshot.connection)}
+    counts = Counter(row.target for row in rows)
+    chosen = [row for row in rows if row.source in pages]
+    names = _Names(snapshot, {row.source for row in chosen})
+    for row in sorted(chosen, key=lambda row: (-counts[row.target], row.target)):
+        check = checks.get(row.target)
+        yield BrokenLink(
+            links=counts[row.target],
+            status=check.status if check else None,
+            state=State(check.state).label if check else f"no-{row.kind}",
+            target=row.target,
+            source=names.url[row.source],
+            through="",
+            text=row.text or f"({row.kind})",
+        )
 
 
 def redirects(
@@ -182,7 +230,7 @@ class _Names:
         self.status = dict(zip(known.tolist(), statuses, strict=True))
 
     def joined(self, pages: Sequence[int]) -> str:
-        return _GAP.join(self.url[page] for page in pages)
+        return GAP.join(self.url[page] for page in pages)
 
 
 def _broken(

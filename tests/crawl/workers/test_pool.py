@@ -260,7 +260,8 @@ def crawled(path: Path, disturb: Callable[[int], None]) -> Reason:
             disturb(next(settled))
 
     with nothing_left_behind(), DemoServer(web) as server:
-        quick = {"delay": 0, "per_host": 4, "per_address": 32, "resolve": [f"*={server.address}"]}
+        spread = {"per_host": 4, "per_address": 32, "resolve": [f"*={server.address}"]}
+        quick: dict[str, Any] = {"delay": 0, **spread}
         crawl = Crawl(web.seeds, Settings.of(workers=2, pages=BUDGET, store=path, **quick))
         crawl.subscribe(listen)
         return crawl.run()

@@ -1,0 +1,9 @@
+"""A window: it decides how much of a page's past its importance is computed from."""
+
+from minicrawl.opic.windows.interpolation import Interpolation
+from minicrawl.opic.windows.window import Window
+
+
+def half_life(width: float, _measures: int | None) -> Window:
+    """One that remembers twice as long as `--width` says."""
+    return Interpolation(2 * width)

@@ -1,0 +1,89 @@
+"""The arguments of `Settings.of` with their types, for type checkers and completion.
+
+The table of settings decides at run time; a test compares the names.
+"""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Literal, TypedDict
+
+Time = float | str
+"""Seconds, or text such as `1h30m`."""
+Size = int | str
+"""Bytes, or text such as `10MB`."""
+Strengths = str | Sequence[str] | Mapping[str, float]
+
+
+class SettingArguments(TypedDict, total=False):
+    """A key for each row of the table. Text is read as on the command line."""
+
+    pages: int | None
+    new_pages: int | None
+    for_: Time | None
+    bytes: Size | None
+    until: float | str | None
+    continuous: bool
+    strategy: Literal["greedy", "siblings", "random", "breadth-first"]
+    order_by: Literal["page", "site"]
+    discovery: float | str
+    refresh: float | str
+    window: Literal["interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"]
+    width: float
+    measures: int | None
+    small_edge: float | str
+    endowment: int
+    newborn: Literal["unit", "host-mean"]
+    replay: int
+    focus: Strengths
+    focus_type: Strengths
+    focus_words: Strengths
+    focus_similar: Strengths
+    weight_internal: float
+    weight_dynamic: float
+    weight_emphasis: float
+    scope: Literal["any", "domain", "host", "prefix"]
+    allow: str | Sequence[str]
+    deny: str | Sequence[str]
+    max_depth: int | None
+    per_host_pages: int | None
+    sitemaps: bool
+    robots: bool
+    delay: Time
+    max_delay: Time
+    max_pause: Time
+    max_strikes: int
+    concurrency: int
+    per_host: int
+    per_address: int
+    address_delay: Time
+    silent_share: float | str
+    agent: str
+    contact: str | None
+    timeout: Time
+    max_body: Size
+    max_bodies: Size
+    max_head: Size
+    max_codings: int
+    resolve: str | Sequence[str]
+    allow_private: bool | None
+    workers: int | Literal["auto"]
+    max_links: int
+    max_redirects: int
+    max_tries: int
+    max_sitemaps: int
+    max_robots: Size
+    max_reading: Time
+    max_segments: int
+    max_repeats: int
+    barren_pages: int
+    same_pages: int
+    host_pages: int
+    site_pages: int
+    store: str | PathLike[str]
+    links: bool
+    strip_marks: bool
+    converge: bool
+    keep: Literal["pages", "text", "none"]
+    keep_versions: Literal["all", "changed"]
+    check_external: bool
+    check_assets: bool

@@ -1,0 +1,65 @@
+"""The rows that say what is stored, and what is done when a crawl ends."""
+
+from minicrawl.config import kinds
+from minicrawl.config.setting import STORE, Setting
+
+KEEPS = ("pages", "text", "none")
+KEPT_VERSIONS = ("all", "changed")
+
+STORE_ROWS = (
+    Setting(STORE, "store", "store", kinds.FILE, "The file that holds the crawl."),
+    Setting(
+        STORE, "links", "links", kinds.SWITCH, "Store the links of the pages.", off="--no-links"
+    ),
+    Setting(
+        STORE,
+        "strip_marks",
+        "strip-marks",
+        kinds.SWITCH,
+        "Remove session ids and campaign parameters from URLs. The original URL is stored as well.",
+        off="--keep-marks",
+    ),
+    Setting(
+        STORE,
+        "converge",
+        "converge",
+        kinds.SWITCH,
+        "Compute the converged importance of all known pages when the crawl ends, for at most a "
+        "tenth of its time or 5 seconds, and also while it is idle.",
+        off="--no-converge",
+    ),
+    Setting(
+        STORE,
+        "keep",
+        "keep",
+        kinds.choice(*KEEPS),
+        "What is kept of the pages that are read, in the folder FILE-pages beside the store: pages "
+        "keeps all of each answer, text only the text, none nothing.",
+    ),
+    Setting(
+        STORE,
+        "keep_versions",
+        "keep-versions",
+        kinds.choice(*KEPT_VERSIONS),
+        "Which versions of a page that is read again are kept: all, or only those that have "
+        "changed. A version that has not changed takes a few bytes.",
+    ),
+    Setting(
+        STORE,
+        "check_external",
+        "check-external",
+        kinds.SWITCH,
+        "When the crawl ends, ask once for each link that leaves the scope or leads to a file, by "
+        "HEAD, or by GET where HEAD is refused. Nothing of it is crawled.",
+        off="--no-check-external",
+    ),
+    Setting(
+        STORE,
+        "check_assets",
+        "check-assets",
+        kinds.SWITCH,
+        "The same for images, styles, scripts and media of the pages that are kept (--keep pages), "
+        "and look for the anchors that links name by fragments.",
+        off="--no-check-assets",
+    ),
+)

@@ -1,0 +1,36 @@
+"""The settings of a crawl of the demo web."""
+
+from typing import Any
+
+from minicrawl.config import Loaded, Settings
+from minicrawl.config.parts import DEMO_STORE
+from minicrawl.config.settings import DEFAULT
+from minicrawl.config.table import TABLE
+
+
+def demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
+    """No delay, as it is our own server, and a small endowment, as nobody chose the seeds.
+
+    Flags count as given; the rest are defaults.
+    """
+    usual: dict[str, Any] = {
+        "pages": pages,
+        "delay": 0,
+        "endowment": 100,
+        "per_address": loaded.settings.politeness.concurrency,
+        "store": str(DEMO_STORE),
+    }
+    is_flag = {name: origin.startswith("--") for name, origin in loaded.origins.items()}
+    flags = {
+        setting.argument: loaded.settings.value(setting)
+        for setting in TABLE
+        if is_flag[setting.name]
+    }
+    return Loaded(
+        settings=Settings.of(
+            **usual | flags | {"resolve": [f"*={address}"], "allow_private": True}
+        ),
+        origins={
+            name: origin if is_flag[name] else DEFAULT for name, origin in loaded.origins.items()
+        },
+    )

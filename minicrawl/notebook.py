@@ -1,0 +1,93 @@
+"""The progress of a crawl in a notebook, below its cell.
+
+Law: one display is updated in place, twice a second at most, and once more at the end. What pages
+say is escaped. In IPython on a terminal the same is shown as text.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from html import escape
+from typing import Any
+
+from minicrawl.crawl.events import Asked, Ended, Event, Reason
+from minicrawl.crawl.progress import Progress
+from minicrawl.errors import UsageError
+from minicrawl.wording import counted
+
+EVERY_S = 0.5
+
+
+class ShownProgress:
+    """What is shown: a table in a notebook, a line on a terminal."""
+
+    def __init__(self, progress: Progress | None, url: str, reason: Reason | None) -> None:
+        self._progress, self._url, self._reason = progress, url, reason
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Names and values, in the order in which they are shown."""
+        found = [("crawl", "is running" if self._reason is None else str(self._reason))]
+        if (now := self._progress) is not None:
+            found += [
+                ("fetched", counted(now.fetched, "page")),
+                ("known", f"{counted(now.known, 'page')} of {counted(now.hosts, 'host')}"),
+                ("failed", f"{now.failed:,}"),
+                ("importance gathered", f"{now.importance_gathered:.1%}"),
+                ("time", f"{now.running_s:,.0f} s"),
+            ]
+        return [*found, ("last", self._url)] if self._reason is None else found
+
+    def __repr__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.facts())
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th>"
+            f"<td style='text-align:left'>{escape(value)}</td></tr>"
+            for name, value in self.facts()
+        )
+        return f"<table>{rows}</table>"
+
+
+class NotebookDisplay:
+    """A listener of a crawl that shows its progress."""
+
+    def __init__(
+        self,
+        progress: Callable[[], Progress | None],
+        show: Callable[..., Any] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`show` is `IPython.display.display`."""
+        self._progress, self._clock = progress, clock
+        self._handle = (show or _ipython_display())(ShownProgress(None, "", None), display_id=True)
+        self._last: Progress | None = None
+        self._url, self._due = "", 0.0
+
+    def hear(self, event: Event) -> None:
+        """Update the display, if it is time."""
+        match event:
+            case Asked(url=url):
+                self._url = url
+                if self._clock() >= self._due:
+                    self._update(None)
+            case Ended(reason=reason):
+                self._update(reason)
+            case _:
+                pass
+
+    def _update(self, reason: Reason | None) -> None:
+        self._last = self._progress() or self._last
+        if self._handle is not None:  # there is none where IPython has no shell
+            self._handle.update(ShownProgress(self._last, self._url, reason))
+        self._due = self._clock() + EVERY_S
+
+
+def _ipython_display() -> Callable[..., Any]:
+    try:
+        from IPython.display import display
+    except ImportError:
+        raise UsageError("show=True needs IPython, as in a notebook") from None
+    shown: Callable[..., Any] = display
+    return shown

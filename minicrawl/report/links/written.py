@@ -1,0 +1,194 @@
+"""Links as they are written in the pages, redirects not followed.
+
+Laws: which pages link to which is told by the store alone. What a link says, its text and its rel,
+is read from the last version of its page in the archive; without one, these are empty. Each page is
+read once, and no more of them than are shown.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import RecordKind
+from minicrawl.errors import Damaged
+from minicrawl.export.cells import Block
+from minicrawl.model import PageId
+from minicrawl.progress import Progress, unreported
+from minicrawl.report.links.backlinks import linking_pages
+from minicrawl.report.links.flows import final_pages, links_as_written
+from minicrawl.report.links.graphs import refuse_without_links, urls
+from minicrawl.report.links.problems import GAP, BrokenLink
+from minicrawl.report.pages import PageVersion, kept_pages
+from minicrawl.report.ranks import Pages, PageSelection, places_of_largest, selected_pages
+from minicrawl.report.snapshot import LABELS, Snapshot, page_of
+from minicrawl.store import tables
+from minicrawl.web.html.references import Reference, References, references
+from minicrawl.web.urls import resolve
+
+_PAGES_AT_ONCE = 256
+"""Pages that were read from the archive and may be asked for again soon."""
+_ROWS_AT_ONCE = 10_000
+_NOTHING = References()
+
+
+class WrittenLink(NamedTuple):
+    """A link as it is written. `end` is where redirects lead from the target, if they do."""
+
+    source: str
+    target: str
+    end: str
+    state: str  # of the end
+    text: str
+    rel: str
+    written: str
+
+
+RAW_COLUMNS = WrittenLink._fields
+
+
+class PageReferences:
+    """What pages refer to, from the archive of a store. Use it in a `with`."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._open = ExitStack()
+        has_pages = tables.archive_end(snapshot.connection) is not None
+        self._archive = self._open.enter_context(kept_pages(snapshot)) if has_pages else None
+        self._strip_marks = snapshot.frontier.terms.strip_marks
+        self.of: Callable[[str], References] = lru_cache(_PAGES_AT_ONCE)(self._read)
+        """What the page at a URL refers to; nothing if it was not kept."""
+        self._by_target = lru_cache(_PAGES_AT_ONCE)(self._resolved)
+
+    def __enter__(self) -> "PageReferences":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def has(self, url: str) -> bool:
+        """Whether the page is kept with its markup."""
+        return self.of(url) is not _NOTHING
+
+    def links(self, source: str, target: str) -> list[Reference]:
+        """The links of one page that lead to the other one, in the order of the page."""
+        return self._by_target(source).get(target, [])
+
+    def resolve(self, source: str, written: str) -> str | None:
+        """The URL that a reference of a page leads to; None if it is none of the web."""
+        base = self.of(source).base
+        found = resolve(base, source) if base else None
+        leads = resolve(written, found.url if found else source, strip_marks=self._strip_marks)
+        return None if leads is None else leads.url
+
+    def _resolved(self, source: str) -> dict[str, list[Reference]]:
+        found: dict[str, list[Reference]] = {}
+        for link in self.of(source).links:
+            if (url := self.resolve(source, link.written)) is not None:
+                found.setdefault(url, []).append(link)
+        return found
+
+    def _read(self, url: str) -> References:
+        page = None if self._archive is None else _last_version(self._archive, url)
+        is_whole = page is not None and page.answer.kind is not RecordKind.TEXT
+        return references(page.markup) if page is not None and is_whole else _NOTHING
+
+
+def _last_version(archive: ArchiveReader, url: str) -> PageVersion | None:
+    """A version that is damaged says nothing: `minicrawl check` names it."""
+    rows = archive.versions(url)
+    try:
+        return PageVersion(archive.answer(rows[-1].place), len(rows), len(rows)) if rows else None
+    except Damaged:
+        return None
+
+
+# ---------------------------------------------------------------- of a page
+
+
+def links_of(snapshot: Snapshot, text: str, count: int = 0) -> list[WrittenLink]:
+    """The links of a page, those to important pages first. `count` 0 is all."""
+    refuse_without_links(snapshot)
+    page = page_of(snapshot, text)
+    targets = np.array(snapshot.frontier.spendings.of(page).links, dtype=np.int64)
+    best = targets[places_of_largest(snapshot.importance[targets], count)]
+    with PageReferences(snapshot) as found:
+        return list(_rows(snapshot, np.full(len(best), page), best, found))
+
+
+def links_to(
+    snapshot: Snapshot, text: str, count: int = 0, tell: Progress = unreported
+) -> list[WrittenLink]:
+    """The links to a page and to all that stands for it, those of important pages first."""
+    refuse_without_links(snapshot)
+    end = snapshot.frontier.books.stands_for(page_of(snapshot, text))
+    pairs = [
+        (giver, target)
+        for target in _standing_for(snapshot, end)
+        for giver in np.unique(linking_pages(snapshot, [target], tell)).tolist()
+        if giver != target and snapshot.was_read[giver]
+    ]
+    givers, targets = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    best = places_of_largest(snapshot.importance[givers], count)
+    with PageReferences(snapshot) as found:
+        return list(_rows(snapshot, givers[best], targets[best], found))
+
+
+def _standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
+    books = snapshot.frontier.books
+    return [end, *(page for page in books.forwards if books.stands_for(page) == end)]
+
+
+def _rows(
+    snapshot: Snapshot, givers: Pages, targets: Pages, found: PageReferences
+) -> Iterator[WrittenLink]:
+    """A row for each link; one row for a link of which nothing is kept."""
+    ends = final_pages(snapshot)[targets]
+    columns = (urls(snapshot, pages) for pages in (givers, targets, ends))
+    labels = [LABELS[state] for state in snapshot.states[ends].tolist()]
+    for source, target, end, state in zip(*columns, labels, strict=True):
+        row = WrittenLink(source, target, "" if end == target else end, state, "", "", "")
+        links = found.links(source, target)
+        for link in links:
+            yield row._replace(text=link.text, rel=link.rel, written=link.written)
+        if not links:
+            yield row
+
+
+# ---------------------------------------------------------------- of all pages
+
+
+def all_links(
+    snapshot: Snapshot, selection: PageSelection, tell: Progress = unreported
+) -> Iterator[Block]:
+    """The links between the selected pages, in blocks of columns."""
+    refuse_without_links(snapshot)
+    is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
+    is_chosen[selected_pages(snapshot, selection)] = True
+    with PageReferences(snapshot) as found:
+        for block in links_as_written(snapshot, tell=tell):
+            inside = is_chosen[block.givers] & is_chosen[block.ends]
+            inside &= snapshot.was_read[block.givers]
+            givers, targets = block.givers[inside], block.ends[inside]
+            for start in range(0, len(givers), _ROWS_AT_ONCE):
+                some = slice(start, start + _ROWS_AT_ONCE)
+                yield _as_block(_rows(snapshot, givers[some], targets[some], found))
+
+
+def _as_block(rows: Iterable[WrittenLink]) -> Block:
+    columns: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) or [()] * len(RAW_COLUMNS)
+    return dict(zip(RAW_COLUMNS, map(list, columns), strict=True))
+
+
+def with_texts(snapshot: Snapshot, found: Sequence[BrokenLink]) -> list[BrokenLink]:
+    """Broken links with what they say; where a page has several to a target, the first one."""
+    with PageReferences(snapshot) as pages:
+        return [link._replace(text=link.text or _text(pages, link)) for link in found]
+
+
+def _text(pages: PageReferences, link: BrokenLink) -> str:
+    written_to = link.through.split(GAP)[0] if link.through else link.target
+    links = pages.links(link.source, written_to)
+    return next((one.text for one in links if one.text), "")

@@ -1,0 +1,138 @@
+"""Links as they are written: with what they say where pages are kept, and redirects in sight."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import httpx
+import pytest
+
+from minicrawl import Crawl, Settings
+from minicrawl.cli import main
+from minicrawl.report.links import problems
+from minicrawl.report.links.written import all_links, links_of, links_to, with_texts
+from minicrawl.report.ranks import PageSelection
+from minicrawl.report.snapshot import snapshot
+
+HOST = "http://a.example"
+HOME, B, OLD, GONE = (f"{HOST}{path}" for path in ("/", "/b", "/old", "/gone"))
+PAGES = {
+    "/": '<a href="old">Moved <i>page</i></a> <a href="/b#top">B</a> <a href="b">B again</a>'
+    '<a href="/gone">Lost</a>',
+    "/b": '<base href="/deep/"><a rel="ugc" href="../">up</a> <a href="../old2">'
+    "to what is gone</a>",
+}
+MOVED = {"/old": "/b", "/old2": "/gone"}
+
+Make = Callable[..., Path]
+
+
+def answer(request: httpx.Request) -> httpx.Response:
+    path = request.url.path
+    if path in MOVED:
+        return httpx.Response(301, headers={"location": MOVED[path]})
+    return httpx.Response(200, html=PAGES[path]) if path in PAGES else httpx.Response(404)
+
+
+def crawled(path: Path, **settings: str) -> Path:
+    chosen: Mapping[str, object] = {"delay": 0, "converge": False, "store": path, **settings}
+    found = Settings.of(**chosen)  # type: ignore[arg-type]  # names and values of one kind each
+    Crawl([HOST], found, transport=httpx.MockTransport(answer)).run()
+    return path
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return crawled(tmp_path_factory.mktemp("kept") / "crawl.db", keep="pages")
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return crawled(tmp_path_factory.mktemp("bare") / "crawl.db")
+
+
+def test_links_of_a_page_are_all_that_it_says(kept: Path) -> None:
+    with snapshot(kept) as seen:
+        found = links_of(seen, HOME)
+    assert {(link.written, link.text, link.target, link.end, link.state) for link in found} == {
+        ("old", "Moved page", OLD, B, "fetched"),
+        ("/b#top", "B", B, "", "fetched"),
+        ("b", "B again", B, "", "fetched"),
+        ("/gone", "Lost", GONE, "", "not-found"),
+    }
+
+
+def test_a_base_and_a_rel_are_minded(kept: Path) -> None:
+    with snapshot(kept) as seen:
+        found = {link.written: link for link in links_of(seen, B)}
+    assert (found["../"].target, found["../"].rel) == (HOME, "ugc")
+    assert found["../old2"].end == GONE
+
+
+def test_links_to_a_page_are_told_from_those_to_its_redirects(kept: Path) -> None:
+    with snapshot(kept) as seen:
+        found = links_to(seen, B)
+    assert {(link.target, link.end, link.text) for link in found} == {
+        (OLD, B, "Moved page"),
+        (B, "", "B"),
+        (B, "", "B again"),
+    }
+
+
+def test_without_kept_pages_there_are_the_links_alone(bare: Path) -> None:
+    with snapshot(bare) as seen:
+        found = links_to(seen, B)
+        assert with_texts(seen, problems.broken_links(seen))[0].text == ""
+    assert {(link.target, link.end) for link in found} == {(OLD, B), (B, "")}
+    assert {(link.text, link.rel, link.written) for link in found} == {("", "", "")}
+
+
+def test_all_links_are_those_of_all_pages(kept: Path) -> None:
+    with snapshot(kept) as seen:
+        (block,) = all_links(seen, PageSelection())
+        of_pages = [link for url in (HOME, B) for link in links_of(seen, url)]
+    assert sorted(zip(*block.values(), strict=True)) == sorted(map(tuple, of_pages))
+
+
+def test_a_broken_link_says_what_it_said_also_behind_a_redirect(kept: Path) -> None:
+    with snapshot(kept) as seen:
+        found = with_texts(seen, problems.broken_links(seen))
+    assert {(link.source, link.text) for link in found} == {(HOME, "Lost"), (B, "to what is gone")}
+
+
+class TestCommands:
+    def run(self, capsys: pytest.CaptureFixture[str], store: Path, *arguments: str) -> str:
+        assert main([*arguments, "--store", str(store)]) == 0
+        printed = capsys.readouterr()
+        return printed.out
+
+    def test_links_and_backlinks(self, kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert "Moved page" in self.run(capsys, kept, "links", "--raw", HOME)
+        assert "Moved page" in self.run(capsys, kept, "backlinks", "--raw", B)
+        (row, *_) = json.loads(self.run(capsys, kept, "links", "--raw", "--json", B))
+        assert set(row) == {"source", "target", "end", "state", "text", "rel", "written"}
+
+    def test_broken_has_the_text_only_where_there_is_one(
+        self, kept: Path, bare: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert "to what is gone" in self.run(capsys, kept, "broken")
+        assert "text" not in self.run(capsys, bare, "broken").splitlines()[0]
+
+    @pytest.mark.parametrize("name", ["links.csv", "links.jsonl", "links.parquet"])
+    def test_export(
+        self, kept: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self.run(capsys, kept, "export", "--edges", "--raw", str(tmp_path / name))
+        assert (tmp_path / name).stat().st_size
+
+    def test_raw_links_are_rows_between_pages(
+        self, kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for wrong in (
+            ["pages.csv"],
+            ["--edges", "links.dot"],
+            ["--edges", "--level=host", "l.csv"],
+        ):
+            store = ["--store", str(kept)]
+            assert main(["export", "--raw", *wrong[:-1], str(tmp_path / wrong[-1]), *store]) == 2
+            assert "--raw needs --edges" in capsys.readouterr().err

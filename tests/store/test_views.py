@@ -1,0 +1,108 @@
+"""A user who opens a store with sqlite3 finds names instead of numbers."""
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.model import State
+from minicrawl.opic.journal import Spending
+from minicrawl.store.blobs import pack
+from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    path = filled_store(tmp_path / "crawl.db", checkpoint=True)
+    with closing(sqlite3.connect(path)) as connection:
+        yield connection
+
+
+def test_all_states_have_their_names(store: sqlite3.Connection) -> None:
+    found = dict(store.execute("SELECT id, name FROM states"))
+    assert found == {int(state): state.label for state in State}
+
+
+def test_pages(store: sqlite3.Connection) -> None:
+    found = dict(store.execute("SELECT url, state FROM pages"))
+    assert found[A] == found[B] == "fetched"
+    assert (found[C], found[MOVED], found[DEEP]) == ("unread", "moved", "unread")
+    columns = "title, status, first_fetched"
+    (page,) = store.execute(f"SELECT {columns} FROM pages WHERE url = ?", (A,))
+    assert page == ("The first", 200, "2027-01-15 08:00:01")
+
+
+def test_links_are_those_of_pages_that_were_read(store: sqlite3.Connection) -> None:
+    found = set(store.execute("SELECT source, target, target_state FROM links"))
+    assert {(source, target) for source, target, _ in found} == {
+        (A, B),
+        (A, MOVED),
+        (A, DEEP),
+        (B, A),
+        (B, C),
+        (B, GONE),
+    }
+    assert (B, C, "unread") in found
+    assert (A, MOVED, "moved") in found
+
+
+def test_redirects(store: sqlite3.Connection) -> None:
+    found = store.execute("SELECT kind, url, target, target_state FROM redirects").fetchall()
+    assert found == [("moved", MOVED, A, "fetched")]
+
+
+def test_requests(store: sqlite3.Connection) -> None:
+    found = store.execute("SELECT url, outcome, status FROM requests WHERE url = ?", (GONE,))
+    assert found.fetchall() == [(GONE, "failed:not-found", None)]
+
+
+def test_links_of_every_size_with_weights_and_focus_are_found(tmp_path: Path) -> None:
+    crawl = HandCrawl(tmp_path / "crawl.db")
+    urls = [f"http://a.example/{number}" for number in range(600)]
+    crawl.seeds(urls)
+    crawl.read(urls[0], urls[1:], weights=[300] * 599)
+    crawl.read(urls[1], [urls[599]])
+    crawl.read(urls[2], [urls[3], urls[599]], weights=[1, 2], focus=[0, 1])
+    crawl.read(urls[3])
+    crawl.checkpoint()
+    crawl.close()
+    with closing(sqlite3.connect(tmp_path / "crawl.db")) as connection:
+        found = connection.execute("SELECT source, target FROM links").fetchall()
+    assert found == [
+        *((urls[0], url) for url in urls[1:]),
+        (urls[1], urls[599]),
+        (urls[2], urls[3]),
+        (urls[2], urls[599]),
+    ]
+
+
+def test_sql_reads_blobs_as_the_crawl_does(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    path = filled_store(tmp_path / "crawl.db", checkpoint=True)
+    with closing(sqlite3.connect(path)) as connection:
+        for _ in range(50):
+            count = rng.choice([0, 1, 2, 127, 128, 300])
+            top = rng.choice([1 << 7, 1 << 14, 1 << 31])
+            links = sorted({rng.randrange(top) for _ in range(count)})
+            weights = [rng.randrange(1, 1 << 20) for _ in links] if rng.random() < 0.5 else ()
+            blob = pack(Spending(links, weights))
+            connection.execute(
+                "UPDATE steps SET spending = ? WHERE seq = (SELECT spent FROM frontier "
+                "WHERE id = 0)",
+                (blob,),
+            )
+            found = connection.execute("SELECT target FROM spendings WHERE source = 0")
+            assert [target for (target,) in found] == links
+
+
+def test_the_page_about_the_views_names_all_columns(store: sqlite3.Connection) -> None:
+    text = (ROOT / "docs" / "how-to" / "read-a-store-with-sqlite.md").read_text(encoding="utf-8")
+    for view in ("pages", "links", "redirects", "requests"):
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{view}` |"))
+        columns = [column[1] for column in store.execute(f"PRAGMA table_info({view})")]
+        assert row.split("|")[3].replace("`", "").strip().split(", ") == columns

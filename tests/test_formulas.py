@@ -1,0 +1,58 @@
+"""docs/formulas.md names places that exist, and all of the modules whose purpose is a formula."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from minicrawl.version import __version__
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "docs" / "formulas.md").read_text(encoding="utf-8")
+ROWS = [line for line in TEXT.splitlines() if line.startswith("|") and "`" in line]
+PLACES = sorted({place for row in ROWS for place in re.findall(r"`([\w.]+)`", row)})
+
+# Modules of formulas that people would look for here; helpers of these are found from there.
+MATHEMATICS = (
+    "opic.estimate",
+    "opic.refine",
+    "opic.windows.interpolation",
+    "opic.windows.measured",
+    "opic.windows.adaptive",
+    "ranks.centrality",
+    "ranks.eigenvector",
+    "ranks.compare",
+    "ranks.power",
+    "ranks.hits.hits",
+    "ranks.hits.communities",
+    "ranks.walks.pagerank",
+    "ranks.walks.trust",
+    "ranks.walks.variants",
+    "ranks.seeds.cores",
+    "graph.degrees",
+    "graph.distances",
+    "search.ranking",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_place_is_there(place: str) -> None:
+    module, _, name = place.rpartition(".")
+    assert hasattr(import_module(f"minicrawl.{module}"), name)
+
+
+@pytest.mark.parametrize("module", MATHEMATICS)
+def test_each_module_of_formulas_is_named(module: str) -> None:
+    assert any(place.rpartition(".")[0] == module for place in PLACES)
+
+
+def test_every_row_has_a_place() -> None:
+    tables = TEXT.partition("## Cash")[2]
+    rows = [line for line in tables.splitlines() if line.startswith("| ") and "---" not in line]
+    headings = [row for row in rows if row == "| what | formula | source | place |"]
+    assert len(rows) - len(headings) == len(ROWS)
+
+
+def test_the_citation_has_the_version_that_is_being_made() -> None:
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -1,0 +1,76 @@
+"""The progress of a crawl in a notebook: one display, updated in place."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from minicrawl import Asked, Crawl, Ended, Progress, Reason, Settings
+from minicrawl.notebook import EVERY_S, NotebookDisplay
+
+PROGRESS = Progress(
+    known=12,
+    unread=11,
+    fetched=1,
+    requests=2,
+    failed=0,
+    wire_bytes=0,
+    hosts=1,
+    running_s=3.0,
+    turns_of_cash=1.0,
+    importance_gathered=0.25,
+)
+
+
+class FakeHandle:
+    def __init__(self) -> None:
+        self.shown: list[Any] = []
+
+    def __call__(self, shown: object, *, display_id: bool) -> "FakeHandle":
+        assert display_id
+        self.shown.append(shown)
+        return self
+
+    def update(self, shown: object) -> None:
+        self.shown.append(shown)
+
+
+def test_it_is_updated_now_and_then_and_at_the_end() -> None:
+    screen, times = FakeHandle(), [0.0]
+    display = NotebookDisplay(lambda: PROGRESS, screen, lambda: times[0])
+    for _ in range(3):
+        display.hear(Asked(url="http://a.example/<b>", cash=1.0))
+    times[0] = EVERY_S
+    display.hear(Asked(url="http://a.example/last", cash=1.0))
+    display.hear(Ended(reason=Reason.BUDGET))
+    _, first, second, end = screen.shown
+    assert "fetched 1 page, known 12 pages of 1 host" in repr(first)
+    assert "http://a.example/&lt;b&gt;" in first._repr_html_()
+    assert repr(second).endswith("last http://a.example/last")
+    assert repr(end).startswith("crawl the budget is spent, fetched 1 page")
+
+
+def test_a_notebook_shows_a_crawl_below_its_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    web = httpx.MockTransport(lambda _: httpx.Response(200, html="<title>A</title>"))
+    settings = Settings.of(delay=0, store=tmp_path / "crawl.db", converge=False)
+    crawl = Crawl(["http://a.example/"], settings, transport=web)
+    InteractiveShell.instance()
+    try:
+        with capture_output() as captured:
+            reason = asyncio.run(crawl.run_async(show=True))
+    finally:
+        InteractiveShell.clear_instance()
+    assert reason is Reason.EMPTY
+    first, *updates = captured.outputs
+    assert "is running" in first.data["text/html"]
+    assert (
+        "<td style='text-align:left'>no page is left to fetch</td>"
+        in (updates[-1].data["text/html"])
+    )

@@ -1,0 +1,95 @@
+"""What a page refers to, as it is written."""
+
+import pytest
+
+from minicrawl.demo.web import DemoWeb
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.references import LONGEST_TEXT, Reference, references
+from minicrawl.web.urls import resolve
+
+
+def links(markup: str) -> list[Reference]:
+    return references(markup).links
+
+
+def test_a_link_has_its_text_and_its_rel() -> None:
+    markup = '<p>See <a href="../b?x=1&amp;y#z" rel="nofollow ugc"> the <b>best</b>\n page </a>.'
+    assert links(markup) == [Reference("../b?x=1&y#z", "the best page", "nofollow ugc", "a")]
+
+
+def test_an_image_says_what_its_link_says() -> None:
+    found = references('<a href="/"><img src="logo.png" alt="Home"></a>')
+    assert found.links == [Reference("/", "Home", "", "a")]
+    assert found.assets == [Reference("logo.png", "", "", "image")]
+
+
+def test_links_come_as_often_as_they_are_written() -> None:
+    assert [link.text for link in links("<a href=a>one</a><a href=a>two</a>")] == ["one", "two"]
+
+
+def test_an_anchor_that_is_not_closed_ends_with_the_next_one_or_the_page() -> None:
+    assert [link.text for link in links("<a href=a>one<a href=b>two")] == ["one", "two"]
+
+
+def test_texts_are_bounded() -> None:
+    (link,) = links(f"<a href=a>{'x ' * 10_000}</a>")
+    assert len(link.text) <= LONGEST_TEXT
+
+
+def test_frames_areas_and_relations_are_links() -> None:
+    markup = (
+        '<link rel=next href=2><link rel="shortcut icon" href=i><link rel=pingback href=p>'
+        "<map><area href=m alt=Map></map><iframe src=f></iframe><a name=here>no link</a>"
+    )
+    found = references(markup)
+    assert [(link.written, link.kind, link.text) for link in found.links] == [
+        ("2", "link", ""),
+        ("m", "area", "Map"),
+        ("f", "iframe", ""),
+    ]
+    assert found.anchors == {"here"}
+
+
+def test_assets_have_a_kind() -> None:
+    markup = (
+        "<link rel=stylesheet href=s.css><link rel=icon href=f.ico><script src=s.js></script>"
+        "<script>no('<img src=x>')</script><!-- <img src=y> --><video src=v poster=p></video>"
+        "<img alt=empty><object data=o></object>"
+    )
+    assert [(asset.written, asset.kind) for asset in references(markup).assets] == [
+        ("s.css", "style"),
+        ("f.ico", "media"),
+        ("s.js", "script"),
+        ("v", "media"),
+        ("p", "media"),
+        ("o", "media"),
+    ]
+
+
+def test_the_first_base_counts_and_ids_are_anchors() -> None:
+    found = references('<base href="/x/"><base href="/y/"><h2 id="über">A</h2><p id="">')
+    assert found.base == "/x/"
+    assert found.anchors == {"über"}
+
+
+@pytest.mark.parametrize("markup", ["", " ", "<", "\0", "<a", "<a href", "</a>", "\ud800"])
+def test_any_text_is_read(markup: str) -> None:
+    assert links(markup) == []
+
+
+def test_what_is_too_long_is_left_out() -> None:
+    found = references(f"<a href={'x' * 9000}>a</a><img src={'x' * 9000}>")
+    assert found.links == found.assets == []
+
+
+def test_all_links_that_a_crawl_reads_are_there() -> None:
+    web = DemoWeb(200)
+    seen = 0
+    for seed in web.seeds:
+        host, _, path = seed.removeprefix("http://").partition("/")
+        body = web.answer(host, f"/{path}", {}, 0).body
+        crawled = parse_page(body, seed, {"content-type": "text/html"}).links
+        resolved = [resolve(link.written, seed) for link in links(body.decode())]
+        assert set(crawled) <= {found.url for found in resolved if found}
+        seen += len(crawled)
+    assert seen > 50
