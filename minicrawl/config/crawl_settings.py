@@ -194,4 +194,12 @@ STORE_ROWS = (
         "Which versions of a page that is read again are kept: all, or only those that have "
         "changed. A version that has not changed takes a few bytes.",
     ),
+    Setting(
+        STORE,
+        "warc",
+        "warc",
+        kinds.optional(kinds.FOLDER),
+        "Write every answer that is read to WARC files in this folder as well, a new file at about "
+        "1 GB. none for no files.",
+    ),
 )

@@ -138,6 +138,7 @@ class Storing:
     converge: bool = True
     keep: str = "none"
     keep_versions: str = "all"
+    warc: Path | None = None
 
     @property
     def may_converge(self) -> bool:

@@ -27,7 +27,7 @@ def write_wacz(captures: Iterable[Capture], file: BinaryIO, made_at: float) -> N
     with scratch("wacz") as folder, ZipFile(file, "w") as package:
         warc = folder / _WARC
         with warc.open("wb") as out:
-            lines = [_light(line) for line in WarcWriter(out, _WARC, made_at).write(captures)]
+            lines = [_light(line) for line in WarcWriter(out, _WARC).write(captures, made_at)]
         resources = [
             _add(package, f"archive/{_WARC}", warc, ZIP_STORED),
             _add(package, "indexes/index.cdxj", _text(folder, cdxj(lines, _WARC))),

@@ -94,7 +94,7 @@ def test_metadata_tell_importance_rank_and_hops(written: bytes) -> None:
 def test_the_index_leads_to_each_answer() -> None:
     archiveiterator = pytest.importorskip("warcio.archiveiterator")
     file = io.BytesIO()
-    lines = list(WarcWriter(file, NAME, NOON).write(CAPTURES))
+    lines = list(WarcWriter(file, NAME).write(CAPTURES, NOON))
     for line in cdxj(lines, NAME):
         fields = json.loads(line.split(" ", 2)[2])
         file.seek(int(fields["offset"]))

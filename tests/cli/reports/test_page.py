@@ -12,7 +12,7 @@ from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cli import main
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.archiving import ArchivingStore, open_archive
+from minicrawl.crawl.settle.archiving import ArchivingStore, Keeping, open_archive
 from minicrawl.model import KeptAnswer
 from minicrawl.report.audit import audit
 from minicrawl.store.reader import archive_folder
@@ -42,7 +42,7 @@ def store(tmp_path: Path) -> Path:
         archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
         assert isinstance(archive, ArchiveWriter)
         with closing(archive):
-            ArchivingStore(opened, archive).commit(Batch(answers=answers))
+            ArchivingStore(opened, Keeping(archive)).commit(Batch(answers=answers))
     return path
 
 

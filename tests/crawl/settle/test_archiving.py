@@ -9,7 +9,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Noted, Warned, nobody_listens
-from minicrawl.crawl.settle.archiving import ArchivingStore, open_archive
+from minicrawl.crawl.settle.archiving import ArchivingStore, Keeping, open_archive
 from minicrawl.errors import NoRoom
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
@@ -35,7 +35,7 @@ def test_what_is_committed_is_in_the_archive_and_what_is_not_is_cut_off(path: Pa
     with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
-        both = ArchivingStore(store, archive)
+        both = ArchivingStore(store, Keeping(archive))
         both.commit(Batch(answers=[kept(url(1), body(1))]))
         archive.append([kept(url(2), body(2))])  # and then it is killed
     assert committed(path) == {url(1): [body(1)]}
@@ -61,7 +61,10 @@ def test_a_batch_that_had_no_room_is_in_the_archive_once(
     with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
-        both, batch = ArchivingStore(store, archive), Batch(answers=[kept(url(1), body(1))])
+        both, batch = (
+            ArchivingStore(store, Keeping(archive)),
+            Batch(answers=[kept(url(1), body(1))]),
+        )
         with pytest.raises(NoRoom):
             both.commit(batch)
         both.commit(batch)
