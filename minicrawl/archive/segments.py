@@ -88,6 +88,10 @@ class Segments:
         numbers = self.numbers()
         return place_at(numbers[-1], self.length(numbers[-1])) if numbers else FIRST
 
+    def bytes_between(self, begin: int, end: int) -> int:
+        """How much there is between two places, if all segments but the last are full."""
+        return (segment_of(end) - segment_of(begin)) * SEGMENT_BYTES + offset_of(end)
+
     def begin(self, end: int) -> int:
         """The place before which all was pruned, in an archive that ends here."""
         with suppress(OSError, ValueError):

@@ -5,7 +5,6 @@ from minicrawl.config.setting import BUDGET, SCOPE, STORE, TRAPS, Setting
 
 SCOPES = ("any", "domain", "host", "prefix")
 KEEPS = ("pages", "text", "none")
-KEPT_VERSIONS = ("all", "changed")
 
 BUDGET_ROWS = (
     Setting(
@@ -190,9 +189,10 @@ STORE_ROWS = (
         STORE,
         "keep_versions",
         "keep-versions",
-        kinds.choice(*KEPT_VERSIONS),
-        "Which versions of a page that is read again are kept: all, or only those that have "
-        "changed. A version that has not changed takes a few bytes.",
+        kinds.either("all", kinds.either("changed", kinds.whole(1))),
+        "Which versions of a page that is read again are kept: all, the last N, or only those that "
+        "have changed. A version that has not changed takes a few bytes. Of more than N the older "
+        "ones go as soon as that frees a quarter of the archive.",
     ),
     Setting(
         STORE,

@@ -137,7 +137,7 @@ class Storing:
     strip_marks: bool = True
     converge: bool = True
     keep: str = "none"
-    keep_versions: str = "all"
+    keep_versions: int | str = "all"
     warc: Path | None = None
 
     @property

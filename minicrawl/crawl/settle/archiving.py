@@ -23,7 +23,7 @@ from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.crawl.settle.warc_files import WarcFiles, WarcSeries, cut_off
-from minicrawl.errors import UsageError
+from minicrawl.errors import NoRoom, UsageError
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, real_path
 from minicrawl.store.records import Batch, Checkpoint
@@ -35,18 +35,26 @@ class Keeping(NamedTuple):
 
     archive: ArchiveWriter | None = None
     warcs: WarcFiles | None = None
+    versions: int | None = None
+    """Of each page, how many answers stay in the archive."""
+
+    @property
+    def places(self) -> list[ArchiveWriter | WarcFiles]:
+        """All that there are."""
+        return [one for one in (self.archive, self.warcs) if one is not None]
 
     def __bool__(self) -> bool:
-        return self.archive is not None or self.warcs is not None
+        return bool(self.places)
 
     def close(self) -> None:
         """Drop what was not confirmed."""
-        for one in self:
-            if one is not None:
-                one.close()
+        for one in self.places:
+            one.close()
 
 
 NOWHERE = Keeping()
+_GROWN, _WORTH = 2, 0.25
+"""Times its size, until an archive is looked through again; what share of it is worth a copy."""
 
 
 class ArchivingStore:
@@ -54,6 +62,7 @@ class ArchivingStore:
 
     def __init__(self, store: StoreWriter, keeping: Keeping) -> None:
         self._store, self._keeping = store, keeping
+        self._looked_through_at = 0  # bytes of the archive
 
     @property
     def connection(self) -> tables.Connection:
@@ -62,15 +71,29 @@ class ArchivingStore:
 
     def commit(self, batch: Batch) -> None:
         """Add all of the batch: the answers first, then the rows, as one."""
-        archive, warcs = self._keeping
+        archive, warcs = self._keeping.archive, self._keeping.warcs
         if archive is not None:
             batch.counters[tables.ARCHIVE_END] = archive.append(batch.answers)
         if warcs is not None:
             batch.counters[tables.WARC] = warcs.append(batch.answers)
         self._store.commit(batch)
-        for one in self._keeping:
-            if one is not None:
-                one.confirm()
+        for one in self._keeping.places:
+            one.confirm()
+        if archive is not None and self._keeping.versions is not None:
+            self._let_go_of_versions(archive, self._keeping.versions)
+
+    def _let_go_of_versions(self, archive: ArchiveWriter, versions: int) -> None:
+        """Prune, if that is worth it; each run looks once, and whenever the archive has doubled."""
+        if _bytes_of(archive) < _GROWN * self._looked_through_at:
+            return
+        archive.reader.go_on_to(archive.end)
+        pruning = Pruning(archive.reader, PruneRules(versions=versions))
+        if pruning.dropped and pruning.freed_bytes() >= _WORTH * pruning.record_bytes:
+            try:
+                prune(archive, self._store, pruning.keeps)
+            except NoRoom:  # what was committed is as it was
+                archive.reader.segments.cut_off(archive.end)
+        self._looked_through_at = max(_bytes_of(archive), 1)
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
         """Write the rows that changed."""
@@ -83,7 +106,8 @@ def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Keepin
         raise UsageError("--warc writes whole pages, and --keep text has only their text")
     archive = open_archive(store, storing, tell)
     try:
-        return Keeping(archive, open_warcs(store, storing.warc, archive, tell))
+        versions = storing.keep_versions if isinstance(storing.keep_versions, int) else None
+        return Keeping(archive, open_warcs(store, storing.warc, archive, tell), versions)
     except BaseException:
         Keeping(archive).close()
         raise
@@ -146,6 +170,11 @@ def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
             pruning = Pruning(archive.reader, rules)
             is_gone = not pruning.dropped or prune(archive, store, pruning.keeps)
             return pruning, is_gone
+
+
+def _bytes_of(archive: ArchiveWriter) -> int:
+    segments, end = archive.reader.segments, archive.end
+    return segments.bytes_between(segments.begin(end), end)
 
 
 def set_pages_aside(folder: Path) -> Path | None:
