@@ -8,6 +8,7 @@ them but the URL is kept.
 
 import gzip
 import json
+import re
 from base64 import b32encode
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ _HTTP = "application/http;msgtype="
 _FIELDS = "application/warc-fields"
 _OF_THE_WAY = frozenset(("content-encoding", "transfer-encoding", "content-length"))
 _LEVEL = 6
+_WWW = re.compile(r"^www\d*\.")
 
 
 class Capture(NamedTuple):
@@ -202,11 +204,13 @@ def _cdxj(line: CdxLine, filename: str) -> str:
 
 
 def surt(url: str) -> str:
-    """A URL as archives sort them: `https://www.example.org/a` is `org,example)/a`."""
+    """A URL as archives look it up: `https://www.example.org/a/?y=1&x=2` is
+    `org,example)/a?x=2&y=1`.
+    """
     parts = urlsplit(url.lower())
     name, port = parts.hostname or "", f":{parts.port}" if parts.port else ""
-    name = name.removeprefix("www.")
-    is_address = name.replace(".", "").isdigit() or ":" in name
-    host = name if is_address else ",".join(reversed(name.split(".")))
-    query = f"?{parts.query}" if parts.query else ""
-    return f"{host}{port}){parts.path or '/'}{query}".replace(" ", "%20")
+    name = _WWW.sub("", name)
+    host = f"[{name}]" if ":" in name else ",".join(reversed(name.split(".")))
+    arguments = sorted(part.split("=", 1) for part in parts.query.split("&"))
+    query = "?" + "&".join(map("=".join, arguments)) if parts.query else ""
+    return f"{host}{port}){parts.path.removesuffix('/') or '/'}{query}".replace(" ", "%20")
