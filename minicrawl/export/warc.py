@@ -210,7 +210,7 @@ def surt(url: str) -> str:
     parts = urlsplit(url.lower())
     name, port = parts.hostname or "", f":{parts.port}" if parts.port else ""
     name = _WWW.sub("", name)
-    host = f"[{name}]" if ":" in name else ",".join(reversed(name.split(".")))
+    host = name if ":" in name else ",".join(reversed(name.split(".")))
     arguments = sorted(part.split("=", 1) for part in parts.query.split("&"))
     query = "?" + "&".join(map("=".join, arguments)) if parts.query else ""
     return f"{host}{port}){parts.path.removesuffix('/') or '/'}{query}".replace(" ", "%20")

@@ -112,6 +112,7 @@ def test_the_index_leads_to_each_answer() -> None:
         ("http://www2.a.example/B/", "example,a)/b"),
         ("http://a.example/?y=1&x=2&x&X=", "example,a)/?x&x=&x=2&y=1"),
         ("http://127.0.0.1:81/x", "1,0,0,127:81)/x"),
+        ("http://[2001:db8::1]/x", "2001:db8::1)/x"),
     ],
 )
 def test_urls_are_sorted_by_host_from_its_end(url: str, sorted_as: str) -> None:

@@ -1,6 +1,7 @@
 """`minicrawl page` and `minicrawl archive`: what was fetched, as it was fetched."""
 
 import json
+import shutil
 from contextlib import closing
 from pathlib import Path
 from zipfile import ZipFile
@@ -101,6 +102,38 @@ def test_a_page_that_was_not_read_says_so(store: Path, capsys: Captured) -> None
     assert "was not read" in refused(store, capsys, "page", "http://a.example/unread")
 
 
+COMMANDS_ON_PAGES = {
+    "page": ("page", URL),
+    "info": ("archive", "info"),
+    "prune": ("archive", "prune", "--keep-versions", "1"),
+    "warc": ("export", "new.warc.gz"),
+    "wacz": ("export", "new.wacz"),
+    "text": ("export", "new.jsonl", "--with", "text"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS_ON_PAGES)
+def test_an_archive_that_was_deleted_is_one_line_and_makes_no_file(
+    store: Path, capsys: Captured, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(store.parent)
+    folder = archive_folder(store)
+    shutil.rmtree(folder)
+    line = refused(store, capsys, *COMMANDS_ON_PAGES[name])
+    assert folder.name in line
+    assert not folder.exists()
+    assert list(store.parent.glob("new.*")) == []
+
+
+def test_check_names_an_archive_that_was_deleted(store: Path, capsys: Captured) -> None:
+    shutil.rmtree(archive_folder(store))
+    assert main(["check", "--store", str(store)]) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert [line for line in told if "is gone" in line] == [
+        f"pages: {archive_folder(store)} is gone, with all pages that were kept"
+    ]
+
+
 def test_a_store_without_pages_says_so(tmp_path: Path, capsys: Captured) -> None:
     crawl = HandCrawl(tmp_path / "other.db")
     crawl.seeds([URL])
@@ -189,6 +222,16 @@ def test_a_data_set_has_what_was_fetched_last(
     shown(store, capsys, "export", str(place), "--with", "text,lang")
     found = duckdb.sql(f"SELECT text, lang FROM '{place}' ORDER BY rank").fetchall()
     assert found == [("New news", ""), (None, None)]
+
+
+def test_a_data_set_may_be_of_some_pages_and_names_columns_that_are_there_anyway(
+    store: Path, capsys: Captured
+) -> None:
+    chosen = ("--with", "title,text", "--fetched", "--host", "a.example", "--n", "1")
+    lines = shown(store, capsys, "export", "-", "--format", "jsonl", *chosen)
+    (read,) = map(json.loads, lines.splitlines())
+    assert (read["url"], read["text"]) == (URL, "New news")
+    assert list(read).count("title") == 1
 
 
 @pytest.mark.parametrize(
