@@ -56,7 +56,7 @@ UNTIL = 1e-6
 MOST_STEPS = 20_000
 """So many steps are worked in, in about a third of a second."""
 _ROWS_AT_ONCE = 1000
-_SUMMED_AT_ONCE = 4096
+_SUMMED_AT_ONCE = 1024
 """Pages, in less than a tenth of a millisecond."""
 
 Floats = NDArray[np.float64]

@@ -32,7 +32,7 @@ from minicrawl.archive.segments import (
     sync,
     write_at,
 )
-from minicrawl.export.warc import Capture, Original, WarcWriter, payload_digest
+from minicrawl.export.warc import QUICK, Capture, Original, WarcWriter, payload_digest
 from minicrawl.model import KeptAnswer
 
 FILE_BYTES = 1 << 30
@@ -147,7 +147,8 @@ class WarcFiles:
 
     def _writer_at(self, place: int) -> WarcWriter:
         self._unwritten = BytesIO()
-        return WarcWriter(self._unwritten, self._path(place).name, offset=offset_of(place))
+        name, offset = self._path(place).name, offset_of(place)
+        return WarcWriter(self._unwritten, name, offset=offset, level=QUICK)
 
     def _write(self) -> None:
         content = self._unwritten.getvalue()

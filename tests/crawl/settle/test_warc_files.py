@@ -62,7 +62,7 @@ def pages(folder: Path) -> list[str]:
 
 def test_what_was_not_committed_is_cut_off_at_the_next_start(path: Path, folder: Path) -> None:
     with closing(StoreWriter.open(path)) as store:
-        keeping = open_keeping(store, Storing(warc=folder), nobody_listens)
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
         assert keeping.warcs is not None
         ArchivingStore(store, keeping).commit(Batch(answers=[kept(url(1), body(1))]))
         (file,) = files(folder)
@@ -79,11 +79,11 @@ def test_a_crawl_without_warc_files_cuts_off_what_was_not_committed_as_well(
     path: Path, folder: Path
 ) -> None:
     with closing(StoreWriter.open(path)) as store:
-        keeping = open_keeping(store, Storing(warc=folder), nobody_listens)
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
         assert keeping.warcs is not None
         keeping.warcs.append([kept(url(2), body(2))])
     with closing(StoreWriter.open(path)) as store:
-        assert not open_keeping(store, Storing(), nobody_listens)
+        assert not open_keeping(store, Storing(keep="none"), nobody_listens)
     assert files(folder) == []
 
 
@@ -130,7 +130,7 @@ def test_files_that_are_cut_off_are_all_those_behind_the_last_commit(
     with crawling(path, folder) as both:
         both.commit(Batch(answers=[kept(url(1), body(1))]))
     with closing(StoreWriter.open(path)) as store:
-        keeping = open_keeping(store, Storing(warc=folder), nobody_listens)
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
         assert keeping.warcs is not None
         keeping.warcs.append(kept(url(number), body(number)) for number in range(2, 9))
     with crawling(path, folder):
@@ -176,7 +176,7 @@ def test_a_file_that_is_shorter_than_it_was_is_left_as_it_is(path: Path, folder:
     first.write_bytes(first.read_bytes()[:-7])
     told: list[Event] = []
     with closing(StoreWriter.open(path)) as store:
-        keeping = open_keeping(store, Storing(warc=folder), told.append)
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), told.append)
         with closing(keeping):
             ArchivingStore(store, keeping).commit(Batch(answers=[kept(url(2), body(2))]))
     assert len(files(folder)) == 2
