@@ -148,10 +148,7 @@ def with_contents(
                     for name, values in block.items()
                 }
                 pages = [_last_version(archive, url, warn) for url in part["url"]]
-                yield part | {
-                    name: [None if page is None else CONTENTS[name](page) for page in pages]
-                    for name in names
-                }
+                yield part | {name: [_content(name, page) for page in pages] for name in names}
 
 
 def _last_version(
@@ -165,6 +162,13 @@ def _last_version(
     except Damaged as error:
         warn(str(error))
         return None
+
+
+def _content(name: str, page: PageVersion | None) -> str | None:
+    """None where it is not known: of a page of which only the text was kept, all but that."""
+    if page is None or (page.answer.kind is RecordKind.TEXT and name != "text"):
+        return None
+    return CONTENTS[name](page)
 
 
 def _links(page: PageVersion) -> str:

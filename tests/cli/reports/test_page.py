@@ -8,6 +8,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from minicrawl.archive.record import PLAIN, RecordKind, pack
 from minicrawl.archive.segments import Segments
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cli import main
@@ -19,7 +20,7 @@ from minicrawl.report.audit import audit
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.archive.archives import kept
+from tests.archive.archives import answered, kept
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]
@@ -222,6 +223,25 @@ def test_a_data_set_has_what_was_fetched_last(
     shown(store, capsys, "export", str(place), "--with", "text,lang")
     found = duckdb.sql(f"SELECT text, lang FROM '{place}' ORDER BY rank").fetchall()
     assert found == [("New news", ""), (None, None)]
+
+
+def test_of_text_that_was_kept_no_markup_is_made_up(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "text.db"
+    crawl = HandCrawl(path)
+    crawl.seeds([URL])
+    crawl.read(URL)
+    crawl.commit()
+    crawl.store.close()
+    with closing(StoreWriter.open(path)) as opened:
+        archive = open_archive(opened, Storing(keep="text"), nobody_listens)
+        assert archive is not None
+        with closing(archive):
+            text = pack(RecordKind.TEXT, URL, answered(b"Old news"), PLAIN, number=0)
+            both = ArchivingStore(opened, Keeping(archive))
+            both.commit(Batch(answers=[KeptAnswer(text, DAY)]))
+    line = shown(path, capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
+    found = json.loads(line)
+    assert [found[name] for name in CONTENTS.split(",")] == ["Old news", None, None, None, None]
 
 
 def test_a_data_set_may_be_of_some_pages_and_names_columns_that_are_there_anyway(
