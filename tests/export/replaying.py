@@ -1,6 +1,6 @@
 """pywb, which replays web archives as browsers see them, in an environment of its own.
 
-Its requirements would fight with ours, so it is looked for where MINICRAWL_PYWB points: a folder
+Its requirements would fight with ours, so it is looked for where PYWB_PROGRAMS points: a folder
 with `wayback` and `wb-manager`, such as the `bin` of a virtual environment; else on the PATH.
 """
 
@@ -22,9 +22,9 @@ COLLECTION = "pages"
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name, path=os.environ.get("MINICRAWL_PYWB"))
+    found = shutil.which(name, path=os.environ.get("PYWB_PROGRAMS"))
     if found is None:
-        pytest.skip(f"no {name}: install pywb, and let MINICRAWL_PYWB point to where it is")
+        pytest.skip(f"no {name}: install pywb, and let PYWB_PROGRAMS point to where it is")
     return found
 
 
