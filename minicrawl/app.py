@@ -20,7 +20,7 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.process_memory import RARE_CYCLE_SEARCH
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.schedule.scope_gate import ScopeGate, gate_for
-from minicrawl.crawl.settle.archiving import open_archive
+from minicrawl.crawl.settle.archiving import open_keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
 from minicrawl.crawl.start.preview import DryRun, Preview
@@ -210,7 +210,7 @@ class Crawl:
         store = self.settings.storing.store
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
-        keep = partial(open_archive, tell=self._tell)
+        keep = partial(open_keeping, tell=self._tell)
         async with opened_crawl(self._agree, store, seeds, self._tell, keep) as recorder:
             recorder.counters |= _resuming(self._beginning.command, store)
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
@@ -256,7 +256,7 @@ class Crawl:
         config = WorkerConfig.of(
             settings,
             trusted_among(recorder.seeds.urls()),
-            None if recorder.archive is None else archive_folder(settings.storing.store),
+            archive_folder(settings.storing.store) if recorder.keeping else None,
             with_bodies=hooks.needs_bodies,
         )
         accept = hooks.may_fetch if hooks.filters else None

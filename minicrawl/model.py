@@ -149,6 +149,8 @@ class KeptAnswer(NamedTuple):
     record: bytes
     at: float
     url: str = ""
+    importance: float = 0.0
+    hops: int = 0
 
 
 Originals = tuple[tuple[str, str], ...]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import WITH_BODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,16 +44,37 @@ class Pruning:
         """Of all answers before."""
         self.dropped_bytes = 0
         """Without what answers grow by that get a body."""
+        self._bodies, self._revisits, self._gone = array("q"), array("q"), array("q")
+        self._gone_bytes = array("q")
         places, key, newer = array("q"), None, 0
         for row in archive.index.versions(archive.end):
             newer = newer + 1 if row.key == key else 0
             key = row.key
             self.records += 1
             self.record_bytes += row.record_bytes
-            if rules.drops(row, newer):
+            is_dropped = rules.drops(row, newer)
+            self._note_body(row, is_dropped=is_dropped)
+            if is_dropped:
                 places.append(row.place)
                 self.dropped_bytes += row.record_bytes
         self._places = array("q", sorted(places))
+
+    def _note_body(self, row: IndexRow, *, is_dropped: bool) -> None:
+        if row.kind in WITH_BODY:
+            (self._gone if is_dropped else self._bodies).append(row.digest)
+            if is_dropped:
+                self._gone_bytes.append(row.record_bytes)
+        elif not is_dropped:
+            self._revisits.append(row.digest)
+
+    def freed_bytes(self) -> int:
+        """How much smaller the archive becomes: bodies that others need stay."""
+        import numpy as np
+
+        needed = np.setdiff1d(np.array(self._revisits), np.array(self._bodies))
+        gone, first = np.unique(np.array(self._gone), return_index=True)
+        moved = np.array(self._gone_bytes)[first][np.isin(gone, needed)].sum()
+        return self.dropped_bytes - int(moved)
 
     @property
     def dropped(self) -> int:

@@ -127,7 +127,8 @@ def _no_dictionary(number: int) -> bytes:
     raise Damaged(f"dictionary {number} is not there")
 
 
-_PLAIN = Codec(_no_dictionary)
+PLAIN = Codec(_no_dictionary)
+"""For records without a dictionary."""
 
 
 def pack(
@@ -144,7 +145,7 @@ def pack(
 def pack_redirect(url: str, status: int, target: str) -> bytes:
     """The record of a redirect, whose body is not read."""
     answer = Response(status=status, headers={"location": target}, body=b"")
-    return pack(RecordKind.PAGE, url, answer, _PLAIN, number=0)
+    return pack(RecordKind.PAGE, url, answer, PLAIN, number=0)
 
 
 def pack_dictionary(number: int, content: bytes) -> bytes:
@@ -166,7 +167,7 @@ def as_revisit(record: bytes, codec: Codec) -> bytes:
 def pack_revisit(url: str, status: int, digest: bytes) -> bytes:
     """The record of an answer that says that the page has not changed."""
     head = _head(url, Response(status=status, headers={}, body=b""), "")
-    payload = _PLAIN.compressor(0).compress(head)
+    payload = PLAIN.compressor(0).compress(head)
     header = Header(RecordKind.REVISIT, 0, len(payload), len(head), key_of(url), 0.0, digest)
     return _with_header(header, payload)
 
@@ -223,6 +224,13 @@ def read(record: bytes, codec: Codec) -> Answer:
     if header.kind != RecordKind.REVISIT and sha256(body).digest()[:16] != header.digest:
         raise Damaged("its body has another digest")
     return _answer(head, body, header)
+
+
+def read_packed(record: bytes, codec: Codec) -> Answer:
+    """The answer that `pack` made a record of, which has no time and no checksum yet."""
+    header = header_of(record)
+    content = _content(record, header, codec)
+    return _answer(content[: header.head_bytes], content[header.head_bytes :], header)
 
 
 def read_head(record: bytes, codec: Codec) -> Answer:

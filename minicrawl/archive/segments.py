@@ -88,6 +88,10 @@ class Segments:
         numbers = self.numbers()
         return place_at(numbers[-1], self.length(numbers[-1])) if numbers else FIRST
 
+    def bytes_between(self, begin: int, end: int) -> int:
+        """How much there is between two places, if all segments but the last are full."""
+        return (segment_of(end) - segment_of(begin)) * SEGMENT_BYTES + offset_of(end)
+
     def begin(self, end: int) -> int:
         """The place before which all was pruned, in an archive that ends here."""
         with suppress(OSError, ValueError):
@@ -134,21 +138,15 @@ class Segments:
 
     def write(self, place: int, content: bytes) -> None:
         """Write at a place."""
-        path = self.path(segment_of(place))
-        with disk_errors(path):
-            file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
-            try:
-                _write_all(file, content, offset_of(place))
-            finally:
-                os.close(file)
+        write_at(self.path(segment_of(place)), offset_of(place), content)
 
     def sync(self, begin: int, end: int) -> None:
         """Wait until the disk has all that lies between two places, and the files' names."""
         with disk_errors(self.folder):
             for number in range(segment_of(begin), segment_of(end) + 1):
-                _sync(self.path(number))
+                sync(self.path(number))
             if offset_of(begin) == 0 or segment_of(begin) != segment_of(end):
-                _sync(self.folder)
+                sync(self.folder)
 
     def prune(self, begin: int, end: int) -> None:
         """What lies before `begin` is gone, as soon as the archive ends at `end` or behind it."""
@@ -156,9 +154,9 @@ class Segments:
         draft = path.with_suffix(".draft")
         with disk_errors(path):
             draft.write_text(f"{begin} {end}\n", "ascii")
-            _sync(draft)
+            sync(draft)
             draft.rename(path)
-            _sync(self.folder)
+            sync(self.folder)
 
     def remove_before(self, begin: int) -> None:
         """Remove the segments before a place, which begins one."""
@@ -209,14 +207,21 @@ def _name(number: int) -> str:
     return f"segment-{number:06}.pages"
 
 
-def _write_all(file: int, content: bytes, offset: int) -> None:
-    rest = memoryview(content)
-    while rest:
-        written = os.pwrite(file, rest, offset)
-        rest, offset = rest[written:], offset + written
+def write_at(path: Path, offset: int, content: bytes) -> None:
+    """Write to a file, which is made if it is not there."""
+    with disk_errors(path):
+        file = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            rest = memoryview(content)
+            while rest:
+                written = os.pwrite(file, rest, offset)
+                rest, offset = rest[written:], offset + written
+        finally:
+            os.close(file)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Wait until the disk has a file, or the names in a folder."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

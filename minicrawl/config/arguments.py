@@ -84,6 +84,7 @@ class SettingArguments(TypedDict, total=False):
     strip_marks: bool
     converge: bool
     keep: Literal["pages", "text", "none"]
-    keep_versions: Literal["all", "changed"]
+    keep_versions: Literal["all", "changed"] | int
+    warc: str | PathLike[str] | None
     check_external: bool
     check_assets: bool

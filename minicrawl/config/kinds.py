@@ -154,6 +154,11 @@ def _read_path(value: object) -> Path:
     raise InvalidValue(value, "must be a path of printable characters")
 
 
+def _read_folder(value: object) -> Path:
+    """As seen from here: a store keeps it for runs in other folders."""
+    return _read_path(value).absolute()
+
+
 def _read_pattern(value: object) -> str:
     if not isinstance(value, str) or not value or not value.isprintable():
         raise InvalidValue(value, "must be a regular expression of printable characters")
@@ -302,6 +307,7 @@ TIME = time("above 0", lambda seconds: seconds > 0)
 SIZE = ValueKind("SIZE", _read_size, show=quantities.as_size)
 SWITCH = ValueKind("", _read_switch)
 FILE = ValueKind("FILE", _read_path)
+FOLDER = ValueKind("DIR", _read_folder)
 PATTERN = ValueKind("REGEX", _read_pattern)
 WORDS = ValueKind("WORDS", _read_words)
 RULE = ValueKind("HOST=ADDRESS", _read_rule)

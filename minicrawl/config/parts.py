@@ -136,8 +136,9 @@ class Storing:
     links: bool = True
     strip_marks: bool = True
     converge: bool = True
-    keep: str = "none"
-    keep_versions: str = "all"
+    keep: str = "pages"
+    keep_versions: int | str = "all"
+    warc: Path | None = None
     check_external: bool = False
     check_assets: bool = False
 

@@ -4,7 +4,6 @@ from minicrawl.config import kinds
 from minicrawl.config.setting import STORE, Setting
 
 KEEPS = ("pages", "text", "none")
-KEPT_VERSIONS = ("all", "changed")
 
 STORE_ROWS = (
     Setting(STORE, "store", "store", kinds.FILE, "The file that holds the crawl."),
@@ -40,9 +39,18 @@ STORE_ROWS = (
         STORE,
         "keep_versions",
         "keep-versions",
-        kinds.choice(*KEPT_VERSIONS),
-        "Which versions of a page that is read again are kept: all, or only those that have "
-        "changed. A version that has not changed takes a few bytes.",
+        kinds.either("all", kinds.either("changed", kinds.whole(1))),
+        "Which versions of a page that is read again are kept: all, the last N, or only those that "
+        "have changed. A version that has not changed takes a few bytes. Of more than N the older "
+        "ones go as soon as that frees a quarter of the archive.",
+    ),
+    Setting(
+        STORE,
+        "warc",
+        "warc",
+        kinds.optional(kinds.FOLDER),
+        "Write every answer that is read to WARC files in this folder as well, a new file at about "
+        "1 GB. none for no files.",
     ),
     Setting(
         STORE,

@@ -23,7 +23,7 @@ _KEPT = """
     window width measures small-edge endowment newborn focus focus-type focus-words
     focus-similar weight-internal weight-dynamic weight-emphasis
     robots delay max-delay address-delay agent contact
-    links strip-marks keep keep-versions strategy
+    links strip-marks keep keep-versions warc strategy
 """
 KEPT = tuple(
     setting

@@ -265,7 +265,7 @@ class TurnFinisher:
         row = FetchRow(turn.page, today, name, status, wire_bytes, elapsed_s, detail)
         self._recorder.record(row)
         if (record := _for_the_archive(turn.lease.url, fetched)) is not None:
-            self._recorder.keep(KeptAnswer(record, today, turn.lease.url))
+            self._recorder.keep(turn.page, KeptAnswer(record, today, turn.lease.url))
         self._recorder.counters.add("requests")
         self._recorder.counters.add("wire_bytes", wire_bytes)
         self._recorder.counters.add("fetched", isinstance(fetched, Response | Unchanged))

@@ -24,13 +24,13 @@ from urllib.parse import urlsplit
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
-from minicrawl.config import Settings
+from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.page_turns import TurnFinisher, parsed_visit
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.schedule.scope_gate import gate_for
-from minicrawl.crawl.settle.archiving import open_archive, set_pages_aside
+from minicrawl.crawl.settle.archiving import Keeping, open_archive, set_pages_aside
 from minicrawl.crawl.settle.committer import COMMIT_EVERY_S, MOST_STEPS
 from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.crawl.settle.recorder import Recorder
@@ -123,7 +123,7 @@ class RecordedFetches:
 
     async def _last(self, url: str) -> Response | None:
         """What the page answered last; None if that is not known."""
-        archive = self._recorder.archive
+        archive = self._recorder.keeping.archive
         if archive is None or self._folder is None:
             return None
         if url in self._recent:
@@ -272,10 +272,12 @@ async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[
         store.agree(terms_of(settings))
         return settings
 
+    def keep(store: StoreWriter, storing: Storing) -> Keeping:
+        return Keeping(open_archive(store, storing, nobody_listens))
+
     path, clock = settings.storing.store, RecordClock()
-    keep = partial(open_archive, tell=nobody_listens)
     async with opened_crawl(agree, path, (), keep=keep, needs_pages=False) as recorder:
-        folder = None if recorder.archive is None else archive_folder(path)
+        folder = None if recorder.keeping.archive is None else archive_folder(path)
         async with visiting(WorkerConfig.of(settings, archive=folder)) as visitor:
             context = CrawlContext(
                 settings=settings,

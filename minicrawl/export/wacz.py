@@ -17,6 +17,8 @@ from minicrawl.export.warc import Capture, CdxLine, WarcWriter, cdxj, warc_date
 from minicrawl.version import __version__
 
 _WARC = "data.warc.gz"
+_INDEX = "indexes/index.cdx"
+"""Programs know the index of CDXJ lines by this name, and some by no other."""
 _VERSION = "1.1.1"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # of a file in a zip
 _PIECE_BYTES = 1 << 20
@@ -27,10 +29,10 @@ def write_wacz(captures: Iterable[Capture], file: BinaryIO, made_at: float) -> N
     with scratch("wacz") as folder, ZipFile(file, "w") as package:
         warc = folder / _WARC
         with warc.open("wb") as out:
-            lines = [_light(line) for line in WarcWriter(out, _WARC, made_at).write(captures)]
+            lines = [_light(line) for line in WarcWriter(out, _WARC).write(captures, made_at)]
         resources = [
             _add(package, f"archive/{_WARC}", warc, ZIP_STORED),
-            _add(package, "indexes/index.cdxj", _text(folder, cdxj(lines, _WARC))),
+            _add(package, _INDEX, _text(folder, cdxj(lines, _WARC))),
             _add(package, "pages/pages.jsonl", _text(folder, _pages(lines))),
         ]
         manifest = _text(folder, [_manifest(resources, warc_date(made_at))])

@@ -8,6 +8,7 @@ them but the URL is kept.
 
 import gzip
 import json
+import re
 from base64 import b32encode
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -24,7 +25,9 @@ _UNCHANGED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _HTTP = "application/http;msgtype="
 _FIELDS = "application/warc-fields"
 _OF_THE_WAY = frozenset(("content-encoding", "transfer-encoding", "content-length"))
-_LEVEL = 6
+SMALL, QUICK = 6, 3
+"""Levels of gzip: manuals have .18 or .21 of their size, and QUICK takes half of the time."""
+_WWW = re.compile(r"^www\d*\.")
 
 
 class Capture(NamedTuple):
@@ -38,7 +41,7 @@ class Capture(NamedTuple):
     is_confirmed: bool  # the server said that the page has not changed
     cut: str
     title: str
-    rank: int
+    rank: int  # 0 while it is not known
     importance: float
     hops: int
 
@@ -53,41 +56,46 @@ class CdxLine(NamedTuple):
     is_revisit: bool
 
 
-class _Original(NamedTuple):
+class Original(NamedTuple):
+    """The answer whose record has a body."""
+
     url: str
-    date: str
+    at: float
 
 
 class WarcWriter:
-    """Writes captures to a file that is called `name` and made at this time."""
+    """Writes captures to a file that is called `name`."""
 
-    def __init__(self, file: BinaryIO, name: str, made_at: float) -> None:
-        self._file, self._name, self._made_at = file, name, made_at
-        self._offset = 0
-        self._originals: dict[str, _Original] = {}
+    def __init__(self, file: BinaryIO, name: str, *, offset: int = 0, level: int = SMALL) -> None:
+        """The file has so many bytes already."""
+        self._file, self._name, self._level = file, name, level
+        self.offset = offset
+        """Where the next record begins."""
 
-    def write(self, captures: Iterable[Capture]) -> Iterator[CdxLine]:
-        """Write all of them; yields a line of the index for each."""
-        self._info()
+    def write(self, captures: Iterable[Capture], made_at: float) -> Iterator[CdxLine]:
+        """Write a whole file, made at this time; yields a line of the index for each capture."""
+        self.begin(made_at)
+        originals: dict[str, Original] = {}
         for capture in captures:
-            yield self._capture(capture)
+            digest = payload_digest(capture.body)
+            yield self.add(capture, digest, originals.get(digest) if capture.body else None)
+            originals.setdefault(digest, Original(capture.url, capture.at))
 
-    def _info(self) -> None:
+    def begin(self, made_at: float) -> None:
+        """Write what the file is."""
         fields = {"software": f"minicrawl/{__version__}", "format": "WARC File Format 1.1"}
         named = {"WARC-Filename": self._name, "Content-Type": _FIELDS}
-        self._record("warcinfo", warc_date(self._made_at), named, _fields(fields))
+        self._record("warcinfo", warc_date(made_at), named, _fields(fields))
 
-    def _capture(self, capture: Capture) -> CdxLine:
-        digest = payload_digest(capture.body)
-        original = self._originals.get(digest) if capture.body else None
-        begin = self._offset
+    def add(self, capture: Capture, digest: str, original: Original | None) -> CdxLine:
+        """Write one capture, whose body has this digest; `original` has that body already."""
+        begin = self.offset
         answer = self._answer(capture, digest, original)
-        line = CdxLine(capture, digest, begin, self._offset - begin, original is not None)
+        line = CdxLine(capture, digest, begin, self.offset - begin, original is not None)
         self._beside(capture, answer)
-        self._originals.setdefault(digest, _Original(capture.url, warc_date(capture.at)))
         return line
 
-    def _answer(self, capture: Capture, digest: str, original: _Original | None) -> str:
+    def _answer(self, capture: Capture, digest: str, original: Original | None) -> str:
         """The response, or a revisit of the record that has its body; answers with its id."""
         named = {
             "WARC-Target-URI": capture.url,
@@ -101,7 +109,7 @@ class WarcWriter:
             return self._record("response", warc_date(capture.at), named, block)
         named["WARC-Profile"] = _UNCHANGED if capture.is_confirmed else _PROFILE
         named["WARC-Refers-To-Target-URI"] = original.url
-        named["WARC-Refers-To-Date"] = original.date
+        named["WARC-Refers-To-Date"] = warc_date(original.at)
         return self._record("revisit", warc_date(capture.at), named, http_head(capture))
 
     def _beside(self, capture: Capture, answer: str) -> None:
@@ -112,25 +120,27 @@ class WarcWriter:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         request = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
         self._record("request", date, named | {"Content-Type": f"{_HTTP}request"}, request)
-        known = {"importance": f"{capture.importance:.12g}", "rank": str(capture.rank)}
+        known = {"importance": f"{capture.importance:.12g}"}
+        if capture.rank:
+            known["rank"] = str(capture.rank)
         known["hops"] = str(capture.hops)
         self._record("metadata", date, named | {"Content-Type": _FIELDS}, _fields(known))
 
     def _record(self, kind: str, date: str, named: Mapping[str, str], block: bytes) -> str:
-        identity = f"<urn:uuid:{uuid5(NAMESPACE_URL, f'{self._name} {self._offset}')}>"
+        identity = f"<urn:uuid:{uuid5(NAMESPACE_URL, f'{self._name} {self.offset}')}>"
         head = {"WARC-Type": kind, "WARC-Record-ID": identity, "WARC-Date": date, **named}
         head["WARC-Block-Digest"] = payload_digest(block)
         head["Content-Length"] = str(len(block))
         content = b"WARC/1.1\r\n" + _fields(head) + b"\r\n" + block + b"\r\n\r\n"
-        packed = gzip.compress(content, _LEVEL, mtime=0)
+        packed = gzip.compress(content, self._level, mtime=0)
         self._file.write(packed)
-        self._offset += len(packed)
+        self.offset += len(packed)
         return identity
 
 
 def write_warc(captures: Iterable[Capture], file: BinaryIO, name: str, made_at: float) -> None:
     """Write the captures to a file that is called `name`."""
-    for _ in WarcWriter(file, name, made_at).write(captures):
+    for _ in WarcWriter(file, name).write(captures, made_at):
         pass
 
 
@@ -195,11 +205,13 @@ def _cdxj(line: CdxLine, filename: str) -> str:
 
 
 def surt(url: str) -> str:
-    """A URL as archives sort them: `https://www.example.org/a` is `org,example)/a`."""
+    """A URL as archives look it up: `https://www.example.org/a/?y=1&x=2` is
+    `org,example)/a?x=2&y=1`.
+    """
     parts = urlsplit(url.lower())
     name, port = parts.hostname or "", f":{parts.port}" if parts.port else ""
-    name = name.removeprefix("www.")
-    is_address = name.replace(".", "").isdigit() or ":" in name
-    host = name if is_address else ",".join(reversed(name.split(".")))
-    query = f"?{parts.query}" if parts.query else ""
-    return f"{host}{port}){parts.path or '/'}{query}".replace(" ", "%20")
+    name = _WWW.sub("", name)
+    host = name if ":" in name else ",".join(reversed(name.split(".")))
+    arguments = sorted(part.split("=", 1) for part in parts.query.split("&"))
+    query = "?" + "&".join(map("=".join, arguments)) if parts.query else ""
+    return f"{host}{port}){parts.path.removesuffix('/') or '/'}{query}".replace(" ", "%20")

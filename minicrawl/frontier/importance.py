@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.frontier.pages import Frontier
-from minicrawl.model import READ_STATES, READABLE
+from minicrawl.model import READ_STATES, READABLE, PageId
 from minicrawl.opic.estimate import completed, shares
 from minicrawl.opic.journal import Spending, StepKind
 from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
@@ -56,6 +56,8 @@ UNTIL = 1e-6
 MOST_STEPS = 20_000
 """So many steps are worked in, in about a third of a second."""
 _ROWS_AT_ONCE = 1000
+_SUMMED_AT_ONCE = 1024
+"""Pages, in less than a tenth of a millisecond."""
 
 Floats = NDArray[np.float64]
 GoOn = Callable[[], bool]
@@ -246,6 +248,34 @@ def gathered(frontier: Frontier) -> float:
     while not gathering.go_on():
         pass
     return gathering.share
+
+
+class CurrentShares:
+    """The shares of single pages as the crawl estimates them now.
+
+    What all pages have together is summed up slice by slice, a slice with each question.
+    """
+
+    def __init__(self, frontier: Frontier) -> None:
+        self._frontier = frontier
+        self._summed, self._sum, self._total = 0, 0.0, 0.0
+
+    def of(self, page: PageId) -> float:
+        """The share of this page."""
+        self._sum_slice()
+        own = float(self._frontier.importance_of(page, page + 1)[0])
+        return min(own / self._total, 1.0) if self._total > 0 else 0.0
+
+    def _sum_slice(self) -> None:
+        pages = len(self._frontier)
+        end = min(self._summed + _SUMMED_AT_ONCE, pages)
+        self._sum += float(self._frontier.importance_of(self._summed, end).sum())
+        self._summed = end
+        is_whole = end == pages
+        if is_whole or self._total == 0:  # the first slice stands for all
+            self._total = self._sum * pages / end
+        if is_whole:
+            self._summed, self._sum = 0, 0.0
 
 
 FEWEST_READINGS = 200

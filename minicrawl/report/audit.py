@@ -227,7 +227,10 @@ def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
 
 def _archive(path: Path, connection: tables.Connection, end: int) -> Iterator[str]:
     """Every record of the archive that the last commit knows of."""
-    with closing(ArchiveReader(archive_folder(path), end)) as reader:
+    if not (folder := archive_folder(path)).is_dir():
+        yield f"{folder} is gone, with all pages that were kept"
+        return
+    with closing(ArchiveReader(folder, end)) as reader:
         yield from verify_archive(reader, partial(_urls_of_keys, connection))
 
 

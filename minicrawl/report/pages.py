@@ -17,6 +17,7 @@ from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.export.cells import Block, ExportRow, rows_of
 from minicrawl.export.warc import Capture
+from minicrawl.model import State
 from minicrawl.progress import Progress
 from minicrawl.report.ranks import PageSelection, blocks
 from minicrawl.report.snapshot import Snapshot, page_of
@@ -76,7 +77,9 @@ def kept_pages(snapshot: Snapshot) -> Iterator[ArchiveReader]:
     end = tables.archive_end(snapshot.connection)
     if end is None:
         raise UsageError(f"{snapshot.path} has no pages that were kept: crawl with --keep pages")
-    with closing(ArchiveReader(archive_folder(snapshot.path), end)) as archive:
+    if not (folder := archive_folder(snapshot.path)).is_dir():
+        raise UsageError(f"{folder} is gone, with all pages that were kept")
+    with closing(ArchiveReader(folder, end)) as archive:
         yield archive
 
 
@@ -88,7 +91,7 @@ def version(
     with kept_pages(snapshot) as archive:
         rows = archive.versions(url)
         if not rows:
-            raise UsageError(f"{url} was not read, so nothing of it is kept")
+            raise UsageError(f"nothing of {url} is kept: {_why_not_kept(snapshot, url)}")
         chosen = number or _last_at(url, [row.at for row in rows], at)
         if chosen > len(rows):
             known = counted(len(rows), "version")
@@ -97,6 +100,13 @@ def version(
             return PageVersion(archive.answer(rows[chosen - 1].place), chosen, len(rows))
         except Damaged as error:
             raise Damaged(f"version {chosen} of {url} is damaged: {error}") from error
+
+
+def _why_not_kept(snapshot: Snapshot, url: str) -> str:
+    state = State(snapshot.states[page_of(snapshot, url)])
+    if state.was_read:
+        return "it was read before pages were kept, or what was kept is gone"
+    return "it was not read"
 
 
 def captures(
@@ -138,10 +148,7 @@ def with_contents(
                     for name, values in block.items()
                 }
                 pages = [_last_version(archive, url, warn) for url in part["url"]]
-                yield part | {
-                    name: [None if page is None else CONTENTS[name](page) for page in pages]
-                    for name in names
-                }
+                yield part | {name: [_content(name, page) for page in pages] for name in names}
 
 
 def _last_version(
@@ -155,6 +162,13 @@ def _last_version(
     except Damaged as error:
         warn(str(error))
         return None
+
+
+def _content(name: str, page: PageVersion | None) -> str | None:
+    """None where it is not known: of a page of which only the text was kept, all but that."""
+    if page is None or (page.answer.kind is RecordKind.TEXT and name != "text"):
+        return None
+    return CONTENTS[name](page)
 
 
 def _links(page: PageVersion) -> str:

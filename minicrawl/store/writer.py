@@ -144,8 +144,9 @@ class StoreWriter:
             original.backup(self._connection)
             self._connection.execute("PRAGMA journal_mode = WAL")
             counters = tables.counters(self._connection)
-            if counters.pop(tables.ARCHIVE_END, None) is not None:
-                self._set_meta("counters", json.dumps(counters))
+            kept = {name: counters[name] for name in counters.keys() - tables.OF_FILES_BESIDE}
+            if kept != counters:
+                self._set_meta("counters", json.dumps(kept))
 
     def compact(self) -> None:
         """Move the write-ahead log into the file."""

@@ -1,6 +1,7 @@
 """Pruning: what stays is as it was, after a kill at any moment, and readers at work go on."""
 
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,21 @@ def test_a_damaged_answer_is_left_behind(folder: Path, end: int) -> None:
         archive.confirm()
     found = seen(folder, after)
     assert sum(map(len, found.values())) == 23
+
+
+def test_bodies_that_others_need_are_not_freed(folder: Path, end: int) -> None:
+    with closing(ArchiveWriter(folder, end)) as archive:
+        archive.append([kept(url(number), body(100), NOON + 3) for number in range(8)])
+        archive.confirm()
+        archive.reader.go_on_to(before := archive.end)
+        found = Pruning(archive.reader, PruneRules(versions=1))
+        lengths = {row.place: row.record_bytes for row in archive.reader.index.rows(before)}
+        place = archive.reader.place_of_body(sha256(body(100)).digest()[:16])
+        assert place is not None
+        assert found.freed_bytes() == found.dropped_bytes - lengths[place]
+
+
+def test_what_nobody_needs_is_freed(folder: Path, end: int) -> None:
+    with closing(ArchiveReader(folder, end)) as reader:
+        found = Pruning(reader, PruneRules(versions=1))
+        assert found.freed_bytes() == found.dropped_bytes > 0

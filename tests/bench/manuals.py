@@ -99,12 +99,18 @@ class Visits:
             self.pages[url] = file.stat().st_size
 
 
+def installed() -> dict[str, Path]:
+    """The manuals that are there; all of them, if the one with a twin is not."""
+    found = {name: root for name, root in ROOTS.items() if (root / _HOME).exists()}
+    return found if TWIN in found else ROOTS
+
+
 @contextmanager
-def manuals(folder: Path) -> Iterator[Manuals]:
+def manuals(folder: Path, wanted: Mapping[str, Path] = ROOTS) -> Iterator[Manuals]:
     """Serve them; `folder` is for what nginx and the twin need."""
-    if missing := [str(root) for root in ROOTS.values() if not (root / _HOME).exists()]:
+    if missing := [str(root) for root in wanted.values() if not (root / _HOME).exists()]:
         raise click.UsageError(f"no {', '.join(missing)}: {INSTALL}")
-    roots = ROOTS | {"twin": _twin(ROOTS[TWIN], folder / "twin")}
+    roots = {**wanted, "twin": _twin(wanted[TWIN], folder / "twin")}
     for root in roots.values():
         _warm(root)
     with serving(roots, folder) as nginx:

@@ -22,7 +22,7 @@ from minicrawl import app
 from minicrawl.cli import main
 from minicrawl.cli.crawl import command, session
 from minicrawl.crawl import loop
-from minicrawl.crawl.settle import committer
+from minicrawl.crawl.settle import committer, warc_files
 from minicrawl.store import writer
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
@@ -86,6 +86,7 @@ def _shrink(plan: Plan) -> None:
     committer.STEPS_A_BATCH = 50
     committer.CHANGES_A_CHECKPOINT = 400
     committer.TRY_AGAIN_S = plan.again_s
+    warc_files.FILE_BYTES = 200_000
 
 
 def _log_commits(path: Path) -> None:

@@ -1,31 +1,29 @@
 """Crawls of a little web, killed at random moments and resumed until they are done.
 
 Laws, after each kill: `check` finds nothing wrong; the store holds what one of the last two commits
-said; every URL that was in it is in it, by the same number. A page whose turn had ended in the
-store is never asked for again; and of those that were asked for before the last fetch in the store,
-no more than were under way are not in it.
+said; every URL that was in it is in it, by the same number; the archive and the WARC files have
+every answer that the store knows of, each once. A page whose turn had ended in the store is never
+asked for again; and of those that were asked for before the last fetch in the store, no more than
+were under way are not in it.
 """
 
 import json
 import shutil
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import RecordKind
 from minicrawl.config import Settings
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import State
 from minicrawl.report.audit import audit
 from minicrawl.report.snapshot import snapshot
-from minicrawl.store import tables
-from minicrawl.store.reader import archive_folder, reading
+from minicrawl.store.reader import reading
 from tests.crash.child import Amounts, Plan, amounts, start
+from tests.crash.kept import KeptJudge
 from tests.crash.web import Server, Town
 
 PAGES, HOSTS = 1200, 10
@@ -34,8 +32,8 @@ LONGEST_S = 0.6
 MOST_INSTRUCTIONS = 40_000
 """Hundreds of them: about as many as a whole crawl of the town takes."""
 PATIENCE_S = 120.0
-ANSWERED = ("page", "moved", "unchanged")
-"""Outcomes that the archive has."""
+KEEPS = ("pages", "pages", "none")
+"""`--keep` of a crawl; it writes WARC files in any case."""
 NOTHING = Amounts(0, 0, 0, 0)
 
 
@@ -94,6 +92,8 @@ class Crawls:
         self.store = self._folder / f"{self._number}.db"
         self.commits = self._folder / f"{self._number}.commits"
         self._before = EMPTY
+        self._kept = KeptJudge()
+        self._keep = self._rng.choice(KEEPS)
 
     def kill_once(self) -> None:
         """Begin or go on, and kill it; a crawl that ends before is judged, and does not count."""
@@ -117,7 +117,7 @@ class Crawls:
         """A crawl of the town as it is now, into the store as it is now."""
         workers = self._rng.choice("0000000001")
         flags = ("--quiet", "--delay", "0", "--workers", workers, "--allow-private")
-        keeping = ("--keep", "pages")
+        keeping = ("--keep", self._keep, "--warc", str(self._folder / "warcs"))
         places = ("--resolve", f"*={self._server.address}", "--per-address", str(UNDER_WAY))
         numbers = ("--barren-pages", "none")  # the pages of the town differ in nothing else
         return Plan(
@@ -171,6 +171,7 @@ class Crawls:
 
     def _the_end(self) -> Iterator[str]:
         yield from self._wrong()
+        yield from self._kept.ended(self.store)
         found, states = self._look(), self._server.town.states
         if set(found.urls) != set(states) or found.settled != set(states):
             yield f"{len(found.urls)} of {len(states)} URLs are known, {len(found.settled)} settled"
@@ -181,20 +182,7 @@ class Crawls:
     def _wrong(self) -> Iterator[str]:
         if self._has_begun():
             yield from audit(self.store).wrong
-            yield from self._archived()
-
-    def _archived(self) -> Iterator[str]:
-        """What was answered is in the archive, all of it and no more than the store knows of."""
-        with reading(self.store) as connection:
-            end = tables.archive_end(connection)
-            query = f"SELECT count(*) FROM fetches WHERE outcome IN {ANSWERED}"
-            (answered,) = connection.execute(query).fetchone()
-        assert end is not None
-        with closing(ArchiveReader(archive_folder(self.store), end)) as archive:
-            totals = archive.index.totals(end)
-        kept = sum(one.records for one in totals if one.kind is not RecordKind.DICTIONARY)
-        if kept != answered:
-            yield f"the archive has {kept} answers, the store {answered}"
+            yield from self._kept.judge(self.store)
 
     def _look(self) -> Found:
         if not self._has_begun():

@@ -94,7 +94,7 @@ def test_metadata_tell_importance_rank_and_hops(written: bytes) -> None:
 def test_the_index_leads_to_each_answer() -> None:
     archiveiterator = pytest.importorskip("warcio.archiveiterator")
     file = io.BytesIO()
-    lines = list(WarcWriter(file, NAME, NOON).write(CAPTURES))
+    lines = list(WarcWriter(file, NAME).write(CAPTURES, NOON))
     for line in cdxj(lines, NAME):
         fields = json.loads(line.split(" ", 2)[2])
         file.seek(int(fields["offset"]))
@@ -109,7 +109,10 @@ def test_the_index_leads_to_each_answer() -> None:
     [
         ("https://www.Example.org/A?q=B", "org,example)/a?q=b"),
         ("http://a.example:8080", "example,a:8080)/"),
-        ("http://127.0.0.1:80/x", "127.0.0.1:80)/x"),
+        ("http://www2.a.example/B/", "example,a)/b"),
+        ("http://a.example/?y=1&x=2&x&X=", "example,a)/?x&x=&x=2&y=1"),
+        ("http://127.0.0.1:81/x", "1,0,0,127:81)/x"),
+        ("http://[2001:db8::1]/x", "2001:db8::1)/x"),
     ],
 )
 def test_urls_are_sorted_by_host_from_its_end(url: str, sorted_as: str) -> None:
@@ -130,7 +133,7 @@ def test_a_wacz_has_the_pages_by_rank_and_the_digest_of_each_file(tmp_path: Path
         digest = sha256(package.read("datapackage.json")).hexdigest()
         assert told["hash"] == f"sha256:{digest}"
         head, *pages = map(json.loads, package.read("pages/pages.jsonl").splitlines())
-        lines = package.read("indexes/index.cdxj").decode().splitlines()
+        lines = package.read("indexes/index.cdx").decode().splitlines()
     assert head["format"] == "json-pages-1.0"
     assert [page["rank"] for page in pages] == [1, 2, 3, 4, 5]
     assert lines == sorted(lines)

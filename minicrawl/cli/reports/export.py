@@ -239,7 +239,7 @@ def _listed(names: str) -> list[str]:
 
 
 def _contents(names: str, suffix: str, *, edges: bool) -> list[str]:
-    columns = _listed(names)
+    columns = [name for name in _listed(names) if name not in COLUMNS]  # those are there anyway
     if columns and (edges or suffix not in _EXACT):
         raise click.UsageError("--with is for pages in a .jsonl or .parquet file")
     for name in columns:

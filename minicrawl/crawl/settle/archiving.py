@@ -1,34 +1,68 @@
-"""The archive of a crawl: opened as of the last commit of its store, and written before each.
+"""Answers are kept: in the archive and in WARC files, opened as of the last commit of their store,
+and written before each.
 
 Laws: an answer is in the archive before the step that it led to is in the store. What is in the
 archive and not in the store is cut off at the next start. An archive that belongs to no store that
-is known is set aside, and never cut off.
+is known is set aside, and never cut off. The same holds for WARC files.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import closing
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.pruning import PruneRules, Pruning
+from minicrawl.archive.record import PLAIN
 from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
+from minicrawl.crawl.settle.warc_files import WarcFiles, WarcSeries, cut_off
+from minicrawl.errors import NoRoom, UsageError
 from minicrawl.store import tables
-from minicrawl.store.reader import archive_folder
+from minicrawl.store.reader import archive_folder, real_path
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import StoreWriter
 
 
-class ArchivingStore:
-    """A store whose batches bring answers for the archive, if there is one."""
+class Keeping(NamedTuple):
+    """Where answers are kept."""
 
-    def __init__(self, store: StoreWriter, archive: ArchiveWriter | None) -> None:
-        self._store, self._archive = store, archive
+    archive: ArchiveWriter | None = None
+    warcs: WarcFiles | None = None
+    versions: int | None = None
+    """Of each page, how many answers stay in the archive."""
+
+    @property
+    def places(self) -> list[ArchiveWriter | WarcFiles]:
+        """All that there are."""
+        return [one for one in (self.archive, self.warcs) if one is not None]
+
+    def __bool__(self) -> bool:
+        return bool(self.places)
+
+    def close(self) -> None:
+        """Drop what was not confirmed."""
+        for one in self.places:
+            one.close()
+
+
+NOWHERE = Keeping()
+_GROWN, _WORTH = 2, 0.25
+"""Times its size, until an archive is looked through again; what share of it is worth a copy."""
+
+
+class ArchivingStore:
+    """A store whose batches bring answers that are kept."""
+
+    def __init__(self, store: StoreWriter, keeping: Keeping) -> None:
+        self._store, self._keeping = store, keeping
+        self._looked_through_at = 0  # bytes of the archive
 
     @property
     def connection(self) -> tables.Connection:
@@ -37,15 +71,67 @@ class ArchivingStore:
 
     def commit(self, batch: Batch) -> None:
         """Add all of the batch: the answers first, then the rows, as one."""
-        if self._archive is not None:
-            batch.counters[tables.ARCHIVE_END] = self._archive.append(batch.answers)
+        archive, warcs = self._keeping.archive, self._keeping.warcs
+        if archive is not None:
+            batch.counters[tables.ARCHIVE_END] = archive.append(batch.answers)
+        if warcs is not None:
+            batch.counters[tables.WARC] = warcs.append(batch.answers)
         self._store.commit(batch)
-        if self._archive is not None:
-            self._archive.confirm()
+        for one in self._keeping.places:
+            one.confirm()
+        if archive is not None and self._keeping.versions is not None:
+            self._let_go_of_versions(archive, self._keeping.versions)
+
+    def _let_go_of_versions(self, archive: ArchiveWriter, versions: int) -> None:
+        """Prune, if that is worth it; each run looks once, and whenever the archive has doubled."""
+        if _bytes_of(archive) < _GROWN * self._looked_through_at:
+            return
+        archive.reader.go_on_to(archive.end)
+        pruning = Pruning(archive.reader, PruneRules(versions=versions))
+        if pruning.dropped and pruning.freed_bytes() >= _WORTH * pruning.record_bytes:
+            try:
+                prune(archive, self._store, pruning.keeps)
+            except NoRoom:  # what was committed is as it was
+                archive.reader.segments.cut_off(archive.end)
+        self._looked_through_at = max(_bytes_of(archive), 1)
 
     def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
         """Write the rows that changed."""
         self._store.checkpoint(checkpoint, forget_links=forget_links)
+
+
+def open_keeping(store: StoreWriter, storing: Storing, tell: Listener) -> Keeping:
+    """All places where the answers of a crawl are kept, as of the last commit of its store."""
+    if storing.warc is not None and storing.keep == "text":
+        raise UsageError("--warc writes whole pages, and --keep text has only their text")
+    archive = open_archive(store, storing, tell)
+    try:
+        versions = storing.keep_versions if isinstance(storing.keep_versions, int) else None
+        return Keeping(archive, open_warcs(store, storing.warc, archive, tell), versions)
+    except BaseException:
+        Keeping(archive).close()
+        raise
+
+
+def open_warcs(
+    store: StoreWriter, folder: Path | None, archive: ArchiveWriter | None, tell: Listener
+) -> WarcFiles | None:
+    """The WARC files of a store in this folder; in others, what was not committed is cut off."""
+    counters, place = tables.counters(store.connection), real_path(store.path)
+    series = WarcSeries.read(counters.get(tables.WARC))
+    if series is not None and (series.store, series.folder) != (str(place), str(folder)):
+        if series.store == str(place):
+            cut_off(series)
+        series = None
+    if folder is None:
+        return None
+    if series is None:
+        series = WarcSeries.of(folder, place, time.time())
+        store.commit(Batch(counters=counters | {tables.WARC: series._asdict()}))
+    warcs = WarcFiles(series, PLAIN if archive is None else archive.reader.codec)
+    if warcs.was_shortened:
+        tell(Warned(text=f"the last WARC file in {folder} was changed: a new one is begun"))
+    return warcs
 
 
 def open_archive(store: StoreWriter, storing: Storing, tell: Listener) -> ArchiveWriter | None:
@@ -84,6 +170,11 @@ def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
             pruning = Pruning(archive.reader, rules)
             is_gone = not pruning.dropped or prune(archive, store, pruning.keeps)
             return pruning, is_gone
+
+
+def _bytes_of(archive: ArchiveWriter) -> int:
+    segments, end = archive.reader.segments, archive.end
+    return segments.bytes_between(segments.begin(end), end)
 
 
 def set_pages_aside(folder: Path) -> Path | None:

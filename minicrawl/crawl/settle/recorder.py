@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Order
-from minicrawl.crawl.settle.archiving import ArchivingStore
+from minicrawl.crawl.settle.archiving import NOWHERE, ArchivingStore, Keeping
 from minicrawl.crawl.settle.committer import Committer, Counters, UncommittedRows
 from minicrawl.crawl.settle.stored import (
     LoadFrontier,
@@ -25,9 +24,10 @@ from minicrawl.crawl.settle.stored import (
     StoredPages,
     UrlLookup,
 )
+from minicrawl.frontier.importance import CurrentShares
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.frontier.urls import Meeting
-from minicrawl.model import KeptAnswer, Originals, State
+from minicrawl.model import KeptAnswer, Originals, PageId, State
 from minicrawl.opic.journal import Step, StepKind, terms
 from minicrawl.opic.ledger import Plan
 from minicrawl.opic.money import FOCUS_SHARE, in_parts
@@ -44,10 +44,10 @@ class Recorder:
         store: StoreWriter,
         reader: tables.Connection,
         load: LoadFrontier,
-        archive: ArchiveWriter | None = None,
+        keeping: Keeping = NOWHERE,
     ) -> None:
         """`reader` sees the store as of the last commit."""
-        self.archive = archive
+        self.keeping = keeping
         self._rows = UncommittedRows()
         self.counters = Counters(tables.counters(store.connection))
         self.pages = StoredPages(reader, self._rows, load)
@@ -55,14 +55,16 @@ class Recorder:
         self.hosts = StoredHosts(reader, self.frontier)
         self.seeds = SeedPages(self.pages, self.counters)
         self.committer = Committer(
-            ArchivingStore(store, archive), reader, self._rows, self.frontier, self.counters
+            ArchivingStore(store, keeping), reader, self._rows, self.frontier, self.counters
         )
+        self._shares = CurrentShares(self.frontier)
         self._url_lookup = UrlLookup(store.path)
 
     @property
     def dictionary(self) -> int:
         """The number of the dictionary with which answers are packed for the archive."""
-        return 0 if self.archive is None else self.archive.dictionary
+        archive = self.keeping.archive
+        return 0 if archive is None else archive.dictionary
 
     def close(self) -> None:
         """Nothing more is written or looked up."""
@@ -129,9 +131,12 @@ class Recorder:
         """A request and its response."""
         self._rows.batch.fetches.append(fetch)
 
-    def keep(self, answer: KeptAnswer) -> None:
-        """What came of a request, for the archive, if there is one."""
-        if self.archive is not None:
+    def keep(self, page: PageId, answer: KeptAnswer) -> None:
+        """What came of a request for a page, if answers are kept."""
+        if self.keeping.warcs is not None:
+            importance, hops = self._shares.of(page), self.frontier.urls.depth[page]
+            answer = answer._replace(importance=importance, hops=hops)
+        if self.keeping:
             self._rows.add_answer(answer)
 
     def describe(self, document: DocumentRow) -> None:

@@ -6,13 +6,13 @@ Law: whoever crawls finds a store that fits together, and an archive as of its l
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager, closing, nullcontext
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 
-from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.events import Listener, nobody_listens
+from minicrawl.crawl.settle.archiving import NOWHERE, Keeping
 from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.crawl.start.seeds import plant
 from minicrawl.errors import UsageError
@@ -33,7 +33,7 @@ async def opened_crawl(
     path: Path,
     seeds: Iterable[ResolvedUrl],
     tell: Listener = nobody_listens,
-    keep: Callable[[StoreWriter, Storing], ArchiveWriter | None] = lambda _store, _storing: None,
+    keep: Callable[[StoreWriter, Storing], Keeping] = lambda _store, _storing: NOWHERE,
     *,
     needs_pages: bool = True,
 ) -> AsyncIterator[Recorder]:
@@ -41,11 +41,10 @@ async def opened_crawl(
     with closing(StoreWriter.open(path)) as store, translating_sqlite_errors(path, SAFE):
         settings = agree(store)
         by_siblings = settings.order.strategy == "siblings"
-        archive = keep(store, settings.storing)
         with (
-            nullcontext() if archive is None else closing(archive),
+            closing(keep(store, settings.storing)) as keeping,
             closing(connect(path)) as connection,
-            closing(recorder_of(store, connection, archive, by_siblings=by_siblings)) as recorder,
+            closing(recorder_of(store, connection, keeping, by_siblings=by_siblings)) as recorder,
         ):
             await plant(recorder, seeds, settings.order.endowment, tell)
             if needs_pages and not len(recorder.frontier):
@@ -57,7 +56,7 @@ async def opened_crawl(
 def recorder_of(
     store: StoreWriter,
     connection: tables.Connection,
-    archive: ArchiveWriter | None = None,
+    keeping: Keeping = NOWHERE,
     *,
     by_siblings: bool = False,
 ) -> Recorder:
@@ -65,7 +64,7 @@ def recorder_of(
     with reporting_damage(store.path):
         terms = tables.terms(store.connection) or StoreTerms()
         load = partial(load_frontier, store.connection, terms, siblings=by_siblings)
-        recorder = Recorder(store, connection, load, archive)
+        recorder = Recorder(store, connection, load, keeping)
         verify(recorder.frontier, store.connection)
         if store.was_cut_off:
             for contradiction in contradictions(recorder.frontier, store.connection):

@@ -23,6 +23,7 @@ MOST_HEAD_BYTES = 1 << 16
 _SEARCHED_AT_ONCE = 1 << 18
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 _FOLD = re.compile(rb"\r?\n[\t ]+")
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _NEXT = re.compile(rb"(?:\r?\n){1,2}(?=WARC/[01]\.[0-9]{1,2}\r?\n(?:WARC|Content)-)")
 _END = b"\r\n\r\n"
 _NEXT_BYTES = 32
@@ -194,8 +195,15 @@ class WarcRecords:
 
 
 def _fields(head: bytes) -> dict[str, str]:
-    """The named fields of a record; the first line is its version."""
-    lines = _FOLD.sub(b" ", head).decode("utf-8", "replace").splitlines()
+    """The named fields of a record; the first line is its version.
+
+    Bytes that are no UTF-8 are most often in a URL: they are percent-encoded, as a browser does.
+    """
+    try:
+        text = _FOLD.sub(b" ", head).decode()
+    except UnicodeDecodeError:
+        text = _NOT_ASCII.sub(lambda byte: b"%%%02X" % ord(byte[0]), _FOLD.sub(b" ", head)).decode()
+    lines = text.splitlines()
     pairs = (line.partition(":") for line in lines[1:])
     return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
 

@@ -1,24 +1,26 @@
 """`minicrawl page` and `minicrawl archive`: what was fetched, as it was fetched."""
 
 import json
+import shutil
 from contextlib import closing
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
 
+from minicrawl.archive.record import PLAIN, RecordKind, pack
 from minicrawl.archive.segments import Segments
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cli import main
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.settle.archiving import ArchivingStore, open_archive
+from minicrawl.crawl.settle.archiving import ArchivingStore, Keeping, open_archive
 from minicrawl.model import KeptAnswer
 from minicrawl.report.audit import audit
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.archive.archives import kept
+from tests.archive.archives import answered, kept
 from tests.stores import HandCrawl
 
 Captured = pytest.CaptureFixture[str]
@@ -42,7 +44,7 @@ def store(tmp_path: Path) -> Path:
         archive = open_archive(opened, Storing(keep="pages"), nobody_listens)
         assert isinstance(archive, ArchiveWriter)
         with closing(archive):
-            ArchivingStore(opened, archive).commit(Batch(answers=answers))
+            ArchivingStore(opened, Keeping(archive)).commit(Batch(answers=answers))
     return path
 
 
@@ -101,6 +103,38 @@ def test_a_page_that_was_not_read_says_so(store: Path, capsys: Captured) -> None
     assert "was not read" in refused(store, capsys, "page", "http://a.example/unread")
 
 
+COMMANDS_ON_PAGES = {
+    "page": ("page", URL),
+    "info": ("archive", "info"),
+    "prune": ("archive", "prune", "--keep-versions", "1"),
+    "warc": ("export", "new.warc.gz"),
+    "wacz": ("export", "new.wacz"),
+    "text": ("export", "new.jsonl", "--with", "text"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS_ON_PAGES)
+def test_an_archive_that_was_deleted_is_one_line_and_makes_no_file(
+    store: Path, capsys: Captured, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(store.parent)
+    folder = archive_folder(store)
+    shutil.rmtree(folder)
+    line = refused(store, capsys, *COMMANDS_ON_PAGES[name])
+    assert folder.name in line
+    assert not folder.exists()
+    assert list(store.parent.glob("new.*")) == []
+
+
+def test_check_names_an_archive_that_was_deleted(store: Path, capsys: Captured) -> None:
+    shutil.rmtree(archive_folder(store))
+    assert main(["check", "--store", str(store)]) == 1
+    told = capsys.readouterr().out.splitlines()
+    assert [line for line in told if "is gone" in line] == [
+        f"pages: {archive_folder(store)} is gone, with all pages that were kept"
+    ]
+
+
 def test_a_store_without_pages_says_so(tmp_path: Path, capsys: Captured) -> None:
     crawl = HandCrawl(tmp_path / "other.db")
     crawl.seeds([URL])
@@ -151,7 +185,7 @@ def test_a_web_archive_has_all_versions_of_the_selected_pages(
     assert kinds[1:] == [kind for one in answers for kind in (one, "request", "metadata")]
     shown(store, capsys, "export", str(wacz), "--host", "a.example", "--n", "1")
     with ZipFile(wacz) as package:
-        assert len(package.read("indexes/index.cdxj").splitlines()) == 3
+        assert len(package.read("indexes/index.cdx").splitlines()) == 3
         (_, page) = package.read("pages/pages.jsonl").splitlines()
     assert json.loads(page)["url"] == URL
 
@@ -189,6 +223,35 @@ def test_a_data_set_has_what_was_fetched_last(
     shown(store, capsys, "export", str(place), "--with", "text,lang")
     found = duckdb.sql(f"SELECT text, lang FROM '{place}' ORDER BY rank").fetchall()
     assert found == [("New news", ""), (None, None)]
+
+
+def test_of_text_that_was_kept_no_markup_is_made_up(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "text.db"
+    crawl = HandCrawl(path)
+    crawl.seeds([URL])
+    crawl.read(URL)
+    crawl.commit()
+    crawl.store.close()
+    with closing(StoreWriter.open(path)) as opened:
+        archive = open_archive(opened, Storing(keep="text"), nobody_listens)
+        assert archive is not None
+        with closing(archive):
+            text = pack(RecordKind.TEXT, URL, answered(b"Old news"), PLAIN, number=0)
+            both = ArchivingStore(opened, Keeping(archive))
+            both.commit(Batch(answers=[KeptAnswer(text, DAY)]))
+    line = shown(path, capsys, "export", "-", "--format", "jsonl", "--with", CONTENTS)
+    found = json.loads(line)
+    assert [found[name] for name in CONTENTS.split(",")] == ["Old news", None, None, None, None]
+
+
+def test_a_data_set_may_be_of_some_pages_and_names_columns_that_are_there_anyway(
+    store: Path, capsys: Captured
+) -> None:
+    chosen = ("--with", "title,text", "--fetched", "--host", "a.example", "--n", "1")
+    lines = shown(store, capsys, "export", "-", "--format", "jsonl", *chosen)
+    (read,) = map(json.loads, lines.splitlines())
+    assert (read["url"], read["text"]) == (URL, "New news")
+    assert list(read).count("title") == 1
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.config import Storing
 from minicrawl.crawl.events import Event, Noted, Warned, nobody_listens
-from minicrawl.crawl.settle.archiving import ArchivingStore, open_archive
+from minicrawl.crawl.settle.archiving import ArchivingStore, Keeping, open_archive, open_keeping
 from minicrawl.errors import NoRoom
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.archive.archives import bodies, body, filled, kept, url
+from tests.archive.archives import NOON, bodies, body, filled, kept, url
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_what_is_committed_is_in_the_archive_and_what_is_not_is_cut_off(path: Pa
     with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
-        both = ArchivingStore(store, archive)
+        both = ArchivingStore(store, Keeping(archive))
         both.commit(Batch(answers=[kept(url(1), body(1))]))
         archive.append([kept(url(2), body(2))])  # and then it is killed
     assert committed(path) == {url(1): [body(1)]}
@@ -61,7 +61,10 @@ def test_a_batch_that_had_no_room_is_in_the_archive_once(
     with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
-        both, batch = ArchivingStore(store, archive), Batch(answers=[kept(url(1), body(1))])
+        both, batch = (
+            ArchivingStore(store, Keeping(archive)),
+            Batch(answers=[kept(url(1), body(1))]),
+        )
         with pytest.raises(NoRoom):
             both.commit(batch)
         both.commit(batch)
@@ -98,3 +101,67 @@ def test_nothing_is_kept_where_nothing_is_to_be_kept(path: Path) -> None:
     with closing(StoreWriter.open(path)) as store:
         assert open_archive(store, Storing(keep="none"), nobody_listens) is None
     assert not archive_folder(path).exists()
+
+
+# ---------------------------------------------------------------- the last versions
+
+
+def read_again(path: Path, versions: object, times: int, pages: int = 5) -> None:
+    """A run that reads each page so many times."""
+    storing = Storing(keep="pages", keep_versions=versions)  # type: ignore[arg-type]
+    with (
+        closing(StoreWriter.open(path)) as store,
+        closing(open_keeping(store, storing, nobody_listens)) as keeping,
+    ):
+        both = ArchivingStore(store, keeping)
+        for time in range(times):
+            found = [kept(url(page), body(100 * page + time), NOON) for page in range(pages)]
+            both.commit(Batch(answers=found))
+
+
+def test_only_the_last_versions_stay_when_that_frees_a_quarter(path: Path) -> None:
+    read_again(path, 2, 6)
+    found = committed(path)
+    assert all(2 <= len(texts) < 6 for texts in found.values()), "it was looked through in between"
+    assert all(
+        texts[-2:] == [body(100 * page + 4), body(100 * page + 5)]
+        for page, texts in enumerate(found[url(page)] for page in range(5))
+    )
+    read_again(path, 2, 1, pages=0)
+    assert committed(path) == {
+        url(page): [body(100 * page + 4), body(100 * page + 5)] for page in range(5)
+    }
+
+
+def test_all_versions_stay_unless_a_number_is_given(path: Path) -> None:
+    read_again(path, "all", 6)
+    read_again(path, "all", 6)
+    assert {len(texts) for texts in committed(path).values()} == {12}
+
+
+def test_little_that_may_go_is_not_worth_a_copy(path: Path) -> None:
+    read_again(path, 1, 1, pages=20)
+    read_again(path, 1, 1, pages=3)
+    read_again(path, 1, 1, pages=0)
+    assert len(committed(path)[url(0)]) == 2
+
+
+def test_pruning_without_room_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_again(path, "all", 4)
+    before = committed(path)
+
+    def full(*_: object) -> None:
+        raise NoRoom("full")
+
+    monkeypatch.setattr(Segments, "prune", full)
+    read_again(path, 1, 1, pages=0)
+    assert committed(path) == before
+    assert Segments(archive_folder(path)).end == archive_end_of(path)
+    monkeypatch.undo()
+    read_again(path, 1, 1, pages=0)
+    assert {len(texts) for texts in committed(path).values()} == {1}
+
+
+def archive_end_of(path: Path) -> int | None:
+    with reading(path) as connection:
+        return tables.archive_end(connection)

@@ -59,6 +59,15 @@ def test_brackets_folds_and_bare_line_ends_are_read(tmp_path: Path) -> None:
     assert records[0].fields["x"] == "a b"
 
 
+def test_a_url_that_is_no_utf_8_keeps_its_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a.warc"
+    odd = record("response", http(b"x"), WARC_Target_URI="http://a.example/\u00fc?\u00e4=1")
+    utf_8 = record("response", http(b"x"), WARC_Target_URI="http://a.example/\u00fc")
+    path.write_bytes(odd.decode().encode("latin-1") + utf_8)
+    records, notes = found(path)
+    assert (urls(records), notes) == (["http://a.example/%FC?%E4=1", "http://a.example/\u00fc"], [])
+
+
 # ---------------------------------------------------------------- lengths
 
 LIES = {"too long": 5000, "a little too long": 1070, "too short": 300, "none": "", "words": "ten"}

@@ -1,0 +1,53 @@
+"""What keeping pages costs: crawls with `--keep none`, `--keep pages` and `--warc`, side by side.
+
+`python -m tests.bench.keeping` serves the manuals that are installed on loopback and lets each kind
+of crawl fetch the same number of pages, in turn and round after round. It prints the medians of
+the rounds; a ratio is the median of the ratios within the rounds.
+"""
+
+import signal
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from tests.bench.crawl import circumstances, medians, ratios, rounds
+from tests.bench.manuals import installed, manuals
+from tests.bench.notes import into_document, tell
+from tests.bench.peers import Crawler, Task, minicrawl
+
+KINDS = {
+    "none": ("--keep", "none"),
+    "pages": ("--keep", "pages"),
+    "text": ("--keep", "text"),
+    "warc": ("--keep", "none", "--warc", "warcs"),
+}
+
+
+def _crawler(kind: str) -> Crawler:
+    return minicrawl([*KINDS[kind], "--no-converge"])._replace(name=kind)
+
+
+@click.command()
+@click.option("--pages", default=2500, show_default=True, help="Budget of each crawl.")
+@click.option("--rounds", "count", default=5, show_default=True)
+@click.option("--per-host", default=16, show_default=True, help="Connections to each host.")
+@click.option("--kinds", default="pages,none", show_default=True, help=f"Of {', '.join(KINDS)}.")
+@into_document
+def main(pages: int, count: int, per_host: int, kinds: str, into: Path | None) -> None:
+    # Being ended is no reason to leave a server behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    crawlers = [_crawler(kind) for kind in kinds.split(",")]
+    with (
+        TemporaryDirectory(prefix="minicrawl-bench-") as name,
+        manuals(Path(name), installed()) as server,
+    ):
+        task = Task(server.seeds, pages, per_host)
+        laps = rounds(crawlers, task, server, count)
+        told = circumstances(crawlers, task, server, count)
+        tell([*told, *medians(laps), *ratios(laps)], "keeping", into)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""WARC files that a crawl writes: exact as of the last commit, and nobody else's are touched."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from minicrawl.archive.record import PLAIN, RecordKind, pack, pack_redirect
+from minicrawl.config import Storing
+from minicrawl.crawl.events import Event, Warned, nobody_listens
+from minicrawl.crawl.settle import warc_files
+from minicrawl.crawl.settle.archiving import ArchivingStore, Keeping, open_keeping
+from minicrawl.errors import NoRoom, UsageError
+from minicrawl.model import FailureKind, KeptAnswer
+from minicrawl.store.records import Batch
+from minicrawl.store.writer import StoreWriter
+from tests.archive.archives import NOON, answered, body, kept, url
+
+archiveiterator = pytest.importorskip("warcio.archiveiterator")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "crawl.db"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "warcs"
+
+
+@contextmanager
+def crawling(path: Path, folder: Path, keep: str = "none") -> Iterator[ArchivingStore]:
+    with closing(StoreWriter.open(path)) as store:
+        storing = Storing(keep=keep, warc=folder)
+        with closing(open_keeping(store, storing, nobody_listens)) as keeping:
+            yield ArchivingStore(store, keeping)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.warc.gz"))
+
+
+def answers(folder: Path) -> list[tuple[str, str, str | None]]:
+    """Kind, URL and what is referred to, of all answers in all files; digests are checked."""
+    found: list[tuple[str, str, str | None]] = []
+    for file in files(folder):
+        with file.open("rb") as stream:
+            for record in archiveiterator.ArchiveIterator(stream, check_digests="raise"):
+                record.content_stream().read()
+                head = record.rec_headers
+                if record.rec_type in ("response", "revisit"):
+                    refers = head.get_header("WARC-Refers-To-Target-URI")
+                    found.append((record.rec_type, head.get_header("WARC-Target-URI"), refers))
+    return found
+
+
+def pages(folder: Path) -> list[str]:
+    return [target for _, target, _ in answers(folder)]
+
+
+def test_what_was_not_committed_is_cut_off_at_the_next_start(path: Path, folder: Path) -> None:
+    with closing(StoreWriter.open(path)) as store:
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
+        assert keeping.warcs is not None
+        ArchivingStore(store, keeping).commit(Batch(answers=[kept(url(1), body(1))]))
+        (file,) = files(folder)
+        committed = file.read_bytes()
+        keeping.warcs.append([kept(url(2), body(2))])  # and then it is killed
+        assert file.read_bytes() != committed
+    with crawling(path, folder) as both:
+        assert file.read_bytes() == committed
+        both.commit(Batch(answers=[kept(url(3), body(3))]))
+    assert pages(folder) == [url(1), url(3)]
+
+
+def test_a_crawl_without_warc_files_cuts_off_what_was_not_committed_as_well(
+    path: Path, folder: Path
+) -> None:
+    with closing(StoreWriter.open(path)) as store:
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
+        assert keeping.warcs is not None
+        keeping.warcs.append([kept(url(2), body(2))])
+    with closing(StoreWriter.open(path)) as store:
+        assert not open_keeping(store, Storing(keep="none"), nobody_listens)
+    assert files(folder) == []
+
+
+def test_a_batch_that_had_no_room_is_written_once(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    takes = [False, True]
+    commit = StoreWriter.commit
+
+    def try_to_commit(store: StoreWriter, batch: Batch) -> None:
+        if batch.answers and not takes.pop(0):
+            raise NoRoom("full")
+        commit(store, batch)
+
+    monkeypatch.setattr(StoreWriter, "commit", try_to_commit)
+    batch = Batch(answers=[kept(url(1), body(1))])
+    with crawling(path, folder, "pages") as both:
+        with pytest.raises(NoRoom):
+            both.commit(batch)
+        both.commit(batch)
+    assert pages(folder) == [url(1)]
+
+
+def test_a_file_that_is_long_enough_is_followed_by_another_one(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warc_files, "FILE_BYTES", 2000)
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(number), body(number)) for number in range(6)]))
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(number), body(number)) for number in range(6, 9)]))
+    assert len(files(folder)) > 2
+    assert pages(folder) == [url(number) for number in range(9)]
+    for file in files(folder):
+        with file.open("rb") as stream:
+            first = next(iter(archiveiterator.ArchiveIterator(stream)))
+        assert first.rec_headers.get_header("WARC-Filename") == file.name
+
+
+def test_files_that_are_cut_off_are_all_those_behind_the_last_commit(
+    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warc_files, "FILE_BYTES", 2000)
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(1), body(1))]))
+    with closing(StoreWriter.open(path)) as store:
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), nobody_listens)
+        assert keeping.warcs is not None
+        keeping.warcs.append(kept(url(number), body(number)) for number in range(2, 9))
+    with crawling(path, folder):
+        assert pages(folder) == [url(1)]
+
+
+def test_a_body_that_is_there_is_a_revisit_even_after_a_resume(path: Path, folder: Path) -> None:
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(1), body(1)), kept(url(2), body(1))]))
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(3), body(1)), KeptAnswer(b"", NOON, url(3))]))
+    assert answers(folder) == [
+        ("response", url(1), None),
+        *(("revisit", url(number), url(1)) for number in (2, 3, 3)),
+    ]
+
+
+def test_without_its_index_bodies_are_written_again(path: Path, folder: Path) -> None:
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(1), body(1))]))
+    (index,) = folder.glob("*.db")
+    index.write_bytes(b"no database" * 100)
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(2), body(1)), KeptAnswer(b"", NOON, url(1))]))
+    assert [kind for kind, *_ in answers(folder)] == ["response"] * 3
+
+
+def test_files_that_were_moved_away_are_not_missed(path: Path, folder: Path) -> None:
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(1), body(1))]))
+    (first,) = files(folder)
+    first.rename(path.with_name("elsewhere.warc.gz"))
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(2), body(2))]))
+    assert first.name not in [file.name for file in files(folder)]
+    assert pages(folder) == [url(2)]
+
+
+def test_a_file_that_is_shorter_than_it_was_is_left_as_it_is(path: Path, folder: Path) -> None:
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(1), body(1))]))
+    (first,) = files(folder)
+    first.write_bytes(first.read_bytes()[:-7])
+    told: list[Event] = []
+    with closing(StoreWriter.open(path)) as store:
+        keeping = open_keeping(store, Storing(keep="none", warc=folder), told.append)
+        with closing(keeping):
+            ArchivingStore(store, keeping).commit(Batch(answers=[kept(url(2), body(2))]))
+    assert len(files(folder)) == 2
+    assert [type(event) for event in told] == [Warned]
+
+
+def test_a_copy_of_a_store_writes_to_files_of_its_own(path: Path, folder: Path) -> None:
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[kept(url(1), body(1))]))
+    copy = path.with_name("copy.db")
+    copy.write_bytes(path.read_bytes())
+    before = files(folder)[0].read_bytes()
+    with crawling(copy, folder) as both:
+        both.commit(Batch(answers=[kept(url(2), body(2))]))
+    assert len(files(folder)) == 2
+    assert before in [file.read_bytes() for file in files(folder)]
+
+
+def test_redirects_and_cut_bodies_are_told(path: Path, folder: Path) -> None:
+    moved = KeptAnswer(pack_redirect(url(1), 301, url(2)), NOON, url(1), 0.25, 3)
+    cut = answered(body(2))._replace(cut=FailureKind.TOO_LARGE, cut_detail="over 10 bytes")
+    short = KeptAnswer(pack(RecordKind.PAGE, url(2), cut, PLAIN, number=0), NOON)
+    with crawling(path, folder) as both:
+        both.commit(Batch(answers=[moved, short]))
+    found = {}
+    with files(folder)[0].open("rb") as stream:
+        for record in archiveiterator.ArchiveIterator(stream):
+            found[record.rec_type, record.rec_headers.get_header("WARC-Target-URI")] = (
+                record.content_stream().read(),
+                record.http_headers and record.http_headers.get_header("location"),
+                record.rec_headers.get_header("WARC-Truncated"),
+            )
+    assert found["response", url(1)] == (b"", url(2), None)
+    assert found["metadata", url(1)][0] == b"importance: 0.25\r\nhops: 3\r\n"
+    assert found["response", url(2)] == (body(2), None, "length")
+
+
+def test_text_alone_makes_no_web_archive(path: Path, folder: Path) -> None:
+    with closing(StoreWriter.open(path)) as store, pytest.raises(UsageError, match="--keep text"):
+        open_keeping(store, Storing(keep="text", warc=folder), nobody_listens)
+
+
+def test_nothing_is_kept_nowhere() -> None:
+    assert not Keeping()
