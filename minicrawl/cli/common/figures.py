@@ -22,7 +22,8 @@ def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
         "weak components",
         f"{found.weak_components:,}; the largest has {counted(found.largest_weak, 'node')}",
     )
-    how = "" if found.is_exact else ", measured from some nodes"
+    how = ", estimated by HyperBall" if found.by_hyperball else ", measured from some nodes"
+    how = "" if found.is_exact else how
     yield "mean distance", f"{_mean(found)}{how}"
     yield "diameter", _diameter(found)
     yield "reciprocity", _reciprocity(found)

@@ -126,7 +126,7 @@ export const makeStatus = (place, app) => {
     const status = crawl.status, latest = graph(), outline = latest && latest.outline;
     if (status.missing) { put(figures, h("div", { class: "empty" }, "nothing yet")); return; }
     const failed = sum(status.failures), crawled = status.pages_fetched, running = status.running_s;
-    const rough = (value, text) => (latest && latest.distances_basis === "estimate" ? `≈ ${text}` : text);
+    const rough = (value, text) => (latest && !outline.is_exact ? `≈ ${text}` : text);
     put(figures, facts([
       ["crawl time", span(running)], ["URLs a second", running ? fixed(crawled / running, 1) : "–"], ["downloaded", size(status.bytes)], ["throughput", running ? `${size(status.bytes / running)}/s` : "–"],
       ["crawled", count(crawled)], ["errors", count(failed)], ["total", crawled === null ? "–" : count(crawled + failed)], ["maximum", crawl.live && crawl.live.settings ? (crawl.live.settings.pages === null ? "no limit" : count(crawl.live.settings.pages)) : "–"],
