@@ -124,7 +124,8 @@ def _united(graph: Csr, balls: Balls, nodes: Nodes) -> Balls:
 def _weights() -> NDArray[np.float32]:
     """Of all pairs of registers that lie side by side, the sum of 2^-rank."""
     high, low = np.divmod(np.arange(1 << 16), 1 << 8)
-    return (np.exp2(-high.astype(float)) + np.exp2(-low.astype(float))).astype(np.float32)
+    sums: NDArray[np.float64] = np.exp2(-high.astype(float)) + np.exp2(-low.astype(float))
+    return sums.astype(np.float32)
 
 
 def _sizes_of_all(balls: Balls) -> Sizes:

@@ -189,6 +189,8 @@ COARSE = 0.02
 """An error, as a share of the mean distance."""
 _FEW_SOURCES = 128
 _MANY_NODES = 1_000_000
+_MOST_LOOKS = 200_000_000
+"""Links that HyperBall may look at in all of its rounds: some fifteen seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +257,8 @@ def estimate(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
     """The better one of two estimates of the mean, and the larger bound of the diameter."""
     sources = _FEW_SOURCES if graph.nodes > _MANY_NODES else SAMPLE
     by_paths = sampled(graph, rng, sources, tell)
-    if by_paths.mean_distance is None or by_paths.error <= COARSE * by_paths.mean_distance:
+    is_fine = by_paths.error <= COARSE * (by_paths.mean_distance or 0)
+    if is_fine or by_paths.diameter * graph.edges > _MOST_LOOKS:
         return by_paths
     by_balls = hyperball.estimated(graph, rng, tell)
     better = min(by_paths, by_balls, key=lambda found: (found.mean_distance is None, found.error))

@@ -79,6 +79,14 @@ def test_where_few_pages_tell_enough_no_more_is_asked() -> None:
     assert not found.by_hyperball
 
 
+def test_a_deep_graph_is_not_looked_at_in_so_many_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minicrawl.graph.outline.SAMPLE", 32)
+    graph, dice = random_graph(3000, 3000), partial(np.random.default_rng, 1)
+    by_paths = sampled(graph, dice(), 32)
+    monkeypatch.setattr("minicrawl.graph.outline._MOST_LOOKS", by_paths.diameter * graph.edges - 1)
+    assert estimate(graph, dice()) == by_paths
+
+
 def test_more_than_a_million_pages_are_searched_from_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minicrawl.graph.outline._MANY_NODES", 300)
     monkeypatch.setattr("minicrawl.graph.outline._FEW_SOURCES", 3)
