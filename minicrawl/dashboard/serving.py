@@ -114,7 +114,10 @@ def _listening(place: Place) -> Iterator[socket.socket]:
                 continue
             if error.errno == EADDRINUSE:
                 raise UsageError(f"port {port} is in use: choose another --port") from None
-            raise UsageError(f"cannot listen at {place.host}: {error.strerror or error}") from None
+            why = os.strerror(error.errno) if error.errno else str(error)  # its own text is long
+            raise UsageError(
+                f"cannot listen at {place.host}: {why.lower()}; choose another --host or --port"
+            ) from None
         with listener:
             yield listener
         return
@@ -127,6 +130,8 @@ def _listening(place: Place) -> Iterator[socket.socket]:
 def _alone(store: Path) -> Iterator[int]:
     """The file that says where the dashboard of the store is, as long as it is ours."""
     place = real_path(store)
+    if place.is_dir():
+        raise UsageError(f"{store} is a folder: name a file as --store")
     path = place.with_name(f"{place.name}{SUFFIX}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -203,6 +203,19 @@ def test_a_port_in_use_is_named(served: RunningDashboard, tmp_path: Path) -> Non
     assert said == f"minicrawl: port {port} is in use: choose another --port"
 
 
+def test_an_address_that_is_not_ours_is_named(tmp_path: Path) -> None:
+    said = failing(*command(tmp_path / "other.db", "--host", "192.0.2.1", "--port", "0"))
+    assert said == (
+        "minicrawl: cannot listen at 192.0.2.1: cannot assign requested address; "
+        "choose another --host or --port"
+    )
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    said = failing(*command(tmp_path, "--port", "0"))
+    assert said == f"minicrawl: {tmp_path} is a folder: name a file as --store"
+
+
 def test_a_second_dashboard_of_a_store_says_where_the_first_one_is(
     served: RunningDashboard, store: Path
 ) -> None:
