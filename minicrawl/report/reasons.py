@@ -10,7 +10,7 @@ import numpy as np
 from minicrawl.model import FailureKind, PageId, State
 from minicrawl.progress import Progress
 from minicrawl.report.kept import Convergence, convergence_of, kept, scores
-from minicrawl.report.links.gifts import CashSoFar, Gifts, gifts_to, history_of
+from minicrawl.report.links.gifts import CashSoFar, CashGifts, gifts_to, history_of
 from minicrawl.report.ranks import rank_of
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.report.waiting import QueuePosition, queue_position
@@ -216,7 +216,7 @@ def _host(snapshot: Snapshot, page: PageId) -> HostRow:
     return tables.host(snapshot.connection, number) or HostRow(number, "")
 
 
-def _cash_sources(snapshot: Snapshot, gifts: Gifts) -> list[CashSource]:
+def _cash_sources(snapshot: Snapshot, gifts: CashGifts) -> list[CashSource]:
     """The pages that gave most, by their last spendings."""
     total = float(gifts.units.sum())
     amounts = zip(gifts.givers.tolist(), gifts.units.tolist(), strict=True)

@@ -19,7 +19,7 @@ from minicrawl.wording import iso
 MOST_MOMENTS = 120
 
 
-class Gifts(NamedTuple):
+class CashGifts(NamedTuple):
     """The pages that gave to one page, and the units that each of them gave."""
 
     givers: NDArray[np.int64]
@@ -34,7 +34,7 @@ class CashSoFar(NamedTuple):
     pages: int
 
 
-def gifts_to(snapshot: Snapshot, page: PageId, tell: Progress) -> Gifts:
+def gifts_to(snapshot: Snapshot, page: PageId, tell: Progress) -> CashGifts:
     """From each page that links to it."""
     givers, units = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for found in flows(snapshot, tell):
@@ -42,10 +42,10 @@ def gifts_to(snapshot: Snapshot, page: PageId, tell: Progress) -> Gifts:
         givers.append(found.givers[here])
         units.append(snapshot.histories(found.givers[here]) * found.parts[here])
     names, places = np.unique(np.concatenate(givers), return_inverse=True)
-    return Gifts(names, np.bincount(places, np.concatenate(units), minlength=len(names)))
+    return CashGifts(names, np.bincount(places, np.concatenate(units), minlength=len(names)))
 
 
-def history_of(snapshot: Snapshot, gifts: Gifts) -> list[CashSoFar]:
+def history_of(snapshot: Snapshot, gifts: CashGifts) -> list[CashSoFar]:
     """How the gifts added up; at most `MOST_MOMENTS` of them, among these the first and the last.
 
     Pages that were imported were never requested, and are left out.
