@@ -10,7 +10,7 @@ import numpy as np
 from minicrawl.model import FailureKind, PageId, State
 from minicrawl.progress import Progress
 from minicrawl.report.kept import Convergence, convergence_of, kept, scores
-from minicrawl.report.links.gifts import CashSoFar, CashGifts, gifts_to, history_of
+from minicrawl.report.links.gifts import CashGifts, CashSoFar, gifts_to, history_of
 from minicrawl.report.ranks import rank_of
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.report.waiting import QueuePosition, queue_position

@@ -42,7 +42,8 @@ def gifts_to(snapshot: Snapshot, page: PageId, tell: Progress) -> CashGifts:
         givers.append(found.givers[here])
         units.append(snapshot.histories(found.givers[here]) * found.parts[here])
     names, places = np.unique(np.concatenate(givers), return_inverse=True)
-    return CashGifts(names, np.bincount(places, np.concatenate(units), minlength=len(names)))
+    sums = np.bincount(places, np.concatenate(units), minlength=len(names))
+    return CashGifts(names, sums.astype(np.float64, copy=False))
 
 
 def history_of(snapshot: Snapshot, gifts: CashGifts) -> list[CashSoFar]:
