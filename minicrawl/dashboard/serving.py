@@ -32,6 +32,7 @@ SUFFIX = "-dashboard"
 USUAL_PORT = 8420
 LOOPBACK = "127.0.0.1"
 _NICE = 10
+_GROUP = Path("/proc/self/autogroup")
 _GRACE_S = 1
 UNWATCHED_S = 600.0
 _TICKS_A_LOOK = 20
@@ -57,7 +58,7 @@ def serve(store: Path, place: Place, announce: Callable[[str], None]) -> None:
         address = f"http://{name}:{port}/"
         _write(note, {"address": address, "pid": os.getpid(), "token": token})
         access = Access(port=port, names=frozenset((place.host,)), token=token)
-        os.nice(_NICE)
+        _step_back()
         dashboard = Dashboard(Views(store), access)
         server = _server(dashboard, keeps=os.getppid() if place.ends_alone else None)
         announce(f"{address}#{token}")
@@ -100,6 +101,14 @@ def _server(dashboard: Dashboard, keeps: int | None) -> _Server:
         timeout_graceful_shutdown=_GRACE_S,
     )
     return _Server(dashboard, keeps, config)
+
+
+def _step_back() -> None:
+    """Let the crawl go first. Where Linux groups processes by session, the group does, too."""
+    os.nice(_NICE)
+    if os.getsid(0) == os.getpid():
+        with suppress(OSError):
+            _GROUP.write_text(str(_NICE), encoding="ascii")
 
 
 @contextmanager
