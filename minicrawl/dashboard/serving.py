@@ -32,6 +32,7 @@ SUFFIX = "-dashboard"
 USUAL_PORT = 8420
 LOOPBACK = "127.0.0.1"
 _NICE = 10
+_GROUP = Path("/proc/self/autogroup")
 _GRACE_S = 1
 UNWATCHED_S = 600.0
 _TICKS_A_LOOK = 20
@@ -57,7 +58,7 @@ def serve(store: Path, place: Place, announce: Callable[[str], None]) -> None:
         address = f"http://{name}:{port}/"
         _write(note, {"address": address, "pid": os.getpid(), "token": token})
         access = Access(port=port, names=frozenset((place.host,)), token=token)
-        os.nice(_NICE)
+        _step_back()
         dashboard = Dashboard(Views(store), access)
         server = _server(dashboard, keeps=os.getppid() if place.ends_alone else None)
         announce(f"{address}#{token}")
@@ -106,6 +107,14 @@ def plain_config(app: Guard) -> uvicorn.Config:
     )
 
 
+def _step_back() -> None:
+    """Let the crawl go first. Where Linux groups processes by session, the group does, too."""
+    os.nice(_NICE)
+    if os.getsid(0) == os.getpid():
+        with suppress(OSError):
+            _GROUP.write_text(str(_NICE), encoding="ascii")
+
+
 @contextmanager
 def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
     """A socket that listens at this port; without one, at the usual one, or at any."""
@@ -119,7 +128,10 @@ def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
                 continue
             if error.errno == EADDRINUSE:
                 raise UsageError(f"port {port} is in use: choose another --port") from None
-            raise UsageError(f"cannot listen at {host}: {error.strerror or error}") from None
+            why = os.strerror(error.errno) if error.errno else str(error)  # its own text is long
+            raise UsageError(
+                f"cannot listen at {host}: {why.lower()}; choose another --host or --port"
+            ) from None
         with listener:
             yield listener
         return
@@ -132,6 +144,8 @@ def listening(host: str, wanted: int | None) -> Iterator[socket.socket]:
 def _alone(store: Path) -> Iterator[int]:
     """The file that says where the dashboard of the store is, as long as it is ours."""
     place = real_path(store)
+    if place.is_dir():
+        raise UsageError(f"{store} is a folder: name a file as --store")
     path = place.with_name(f"{place.name}{SUFFIX}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

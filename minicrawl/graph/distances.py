@@ -88,6 +88,8 @@ class Extent(NamedTuple):
     is_exact: bool
     error: float = 0.0
     """The standard error of the mean distance."""
+    by_hyperball: bool = False
+    """It is an estimate of all pairs, and not of the paths from some nodes."""
 
 
 def exact_work(graph: Csr) -> int:

@@ -1,7 +1,9 @@
 """A graph in a few numbers: how large it is, how it is connected, how far apart its nodes are.
 
-Law: where distances were measured from some nodes only, the outline says so, and its diameter is a
-lower bound.
+Law: where distances are estimated the outline says so and how, and its diameter is a lower bound.
+They are measured from some nodes; if that leaves an error of more than `COARSE`, also by HyperBall,
+and the estimate with the smaller error counts. Paths from few nodes tell much where nearly all
+nodes reach the same others, and little where few do; HyperBall takes twice the time.
 
 Connected components: strong, by links both ways, and weak, by links either way.
 
@@ -21,9 +23,18 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from minicrawl.graph import hyperball
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.degrees import DegreeDistribution, distribution
-from minicrawl.graph.distances import UNREACHED, Extent, exact, exact_work, levels, sampled
+from minicrawl.graph.distances import (
+    SAMPLE,
+    UNREACHED,
+    Extent,
+    exact,
+    exact_work,
+    levels,
+    sampled,
+)
 from minicrawl.graph.parts import with_pages
 from minicrawl.progress import Progress, unreported
 
@@ -174,6 +185,12 @@ class _Tarjan:
 
 MOST_WORK = 10_000_000
 """Links that a round of all searches may look at; more would take minutes."""
+COARSE = 0.02
+"""An error, as a share of the mean distance."""
+_FEW_SOURCES = 128
+_MANY_NODES = 1_000_000
+_MOST_LOOKS = 200_000_000
+"""Links that HyperBall may look at in all of its rounds: some fifteen seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +217,8 @@ class Outline:
     """The standard error of the mean; 0 where all distances were measured."""
     diameter: int
     is_exact: bool
+    by_hyperball: bool = False
+    """Distances are estimated for all nodes, not measured from some."""
 
     def as_json(self) -> dict[str, object]:
         """Its numbers by their names."""
@@ -229,9 +248,21 @@ def outline(
 def extent(
     graph: Csr, rng: Generator, tell: Progress = unreported, most_work: int = MOST_WORK
 ) -> Extent:
-    """Exact if that takes no more than so much work, else of a sample."""
+    """Exact if that takes no more than so much work, else an estimate."""
     is_small = exact_work(graph) <= most_work
-    return exact(graph, tell) if is_small else sampled(graph, rng, tell=tell)
+    return exact(graph, tell) if is_small else estimate(graph, rng, tell)
+
+
+def estimate(graph: Csr, rng: Generator, tell: Progress = unreported) -> Extent:
+    """The better one of two estimates of the mean, and the larger bound of the diameter."""
+    sources = _FEW_SOURCES if graph.nodes > _MANY_NODES else SAMPLE
+    by_paths = sampled(graph, rng, sources, tell)
+    is_fine = by_paths.error <= COARSE * (by_paths.mean_distance or 0)
+    if is_fine or by_paths.diameter * graph.edges > _MOST_LOOKS:
+        return by_paths
+    by_balls = hyperball.estimated(graph, rng, tell)
+    better = min(by_paths, by_balls, key=lambda found: (found.mean_distance is None, found.error))
+    return better._replace(diameter=max(by_paths.diameter, by_balls.diameter))
 
 
 def outline_of(graph: Csr, found: Connections, far: Extent) -> Outline:
@@ -254,4 +285,5 @@ def outline_of(graph: Csr, found: Connections, far: Extent) -> Outline:
         mean_distance_error=far.error,
         diameter=far.diameter,
         is_exact=far.is_exact,
+        by_hyperball=far.by_hyperball,
     )

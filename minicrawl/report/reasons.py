@@ -10,7 +10,7 @@ import numpy as np
 from minicrawl.model import FailureKind, PageId, State
 from minicrawl.progress import Progress
 from minicrawl.report.kept import Convergence, convergence_of, kept, scores
-from minicrawl.report.links.flows import flows
+from minicrawl.report.links.gifts import CashGifts, CashSoFar, gifts_to, history_of
 from minicrawl.report.ranks import rank_of
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.report.waiting import QueuePosition, queue_position
@@ -91,6 +91,7 @@ class Explanation:
     reasons: list[str]
     fetches: list[Fetch]
     givers: list[CashSource]
+    received: list[CashSoFar]
 
     def as_json(self) -> dict[str, object]:
         """The values by name."""
@@ -99,6 +100,7 @@ class Explanation:
             "ranks": [score._asdict() for score in self.ranks],
             "fetches": [fetch._asdict() for fetch in self.fetches],
             "givers": [giver._asdict() for giver in self.givers],
+            "received": [moment._asdict() for moment in self.received],
         }
 
 
@@ -111,6 +113,7 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
     state = State(snapshot.frontier.state[page])
     target = snapshot.frontier.books.stands_for(page)
     position = queue_position(snapshot, page) if state is State.UNREAD else None
+    gifts = gifts_to(snapshot, page, tell)
     return Explanation(
         url=found_url,
         original=tables.original(snapshot.connection, page),
@@ -132,7 +135,8 @@ def explain(snapshot: Snapshot, text: str, tell: Progress = lambda _share: None)
         ranks=_rank_scores(snapshot, page),
         reasons=_reasons(snapshot, page, state, position),
         fetches=[_fetch(row) for row in _last_fetches(snapshot, page)],
-        givers=_cash_sources(snapshot, page, tell),
+        givers=_cash_sources(snapshot, gifts),
+        received=history_of(snapshot, gifts),
     )
 
 
@@ -221,16 +225,11 @@ def _host(snapshot: Snapshot, page: PageId) -> HostRow:
     return tables.host(snapshot.connection, number) or HostRow(number, "")
 
 
-def _cash_sources(snapshot: Snapshot, page: PageId, tell: Progress) -> list[CashSource]:
+def _cash_sources(snapshot: Snapshot, gifts: CashGifts) -> list[CashSource]:
     """The pages that gave most, by their last spendings."""
-    amounts: dict[int, float] = {}
-    for givers, ends, parts in flows(snapshot, tell):
-        here = np.flatnonzero(ends == page)
-        gifts = snapshot.histories(givers[here]) * parts[here]
-        for giver, gift in zip(givers[here].tolist(), gifts.tolist(), strict=True):
-            amounts[giver] = amounts.get(giver, 0.0) + gift
-    total = sum(amounts.values())
-    largest = nlargest(_SOURCES_SHOWN, amounts.items(), key=lambda gift: gift[1])
+    total = float(gifts.units.sum())
+    amounts = zip(gifts.givers.tolist(), gifts.units.tolist(), strict=True)
+    largest = nlargest(_SOURCES_SHOWN, amounts, key=lambda gift: gift[1])
     return [
         CashSource(snapshot.url(giver), amount, amount / total)
         for giver, amount in largest

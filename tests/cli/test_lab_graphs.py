@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graph.dynamic.saved import unpack
+from minicrawl.graph.dynamic.saved import pack, solved, unpack
 from minicrawl.graph.dynamic.suite import SUITE
 
 
@@ -67,6 +67,8 @@ def test_figures_have_their_numbers_beside_them(
     ("arguments", "message"),
     [
         (["nothing-there"], "is no file and none of"),
+        (["."], "is no file and none of"),
+        (["sc1", "--trials", "0"], "--trials"),
         (["sc1", "--algorithm", "a5"], "is not one of"),
         (["sc1", "--threshold", "-1"], "--threshold"),
         (["sc1", "--timeout", "0"], "--timeout"),
@@ -80,6 +82,59 @@ def test_mistakes_are_one_line(
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("links.txt", "1 2\n3\n", "line 2: expected two page ids, found '3'"),
+        ("dimacs.gr", "p sp 3 2\na 1 2 1\na 1 9 1\n", "line 3: expected `a from to weight`"),
+        ("empty.gr", "", "no link in it"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", [["lab", "graphs"], ["graph", "info", "--graph"], ["rank", "pagerank", "--graph"]]
+)
+def test_a_wrong_line_is_named(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    name: str,
+    text: str,
+    says: str,
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    assert main([*command, str(file)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"minicrawl: {file}")
+    assert says in line
+
+
+def test_trials_have_their_times(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "graphs", "sc3", "--algorithm", "levels", "--trials", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "trial 1" in out
+    assert "trial 2" in out
+    assert main(["lab", "graphs", "sc3", "--algorithm", "levels"]) == 0
+    assert "trial 1" not in capsys.readouterr().out
+
+
+def test_answers_that_are_not_those_of_the_file_are_caught(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Validation is against what the file says; the file, here, is what is wrong."""
+    saved = solved(SUITE["sc1"]())
+    saved.distances[0, 1] += 5
+    file = tmp_path / "wrong.g"
+    file.write_bytes(pack(saved))
+    chosen = ["--algorithm", "a1", "--algorithm", "levels"]
+    assert main(["lab", "graphs", str(file), *chosen]) == 0
+    capsys.readouterr()
+    assert main(["lab", "graphs", str(file), *chosen, "--validate"]) == 1
+    out = capsys.readouterr().out
+    assert "distance of 0 to 1 is 1, expected 6" in out
+    assert "passed" in out
 
 
 def test_a_damaged_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

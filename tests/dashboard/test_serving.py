@@ -1,6 +1,7 @@
 """The dashboard as a process: what it serves, to whom, and how it ends."""
 
 import json
+import os
 import re
 import signal
 import stat
@@ -201,6 +202,33 @@ def test_a_port_in_use_is_named(served: RunningDashboard, tmp_path: Path) -> Non
     port = served.base.rstrip("/").rpartition(":")[2]
     said = failing(*command(tmp_path / "other.db", "--port", port))
     assert said == f"minicrawl: port {port} is in use: choose another --port"
+
+
+def test_it_lets_the_crawl_go_first_whatever_its_session(tmp_path: Path) -> None:
+    with dashboard_of(tmp_path / "crawl.db", "--port", "0") as running:
+        assert os.getpriority(os.PRIO_PROCESS, running.process.pid) == 10
+    usual = command(tmp_path / "crawl.db", "--port", "0")
+    with killed_on_failure(
+        subprocess.Popen(usual, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("http://")
+        group = Path(f"/proc/{process.pid}/autogroup")
+        assert not group.exists() or group.read_text().split()[-1] == "10"
+        process.terminate()
+
+
+def test_an_address_that_is_not_ours_is_named(tmp_path: Path) -> None:
+    said = failing(*command(tmp_path / "other.db", "--host", "192.0.2.1", "--port", "0"))
+    assert said == (
+        "minicrawl: cannot listen at 192.0.2.1: cannot assign requested address; "
+        "choose another --host or --port"
+    )
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    said = failing(*command(tmp_path, "--port", "0"))
+    assert said == f"minicrawl: {tmp_path} is a folder: name a file as --store"
 
 
 def test_a_second_dashboard_of_a_store_says_where_the_first_one_is(

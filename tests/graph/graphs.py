@@ -13,6 +13,11 @@ def graph_of(nodes: int, links: list[Link]) -> Csr:
     return Csr.from_edges(nodes, ends[:, 0], ends[:, 1])
 
 
+def random_graph(nodes: int, links: int) -> Csr:
+    ends = np.random.default_rng(7).integers(0, nodes, (2, links))
+    return Csr.from_edges(nodes, ends[0], ends[1])
+
+
 def links_of(graph: Csr) -> list[Link]:
     return list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
 

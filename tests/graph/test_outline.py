@@ -1,13 +1,17 @@
 """An outline counts what there is, and says when it has not looked at all of it."""
 
+from functools import partial
+
 import networkx
 import numpy as np
 import pytest
 from hypothesis import given
 
 from minicrawl.graph.degrees import DegreeDistribution
-from minicrawl.graph.outline import Outline, outline, reciprocity
-from tests.graph.graphs import Link, graph_of, nodes_and_links
+from minicrawl.graph.distances import exact, sampled
+from minicrawl.graph.hyperball import estimated
+from minicrawl.graph.outline import Outline, estimate, outline, reciprocity
+from tests.graph.graphs import Link, graph_of, nodes_and_links, random_graph
 
 # two circles, 0 1 2 and 3 4; a link from the first to the second; 5 that links to itself; 6 alone
 LINKS = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 3), (5, 5)]
@@ -47,6 +51,47 @@ def test_of_a_large_one_the_distances_from_some_pages() -> None:
     assert not found.is_exact
     assert found.diameter <= WHOLE.diameter
     assert found.as_json() | {"is_exact": True} == WHOLE.as_json()  # they are fewer than a sample
+
+
+def test_where_few_pages_tell_little_all_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some pages reach many others and some reach hardly any."""
+    graph = random_graph(3000, 3000)
+    whole, dice = exact(graph), partial(np.random.default_rng, 1)
+    monkeypatch.setattr("minicrawl.graph.outline.SAMPLE", 32)
+    by_paths, by_balls = sampled(graph, dice(), 32), estimated(graph, dice())
+    assert by_balls.error < by_paths.error
+    found = estimate(graph, dice())
+    assert found.by_hyperball
+    assert found.mean_distance == pytest.approx(by_balls.mean_distance, rel=0.2)
+    assert found.diameter == max(by_paths.diameter, by_balls.diameter) <= whole.diameter
+    assert found.mean_distance is not None
+    assert whole.mean_distance is not None
+    assert abs(found.mean_distance - whole.mean_distance) < 4 * found.error
+    outlined = outline(graph, dice(), most_work=0)
+    assert outlined.by_hyperball
+    assert not outlined.is_exact
+
+
+def test_where_few_pages_tell_enough_no_more_is_asked() -> None:
+    circle = graph_of(400, [(page, (page + 1) % 400) for page in range(400)])
+    found = estimate(circle, np.random.default_rng(1))
+    assert found.mean_distance == 200
+    assert not found.by_hyperball
+
+
+def test_a_deep_graph_is_not_looked_at_in_so_many_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minicrawl.graph.outline.SAMPLE", 32)
+    graph, dice = random_graph(3000, 3000), partial(np.random.default_rng, 1)
+    by_paths = sampled(graph, dice(), 32)
+    monkeypatch.setattr("minicrawl.graph.outline._MOST_LOOKS", by_paths.diameter * graph.edges - 1)
+    assert estimate(graph, dice()) == by_paths
+
+
+def test_more_than_a_million_pages_are_searched_from_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minicrawl.graph.outline._MANY_NODES", 300)
+    monkeypatch.setattr("minicrawl.graph.outline._FEW_SOURCES", 3)
+    circle = graph_of(400, [(page, (page + 1) % 400) for page in range(400)])
+    assert estimate(circle, np.random.default_rng(1)).pairs == 3 * 399
 
 
 def test_nothing_is_no_trouble() -> None:

@@ -22,7 +22,8 @@ def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
         "weak components",
         f"{found.weak_components:,}; the largest has {counted(found.largest_weak, 'node')}",
     )
-    how = "" if found.is_exact else ", measured from some nodes"
+    how = ", estimated by HyperBall" if found.by_hyperball else ", measured from some nodes"
+    how = "" if found.is_exact else how
     yield "mean distance", f"{_mean(found)}{how}"
     yield "diameter", _diameter(found)
     yield "reciprocity", _reciprocity(found)
@@ -33,6 +34,7 @@ def outline_facts(found: Outline) -> Iterator[tuple[str, str]]:
 def sample_facts(sample: Sample, now: float) -> Iterator[tuple[str, str]]:
     """What `status` says of a sample."""
     yield f"graph of {_pages(sample)}", _said(sample, now)
+    yield "pages asked for", _asked_for(sample)
     yield from outline_facts(sample.outline)
 
 
@@ -53,6 +55,12 @@ def sample_rows(sample: Sample, now: float) -> Iterator[tuple[str, str, str]]:
     yield "links from", _degrees(found.out_degrees), ""
     yield "links to", _degrees(found.in_degrees), ""
     yield "figures", _said(sample, now), ""
+
+
+def _asked_for(sample: Sample) -> str:
+    most = "" if sample.maximum is None else f" of at most {sample.maximum:,}"
+    errors = counted(sample.errors, "error")
+    return f"{sample.crawled:,}{most} crawled, {errors}; {sample.total:,} in total"
 
 
 def _pages(sample: Sample) -> str:

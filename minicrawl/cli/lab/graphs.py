@@ -40,7 +40,7 @@ class GraphType(click.ParamType[SavedGraph]):
         if value in SUITE:
             return solved(SUITE[value]())
         path = Path(value)
-        if not path.exists():
+        if not path.is_file():
             self.fail(f"{value!r} is no file and none of {', '.join(SUITE)}", param, ctx)
         return _from_file(path)
 
@@ -222,15 +222,17 @@ def _show(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport], rules: lab.
     show_table(
         f"{graph.name}: {counted(graph.nodes, 'page')}, {counted(len(graph.edges), 'edge')}, "
         f"density {graph.density:.4f}, {counted(components, 'component')}",
-        ["algorithm", "number", "answers", "seconds", "MiB", "validation"],
+        ["algorithm", "number", "answers", "seconds", "MiB", "validation", *_trial_names(rules)],
         (
             [
                 report.algorithm.name,
                 str(numbers[report.algorithm.name]),
                 report.algorithm.kind.value,
-                "over time" if report.seconds is None else f"{report.seconds:.3f}",
+                _seconds(report.seconds),
                 f"{report.memory_bytes / _MB:.1f}",
                 _verdict(report) if rules.validate else "",
+                *(_seconds(trial.seconds) for trial in report.trials if rules.trials > 1),
+                *([""] * (rules.trials - len(report.trials))),
             ]
             for report in reports
         ),
@@ -238,6 +240,14 @@ def _show(saved: SavedGraph, reports: Sequence[lab.AlgorithmReport], rules: lab.
     )
     for report in reports:
         _print_answer(report)
+
+
+def _trial_names(rules: lab.TrialRules) -> list[str]:
+    return [f"trial {number}" for number in range(1, rules.trials + 1) if rules.trials > 1]
+
+
+def _seconds(seconds: float | None) -> str:
+    return "over time" if seconds is None else f"{seconds:.3f}"
 
 
 def _verdict(report: lab.AlgorithmReport) -> str:

@@ -138,12 +138,20 @@ def _facts(found: report.Status, store: Path) -> Iterator[tuple[str, str]]:
     yield "G", f"{_number(found.g, ' units')}, error factor M/G {_number(found.error_factor)}"
     yield "running time", _duration(found.running_s)
     yield "fetches per second", _number(found.fetches_per_second)
-    yield "downloaded", _size(found.bytes)
+    yield "downloaded", _size(found.bytes) + _throughput(found)
     yield "store", f"{store}, {_size(found.store_bytes)}"
     for end, size in found.beside_bytes.items():
         yield "", f"{store}{end}, {_size(size)}"
     if found.command:
         yield "resume with", found.command
+
+
+def _throughput(found: report.Status) -> str:
+    return (
+        f", {_size(round(found.bytes / found.running_s))} a second"
+        if found.running_s and found.bytes
+        else ""
+    )
 
 
 def _count(number: int | None) -> str:

@@ -44,7 +44,14 @@ export const curves = (title, series, format = short) => {
   return h("figure", { class: "plain" }, chart, series.length > 1 ? legend(series) : null);
 };
 
-// series: [{name, points: [[links, pages], ...], exponent}]; both axes are logarithmic
+// series: [{name, points: [[links, pages], ...], exponent, tail}]; both axes are logarithmic. The power
+// law with the exponent is drawn for the `tail` pages that it was fitted to: those with LEAST or more.
+const LEAST = 6;
+const fitted = ({ exponent, tail, points }) => {
+  if (!exponent || !tail) return [];
+  const at = (k) => [k, ((tail * (exponent - 1)) / (LEAST - 0.5)) * (k / (LEAST - 0.5)) ** -exponent];
+  return [at(LEAST), at(Math.max(...points.map(([k]) => k)))];
+};
 export const logLog = (title, series, xName, yName) => {
   const all = series.flatMap((one) => one.points).filter(([x, y]) => x > 0 && y > 0);
   if (all.length < 2) return h("div", { class: "empty" }, "nothing to draw yet");
@@ -57,8 +64,9 @@ export const logLog = (title, series, xName, yName) => {
   const mark = (place, x, y) => (place ? s("rect", { class: `f-${NAMES[place]}`, x: x - 3, y: y - 3, width: 6, height: 6 }) : s("circle", { class: "f-one", cx: x, cy: y, r: 3.4 }));
   const chart = s("svg", { class: "chart", viewBox: `0 0 ${W} ${H + 30}`, role: "img", "aria-label": title },
     powers(y0, y1).map((v) => [s("line", { class: "gridline", x1: LEFT, x2: W - RIGHT, y1: py(v), y2: py(v) }), s("text", { x: LEFT - 6, y: py(v) + 4, "text-anchor": "end" }, short(v))]),
-    powers(x0, x1).map((v) => [s("line", { class: "gridline", x1: px(v), x2: px(v), y1: TOP, y2: H + 30 - BOTTOM }), s("text", { x: px(v), y: H + 30 - 7, "text-anchor": "middle" }, short(v))]),
-    series.map((one, place) => one.points.filter(([x, y]) => x > 0 && y > 0).map(([x, y]) => mark(place, px(x), py(y)))));
+    powers(x0, x1).map((v) => [s("line", { class: "gridline", x1: px(v), x2: px(v), y1: TOP, y2: H + 30 - BOTTOM }), s("text", { x: px(v), y: H + 30 - 7, "text-anchor": v === 10 ** x1 ? "end" : "middle" }, short(v))]),
+    series.map((one, place) => one.points.filter(([x, y]) => x > 0 && y > 0).map(([x, y]) => mark(place, px(x), py(y)))),
+    series.map(fitted).map((ends, place) => (ends.length ? s("path", { class: `series s-${NAMES[place]}`, d: ends.map(([x, y], i) => `${i ? "L" : "M"}${px(x).toFixed(1)} ${py(Math.max(y, 10 ** y0)).toFixed(1)}`).join("") }) : null)));
   return h("figure", {}, h("div", { class: "small muted" }, `${yName} by ${xName}, both logarithmic`), chart, legend(series.map((one) => ({ name: one.exponent ? `${one.name}, exponent ${fixed(one.exponent, 2)}` : one.name }))),
     hiddenTable(title, ["series", xName, yName], series.flatMap((one) => one.points.map(([x, y]) => [one.name, fixed(x, 1), fixed(y, 2)]))));
 };

@@ -4,7 +4,7 @@
 import { h, s, put, card, count, share, plain, cut } from "/page/dom.js";
 import { get } from "/page/server.js";
 
-const SIZE = 1000, ROUNDS = 320, MARGIN_X = 90, MARGIN_Y = 45, LETTERS = 12, SURE = 12;
+const SIZE = 1000, ROUNDS = 320, MARGIN_X = 90, MARGIN_Y = 45, LETTERS = 12, SURE = 12, WIDE = 900;
 const LETTER = 0.56, LINE = 1.2; // of a label, by the size of its letters
 
 // A hue for each host that stays the same; the colours of both schemes are far from their paper.
@@ -86,7 +86,7 @@ export const makeGraph = (place, app) => {
       const text = cut(plain(nodes[at].label).replace(/^https?:\/\//, ""), 30), half = (text.length * LETTER * LETTERS) / 2;
       const box = [x[at] - half, y[at] + radius(nodes[at]) + 2, x[at] + half, y[at] + radius(nodes[at]) + LINE * LETTERS];
       const covers = (other) => other !== at && x[other] + radius(nodes[other]) > box[0] && x[other] - radius(nodes[other]) < box[2] && y[other] + radius(nodes[other]) > box[1] && y[other] - radius(nodes[other]) < box[3];
-      if (box[0] < 0 || box[2] > width || (named.size >= SURE && order.some(covers))) continue;
+      if (box[0] < 0 || box[2] > width || (named.size >= (SURE * Math.min(width, WIDE)) / WIDE && order.some(covers))) continue;
       if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) continue;
       taken.push(box);
       named.set(at, text);

@@ -2,6 +2,7 @@
 
 import { h, s, put, card, facts, table, td, count, fixed, share, plain, cut, outward } from "/page/dom.js";
 import { get } from "/page/server.js";
+import { curves } from "/page/charts.js";
 
 const W = 900, ROW = 34;
 
@@ -25,6 +26,14 @@ const flow = (page, explain) => {
     s("text", { x: W / 2, y: middle - 3, "text-anchor": "middle" }, "this page"), s("text", { x: W / 2, y: middle + 14, "text-anchor": "middle" }, `${fixed(page.cash, 2)} units`)));
 };
 
+// What the page had got at each moment, and from how many pages.
+const grown = (received) => {
+  const over = (name) => received.map((one) => [Date.parse(one.at) / 1000, one[name]]);
+  return h("div", { class: "grid" },
+    h("div", { class: "w6 plot" }, h("h4", {}, "cash it was given, in units"), curves("cash it was given", [{ name: "units", points: over("units") }])),
+    h("div", { class: "w6 plot" }, h("h4", {}, "pages that gave"), curves("pages that gave", [{ name: "pages", points: over("pages") }])));
+};
+
 export const makePages = (place, app) => {
   const topAt = h("div", { class: "scroll high tall", tabindex: 0, role: "region", "aria-label": "Best pages, a table" }), foundAt = h("div", { class: "scroll high tall" }), about = h("div");
   const query = h("input", { type: "search", id: "p-search", "aria-label": "Search by URL or title", placeholder: "words of a URL or a title" });
@@ -45,7 +54,8 @@ export const makePages = (place, app) => {
       h("h3", {}, `Who gave to it, and to whom it gives${page.receivers ? ` (${count(page.receivers.count)} pages)` : ""}`),
       page.givers.length || (page.receivers && page.receivers.pages.length) ? flow(page, explain) : h("div", { class: "empty" }, "no links in or out yet"),
       h("h3", {}, "History"),
-      page.fetches.length ? table([["fetched at"], ["status", "n"], ["outcome"], ["detail"]], page.fetches.map((one) => h("tr", {}, td(plain(one.at).replace("T", " ").replace("Z", " UTC")), td(one.status ?? "–", "n"), td(plain(one.outcome)), td(plain(one.detail), "url"))), "History") : h("div", { class: "empty" }, "it was not requested"));
+      grown(page.received),
+      page.fetches.length ? h("div", { class: "scroll" }, table([["fetched at"], ["status", "n"], ["outcome"], ["detail"]], page.fetches.map((one) => h("tr", {}, td(plain(one.at).replace("T", " ").replace("Z", " UTC")), td(one.status ?? "–", "n"), td(plain(one.outcome)), td(plain(one.detail), "url"))), "History")) : h("div", { class: "empty" }, "it was not requested"));
   };
   const search = async () => {
     const words = query.value.trim();

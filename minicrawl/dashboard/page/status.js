@@ -126,7 +126,7 @@ export const makeStatus = (place, app) => {
     const status = crawl.status, latest = graph(), outline = latest && latest.outline;
     if (status.missing) { put(figures, h("div", { class: "empty" }, "nothing yet")); return; }
     const failed = sum(status.failures), crawled = status.pages_fetched, running = status.running_s;
-    const rough = (value, text) => (latest && latest.distances_basis === "estimate" ? `≈ ${text}` : text);
+    const rough = (value, text) => (latest && !outline.is_exact ? `≈ ${text}` : text);
     put(figures, facts([
       ["crawl time", span(running)], ["URLs a second", running ? fixed(crawled / running, 1) : "–"], ["downloaded", size(status.bytes)], ["throughput", running ? `${size(status.bytes / running)}/s` : "–"],
       ["crawled", count(crawled)], ["errors", count(failed)], ["total", crawled === null ? "–" : count(crawled + failed)], ["maximum", crawl.live && crawl.live.settings ? (crawl.live.settings.pages === null ? "no limit" : count(crawl.live.settings.pages)) : "–"],
@@ -166,10 +166,11 @@ export const makeStatus = (place, app) => {
     const ranges = (bins) => { const found = new Array(8).fill(0); for (const [least, n] of bins) found[Math.min(Math.floor(least / 20), 7)] += n; return found; };
     const width = (least) => (least < 20 ? 1 : least < 140 ? 20 : least);
     const density = (bins) => bins.filter(([least]) => least > 0).map(([least, n]) => [Math.sqrt(least * (least + width(least) - 1)), n / width(least)]);
+    const tail = (bins) => bins.filter(([least]) => least >= 6).reduce((sum, [, n]) => sum + n, 0);
     const ins = ranges(outline.in_degrees.bins), outs = ranges(outline.out_degrees.bins);
     put(degrees, h("div", { class: "grid" },
       h("div", { class: "w5 scroll" }, bars("Pages by their links", ["links", "in", "out"], ins.map((n, at) => [at === 7 ? "140+" : `${20 * at}–${20 * at + 19}`, n, outs[at]]))),
-      h("div", { class: "w7 plot" }, logLog("Degree distributions", [{ name: "in", points: density(outline.in_degrees.bins), exponent: outline.in_degrees.exponent }, { name: "out", points: density(outline.out_degrees.bins), exponent: outline.out_degrees.exponent }], "links", "pages"))));
+      h("div", { class: "w7 plot" }, logLog("Degree distributions", [{ name: "in", points: density(outline.in_degrees.bins), exponent: outline.in_degrees.exponent, tail: tail(outline.in_degrees.bins) }, { name: "out", points: density(outline.out_degrees.bins), exponent: outline.out_degrees.exponent, tail: tail(outline.out_degrees.bins) }], "links", "pages"))));
   };
   const drawHosts = () => {
     if (!hosts || !hosts.hosts) { put(hostsAt, h("div", { class: "empty" }, hosts && hosts.error ? plain(hosts.error) : "nothing yet")); return; }

@@ -3,8 +3,9 @@
 Law: each trial has a process of its own, so what one leaves in memory costs no other, and one that
 takes too long is ended. What is timed is the insertion of all edges, with the answer known after
 each of them, or after each batch. Times are those of the processor, so that what else the machine
-does counts for nothing."""
+does counts for nothing. Memory is what was added at most since the edges were there."""
 
+import gc
 import pickle
 import select
 import subprocess
@@ -29,8 +30,12 @@ from minicrawl.graph.text.formats import LinkStream
 from minicrawl.graphfiles.reading import blocks
 
 _STATUS = Path("/proc/self/status")
-_PEAK = "VmHWM:"
+_PEAK, _NOW = "VmHWM:", "VmRSS:"
+_CLEAR, _CLEAR_PEAK = Path("/proc/self/clear_refs"), "5"
 _CHILD = "from minicrawl.lab.graphs.bench import run_in_child; run_in_child()"
+
+
+Batch = tuple[Edge, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,25 +156,30 @@ def run_in_child() -> None:
     algorithm, out = ALGORITHMS[name], sys.stdout.buffer
     out.write(b".")
     out.flush()
-    before = _peak()
-    state, seconds = timed(algorithm, saved, rules.threshold)
-    memory, answer = _peak() - before, algorithm.answer(state)
+    batches = batches_for(algorithm, saved, rules.threshold)
+    before = _memory_from_here()
+    state, seconds = timed(algorithm, saved.graph.nodes, batches)
+    memory, answer = max(_memory(_PEAK) - before, 0), algorithm.answer(state)
     wrong = first_difference(algorithm, saved, answer) if rules.validate else None
     found = TimedRun(seconds, memory, wrong, answer if rules.want_answer else None)
     out.write(pickle.dumps(found))
 
 
-def timed(algorithm: DynamicAlgorithm, saved: SavedGraph, threshold: int) -> tuple[Any, float]:
+def batches_for(algorithm: DynamicAlgorithm, saved: SavedGraph, threshold: int) -> list[Batch]:
+    """All edges as the algorithm gets them."""
+    return list(_batches(saved.graph.edges, threshold if algorithm.in_batches else 1))
+
+
+def timed(algorithm: DynamicAlgorithm, nodes: int, batches: Sequence[Batch]) -> tuple[Any, float]:
     """Insert all edges; what the algorithm then has, and the processor time that it took."""
-    batches = list(_batches(saved.graph.edges, threshold if algorithm.in_batches else 1))
     began = process_time()
-    state = algorithm.make(saved.graph.nodes)
+    state = algorithm.make(nodes)
     for batch in batches:
         algorithm.insert(state, batch)
     return state, process_time() - began
 
 
-def _batches(edges: Sequence[Edge], size: int) -> Iterator[tuple[Edge, ...]]:
+def _batches(edges: Sequence[Edge], size: int) -> Iterator[Batch]:
     left = iter(edges)
     while batch := tuple(islice(left, size)):
         yield batch
@@ -194,9 +204,18 @@ def _word(value: Any) -> str:
     return "far" if value == FAR else str(value)
 
 
-def _peak() -> int:
-    """The most memory that this process ever had; 0 where the system does not tell."""
+def _memory_from_here() -> int:
+    """The memory that this process has; its peak counts anew, where the system lets it."""
+    gc.collect()
+    with suppress(OSError):
+        _CLEAR.write_text(_CLEAR_PEAK, encoding="ascii")
+        return _memory(_NOW)
+    return _memory(_PEAK)
+
+
+def _memory(name: str) -> int:
+    """What this process has now, or had at most; 0 where the system does not tell."""
     if not sys.platform.startswith("linux"):
         return 0
     lines = _STATUS.read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(_PEAK))
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith(name))

@@ -83,7 +83,7 @@ def draw_reports(out: Path, reports: Reports, timeout_s: float) -> list[Path]:
             continue
         numbers, picture = out / f"graphs-{chart.name}.csv", out / f"graphs-{chart.name}.png"
         _write(numbers, chart, bars)
-        _draw(plot, picture, chart, bars, timeout_s)
+        _draw(plot, picture, chart, bars, reports, timeout_s)
         written += [numbers, picture]
     return written
 
@@ -115,8 +115,16 @@ def _cell(height: float | None) -> str:
     return "over time" if height is None else f"{height:.6g}"
 
 
-def _draw(plot: ModuleType, picture: Path, chart: BarChart, bars: Bars, timeout_s: float) -> None:
-    graphs = list(dict.fromkeys(graph for heights in bars.values() for graph in heights))
+def _draw(
+    plot: ModuleType,
+    picture: Path,
+    chart: BarChart,
+    bars: Bars,
+    reports: Reports,
+    timeout_s: float,
+) -> None:
+    shown = {graph for heights in bars.values() for graph in heights}
+    graphs = [graph for graph in reports if graph in shown]
     canvas, axes = plot.subplots(figsize=(max(8, 2.2 * len(graphs)), 5.5), layout="constrained")
     colours = plot.get_cmap("tab20")
     width = 0.85 / len(bars)

@@ -1,12 +1,13 @@
 """The figures of a crawl while it grows, sampled in a process of their own.
 
 Laws: the sampler reads the store as any reader does, so the crawl does nothing for it; it has the
-lowest priority, takes at most about half of a core, ends when its parent does and may be killed at
-any time. Each figure says how it was found and when.
+lowest priority, takes at most one core and mostly less than half of it, ends when its parent does
+and may be killed at any time. Each figure says how it was found and when.
 
 Up to `MOST_EXACT` crawled pages every figure is kept up link by link. Above that components,
 degrees and reciprocity are kept up batch by batch, and distances are measured aside: of all pairs
-while that takes no more than `MOST_WORK`, else of a sample with its error.
+while that takes no more than `MOST_WORK`, else estimated with their error. Measuring takes half of
+the time, or all of it where the figures would be older than `OLDEST_S` before the next are there.
 """
 
 import select
@@ -35,6 +36,7 @@ from minicrawl.store.reader import reading
 from minicrawl.store.trouble import reporting_damage
 
 EVERY_S = 2.0
+OLDEST_S = 28.0
 MOST_EXACT = 3000
 _MOST_LINKS_AT_ONCE = 100_000
 """With more to begin with, link by link takes longer than a crawl that is watched lasts."""
@@ -92,7 +94,9 @@ class LiveGraph:
     def distances_basis(self) -> Basis:
         if self.is_exact:
             return Basis.EXACT
-        return Basis.BATCH if self._far.is_exact else Basis.ESTIMATE
+        if self._far.is_exact:
+            return Basis.BATCH
+        return Basis.HYPERBALL if self._far.by_hyperball else Basis.ESTIMATE
 
     @property
     def is_unmeasured(self) -> bool:
@@ -228,7 +232,8 @@ class Sampler:
         while True:
             self.look()
             if self._clock() >= measure_at:
-                measure_at = self.measure() + self._clock()
+                took_s = self.measure()
+                measure_at = self._clock() + max(0.0, min(took_s, OLDEST_S - 2 * took_s))
             yield max(0.0, self._due - self._clock())
 
 

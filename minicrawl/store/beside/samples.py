@@ -35,6 +35,7 @@ class Basis(StrEnum):
     EXACT = "exact"  # kept up with each link
     BATCH = "batch"  # exact, computed for all links at one time
     ESTIMATE = "estimate"  # from a sample of the pages
+    HYPERBALL = "HyperBall"  # estimated for all pages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicrawl.graph.distances import linked_from
 from minicrawl.graph.dynamic.growing import GrowingGraph, GrowingInBatches
 from minicrawl.graph.dynamic.matrices import Edge
 from minicrawl.graph.dynamic.suite import SUITE
 from minicrawl.graph.outline import Outline, extent, outline
-from tests.graph.graphs import graph_of, nodes_and_links
+from minicrawl.graph.parts import with_pages
+from tests.graph.graphs import graph_of, links_of, nodes_and_links
 from tests.real_graphs import graph_in
 
 MOST = 64
@@ -106,6 +108,23 @@ def test_nothing_is_no_trouble() -> None:
     assert GrowingGraph(MOST).outline() == whole(0, [])
     batches = GrowingInBatches()
     assert batches.outline(extent(batches.graph, np.random.default_rng(1))) == whole(0, [])
+
+
+@pytest.mark.parametrize(
+    "name", ["hollins.dat.gz", "california.txt.gz", "wiki-Vote.txt.gz", "toronto-Movies.tar.gz"]
+)
+def test_a_part_of_a_real_graph_in_random_order_after_every_edge(
+    shared_graph: Callable[[str], Path], name: str
+) -> None:
+    """The links among the pages with most links and those that they lead to."""
+    graph = graph_in(shared_graph(name))
+    centres = np.argsort(-graph.out_degrees(), kind="stable")
+    near = np.concatenate([linked_from(graph, centres[:3])[: MOST - 3], centres[:3]])
+    part = with_pages(graph, np.isin(np.arange(graph.nodes), near))
+    edges = [(source, target) for source, target in links_of(part) if source != target]
+    random.Random(name).shuffle(edges)
+    assert len(edges) > 40
+    one_by_one(MOST, edges[:250])
 
 
 def test_a_real_graph_in_random_order(shared_graph: Callable[[str], Path]) -> None:

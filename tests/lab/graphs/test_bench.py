@@ -1,6 +1,8 @@
 """Trials have processes of their own: timed, ended when they take too long, and validated."""
 
+import pickle
 from dataclasses import replace
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import numpy as np
@@ -8,15 +10,18 @@ import pytest
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.dynamic.algorithms import ALGORITHMS, AlgorithmKind
+from minicrawl.graph.dynamic.matrices import A1
 from minicrawl.graph.dynamic.saved import solved
 from minicrawl.graph.dynamic.suite import SUITE
 from minicrawl.lab.graphs.bench import (
     AlgorithmReport,
     TimedRun,
     TrialRules,
+    batches_for,
     compare,
     first_difference,
     read_sequence,
+    run_in_child,
     timed,
 )
 
@@ -45,7 +50,7 @@ def test_a_trial_that_takes_too_long_is_ended() -> None:
 @pytest.mark.parametrize("name", list(ALGORITHMS))
 def test_all_edges_are_inserted(name: str) -> None:
     found = ALGORITHMS[name]
-    state, seconds = timed(found, GRAPH, 5)
+    state, seconds = timed(found, GRAPH.graph.nodes, batches_for(found, GRAPH, 5))
     assert seconds > 0
     assert first_difference(found, GRAPH, found.answer(state)) is None
 
@@ -60,6 +65,27 @@ def test_a_wrong_answer_is_caught() -> None:
     apart = np.arange(8)
     wrong = first_difference(ALGORITHMS["s2"], GRAPH, apart)
     assert wrong == "component of 1 is 1, expected 0"
+
+
+class ForgetfulA1(A1):
+    """Knows only the edge itself, and forgets what it shortens."""
+
+    def add(self, source: int, target: int) -> None:
+        self.distances[source, target] = min(1, self.distances[source, target])
+
+
+def test_a_broken_algorithm_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the child itself, which gets its job and gives its report as bytes."""
+    broken = replace(ALGORITHMS["a1"], make=ForgetfulA1)
+    monkeypatch.setitem(ALGORITHMS, "a1", broken)
+    for rules, is_caught in ((RULES, True), (replace(RULES, validate=False), False)):
+        given, out = BytesIO(pickle.dumps(("a1", GRAPH, rules))), BytesIO()
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(given))
+        monkeypatch.setattr("sys.stdout", TextIOWrapper(out))
+        run_in_child()
+        found = pickle.loads(out.getvalue()[1:])
+        assert bool(found.wrong) is is_caught
+    assert first_difference(broken, GRAPH, GRAPH.distances) is None
 
 
 def test_a_report_tells_the_median_the_most_memory_and_the_first_wrong_answer() -> None:

@@ -1,6 +1,8 @@
 """The graph that is read from the log, step by step, is that which the whole store has."""
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +10,14 @@ import pytest
 
 from minicrawl.analysis.source import crawled, opened
 from minicrawl.graph.dynamic.growing import GrowingGraph, GrowingInBatches
+from minicrawl.graph.dynamic.matrices import Edge
 from minicrawl.graph.outline import Outline, extent, outline
 from minicrawl.model import CRAWLED, GRAPHS, KNOWN, State
 from minicrawl.report.live.growth import LinkLog
+from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from tests.graph.dynamic.test_growing import agrees_with_networkx, same
+from tests.graph.dynamic.test_growing import MOST, agrees_with_networkx, same
+from tests.processes import PATIENCE_S
 from tests.stores import A, B, HandCrawl
 
 URLS = [f"http://{host}.example/{path}" for host in "ab" for path in range(6)]
@@ -110,11 +115,31 @@ def test_a_page_that_is_read_anew_may_lose_links(tmp_path: Path) -> None:
     crawl.close()
 
 
-def test_a_demo_crawl_edge_by_edge(tmp_path: Path) -> None:
+def test_a_demo_crawl_after_every_edge(tmp_path: Path) -> None:
+    """A real crawl of the demo web, told again step by step, against networkx."""
+    store = tmp_path / "demo.db"
+    options = ("--demo", "--demo-pages=200", f"--pages={MOST}", "--delay=0", "--quiet")
+    command = (sys.executable, "-m", "minicrawl", "crawl", *options, "--store", str(store))
+    subprocess.run(command, check=True, timeout=PATIENCE_S, capture_output=True)
+    growing, log, edges = GrowingGraph(MOST), LinkLog(), list[Edge]()
+    with reading(store) as connection:
+        for step in range(1, tables.last_step(connection) + 1):
+            news = log.follow(connection, step)
+            assert not news.is_rewritten
+            growing.nodes = news.nodes
+            for edge in zip(news.sources.tolist(), news.targets.tolist(), strict=True):
+                growing.add(*edge)
+                edges.append(edge)
+                agrees_with_networkx(growing.outline(), news.nodes, edges)
+    assert len(edges) > MOST
+    assert same(growing.outline(), whole(store, CRAWLED))
+
+
+def test_pages_read_in_any_order_edge_by_edge(tmp_path: Path) -> None:
     """What comes with each page of a crawl, link by link, against networkx."""
     crawl, dice = HandCrawl(tmp_path / "crawl.db"), random.Random(4)
     crawl.seeds(URLS[:1])
-    growing, log, edges = GrowingGraph(64), LinkLog(), list[tuple[int, int]]()
+    growing, log, edges = GrowingGraph(MOST), LinkLog(), list[Edge]()
     for _ in range(40):
         waiting = [url for url in URLS if crawl.frontier.urls.find(url) is not None]
         unread = [url for url in waiting if crawl.frontier.state[crawl.page(url)] == State.UNREAD]

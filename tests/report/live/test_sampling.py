@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from minicrawl.graph.distances import Extent
 from minicrawl.graph.outline import Outline, outline
 from minicrawl.model import CRAWLED, KNOWN, State
 from minicrawl.report.live import sampling
@@ -121,6 +122,44 @@ def test_distances_are_measured_once_for_what_is_known(crawl: HandCrawl) -> None
     assert live.are_distances_old
     live.measure(7.0, sampling.MOST_WORK)
     assert (live.are_distances_old, live.is_unmeasured, live.distances_at) == (False, False, 7.0)
+    crawl.close()
+
+
+def test_an_estimate_says_which_it_is(crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = LiveGraph(most_exact=0)
+    read(crawl, 1)
+    with reading(crawl.path) as connection:
+        live.follow(connection)
+    live.measure(7.0, most_work=0)
+    assert str(live.distances_basis) == "estimate"
+    by_hyperball = Extent(9, 4.0, 50, is_exact=False, error=0.1, by_hyperball=True)
+    monkeypatch.setattr(sampling, "extent", lambda *_: by_hyperball)
+    live.measure(8.0, most_work=0)
+    assert str(live.distances_basis) == "HyperBall"
+    assert live.outline().by_hyperball
+    crawl.close()
+
+
+@pytest.mark.parametrize(("took_s", "rest_s"), [(3, 3), (10, 8), (14, 0), (20, 0)])
+def test_distances_rest_as_long_as_they_took_unless_they_would_be_old(
+    crawl: HandCrawl, monkeypatch: pytest.MonkeyPatch, took_s: float, rest_s: float
+) -> None:
+    """From the moment that is measured to the end of the next measurement."""
+    now, measured = 0.0, list[float]()
+    sampler = Sampler(crawl.path, clock=lambda: now)
+
+    def measure() -> float:
+        nonlocal now
+        measured.append(now)
+        now += took_s
+        return took_s
+
+    monkeypatch.setattr(sampler, "measure", measure)
+    for pause_s in sampler.pauses():
+        if len(measured) == 2:
+            break
+        now += min(pause_s, 0.5)
+    assert measured[1] - took_s == pytest.approx(rest_s, abs=0.5)
     crawl.close()
 
 

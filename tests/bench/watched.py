@@ -1,0 +1,213 @@
+"""What it costs to watch a crawl.
+
+pace     pages a second of a crawl of the demo web that is watched in every way (`--graph-stats`,
+         and a dashboard with a browser that shows the status), beside one that nobody watches.
+         Runs take turns, so that what else the machine does falls on both.
+figures  how old the figures of a large graph are: the processor time of one look, and of measuring
+         the distances, as the process takes them that makes the samples.
+
+    python -m tests.bench.watched pace --into docs/speed.md
+    python -m tests.bench.watched figures --into docs/speed.md
+"""
+
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+from urllib.request import urlopen
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.errors import MinicrawlError
+from minicrawl.graph.csr import Csr
+from minicrawl.graph.distances import Extent
+from minicrawl.graph.dynamic.growing import GrowingInBatches
+from minicrawl.graph.hyperball import estimated
+from minicrawl.graph.outline import estimate
+from minicrawl.report.live.sampling import EVERY_S
+from minicrawl.report.live.sampling import OLDEST_S as OLDEST
+from minicrawl.report.status import status
+from tests.bench.notes import circumstances, head, into_document, kept, row, tell
+
+LEAST_PACE = 0.95
+OLDEST_S, OLDEST_COMPONENTS_S = 30.0, 5.0
+_BATCH = 20_000
+_TOPICS = "crawl,history,hosts,errors"
+_LONGEST_S = 600
+Ends = NDArray[np.int64]
+Estimate = Callable[[Csr, np.random.Generator], Extent]
+METHODS: dict[str, Estimate] = {"web, by HyperBall": estimated}
+"""Where one is not chosen as a crawl would choose it."""
+
+
+# ---------------------------------------------------------------- pace
+
+
+@contextmanager
+def _watching(store: Path) -> Iterator[None]:
+    """A dashboard of the store, and what a browser that shows its status asks for."""
+    command = (sys.executable, "-m", "minicrawl", "dashboard", "--store", str(store), "--port=0")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            base = process.stdout.readline().partition("#")[0]
+            reader = threading.Thread(target=_read_events, args=(base,), daemon=True)
+            reader.start()
+            yield
+        finally:
+            process.terminate()
+
+
+def _read_events(base: str) -> None:
+    with urlopen(f"{base}events?topics={_TOPICS}&log=0") as events:
+        for _ in events:
+            pass
+
+
+def _pace(folder: Path, pages: int, *, is_watched: bool) -> float:
+    """The pages a second of one crawl."""
+    store = folder / f"{time.monotonic_ns()}.db"
+    options = ("--demo", f"--demo-pages={2 * pages}", f"--pages={pages}", "--delay=0", "--quiet")
+    watched = ("--graph-stats",) if is_watched else ()
+    command = (sys.executable, "-m", "minicrawl", "crawl", *options, *watched)
+
+    def crawl() -> None:
+        subprocess.run(
+            (*command, "--store", str(store)),
+            check=True,
+            timeout=_LONGEST_S,
+            stdout=subprocess.DEVNULL,
+        )
+
+    if is_watched:
+        with _watching(store):
+            crawl()
+    else:
+        crawl()
+    found = status(store)
+    if not found.running_s or found.pages_fetched is None:
+        raise MinicrawlError(f"{store} does not say how long it took")
+    return found.pages_fetched / found.running_s
+
+
+def _paces(pages: int, rounds: int) -> Iterator[str]:
+    yield f"Demo web, {pages:,} pages, {rounds} rounds in turn; pages a second:"
+    yield ""
+    yield from head("round", "not watched", "watched", "watched / not watched")
+    shares = []
+    with tempfile.TemporaryDirectory() as name:
+        for number in range(rounds):
+            both = {}
+            for is_watched in (False, True) if number % 2 else (True, False):
+                both[is_watched] = _pace(Path(name), pages, is_watched=is_watched)
+            shares.append(both[True] / both[False])
+            yield row(
+                str(number + 1), f"{both[False]:,.0f}", f"{both[True]:,.0f}", _share(shares[-1])
+            )
+    found = median(shares)
+    yield ""
+    yield f"Median {_share(found)}; at least {_share(LEAST_PACE)}: {kept(found >= LEAST_PACE)}."
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}"
+
+
+# ---------------------------------------------------------------- figures
+
+
+def made_graph(nodes: int, links: int) -> tuple[Ends, Ends]:
+    """Most links lead to a page nearby, the others mostly to the pages that came first."""
+    rng = np.random.default_rng(1)
+    sources = rng.integers(0, nodes, links)
+    steps = rng.geometric(0.01, links) * rng.choice([-1, 1], links)
+    far = (nodes * rng.random(links) ** 3).astype(np.int64)
+    return sources, np.where(rng.random(links) < 0.7, (sources + steps) % nodes, far)
+
+
+def split_graph(nodes: int, links: int) -> tuple[Ends, Ends]:
+    """One half links to what came before it only: pages reach very different numbers of others."""
+    sources, targets = made_graph(nodes, links)
+    is_late = sources > nodes // 2
+    late = np.minimum(sources - 1, (sources * np.random.default_rng(2).random(links)).astype(int))
+    return sources, np.where(is_late, late, targets)
+
+
+def _figures(nodes: int, links: int) -> Iterator[str]:
+    yield f"{nodes:,} pages and {links:,} links; seconds of the processor:"
+    yield ""
+    titles = ("graph", "all links at once", "a look at 20,000 new ones", "distances", "found by")
+    yield from head(*titles, "distances are at most so old")
+    looks, ages = list[float](), list[float]()
+    for name, make in (
+        ("web", made_graph),
+        ("half of it a tree", split_graph),
+        ("web, by HyperBall", made_graph),
+    ):
+        found = _measured(make(nodes, links), nodes, METHODS.get(name, estimate))
+        looks.append(found.look_s)
+        ages.append(_oldest(found.distances_s))
+        times = (found.first_s, found.look_s, found.distances_s)
+        yield row(name, *(f"{taken:.2f}" for taken in times), found.how, f"{ages[-1]:.0f}")
+    are_new = EVERY_S + 2 * max(looks) < OLDEST_COMPONENTS_S
+    yield ""
+    yield f"Components and degrees at most {OLDEST_COMPONENTS_S:g} s old: {kept(are_new)}."
+    yield f"Distances at most {OLDEST_S:g} s old: {kept(max(ages) <= OLDEST_S)}."
+
+
+def _oldest(took_s: float) -> float:
+    """The age of the distances at the end of the next measurement, after the rest between them."""
+    return 2 * took_s + max(0.0, min(took_s, OLDEST - 2 * took_s))
+
+
+class GraphTimes(NamedTuple):
+    """The processor time of all links at once, of one look at more of them, and of distances."""
+
+    first_s: float
+    look_s: float
+    distances_s: float
+    how: str
+
+
+def _measured(ends: tuple[Ends, Ends], nodes: int, measure: Estimate) -> GraphTimes:
+    growing, (sources, targets) = GrowingInBatches(), ends
+    moments = [time.process_time()]
+    growing.grow(nodes, sources[:-_BATCH], targets[:-_BATCH])
+    moments.append(time.process_time())
+    far = measure(growing.graph, np.random.default_rng(1))
+    moments.append(time.process_time())
+    growing.grow(nodes, sources[-_BATCH:], targets[-_BATCH:])
+    growing.outline(far)
+    moments.append(time.process_time())
+    first_s, distances_s, look_s = np.diff(moments).tolist()
+    how = "HyperBall" if far.by_hyperball else "paths from some pages"
+    return GraphTimes(
+        first_s, look_s, distances_s, f"{how}: {far.mean_distance:.3f} ± {far.error:.2g}"
+    )
+
+
+@click.command()
+@click.argument("question", type=click.Choice(("pace", "figures")))
+@click.option("--pages", default=8000, show_default=True, help="Pages of a crawl.")
+@click.option("--rounds", default=6, show_default=True)
+@click.option("--nodes", default=1_000_000, show_default=True)
+@click.option("--links", default=10_000_000, show_default=True)
+@into_document
+def main(question: str, pages: int, rounds: int, nodes: int, links: int, into: Path | None) -> None:
+    """Measure, and say whether the limits are kept."""
+    found: Sequence[str] = list(
+        _paces(pages, rounds) if question == "pace" else _figures(nodes, links)
+    )
+    tell([circumstances(), "", *found], f"watched: {question}", into)
+
+
+if __name__ == "__main__":
+    main()

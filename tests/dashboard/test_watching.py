@@ -1,0 +1,136 @@
+"""What a browser shows of a crawl: every figure, over slow networks and after it was cut off."""
+
+import os
+import re
+import signal
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from minicrawl.model import State
+from tests.dashboard.browsers import Watched, browser, playwright, watch
+from tests.dashboard.servers import PATIENCE_MS, crawl_of_demo, dashboard_of, needs_chromium
+from tests.stores import HandCrawl
+
+__all__ = ["browser", "watch"]
+pytestmark = [needs_chromium, pytest.mark.timeout(600)]
+
+FIGURES = (
+    *("crawl time", "URLs a second", "downloaded", "throughput", "crawled", "errors", "total"),
+    *("maximum", "known", "waiting", "strong components", "largest of them", "weak components"),
+    *("dangling pages", "diameter", "mean distance", "reciprocity", "links"),
+)
+CURVES = ("requests", "requests a second", "downloaded", "components", "distances")
+CRAWLER_COLUMNS = ("crawler", "process", "doing now", "since", "requests", "CPU", "memory")
+HOST_COLUMNS = ("host", "read", "waiting", "failed", "importance", "next")
+
+
+def test_the_status_of_a_running_crawl_has_all_figures_and_where_they_come_from(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store = tmp_path / "demo.db"
+    options = ("--graph-stats", "--delay", "0.2", "--workers", "1", "--demo-pages", "3000")
+    with crawl_of_demo(store, *options), dashboard_of(store) as served:
+        seen = watch(served)
+        seen.wait_for_state("running")
+        page = seen.page
+        for name in FIGURES:
+            label = page.locator("#status dt", has_text=re.compile(f"^{name}$"))
+            value = label.locator("xpath=../dd")
+            playwright.expect(value).to_have_text(re.compile("[0-9]|no limit"), timeout=PATIENCE_MS)
+        statistics = page.locator("section[aria-label=Statistics] header")
+        playwright.expect(statistics).to_contain_text(
+            re.compile(
+                r"graph of crawled pages: exact, \d+:\d\d old; distances: exact, \d+:\d\d old"
+            )
+        )
+        for name in CURVES:
+            titled = page.locator(".plot", has=page.locator("h3", has_text=re.compile(f"^{name}$")))
+            playwright.expect(titled.locator("svg.chart")).to_be_visible(timeout=PATIENCE_MS)
+        degrees = page.locator("section[aria-label='Degree distributions']")
+        playwright.expect(degrees.locator("svg.chart")).to_be_visible()
+        assert degrees.locator("tbody tr").count() >= 8
+        for section, columns in (("Crawlers", CRAWLER_COLUMNS), ("Hosts", HOST_COLUMNS)):
+            heads = page.locator(f"section[aria-label={section}] th")
+            playwright.expect(heads.first).to_be_visible()
+            assert tuple(heads.all_inner_texts()) == columns
+        hosts = page.locator("section[aria-label=Hosts] tbody tr td:last-child")
+        playwright.expect(hosts.first).to_have_text(re.compile("now|in [0-9]+ s"))
+
+
+def test_errors_by_kind_have_their_pages_and_a_page_its_history(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as hand:
+        a, b = "http://a.example/", "http://b.example/"
+        hand.seeds([a], endowment=10)
+        others = [f"{a}{number}" for number in range(4)]
+        hand.read(a, [b, *others])
+        for url in others:
+            hand.read(url, [b])
+        hand.ended(b, State.TIMEOUT, "no answer in 20 s")
+    with dashboard_of(hand.path) as served:
+        seen = watch(served)
+        page = seen.page
+        errors = page.locator("section[aria-label=Errors]")
+        errors.get_by_role("button", name="timeout").click()
+        playwright.expect(errors).to_contain_text("timeout: the latest 1")
+        playwright.expect(errors).to_contain_text("no answer in 20 s")
+        errors.get_by_role("button", name=b).click()
+        about = page.locator("section[aria-label='One page']")
+        playwright.expect(about.locator("svg.flow")).to_have_attribute(
+            "aria-label", "5 givers and 0 receivers", timeout=PATIENCE_MS
+        )
+        playwright.expect(about).to_contain_text("its requests failed: timeout")
+        for name in ("cash it was given", "pages that gave"):
+            playwright.expect(about.locator(f"svg.chart[aria-label^='{name}']")).to_be_visible()
+        label = about.locator("svg.chart[aria-label^='pages that gave']").get_attribute(
+            "aria-label"
+        )
+        assert label == "pages that gave: pages 5 at the end"
+
+
+# ---------------------------------------------------------------- slow and broken networks
+
+
+def test_over_a_slow_network_all_is_there_late_and_nothing_is_called_stale(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    """A second for each answer, and a few kilobytes a second."""
+    store = tmp_path / "demo.db"
+    options = ("--graph-stats", "--delay", "0.3", "--workers", "1", "--demo-pages", "3000")
+    with crawl_of_demo(store, *options), dashboard_of(store) as served:
+        seen = watch(served)
+        seen.wait_for_state("running")
+        network = seen.page.context.new_cdp_session(seen.page)
+        slow = {"offline": False, "latency": 1000, "downloadThroughput": 20_000}
+        network.send("Network.enable")
+        network.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 5000})
+        seen.page.reload()
+        seen.wait_for_state("running")
+        crawled = seen.page.locator("dt", has_text=re.compile("^crawled$")).locator("xpath=../dd")
+        first = crawled.inner_text(timeout=PATIENCE_MS)
+        playwright.expect(crawled).not_to_have_text(first, timeout=PATIENCE_MS)
+        assert seen.page.locator("#stale").is_hidden()
+        seen.page.get_by_role("button", name="Pause").click()
+        seen.wait_for_state("paused")
+
+
+def test_a_browser_that_was_cut_off_says_so_and_catches_up(
+    watch: Callable[..., Watched], tmp_path: Path
+) -> None:
+    store = tmp_path / "demo.db"
+    options = ("--delay", "0.3", "--workers", "1", "--demo-pages", "3000")
+    with crawl_of_demo(store, *options), dashboard_of(store) as served:
+        seen = watch(served)
+        seen.wait_for_state("running")
+        os.kill(served.process.pid, signal.SIGSTOP)  # as if the cable were cut: nothing is closed
+        try:
+            banner = seen.page.locator("#stale")
+            playwright.expect(banner).to_contain_text("has not answered", timeout=PATIENCE_MS)
+        finally:
+            os.kill(served.process.pid, signal.SIGCONT)
+        playwright.expect(banner).to_be_hidden(timeout=PATIENCE_MS)
+        seen.wait_for_state("running")

@@ -1,0 +1,56 @@
+"""What a page got adds up over time to what its givers gave."""
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minicrawl.progress import unreported
+from minicrawl.report.links import gifts
+from minicrawl.report.links.gifts import gifts_to, history_of
+from minicrawl.report.snapshot import page_of, snapshot
+from tests.stores import A, B, HandCrawl, filled_store
+
+GIVERS = [f"http://a.example/{number}" for number in range(9)]
+
+
+def test_gifts_add_up_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([B, *GIVERS], endowment=90)
+        for giver in reversed(GIVERS):
+            crawl.read(giver, [B])
+    with snapshot(crawl.path) as seen:
+        found = gifts_to(seen, page_of(seen, B), unreported)
+        assert [seen.url(giver) for giver in found.givers.tolist()] == GIVERS
+        history = history_of(seen, found)
+    assert [moment.pages for moment in history] == list(range(1, 10))
+    assert [moment.at for moment in history] == sorted(moment.at for moment in history)
+    assert np.diff([0, *(moment.units for moment in history)]) == pytest.approx(found.units[::-1])
+    assert history[-1].units == pytest.approx(found.units.sum())
+
+
+def test_a_long_history_keeps_its_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gifts, "MOST_MOMENTS", 3)
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([B, *GIVERS], endowment=90)
+        for giver in GIVERS:
+            crawl.read(giver, [B])
+    with snapshot(crawl.path) as seen:
+        history = history_of(seen, gifts_to(seen, page_of(seen, B), unreported))
+    assert [moment.pages for moment in history] == [1, 5, 9]
+
+
+def test_a_page_that_nobody_gave_anything_has_no_history(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A])
+    with snapshot(crawl.path) as seen:
+        found = gifts_to(seen, page_of(seen, A), unreported)
+        assert (len(found.givers), history_of(seen, found)) == (0, [])
+
+
+def test_links_of_one_giver_to_one_page_are_one_gift(tmp_path: Path) -> None:
+    with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
+        found = gifts_to(seen, page_of(seen, A), unreported)
+        assert len(found.givers) == len(set(found.givers.tolist())) == 2
+        assert (found.units > 0).all()
