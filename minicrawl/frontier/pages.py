@@ -91,11 +91,17 @@ class Frontier:
         elif step.kind in _PAY:
             self._changes.pay(step.spending.links)
         plans = self.books.apply(step)
-        for plan in plans:
-            self._note(plan, step)
+        self._note_pasts(step, plans)
         if self.siblings is not None:
             self.siblings.apply(step, state, plans, waited=waited)
         return plans
+
+    def _note_pasts(self, step: Step, plans: list[Plan]) -> None:
+        for plan in plans:
+            self._note(plan, step)
+        if step.kind is StepKind.PRESUME:
+            for page in step.spending.links:
+                self._changes.turn(page, self.window.past(page))
 
     def _note(self, plan: Plan, step: Step) -> None:
         """Note whose rows the plan changed; links of the page itself are noted already."""

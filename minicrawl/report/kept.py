@@ -140,4 +140,6 @@ def _rising(snapshot: Snapshot) -> Floats:
             "crawl with another --window to see which pages rise"
         )
     ledger, window = snapshot.frontier.ledger, snapshot.frontier.window
-    return rising(ledger.cash_of_all(), *window.flows(ledger.now, ledger.circulation))
+    flow, away = window.flows(ledger.now, ledger.circulation)
+    flow[~snapshot.was_read] = np.nan  # the history of a new page may be a presumed one
+    return rising(ledger.cash_of_all(), flow, away)
