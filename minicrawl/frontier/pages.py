@@ -29,7 +29,7 @@ from minicrawl.opic.windows.window import Window
 from minicrawl.store import tables
 from minicrawl.store.records import StepRow, StoreTerms
 
-_PAGES_AT_ONCE = 1 << 18
+_PAGES_AT_ONCE = 1 << 15
 _STATES_AT_ONCE = 1 << 21
 _PAY = frozenset((StepKind.ENDOWED, StepKind.GRANT))
 _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
