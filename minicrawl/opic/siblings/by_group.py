@@ -2,7 +2,7 @@
 
 Law: `take` answers with a page of the largest factor * worth among the pages of ready hosts that
 wait and are not on lease; see `values` for what these are. They are those of the last *count*: what
-was posted is counted after 64 plans, in the beginning after a sixteenth of the plans so far, and
+was posted is counted after 8 plans, in the beginning after a sixteenth of the plans so far, and
 when no page may be taken while a page of a ready host has become known.
 """
 
@@ -19,7 +19,7 @@ from minicrawl.opic.siblings.group_queue import GroupQueue, key_of
 from minicrawl.opic.siblings.groups import OrderChanges
 from minicrawl.opic.siblings.shown import Siblings
 
-MOST_AT_ONCE, PART_AT_ONCE = 64, 16
+MOST_AT_ONCE, PART_AT_ONCE = 8, 16
 
 
 class ByGroup:
