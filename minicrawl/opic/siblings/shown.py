@@ -67,6 +67,8 @@ class Siblings:
         self.ledger = ledger
         self.changes: OrderChanges | None = None
         """What a queue has to hear of, if there is one."""
+        self.told = 0
+        """How many plans said something of groups or of gifts, whether it is counted yet or not."""
         self.seeds: set[int] = set()
         self._foretold: dict[int, list[range]] = {}
         self._posted = PostedPlans()
@@ -89,6 +91,7 @@ class Siblings:
         `leads_on` says that its links are those of the plan. Those of a redirect are not: the page
         stands for the one that the plan leads to.
         """
+        self.told += 1
         links, host = len(plan.links) + len(plan.extras), self.host_of[plan.page]
         told = self._foretold.pop(plan.page, ()) if self._foretold else ()
         revealed, own = len(new), self._of_host(host, new)
@@ -124,6 +127,7 @@ class Siblings:
 
     def spend_again(self, plan: Plan) -> None:
         """A page that was read before spent its cash."""
+        self.told += bool(plan.links or plan.extras)
         self._posted.post(plan)
 
     def hand_over(self, plan: Plan) -> None:
