@@ -43,6 +43,10 @@ from minicrawl.opic.siblings.posted import (
 )
 from minicrawl.opic.siblings.rounds import Means
 
+MOST_LINKS = 100
+"""So many links of a page count in the mean: else the few pages that a farm may have read, with
+20,000 links each, would make all links to honest pages count for nothing.
+"""
 RETURNED = 0.7
 """The share of a gift to a page never read that would come back if that were read."""
 UNKNOWN_NOVELTY = 0.5
@@ -105,7 +109,8 @@ class Siblings:
             self.hand_over(plan)
         worth_more, shown = 1 / (1 - RETURNED * (novelty or 0.0)) - 1, log1p(own)
         self._posted.judge(plan, new.start if new else ALL_PAGES, told, shown, worth_more)
-        if self.means.count(shown, max(links - revealed, 0)) and self.changes is not None:
+        linked = min(max(links - revealed, 0), MOST_LINKS)
+        if self.means.count(shown, linked) and self.changes is not None:
             self.changes.of_all = True
         self._spend_budget(host)
 
