@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from minicrawl.config.kinds import WORDS, InvalidValue
 from minicrawl.config.crawl_settings import SCOPES
+from minicrawl.config.kinds import WORDS, InvalidValue
 from minicrawl.config.settings import DEFAULT, Loaded, Settings, load
 from minicrawl.config.sources import from_store
 from minicrawl.config.table import TABLE
