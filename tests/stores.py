@@ -50,6 +50,11 @@ class HandCrawl:
             self._do(Step(StepKind.ENDOWED, spending=Spending(pages), amount=endowment))
         return pages
 
+    def presume(self, urls: Iterable[str], atoms: int) -> None:
+        """These, which were just born, count as having a history."""
+        spending = Spending([self.page(url) for url in urls])
+        self._do(Step(StepKind.PRESUME, spending=spending, amount=atoms), State.UNREAD)
+
     def read(
         self,
         url: str,

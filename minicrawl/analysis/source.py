@@ -20,13 +20,14 @@ from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress, unreported
 from minicrawl.report.links.flows import CashFlows, FlowLinks, flows, links
 from minicrawl.report.snapshot import Snapshot, location_of, snapshot
-from minicrawl.store import questions
+from minicrawl.store import questions, tables
 from minicrawl.store.trouble import reporting_damage
 
 ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
 """Gives the progress of the work with this label."""
 
 _PAGES_AT_ONCE = 10_000
+_WEIGHT = "weight-"
 
 
 class Source:
@@ -63,9 +64,16 @@ def weighed(source: Source) -> NamedGraph:
     check_links(seen)
     with source.progress("links") as tell:
         named = _gathered(seen, map(_as_shares, links(seen, tell)))
-    if named.weights is None:
+    if named.weights is None and not asked_for_weights(seen):
         raise UsageError("the crawl weighed all links alike: --crawl-weights needs crawl --weight")
     return named
+
+
+def asked_for_weights(seen: Snapshot) -> list[str]:
+    """The settings by which the user wanted some links to weigh more, such as emphasis=3."""
+    settings = tables.settings(seen.connection)
+    names = (name for name in settings if name.startswith(_WEIGHT))
+    return [f"{name.removeprefix(_WEIGHT)}={settings[name]}" for name in sorted(names)]
 
 
 def _as_shares(block: FlowLinks) -> CashFlows:

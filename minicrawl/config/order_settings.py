@@ -9,6 +9,7 @@ ORDERED_BY = ("page", "site")
 REMOVED_STRATEGIES = {"cycle": "breadth-first"}
 """In a crawl both were the order of discovery."""
 NEWBORN = ("unit", "host-mean")
+NEWBORN_HISTORY = ("none", "mean", "host-mean")
 WINDOWS = ("interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static")
 MOST_ENDOWMENT = 1 << 30
 
@@ -90,6 +91,16 @@ ORDER_ROWS = (
         kinds.choice(*NEWBORN),
         "The cash that a page is born with. unit: one unit. host-mean: 0.25 to 4 units, in "
         "proportion to what pages of its host held when they were read.",
+    ),
+    Setting(
+        ORDER,
+        "newborn_history",
+        "newborn-history",
+        kinds.choice(*NEWBORN_HISTORY),
+        "The history that a page counts as having until it is read. none: the estimate of a new "
+        "page rests on its cash. mean: that of a page through which a unit flows while the cash "
+        "goes round once. host-mean: 0.25 to 4 times that, as for --newborn. The order of reading "
+        "stays as it is.",
     ),
     Setting(
         ORDER,

@@ -13,7 +13,7 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -48,6 +48,8 @@ AFTER_TROUBLE_S = 60.0
 _NICE = 19
 _CODE = "from minicrawl.crawl.fresh_ranks import main; main()"
 _STAT = Path("/proc/stat")
+_SCHEDULED = Path("/proc/self/schedstat")
+"""That of the thread that runs the loop."""
 _NICE_COLUMN, _IDLE_COLUMN = 2, 4
 
 
@@ -59,7 +61,7 @@ class Load(NamedTuple):
 
     at: float
     own_s: float
-    """By the crawl's own process."""
+    """By the crawl's own process, and what its loop had to wait for a core."""
     spare_s: float
     """Nothing, by all cores together that it may use, or nothing but work of low priority."""
 
@@ -67,15 +69,28 @@ class Load(NamedTuple):
     def measured(cls, now: float) -> Load:
         """The load up to now."""
         lines = _STAT.read_text().splitlines() if _STAT.exists() else ()
-        return cls(now, process_time(), spare_s(lines, os.sched_getaffinity(0)))
+        columns = (_IDLE_COLUMN,) if os.nice(0) > 0 else (_NICE_COLUMN, _IDLE_COLUMN)
+        waited_s = waited(_SCHEDULED.read_text() if _SCHEDULED.exists() else "")
+        spare = spare_s(lines, os.sched_getaffinity(0), columns)
+        return cls(now, process_time() + waited_s, spare)
 
 
-def spare_s(lines: list[str] | tuple[str, ...], cores: set[int]) -> float:
-    """The seconds that these cores had to spare, by the lines of /proc/stat."""
+def spare_s(lines: Sequence[str], cores: set[int], columns: Sequence[int]) -> float:
+    """The seconds that these cores had to spare, by these columns of the lines of /proc/stat.
+
+    Work of low priority is nothing to a crawl, unless it is of low priority itself.
+    """
     rows = (line.split() for line in lines)
     mine = [row for row in rows if row and row[0] in {f"cpu{core}" for core in cores}]
-    ticks = sum(int(row[_NICE_COLUMN]) + int(row[_IDLE_COLUMN]) for row in mine)
+    ticks = sum(int(row[column]) for row in mine for column in columns)
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def waited(text: str) -> float:
+    """How many seconds a thread was ready and had no core, by its line in /proc: a loop that is
+    starved is busy, however little it works. 0 where the system does not tell.
+    """
+    return int(text.split()[1]) / 1e9 if text else 0.0
 
 
 def has_time(before: Load, after: Load) -> bool:

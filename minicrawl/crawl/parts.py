@@ -63,8 +63,13 @@ class CrawlParts:
         )
         self.replays = ReplayScheduler(frontier, settings.order.replay)
         self.traps = TrapDetector(settings.traps, recorder, context.gate)
-        by_host = settings.order.newborn == "host-mean"
-        newborns = Newborns(frontier.urls.host_of) if by_host else None
+        order = settings.order
+        is_plain = (order.newborn, order.newborn_history) == ("unit", "none")
+        newborns = (
+            None
+            if is_plain
+            else Newborns(frontier.urls.host_of, order.newborn, order.newborn_history)
+        )
         poster = StepPoster(recorder, self.leases.queue, self.depths, self.replays.saw, newborns)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.suspended = SuspendedTurns()

@@ -32,7 +32,7 @@ from minicrawl.plugins import Registry
 from minicrawl.store import tables
 from minicrawl.store.records import StepRow, StoreTerms
 
-_PAGES_AT_ONCE = 1 << 18
+_PAGES_AT_ONCE = 1 << 15
 _STATES_AT_ONCE = 1 << 21
 _PAY = frozenset((StepKind.ENDOWED, StepKind.GRANT))
 _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
@@ -107,11 +107,17 @@ class Frontier:
         elif step.kind in _PAY:
             self._changes.pay(step.spending.links)
         plans = self.books.apply(step)
-        for plan in plans:
-            self._note(plan, step)
+        self._note_pasts(step, plans)
         if self.siblings is not None:
             self.siblings.apply(step, state, plans, waited=waited)
         return plans
+
+    def _note_pasts(self, step: Step, plans: list[Plan]) -> None:
+        for plan in plans:
+            self._note(plan, step)
+        if step.kind is StepKind.PRESUME:
+            for page in step.spending.links:
+                self._changes.turn(page, self.window.past(page))
 
     def _note(self, plan: Plan, step: Step) -> None:
         """Note whose rows the plan changed; links of the page itself are noted already."""

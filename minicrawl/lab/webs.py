@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 from minicrawl.errors import GraphFileError
 from minicrawl.graph import synthetic
 from minicrawl.graph.csr import Csr
+from minicrawl.graph.named import NamedGraph
 from minicrawl.graphfiles.reading import read
 from minicrawl.web import sites
+from minicrawl.wording import counted
 
 Numbers = NDArray[np.int32]
+_FEWEST_PAGES = 2
 
 
 class Model(StrEnum):
@@ -57,14 +60,20 @@ def synthetic_web(model: Model, nodes: int, seed: int) -> Web:
 
 def web_from_file(path: Path) -> Web:
     """The web in a graph file. Hosts are known where pages are called by their URLs."""
-    found = read(path)
-    if found.graph.nodes == 1:
-        raise GraphFileError(f"{path}: only one page in it; expected links between at least two")
+    return web_of(read(path), path)
+
+
+def web_of(found: NamedGraph, path: Path) -> Web:
+    """The web of a graph that was read from this file."""
+    if found.graph.nodes < _FEWEST_PAGES:
+        pages = counted(found.graph.nodes, "page")
+        raise GraphFileError(f"{path}: only {pages} in it; expected links between at least two")
     hosts = found.names.hosts()
-    if len(hosts.names) == found.graph.nodes:
+    here, host = np.unique(hosts.of_node, return_inverse=True)
+    if len(here) == found.graph.nodes:
         return without_hosts(found.graph)
-    site_of_host = _numbered([sites.site(name) for name in hosts.names])
-    return Web(found.graph, hosts.of_node, site_of_host[hosts.of_node])
+    site_of_host = _numbered([sites.site(hosts.names[number]) for number in here.tolist()])
+    return Web(found.graph, host.astype(np.int32), site_of_host[host])
 
 
 def without_hosts(graph: Csr) -> Web:

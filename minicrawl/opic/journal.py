@@ -31,6 +31,7 @@ class StepKind(IntEnum):
     REPLAY = 6  # pages read before spend again
     REOPEN = 7  # pages that had their turn wait for another one
     GRANT = 8  # pages that were just born get more than a unit, or less
+    PRESUME = 9  # pages that were just born count as having a history
 
 
 class Spending(NamedTuple):
@@ -52,8 +53,9 @@ class Step(NamedTuple):
     spending: Spending = Spending(())
     amount: int = 0
     """Of a birth, how many links of the page were looked at, or 0 if no link made the pages known;
-    units of an endowment; atoms of a grant to each page; what new terms say, see `terms`; of a
-    forward 1 if the page only hands over what it was given in the other's stead."""
+    units of an endowment; atoms of a grant to each page; atoms a circulation that each page counts
+    as having handed on; what new terms say, see `terms`; of a forward 1 if the page only hands over
+    what it was given in the other's stead."""
 
 
 _FOCUS_UNIT = 1 << 20
@@ -109,6 +111,8 @@ class Books:
                 self.ledger.endow(step.spending.links, step.amount)
             case StepKind.GRANT:
                 self.ledger.grant(step.spending.links, step.amount)
+            case StepKind.PRESUME:
+                self.ledger.presume(step.spending.links, step.amount)
             case StepKind.TERMS:
                 virtual_page = self.ledger.virtual_page
                 focus, shifted = divmod(step.amount + 1, _FOCUS_UNIT)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
+from minicrawl.model import State
 from minicrawl.opic.estimate import rising
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
@@ -140,4 +141,7 @@ def _rising(snapshot: Snapshot) -> Floats:
             "crawl with another --window to see which pages rise"
         )
     ledger, window = snapshot.frontier.ledger, snapshot.frontier.window
-    return rising(ledger.cash_of_all(), *window.flows(ledger.now, ledger.circulation))
+    flow, away = window.flows(ledger.now, ledger.circulation)
+    if "newborn-history" in tables.settings(snapshot.connection):
+        flow[snapshot.states == State.UNREAD] = np.nan  # their histories are presumed
+    return rising(ledger.cash_of_all(), flow, away)

@@ -27,6 +27,7 @@ from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import iso
 
 Pages = NDArray[np.int64]
+Values = NDArray[np.float64] | NDArray[np.uint32]
 
 _ROWS_AT_ONCE = 10_000
 _SCORE, _FOUND, _ALIKE = "score", "found", "alike"
@@ -79,10 +80,14 @@ class RankedPage(NamedTuple):
 def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[RankedPage]:
     """The best of the selected pages."""
     read = {state.label for state in READ_STATES}
-    found_as = np.arange(1.0, len(snapshot) + 1)
-    alike = np.zeros(len(snapshot))
+    found_as = np.arange(1, len(snapshot) + 1, dtype=np.uint32)
+    alike = np.zeros(len(snapshot), dtype=np.uint32)
     alike[snapshot.near_duplicates.pages] = snapshot.near_duplicates.others()
-    columns = {_SCORE: scores(snapshot, selection.by), _FOUND: found_as, _ALIKE: alike}
+    columns: dict[str, Values] = {
+        _SCORE: scores(snapshot, selection.by),
+        _FOUND: found_as,
+        _ALIKE: alike,
+    }
     for block in _blocks(snapshot, selection, columns, unreported):
         others = (block[name] for name in columns)
         for row, score, found, near in zip(rows_of(block), *others, strict=True):
@@ -154,7 +159,7 @@ def blocks(
 
 
 def _blocks(
-    snapshot: Snapshot, selection: PageSelection, columns: Mapping[str, Floats], tell: Progress
+    snapshot: Snapshot, selection: PageSelection, columns: Mapping[str, Values], tell: Progress
 ) -> Iterator[Block]:
     pages, ranks = _ranked_pages(snapshot, selection)
     wanted, start = selection.count or len(pages), 0
@@ -201,7 +206,7 @@ def score_column(name: str) -> str:
     return f"rank_{name}"
 
 
-def nan_as_none(values: Floats) -> list[float | None]:
+def nan_as_none(values: Values) -> list[float | None]:
     """The values as a list, None for NaN."""
     return [None if isnan(value) else value for value in values.tolist()]
 
@@ -264,7 +269,7 @@ def hosts_named(snapshot: Snapshot, host: str) -> list[int]:
 
 
 def _block(
-    snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, Floats], *, noindex: bool
+    snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, Values], *, noindex: bool
 ) -> Block:
     documents = list(questions.documents(snapshot.connection, pages.tolist()))
     if not noindex:

@@ -1,6 +1,7 @@
 """`minicrawl lab` as its user meets it: tables, JSON, figures, and one line for each mistake."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.lab.discovery import OF_AN_UNKNOWN_WEB
+from tests.stores import HandCrawl
 
 SMALL = ["--nodes", "300", "--seed", "3"]
 
@@ -244,3 +246,31 @@ def test_a_mistake_is_one_line_that_names_it_and_nothing_is_written(
     for word in named:
         assert word in told.err
     assert [path.name for path in tmp_path.iterdir()] == ["bad.txt"]
+
+
+class TestACrawledGraph:
+    """A store in place of a graph file."""
+
+    def test_it_has_the_pages_that_were_read_and_their_hosts(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """20 pages that were read on two hosts, each of which links to the next and to an unread
+        page.
+        """
+        urls = [f"http://h{page % 2}.example/{page}" for page in range(20)]
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds(urls[:1])
+            for page, url in enumerate(urls):
+                crawl.read(url, [urls[(page + 1) % 20], f"{url}/unread"])
+        options = ("--strategy", "opic", "--draws", "1", "--polite", "2")
+        found = document(capsys, "order", "--graph", str(crawl.path), *options)
+        assert found["graph"] == {"nodes": 20, "edges": 20}
+        assert found["series"][0]["mass"][-1] == pytest.approx(0.5)
+
+    def test_a_store_of_which_no_page_was_read_is_refused(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds(["http://a.example/"])
+        assert main(["lab", "order", "--graph", str(crawl.path)]) == 2
+        assert "crawl.db: only 0 pages in it" in capsys.readouterr().err

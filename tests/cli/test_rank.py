@@ -17,6 +17,7 @@ from minicrawl.graph.named import NamedGraph
 from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress
 from minicrawl.ranks.scores import Scores
+from minicrawl.store import tables
 from minicrawl.store.beside.derived import (
     RankRow,
     beside,
@@ -230,6 +231,19 @@ class TestWeightsOfTheCrawl:
         shown = {score["node"]: score["score"] for score in found["scores"]}
         assert shown == pytest.approx({A: 0, B: 1 / 5, C: 4 / 5})
         assert json.loads(kept(crawl.path)[0].options)["crawl_weights"] is True
+
+    def test_where_the_weights_of_the_crawl_made_no_difference_it_is_told(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        """A crawl with --weight emphasis=3 that met no link in bold or in a heading."""
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.batch.counters[tables.SETTINGS] = {"weight-emphasis": 3}
+            crawl.seeds([A])
+            crawl.read(A, [B, C])
+        assert main(["rank", "degree", "--crawl-weights", "--store", str(crawl.path)]) == 0
+        told = capsys.readouterr().err
+        assert "no link of these pages weighs more than another" in told
+        assert "whatever --weight emphasis=3" in told
 
     def test_where_they_were_alike_or_there_was_no_crawl_it_is_refused(
         self, store: Path, graph: Path, capsys: Captured

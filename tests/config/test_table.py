@@ -86,12 +86,12 @@ def test_what_defines_a_crawl_is_kept_and_what_is_said_for_a_run_is_not() -> Non
     assert kept > {"scope", "allow", "deny", "max-depth", "per-host-pages", "sitemaps"}
     assert kept > {"robots", "agent", "contact", "delay", "address-delay", "host-pages"}
     assert kept > {"focus", "focus-type", "focus-words", "weight-internal", "window", "strategy"}
-    assert kept > {"small-edge", "newborn", "measures", "links"}
+    assert kept > {"small-edge", "newborn", "newborn-history", "measures", "links"}
     of_a_run = {"pages", "for", "bytes", "continuous", "order-by", "discovery", "refresh"}
     of_a_run |= {"concurrency", "per-host", "resolve", "allow-private", "workers", "store"}
     assert not kept & of_a_run
     assert kept > {"keep", "keep-versions", "warc"}
-    assert len(kept) == 37
+    assert len(kept) == 38
 
 
 def test_the_windows_are_those_of_the_algorithm() -> None:

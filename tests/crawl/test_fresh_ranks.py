@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from minicrawl.crawl.fresh_ranks import (
     has_time,
     kept_fresh,
     spare_s,
+    waited,
 )
 from minicrawl.crawl.refinement import refine
 from minicrawl.errors import StoreError
@@ -48,9 +50,33 @@ def test_spare_is_what_cores_idle_or_give_to_work_of_low_priority() -> None:
         f"cpu2 0 0 0 {7 * second} 0 0 0",
         "intr 12345",
     ]
-    assert spare_s(lines, {0, 1}) == 1 + 2 + 4
-    assert spare_s(lines, {2}) == 7
-    assert spare_s((), {0}) == 0
+    assert spare_s(lines, {0, 1}, (2, 4)) == 1 + 2 + 4
+    assert spare_s(lines, {2}, (2, 4)) == 7
+    assert spare_s((), {0}, (2, 4)) == 0
+
+
+def test_to_a_crawl_of_low_priority_work_of_low_priority_is_no_time_to_spare(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The numbers of /proc/stat are of user, nice, system and idle."""
+    tick = os.sysconf("SC_CLK_TCK")
+    lines = [f"cpu{core} 9 {3 * tick} 9 {5 * tick}\n" for core in os.sched_getaffinity(0)]
+    (tmp_path / "stat").write_text("".join(lines))
+    monkeypatch.setattr("minicrawl.crawl.fresh_ranks._STAT", tmp_path / "stat")
+    for nice, spare in ((0, 8), (5, 5)):
+        monkeypatch.setattr(os, "nice", lambda _more, nice=nice: nice)
+        assert Load.measured(7.0).spare_s == spare * len(lines)
+
+
+def test_a_loop_that_waits_for_a_core_is_busy(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert waited("") == 0
+    assert waited("5000000 2500000000 17\n") == 2.5
+    (tmp_path / "schedstat").write_text("1 3000000000 2\n")
+    monkeypatch.setattr("minicrawl.crawl.fresh_ranks._SCHEDULED", tmp_path / "schedstat")
+    began = process_time()
+    assert 3 + began <= Load.measured(7.0).own_s <= 3 + process_time()
 
 
 @pytest.mark.parametrize(

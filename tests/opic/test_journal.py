@@ -1,5 +1,6 @@
 """The books are a fold over the steps, and know which pages are others."""
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -38,7 +39,8 @@ def replay(*pages: int) -> Step:
 
 def test_the_kinds_are_numbered_as_they_are_in_stores() -> None:
     assert [kind.name for kind in sorted(StepKind)] == [
-        *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY", "REOPEN", "GRANT")
+        *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY", "REOPEN", "GRANT"),
+        "PRESUME",
     ]
     assert min(StepKind) == 0
 
@@ -62,6 +64,22 @@ def test_a_grant_is_minted_for_each_newborn_page(atoms: int) -> None:
 def test_no_more_is_taken_from_a_newborn_page_than_its_unit() -> None:
     with pytest.raises(ValueError, match="a newborn page holds a unit"):
         some_books(1).apply(Step(StepKind.GRANT, spending=Spending((0,)), amount=-UNIT - 1))
+
+
+def test_a_presumed_history_is_no_cash_and_in_no_clock() -> None:
+    """Through the window it is judged like cash that flowed: 2 units a circulation of 2 units."""
+    books = some_books(2)
+    window = Interpolation(8)
+    window.grow(2, 0, 0)
+    books.ledger.windows = [window]
+    before = books.ledger.totals
+    step = Step(StepKind.PRESUME, spending=Spending((1,)), amount=2 * UNIT)
+    assert books.apply(step) == []
+    assert books.ledger.totals == before
+    assert books.ledger.missing() == 0
+    assert window.histories(np.array([0, 1])).tolist() == [0, 16]
+    with pytest.raises(ValueError, match="a history of 0 atoms a circulation is none"):
+        books.apply(step._replace(amount=0))
 
 
 def test_seeds_share_their_endowment() -> None:

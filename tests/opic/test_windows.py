@@ -277,6 +277,39 @@ def test_a_restated_window_follows_what_comes_after(name: str) -> None:
     assert 2 < rich / poor <= 3
 
 
+@pytest.mark.parametrize(("name", "most"), KINDS)
+@pytest.mark.parametrize("flow", [0.5, 1, 3])
+def test_a_presumed_history_is_that_of_a_page_that_handed_on_so_much_before_its_birth(
+    name: str, most: int | None, flow: float
+) -> None:
+    """The other page lived through what the first one is presumed to: `flow` a circulation of 4,
+    in small readings, for longer than any window is wide.
+    """
+    window, now = a_window(name, 8, pages=1, most=most), 800
+    for time in range(4, now + 1, 4):
+        record(window, 0, flow, time, circulation=4)
+    window.grow(1, now * TICKS, 4 * TICKS)
+    window.presume([1], int(flow * UNIT), now * TICKS, 4 * TICKS)
+    for one in (window, restored(window, name, 8, pages=2, most=most)):
+        for held, later in ((0.0, now), (flow / 2, now + 2), (flow, now + 4)):
+            lived, presumed = importance(one, [held, held], later, circulation=4)
+            assert presumed == pytest.approx(lived, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["static", "interpolation"])
+def test_a_presumed_history_fades_like_one_that_was_lived(name: str) -> None:
+    window = a_window(name, 8, pages=1)
+    for time in range(4, 801, 4):
+        record(window, 0, 1, time, circulation=4)
+    window.grow(1, 800 * TICKS, 4 * TICKS)
+    window.presume([1], UNIT, 800 * TICKS, 4 * TICKS)
+    for time in (803, 810, 850):
+        record(window, 0, 5, time, circulation=4)
+        record(window, 1, 5, time, circulation=4)
+        lived, presumed = importance(window, [0, 0], time, circulation=4)
+        assert presumed == pytest.approx(lived, rel=1e-6)
+
+
 def test_of_measures_that_are_too_many_the_two_with_the_fewest_readings_become_one() -> None:
     window = a_window("variable", 4, most=2)
     for cash, now in ((1, 1), (2, 2), (4, 4), (8, 8)):

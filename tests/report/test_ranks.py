@@ -13,6 +13,7 @@ from minicrawl.opic.windows import WINDOWS
 from minicrawl.report.kept import RISING, scores
 from minicrawl.report.ranks import PageSelection, places_of_largest, rank_of, rows, top
 from minicrawl.report.snapshot import snapshot
+from minicrawl.store import tables
 from minicrawl.store.records import StoreTerms
 from minicrawl.wording import iso
 from tests.stores import DEEP, GONE, MOVED, NOON, A, B, C, HandCrawl, filled_store
@@ -175,6 +176,17 @@ def test_a_store_that_cannot_be_understood_is_named(tmp_path: Path) -> None:
         crawl.store.connection.execute("UPDATE steps SET spending = x'ff' WHERE seq = 2")
     with pytest.raises(StoreError, match=r"crawl\.db is damaged .*`minicrawl check`"):
         urls(crawl.path)
+
+
+def test_a_presumed_history_says_nothing_of_how_a_page_rises(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.batch.counters[tables.SETTINGS] = {"newborn-history": "mean"}
+        crawl.seeds([A, B])
+        crawl.presume([A, B], UNIT)
+        crawl.read(A, [B])
+        crawl.read(A, [B])
+    with snapshot(crawl.path) as seen:
+        assert np.isnan(scores(seen, RISING)).tolist() == [False, True]
 
 
 @pytest.mark.parametrize("checkpoint", [True, False])

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tldextract import TLDExtract
 
 from minicrawl.web.sites import site
 
@@ -50,6 +51,29 @@ def test_strangers_under_one_roof_are_sites_of_their_own() -> None:
     assert site("pages.alice.github.io") == "alice.github.io"
     assert site("bob.github.io") == "bob.github.io"
     assert site("github.io") == "github.io"
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("www.city.kobe.jp", "city.kobe.jp"),
+        ("www.shop.other.kobe.jp", "shop.other.kobe.jp"),
+        ("www.ck", "www.ck"),
+        ("a.b.anything.ck", "b.anything.ck"),
+    ],
+)
+def test_wildcards_of_the_list_and_their_exceptions_count(host: str, expected: str) -> None:
+    assert site(host) == expected
+
+
+def test_names_below_a_suffix_are_looked_up_as_tldextract_does() -> None:
+    """For every suffix of the list that is a plain name. Some of the list are below a wildcard."""
+    extract = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+    plain = [suffix for suffix in extract.tlds if suffix.isascii() and suffix[0] not in "*!"]
+    assert len(plain) > 8000
+    for suffix in plain:
+        for host in (f"a.{suffix}", f"www.b.a.{suffix}"):
+            assert site(host) == (extract.extract_str(host).top_domain_under_public_suffix or host)
 
 
 LABELS = st.sampled_from(

@@ -10,7 +10,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from minicrawl.analysis.source import opened
 from minicrawl.cli.common.options import CONFIG_VARIABLE, default_file, warn_of_unknown_variables
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.tables import wide_option
@@ -18,7 +17,6 @@ from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.parts import DEMO_STORE
 from minicrawl.config.settings import DEFAULT
 from minicrawl.errors import MinicrawlError, StoreError
-from minicrawl.report.audit import audit
 from minicrawl.report.kept import convergence_of, kept, told
 from minicrawl.report.ranks import PageSelection
 from minicrawl.report.snapshot import Snapshot
@@ -90,6 +88,8 @@ def reporting_damaged_store(store: Path) -> Iterator[None]:
 
 
 def _first_wrong(store: Path) -> str | None:
+    from minicrawl.report.audit import audit
+
     try:
         return next(iter(audit(store).wrong), None) if store.is_file() else None
     except MinicrawlError as error:
@@ -178,6 +178,8 @@ def source_options(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_source(store: Path, graph: Path | None, **rest: Any) -> Any:
+        from minicrawl.analysis.source import opened
+
         context = click.get_current_context()
         if graph and context.get_parameter_source("store") is ParameterSource.COMMANDLINE:
             raise click.UsageError("--store and --graph exclude each other")

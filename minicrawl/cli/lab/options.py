@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from minicrawl.cli.common.stores import graph_option
+from minicrawl.analysis.source import crawled, opened
+from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.tables import show_json
 from minicrawl.config.kinds import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
@@ -19,6 +20,7 @@ from minicrawl.lab import webs
 from minicrawl.lab.measure import EstimateErrors
 from minicrawl.lab.webs import Model, Web
 from minicrawl.lab.windows import RATES
+from minicrawl.store.beside.files import is_database
 from minicrawl.wording import counted
 
 _TWO_DIGITS = 9.95
@@ -89,7 +91,7 @@ class WebChoice:
             raise click.UsageError("--nodes is for a synthetic web: leave it out with --graph")
 
     def web(self) -> Web:
-        return webs.web_from_file(self.graph) if self.graph else self._synthetic(self.model)
+        return _web_of(self.graph) if self.graph else self._synthetic(self.model)
 
     def with_hosts(self, web: Web) -> Web:
         """The same, or one with hosts in place of a synthetic one that may have none."""
@@ -117,6 +119,14 @@ class WebChoice:
     def _synthetic(self, model: Model) -> Web:
         nodes = self.otherwise(self.nodes, self.usual_nodes, self.quick_nodes)
         return webs.synthetic_web(model, nodes, self.seed)
+
+
+def _web_of(path: Path) -> Web:
+    """Of a store the pages that were read, and the links between them."""
+    if not is_database(path):
+        return webs.web_from_file(path)
+    with opened(path, None, progress) as source:
+        return webs.web_of(crawled(source), path)
 
 
 def on_a_web(
@@ -162,7 +172,13 @@ def _web_options(model: Model, usual: int, small: int) -> Sequence[Callable[[Com
             show_default=True,
             help="The kind of synthetic web.",
         ),
-        graph_option,
+        click.option(
+            "--graph",
+            metavar="FILE",
+            type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+            help="Take the graph in this file instead of a synthetic web: links between ids or "
+            "names, plain or .gz; - for stdin. Of a store it is the pages that were read.",
+        ),
         click.option(
             "--seed",
             metavar="N",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import click
 
 from minicrawl.analysis.ranks import RANKS, checked_name, keep
-from minicrawl.analysis.source import Source, weighed
+from minicrawl.analysis.source import Source, asked_for_weights, weighed
 from minicrawl.cli.common.stores import count_option, json_option, percent, source_options
 from minicrawl.cli.common.tables import show_json, show_list
 from minicrawl.cli.rank.walk_options import guard_options
@@ -72,7 +72,7 @@ def ranking(command: Command) -> Command:
         **options: Any,
     ) -> None:
         name = rank_name(name)
-        graph = guards.guarded(weighed(source) if crawl_weights else source.graph)
+        graph = guards.guarded(_weighed(source) if crawl_weights else source.graph)
         chosen = {option: value for option, value in options.items() if value is not None}
         chosen |= {"crawl_weights": True} if crawl_weights else {}
         with source.progress(name) as tell:
@@ -94,6 +94,14 @@ def command_of_added_rank(name: str) -> click.Command:
         return compute(named, tell)
 
     return click.command(name, help=inspect.getdoc(compute))(ranking(rank))
+
+
+def _weighed(source: Source) -> NamedGraph:
+    found = weighed(source)
+    if found.weights is None and source.snapshot is not None:
+        wanted = "".join(f", whatever --weight {one}" for one in asked_for_weights(source.snapshot))
+        click.echo(f"no link of these pages weighs more than another{wanted}", err=True)
+    return found
 
 
 def rank_name(chosen: str | None) -> str:

@@ -82,8 +82,8 @@ class StepPoster:
 
     def _bear(self, new: Sequence[int]) -> None:
         if self._newborns is not None:
-            for grant in self._newborns.grants(new):
-                self._recorder.apply_step(grant)
+            for step in self._newborns.steps(new):
+                self._recorder.apply_step(step)
         self._recorder.counters.add("born", len(new))
 
     def introduce(
@@ -194,12 +194,16 @@ _GRAIN = 16
 
 
 class Newborns:
-    """What pages are worth when they are born: what pages of their host have held on average when
-    they were read, as a multiple of that mean over all hosts.
+    """What pages are born with: cash, and a history to be judged by until their own is known.
+
+    The mean of their host is what its pages have held when they were read, as a multiple of that
+    mean over all hosts. On average a unit flows through a page in a circulation.
     """
 
-    def __init__(self, host_of: array[int]) -> None:
+    def __init__(self, host_of: array[int], cash: str = "host-mean", history: str = "none") -> None:
+        """`cash` is "unit" or "host-mean", `history` "none", "mean" or "host-mean"."""
         self._host_of = host_of
+        self._has_cash, self._history = cash == "host-mean", history
         self._units: defaultdict[int, float] = defaultdict(float)
         self._reads: defaultdict[int, int] = defaultdict(int)
         self._all_units, self._all_reads = 0.0, 0
@@ -227,16 +231,25 @@ class Newborns:
         worth = held / (self._reads.get(host, 0) + _PRIOR) / mean
         return round(min(max(worth, LEAST_WORTH), MOST_WORTH) * _GRAIN) / _GRAIN
 
-    def grants(self, pages: Sequence[int]) -> Iterator[Step]:
+    def steps(self, pages: Sequence[int]) -> Iterator[Step]:
         """The steps by which these newborn pages get what they are worth."""
-        by_worth: defaultdict[float, list[int]] = defaultdict(list)
+        by_worth = self._by_worth(pages)
+        for units, equals in by_worth.items() if self._has_cash else ():
+            if units != 1:
+                amount = int((units - 1) * UNIT)
+                yield Step(StepKind.GRANT, spending=Spending(equals), amount=amount)
+        if self._history == "mean":
+            yield Step(StepKind.PRESUME, spending=Spending(pages), amount=UNIT)
+        elif self._history == "host-mean":
+            for units, equals in by_worth.items():
+                yield Step(StepKind.PRESUME, spending=Spending(equals), amount=int(units * UNIT))
+
+    def _by_worth(self, pages: Sequence[int]) -> dict[float, list[int]]:
+        found: defaultdict[float, list[int]] = defaultdict(list)
         worth = {host: self.worth(host) for host in {self._host_of[page] for page in pages}}
         for page in pages:
-            by_worth[worth[self._host_of[page]]].append(page)
-        by_worth.pop(1.0, None)
-        for units, equals in by_worth.items():
-            amount = int((units - 1) * UNIT)
-            yield Step(StepKind.GRANT, spending=Spending(equals), amount=amount)
+            found[worth[self._host_of[page]]].append(page)
+        return found
 
     def _add(self, host: int, units: float, reads: int) -> None:
         self._units[host] += units

@@ -2,8 +2,9 @@
 
 Law: `take` answers with a page of the largest factor * worth among the pages of ready hosts that
 wait and are not on lease; see `values` for what these are. They are those of the last *count*: what
-was posted is counted after 64 plans, in the beginning after a sixteenth of the plans so far, and
-when no page may be taken while a page of a ready host has become known.
+was posted is counted after 8 plans that tell something, in the beginning after a sixteenth of those
+so far, and when no page may be taken while a page of a ready host has become known. A page that was
+closed without a request, or has no links when it is read again, tells nothing.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from minicrawl.opic.siblings.group_queue import GroupQueue, key_of
 from minicrawl.opic.siblings.groups import OrderChanges
 from minicrawl.opic.siblings.shown import Siblings
 
-MOST_AT_ONCE, PART_AT_ONCE = 64, 16
+MOST_AT_ONCE, PART_AT_ONCE = 8, 16
 
 
 class ByGroup:
     """Picks pages by what their siblings have shown. It has to hear of all that is `posted`."""
 
-    __slots__ = ("_count_at", "_posts", "_queue", "_siblings")
+    __slots__ = ("_count_at", "_queue", "_siblings")
 
     def __init__(self, siblings: Siblings) -> None:
         self._siblings, self._queue = siblings, GroupQueue(siblings)
-        self._posts = self._count_at = 0
-        """How often something was posted, and when it is counted."""
+        self._count_at = 0
+        """How many plans that tell something there are when they are counted."""
         siblings.changes = OrderChanges()
 
     # ------------------------------------------------------------ pages that wait
@@ -54,15 +55,15 @@ class ByGroup:
         leased = self._queue.leased
         for plan in plans:
             leased.discard(plan.page)
-        self._posts += 1
-        if paid or self._posts >= self._count_at:
+        if paid or self._siblings.told >= self._count_at:
             self.count()
         self.wait_again(set(paid) - leased)
 
     def count(self) -> None:
         """Count what was posted."""
         self._siblings.count()
-        self._count_at = self._posts + min(MOST_AT_ONCE, self._posts // PART_AT_ONCE)
+        told = self._siblings.told
+        self._count_at = told + min(MOST_AT_ONCE, told // PART_AT_ONCE)
         changes, self._siblings.changes = self._siblings.changes, OrderChanges()
         assert changes is not None  # or nobody would tell this queue anything
         self._queue.bear()

@@ -105,6 +105,8 @@ class GroupQueue:
         if self._groups.members[group] == 1:
             self._best[group] = NOBODY
             self.hosts.hold(group)
+        elif self._members.is_quick(group):
+            self._look_through(group)  # now it costs less than to take the group in vain later
         else:
             self._best[group] = _NOT_KNOWN
             self.hosts.release(group)

@@ -49,6 +49,10 @@ class FreeMembers:
                 self._ranked[group] = ranked
         return (ranked.pop() if ranked else None), is_held
 
+    def is_quick(self, group: int) -> bool:
+        """Whether the best member is found with little work."""
+        return self._siblings.groups.members[group] <= _FEW_MEMBERS or group in self._ranked
+
     def forget(self, group: int) -> None:
         """A member has grown."""
         self._ranked.pop(group, None)

@@ -43,6 +43,10 @@ from minicrawl.opic.siblings.posted import (
 )
 from minicrawl.opic.siblings.rounds import Means
 
+MOST_LINKS = 100
+"""So many links of a page count in the mean: else the few pages that a farm may have read, with
+20,000 links each, would make all links to honest pages count for nothing.
+"""
 RETURNED = 0.7
 """The share of a gift to a page never read that would come back if that were read."""
 UNKNOWN_NOVELTY = 0.5
@@ -67,6 +71,8 @@ class Siblings:
         self.ledger = ledger
         self.changes: OrderChanges | None = None
         """What a queue has to hear of, if there is one."""
+        self.told = 0
+        """How many plans said something of groups or of gifts, whether it is counted yet or not."""
         self.seeds: set[int] = set()
         self._foretold: dict[int, list[range]] = {}
         self._posted = PostedPlans()
@@ -89,6 +95,7 @@ class Siblings:
         `leads_on` says that its links are those of the plan. Those of a redirect are not: the page
         stands for the one that the plan leads to.
         """
+        self.told += 1
         links, host = len(plan.links) + len(plan.extras), self.host_of[plan.page]
         told = self._foretold.pop(plan.page, ()) if self._foretold else ()
         revealed, own = len(new), self._of_host(host, new)
@@ -102,7 +109,8 @@ class Siblings:
             self.hand_over(plan)
         worth_more, shown = 1 / (1 - RETURNED * (novelty or 0.0)) - 1, log1p(own)
         self._posted.judge(plan, new.start if new else ALL_PAGES, told, shown, worth_more)
-        if self.means.count(shown, max(links - revealed, 0)) and self.changes is not None:
+        linked = min(max(links - revealed, 0), MOST_LINKS)
+        if self.means.count(shown, linked) and self.changes is not None:
             self.changes.of_all = True
         self._spend_budget(host)
 
@@ -124,6 +132,7 @@ class Siblings:
 
     def spend_again(self, plan: Plan) -> None:
         """A page that was read before spent its cash."""
+        self.told += bool(plan.links or plan.extras)
         self._posted.post(plan)
 
     def hand_over(self, plan: Plan) -> None:

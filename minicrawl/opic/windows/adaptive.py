@@ -13,7 +13,7 @@ is all that is left of its past: H = n, T = N.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -97,6 +97,12 @@ class Adaptive:
             self._narrow.append(narrow)
         else:
             self._own[row], self._narrow[row] = own, narrow
+
+    def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
+        own = max(1, int(self.width * circulation))
+        for page in pages:
+            self._readings.put(None, page, int(flow * self.width), now)
+            self._put(None, own, int(flow * self.width / _NARROW))
 
     def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
         """As if all pages were read now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,10 @@ class Interpolation:
         left = history * (width - away) // width + cash if away < width else cash * width // away
         self._readings.put(row, page, left, now)
 
+    def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
+        for page in pages:
+            self._readings.put(None, page, int(flow * self.width), now)
+
     def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
         history, times = self._readings.between(first, first + len(cash))
         return estimate.interpolated(history / UNIT, cash, now - times, self.width * circulation)
@@ -81,7 +85,8 @@ class Readings:
     """History and time of the last reading of each page.
 
     Most pages of a web that is being discovered were never read: they have no history, and their
-    time is that of their birth, which is kept once for all that were born together.
+    time is that of their birth, which is kept once for all that were born together. A page that is
+    born with a history counts as read at its birth.
     """
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
 from typing import NamedTuple
 
@@ -67,6 +67,11 @@ class MeasuredWindow(ABC):
             del measures[:superfluous]
         if self._most and len(measures) > self._most:
             _compress(measures)
+
+    def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
+        """One reading, of what flowed since a circulation before the birth."""
+        for page in pages:
+            self._measures[page] = [Measure(now, flow)]
 
     def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
         since = np.frombuffer(self._since, dtype=np.int64)[first : first + len(cash)]

@@ -12,7 +12,7 @@ d            time since the page was last read (or born).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import NamedTuple, Protocol
 
@@ -62,6 +62,9 @@ class Window(Protocol):
 
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
         """The page hands on its cash; `now` counts it already."""
+
+    def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
+        """These pages, just born, count as if each had handed on `flow` atoms a circulation."""
 
     def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
         """The estimate for the pages from `first` on; `cash` is what each holds, in units."""
@@ -115,6 +118,10 @@ class Static:
 
     def record(self, page: PageId, cash: int, now: int, circulation: int) -> None:
         self._history[page] += cash
+
+    def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
+        for page in pages:
+            self._history[page] += flow * now // circulation
 
     def importance(self, cash: Floats, now: int, circulation: int, first: int = 0) -> Floats:
         history = self.history[first : first + len(cash)]

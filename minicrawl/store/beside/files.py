@@ -21,6 +21,15 @@ from minicrawl.store.reader import LOCK, LOG, file_beside, real_path
 from minicrawl.store.writer import locked
 
 _BESIDE = ("-*", ".log*")
+_MAGIC = b"SQLite format 3\0"
+
+
+def is_database(path: Path) -> bool:
+    """Whether this is a file of SQLite, as stores are, and no other one."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) == _MAGIC
 
 
 def files_of(store: Path) -> list[Path]:

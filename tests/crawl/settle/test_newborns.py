@@ -19,7 +19,7 @@ def newborns(*held: tuple[int, float]) -> Newborns:
 
 def test_at_first_each_page_is_worth_a_unit() -> None:
     assert newborns().worth(3) == 1
-    assert list(newborns().grants([1, 11])) == []
+    assert list(newborns().steps([1, 11])) == []
 
 
 def test_a_host_of_which_nothing_is_known_is_like_the_mean_of_all() -> None:
@@ -41,7 +41,7 @@ def test_no_host_is_worth_much_more_or_less_than_another() -> None:
 
 def test_pages_of_equal_worth_share_a_step() -> None:
     found = newborns((0, 2.0), (1, 6.0))
-    assert list(found.grants([1, 2, 11, 21, 3])) == [
+    assert list(found.steps([1, 2, 11, 21, 3])) == [
         Step(StepKind.GRANT, spending=Spending([1, 2, 3]), amount=-UNIT // 8),
         Step(StepKind.GRANT, spending=Spending([11]), amount=UNIT // 8),
     ]
@@ -51,3 +51,22 @@ def test_pages_of_equal_worth_share_a_step() -> None:
 def test_worths_are_whole_16ths(host: int) -> None:
     worth = newborns((0, 1.7), (1, 3.3), (1, 9.1)).worth(host)
     assert (worth * 16).is_integer()
+
+
+def test_a_history_is_that_of_the_mean_page_or_of_the_mean_of_the_host() -> None:
+    host_of = array("I", [page // 10 for page in range(50)])
+    held = [Plan(0, 2 * UNIT, (), 0, (), 0), Plan(10, 6 * UNIT, (), 0, (), 0)]
+    found = Newborns(host_of, cash="unit", history="mean")
+    found.saw(held)
+    assert list(found.steps([1, 11])) == [
+        Step(StepKind.PRESUME, spending=Spending([1, 11]), amount=UNIT)
+    ]
+    found = Newborns(host_of, cash="host-mean", history="host-mean")
+    found.saw(held)
+    assert list(found.steps([1, 11, 21])) == [
+        Step(StepKind.GRANT, spending=Spending([1]), amount=-UNIT // 8),
+        Step(StepKind.GRANT, spending=Spending([11]), amount=UNIT // 8),
+        Step(StepKind.PRESUME, spending=Spending([1]), amount=UNIT - UNIT // 8),
+        Step(StepKind.PRESUME, spending=Spending([11]), amount=UNIT + UNIT // 8),
+        Step(StepKind.PRESUME, spending=Spending([21]), amount=UNIT),
+    ]

@@ -80,7 +80,7 @@ class Truth:
         own.revealed += shown
         self._turns += 1
         self._revealed += shown
-        self._linked += len(strange)
+        self._linked += min(len(strange), 100)
         now = self._revealed / self._turns, self._linked / self._turns
         if any(abs(one - last) > last / 32 for one, last in zip(now, self._means, strict=True)):
             self._means = now

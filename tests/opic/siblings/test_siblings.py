@@ -10,7 +10,7 @@ from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT
 from minicrawl.opic.siblings import values
 from minicrawl.opic.siblings.groups import Groups
-from minicrawl.opic.siblings.shown import Siblings
+from minicrawl.opic.siblings.shown import MOST_LINKS, Siblings
 from minicrawl.opic.siblings.values import gross, urgency, worths
 from minicrawl.opic.steps import visit, weighted_visit
 from tests.opic.siblings.sibling_worlds import SiblingWorld, SitesByHost
@@ -74,6 +74,15 @@ def test_siblings_of_a_page_that_others_link_to_are_worth_more() -> None:
     made.visit(0, [1])
     assert factor(made, 1) == pytest.approx(4**0.3 / 3**0.3, abs=1e-4)
     assert factor(made, 2) == pytest.approx(1, abs=1e-4)
+
+
+def test_a_page_with_very_many_links_counts_in_the_mean_as_one_with_a_hundred() -> None:
+    """Or a farm would make links to honest pages count for nothing."""
+    made = world(*[0] * 400)
+    made.visit(0, range(1, 351), [])
+    assert made.siblings.means.linked == MOST_LINKS == 100
+    made.visit(1, range(2, 52), [])
+    assert made.siblings.means.linked == MOST_LINKS + 50
 
 
 def test_the_link_that_made_a_page_known_does_not_count() -> None:

@@ -1,0 +1,126 @@
+"""What fresh ranks cost a crawl: its pace with them and with `--no-converge`, in turn.
+
+Law: what is compared ran at the same time of day on the same machine: rounds alternate, and what
+others used of the processor meanwhile is told, because a busy machine decides more than the ranks.
+
+    python -m tests.bench.converging --rounds 5
+
+A crawl has no time to spare here: it asks one server on loopback without delay, so loop and workers
+are busy. `--beside N` keeps so many cores busy with something else as well. Ranks at the end are
+not measured: the pace is that until the last page.
+"""
+
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from minicrawl.store.reader import connect
+from tests.bench.notes import circumstances, head, into_document, row, tell
+from tests.bench.processes import machine_cpu_s, run
+from tests.real.nginx import SITES, serving
+
+PART = "converging"
+WAYS: Mapping[str, Sequence[str]] = {
+    "with fresh ranks": (),
+    "`--no-converge`": ("--no-converge",),
+}
+_BUSY = "while True: pass"
+
+
+class Paced(NamedTuple):
+    """A crawl that ended: its pages, how long it fetched them, and what it used of the machine."""
+
+    pages: int
+    seconds: float
+    cpu_s: float
+    of_others: float  # cores
+
+    @property
+    def pace(self) -> float:
+        """Pages a second."""
+        return self.pages / self.seconds
+
+
+@contextmanager
+def _beside(cores: int) -> Iterator[None]:
+    """So many cores are busy meanwhile."""
+    with ExitStack() as stack:
+        for _ in range(cores):
+            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", _BUSY]))
+            stack.callback(busy.kill)
+        yield
+
+
+def _crawl(origins: Sequence[str], options: Sequence[str], store: Path) -> Paced:
+    command = (
+        *(sys.executable, "-m", "minicrawl", "crawl", *origins, "--store", str(store)),
+        *("--scope", "host", "--delay", "0", "--allow-private", "--quiet", *options),
+    )
+    before_s = machine_cpu_s()
+    cost = run(command, store.parent, lambda: False)
+    if cost.exit_code:
+        raise click.ClickException(cost.last_words)
+    of_others = (machine_cpu_s() - before_s - cost.cpu_s) / cost.wall_s
+    with closing(connect(store)) as connection:
+        first, last, pages = connection.execute(
+            "SELECT min(at), max(at), count(*) FROM fetches WHERE status = 200"
+        ).fetchone()
+    return Paced(pages, last - first, cost.cpu_s, max(of_others, 0.0))
+
+
+def rounds(count: int, options: Sequence[str], beside: int) -> dict[str, list[Paced]]:
+    """Each way once in each round; which one is first alternates."""
+    found: dict[str, list[Paced]] = {way: [] for way in WAYS}
+    with tempfile.TemporaryDirectory() as name, serving(SITES, Path(name)) as nginx:
+        origins = list(nginx.origins.values())
+        for number in range(count):
+            for way in list(WAYS)[:: 1 if number % 2 else -1]:
+                store = Path(name, f"{number}-{len(found[way])}-{len(WAYS[way])}.db")
+                with _beside(beside):
+                    paced = _crawl(origins, (*options, *WAYS[way]), store)
+                found[way].append(paced)
+                click.echo(f"{paced.pace:7.0f} pages/s  {way}", err=True)
+    return found
+
+
+def table(found: Mapping[str, Sequence[Paced]]) -> Iterator[str]:
+    """A row for each way, and how the pace with fresh ranks compares, round by round."""
+    yield from head("crawl", "pages/s", "from to", "CPU s", "cores of others")
+    for way, crawls in found.items():
+        paces = [crawl.pace for crawl in crawls]
+        yield row(
+            way,
+            f"{statistics.median(paces):,.0f}",
+            f"{min(paces):,.0f} to {max(paces):,.0f}",
+            f"{statistics.median(crawl.cpu_s for crawl in crawls):.1f}",
+            f"{statistics.median(crawl.of_others for crawl in crawls):.1f}",
+        )
+    fresh, plain = found.values()
+    ratios = sorted(one.pace / other.pace for one, other in zip(fresh, plain, strict=True))
+    yield ""
+    yield (
+        f"Pace with fresh ranks as a multiple of that without: median "
+        f"{statistics.median(ratios):.3f}, from {ratios[0]:.3f} to {ratios[-1]:.3f}."
+    )
+
+
+@click.command()
+@click.option("--rounds", "count", default=5, show_default=True)
+@click.option("--beside", default=0, show_default=True, help="Cores that something else uses.")
+@click.option("--option", "options", multiple=True, help="One more option of the crawls.")
+@into_document
+def main(count: int, beside: int, options: tuple[str, ...], into: Path | None) -> None:
+    """Crawl four manuals without delay, with fresh ranks and without, in turn."""
+    found = rounds(count, options, beside)
+    tell([circumstances(), "", *table(found)], PART, into)
+
+
+if __name__ == "__main__":
+    main()
