@@ -137,7 +137,7 @@ class Storing:
     links: bool = True
     strip_marks: bool = True
     converge: bool = True
-    keep: str = "pages"
+    keep: str = "none"
     keep_versions: int | str = "all"
     warc: Path | None = None
     check_external: bool = False
