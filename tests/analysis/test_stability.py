@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.analysis.ranks import RANKS
 from minicrawl.analysis.source import Source, opened
 from minicrawl.analysis.stability import (
     BestNodes,
@@ -58,7 +57,7 @@ def test_it_is_the_rank_of_the_links_that_are_left(
         seen.append(named)
         return degree(named.graph)
 
-    monkeypatch.setitem(RANKS, "watched", watched)
+    monkeypatch.setattr("minicrawl.analysis.stability.RANKS", {"watched": watched})
     found = stability_of(ring, "watched", Loss(drop=0.3, times=4))
     assert (found.nodes, found.edges, found.stay) == (10, 10, 7)
     whole, *parts = seen
@@ -86,7 +85,7 @@ def test_the_best_have_a_place_in_every_run_that_they_are_in(
     def worth(name: int, *, is_whole: bool) -> float:
         return -float(name % 3) - name / 100 if is_whole else float(name)
 
-    monkeypatch.setitem(RANKS, "by-name", by_name)
+    monkeypatch.setattr("minicrawl.analysis.stability.RANKS", {"by-name": by_name})
     found = stability_of(ring, "by-name", Loss(drop=0.3, times=4))
     runs = [sorted(map(int, names), reverse=True) for names in stayed[1:]]
     assert found.best == tuple(

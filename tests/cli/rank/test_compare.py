@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from minicrawl.analysis import comparing, stability
 from minicrawl.analysis.ranks import RANKS
 from minicrawl.cli import main
 from minicrawl.graph.named import NamedGraph
@@ -44,8 +45,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MINICRAWL_CONFIG", raising=False)
     monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    monkeypatch.setitem(RANKS, "by-number", by_number)
-    monkeypatch.setitem(RANKS, "alike", alike)
+    ranks = {**RANKS, "by-number": by_number, "alike": alike}
+    monkeypatch.setattr(comparing, "RANKS", ranks)
+    monkeypatch.setattr(stability, "RANKS", ranks)
     Path("web.txt").write_text("1 2\n1 3\n2 3\n4 3\n")
     return filled_store(tmp_path / "crawl.db")
 
@@ -223,7 +225,7 @@ class TestStability:
                 raise KeyboardInterrupt
             return by_number(named, tell)
 
-        monkeypatch.setitem(RANKS, "by-number", interrupted)
+        monkeypatch.setattr(stability, "RANKS", {"by-number": interrupted})
         assert main(["stability", "by-number"]) == 130
         assert capsys.readouterr() == ("", "minicrawl: interrupted\n")
 
