@@ -11,8 +11,6 @@ anchor     a place in a page that a fragment names, by `id` or by `name`
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from lxml import etree
-
 LONGEST_TEXT = 200
 """Characters of the text of a link."""
 _LONGEST_HREF = 8192
@@ -54,6 +52,8 @@ class References:
 
 def references(markup: str) -> References:
     """What the markup of a page refers to."""
+    from lxml import etree  # here, since reports that read no page start without it
+
     reader = _Reader()
     parser = etree.HTMLParser(target=cast(Any, reader), encoding="utf-8", huge_tree=True)
     parser.feed(markup.encode("utf-8", "replace"))
