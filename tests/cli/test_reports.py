@@ -405,7 +405,7 @@ class TestLists:
         (row,) = as_json(capsys, "broken")
         assert (row["source"], row["target"], row["state"]) == (B, GONE, "not-found")
         assert B in printed(capsys, "broken")
-        assert printed(capsys, "broken", "--csv").splitlines()[1] == f"1,,not-found,{GONE},{B},"
+        assert printed(capsys, "broken", "--csv").splitlines()[1] == f"1,,not-found,{GONE},{B},,"
 
     def test_redirects_and_where_they_end(self, capsys: Captured) -> None:
         (row,) = as_json(capsys, "redirects")
