@@ -104,20 +104,21 @@ def reading_beside(store: Path, connection: Connection) -> Iterator[Connection |
     if not path.is_file():
         yield None
         return
+    birth = tables.birth(connection)  # outside, since damage of the store is none of this file
     with (
         translating_sqlite_errors(path, DERIVED),
         closing(connect(path)) as derived,
         _reporting_damage(path),
     ):
         begin_snapshot(derived)
-        yield derived if _is_derived_from(derived, connection) else None
+        yield derived if _is_derived_from(derived, birth) else None
     remove_log(path)
 
 
 @contextmanager
 def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator[Connection]:
     """A transaction in the file. The schema has statements such as `CREATE TABLE IF NOT EXISTS`."""
-    path = beside(store)
+    path, birth = beside(store), tables.birth(connection)
     with (
         translating_sqlite_errors(path, DERIVED),
         closing(sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)) as derived,
@@ -125,8 +126,8 @@ def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator
         derived.execute("PRAGMA journal_mode = WAL")
         derived.execute("BEGIN IMMEDIATE")
         with derived:  # commits, or rolls back
-            if not _is_derived_from(derived, connection):
-                _clear(derived, connection)
+            if not _is_derived_from(derived, birth):
+                _clear(derived, birth)
             for statement in schema.split(";"):
                 derived.execute(statement)
             yield derived
@@ -147,20 +148,20 @@ def has_table(derived: Connection, name: str) -> bool:
     return found is not None
 
 
-def _is_derived_from(derived: Connection, connection: Connection) -> bool:
-    """Whether the file belongs to this store."""
+def _is_derived_from(derived: Connection, birth: str) -> bool:
+    """Whether the file belongs to the store of this birth."""
     if not has_table(derived, "derived_from"):
         return False
     row = derived.execute("SELECT store FROM derived_from").fetchone()
-    return row is not None and str(row[0]) == tables.birth(connection)
+    return row is not None and str(row[0]) == birth
 
 
-def _clear(derived: Connection, connection: Connection) -> None:
+def _clear(derived: Connection, birth: str) -> None:
     names = derived.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     for (name,) in names:
         derived.execute(f'DROP TABLE "{name}"')
     derived.execute("CREATE TABLE derived_from (store TEXT NOT NULL)")
-    derived.execute("INSERT INTO derived_from VALUES (?)", (tables.birth(connection),))
+    derived.execute("INSERT INTO derived_from VALUES (?)", (birth,))
 
 
 # ---------------------------------------------------------------- ranks
