@@ -3,6 +3,7 @@
     MinicrawlError          exit code 1: something promised could not be done
     ├── StoreError          a store that cannot be read or written now
     │   ├── NoRoom          its disk is full: the same again may succeed later
+    │   ├── DamagedStore    its file is not what SQLite wrote
     │   └── NoCrawlError    no crawl of it is running that could be steered
     ├── Interrupted         exit code 130: the user broke it off
     ├── UsageError          exit code 2: the user gave a value that cannot be used
@@ -30,6 +31,10 @@ class StoreError(MinicrawlError):
 
 class NoRoom(StoreError):
     """The disk of a store is full: nothing was written, and the same again may succeed later."""
+
+
+class DamagedStore(StoreError):
+    """The file of a store is not what SQLite wrote: the same again fails again."""
 
 
 class NoCrawlError(StoreError):

@@ -24,7 +24,7 @@ from minicrawl.config import Storing
 from minicrawl.crawl.events import Converged, Converging, Event, Listener, Warned
 from minicrawl.crawl.refinement import Refined, is_due, refine
 from minicrawl.crawl.settle.recorder import Recorder
-from minicrawl.errors import MinicrawlError
+from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.importance import MOST_STEPS
 from minicrawl.ports import Clock
 
@@ -179,7 +179,8 @@ class LastConvergence:
         self._is_halted = True
 
     async def run(self, ran_s: float) -> None:
-        """Converge, after a run of so many seconds. Trouble is told, for the crawl itself is safe.
+        """Converge, after a run of so many seconds. Trouble is told, for the crawl itself is safe,
+        unless its store is damaged.
 
         If this task is cancelled, it ends as if it was halted.
         """
@@ -187,6 +188,8 @@ class LastConvergence:
         try:
             if is_due(self._store):
                 await self._converge(max(LEAST_AT_END_S, SHARE_AT_END * ran_s))
+        except DamagedStore:
+            raise
         except (MinicrawlError, OSError) as error:
             self._tell(Warned(text=f"the ranks were not computed: {error}"))
         finally:

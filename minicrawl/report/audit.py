@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.reader import verify as verify_archive
 from minicrawl.archive.record import key_of
-from minicrawl.errors import MinicrawlError
+from minicrawl.errors import DamagedStore, MinicrawlError
 from minicrawl.frontier.loading import contradictions, verify
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER
@@ -69,6 +69,14 @@ Check = Callable[[tables.Connection, Path], Iterator[str]]
 def audit(path: Path, tell: Progress = lambda _share: None) -> Audit:
     """Run all checks. A check runs only if the earlier ones found nothing."""
     found = Audit()
+    try:
+        _check_store(path, found, tell)
+    except DamagedStore as error:  # what names the tables is read before all checks
+        found.wrong.append(str(error))
+    return found
+
+
+def _check_store(path: Path, found: Audit, tell: Progress) -> None:
     with reading(path) as connection:
         for number, (name, check) in enumerate(_CHECKS.items()):
             tell(_SHARE_BEFORE_REPLAY * number / len(_CHECKS))
@@ -80,7 +88,6 @@ def audit(path: Path, tell: Progress = lambda _share: None) -> Audit:
             _run("commit", partial(_commit, connection, path), found)
             if found.is_intact and (end := tables.archive_end(connection)) is not None:
                 _run("pages", partial(_archive, path, connection, end), found)
-    return found
 
 
 def _run(name: str, check: Callable[[], Iterator[str]], found: Audit) -> None:

@@ -148,7 +148,7 @@ def check_version(connection: sqlite3.Connection, name: str) -> int:
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
-            raise  # an error of the disk, or damage, does not say whose file it is
+            raise  # an error of the disk, or damage of an SQLite file, does not say whose it is
         raise UsageError(f"{name} is not a minicrawl store: {error}") from error
     if tables and application != APPLICATION_ID:
         raise UsageError(f"{name} is an SQLite database, but not a minicrawl store")

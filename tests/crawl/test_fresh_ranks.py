@@ -26,7 +26,7 @@ from minicrawl.crawl.fresh_ranks import (
     waited,
 )
 from minicrawl.crawl.refinement import refine
-from minicrawl.errors import StoreError
+from minicrawl.errors import DamagedStore, StoreError
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.report.audit import audit
 from minicrawl.report.status import status
@@ -271,6 +271,21 @@ def test_it_tells_how_far_it_is_and_what_came_of_it(path: Path) -> None:
     assert last.is_complete
     assert last.error_bound is not None
     assert last.error_bound <= UNTIL
+
+
+def test_a_damaged_store_is_no_matter_of_the_ranks(path: Path) -> None:
+    written = path.read_bytes()
+    path.write_bytes(written[:4096] + b"\xff" * (len(written) - 4096))
+    with pytest.raises(DamagedStore, match="malformed"):
+        converged(path, StillClock(0.0))
+
+
+def test_damaged_ranks_are_told_for_the_crawl_is_safe(path: Path) -> None:
+    refine(path)
+    beside(path).write_bytes(b"no ranks at all " * 512)
+    (event,) = converged(path, StillClock(0.0))
+    assert isinstance(event, Warned)
+    assert event.text.endswith("it can be made again")
 
 
 def test_what_is_known_already_is_not_computed_again(path: Path) -> None:

@@ -56,6 +56,16 @@ def test_a_store_that_was_only_begun_passes(tmp_path: Path) -> None:
     assert audit(crawl.path).is_intact
 
 
+def test_a_store_whose_tables_cannot_be_named_is_damaged(tmp_path: Path) -> None:
+    """The views make the schema longer than the first page of the file."""
+    path = filled_store(tmp_path / "crawl.db")
+    written = path.read_bytes()
+    path.write_bytes(written[:4096] + b"\xff" * (len(written) - 4096))
+    found = audit(path)
+    assert found.wrong == [f"{path}: database disk image is malformed"]
+    assert not found.is_intact
+
+
 def test_without_links_the_log_cannot_be_folded(tmp_path: Path) -> None:
     found = audit(filled_store(tmp_path / "crawl.db", StoreTerms(links=False)))
     assert found.checked == [name for name in EVERY_CHECK if name != "fold"]

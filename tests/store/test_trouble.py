@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from minicrawl.errors import NoRoom, StoreError
+from minicrawl.errors import DamagedStore, NoRoom, StoreError
 from minicrawl.store import trouble
-from minicrawl.store.trouble import translating_sqlite_errors
+from minicrawl.store.trouble import translating_derived_errors, translating_sqlite_errors
 
 IOERR_SHMSIZE = sqlite3.SQLITE_IOERR_SHMSIZE
 
@@ -31,10 +31,18 @@ def kind_of(error: sqlite3.Error, path: Path) -> type[BaseException]:
 def test_a_full_disk_is_told_from_other_trouble(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     assert kind_of(complaint(sqlite3.SQLITE_FULL), path) is NoRoom
-    assert kind_of(complaint(sqlite3.SQLITE_CORRUPT), path) is StoreError
+    assert kind_of(complaint(sqlite3.SQLITE_CORRUPT), path) is DamagedStore
     assert kind_of(complaint(IOERR_SHMSIZE), path) is StoreError
     assert kind_of(sqlite3.OperationalError("disk I/O error"), path) is StoreError
     assert list(tmp_path.iterdir()) == []
+
+
+def test_damage_of_what_is_derived_is_no_damage_of_the_store(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.db-ranks"
+    again = pytest.raises(StoreError, match="it can be made again")
+    with again as raised, translating_derived_errors(path):
+        raise complaint(sqlite3.SQLITE_CORRUPT)
+    assert raised.type is StoreError
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from minicrawl.search import near_duplicates
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, Notes
 from minicrawl.store import tables
-from minicrawl.store.trouble import translating_sqlite_errors
+from minicrawl.store.trouble import translating_derived_errors
 
 
 def has_index(folder: Path) -> bool:
@@ -79,7 +79,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def folder_errors(folder: Path) -> Iterator[None]:
-    with translating_sqlite_errors(folder, "delete it if need be: it can be made again"):
+    with translating_derived_errors(folder):
         yield
 
 

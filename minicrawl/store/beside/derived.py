@@ -27,7 +27,7 @@ from minicrawl.graph.csr import Csr
 from minicrawl.store import tables
 from minicrawl.store.reader import begin_snapshot, connect, file_beside, remove_log
 from minicrawl.store.tables import Connection
-from minicrawl.store.trouble import NONSENSE, translating_sqlite_errors
+from minicrawl.store.trouble import DERIVED, NONSENSE, translating_derived_errors
 
 OPIC = "opic"
 """The name of the importance: converged, where it is kept here, or as the crawl estimates it."""
@@ -39,7 +39,6 @@ FLOWED = "flowed"
 """An option of `OPIC`: what flows through a page in a lap of `opic.refine`, on average."""
 
 SUFFIX = "-ranks"
-DERIVED = "delete it if need be: it can be made again"
 
 _PATIENCE_S = 60.0
 _SCORES_AT_ONCE = 1 << 16
@@ -106,7 +105,7 @@ def reading_beside(store: Path, connection: Connection) -> Iterator[Connection |
         return
     birth = tables.birth(connection)  # outside, since damage of the store is none of this file
     with (
-        translating_sqlite_errors(path, DERIVED),
+        translating_derived_errors(path),
         closing(connect(path)) as derived,
         _reporting_damage(path),
     ):
@@ -120,7 +119,7 @@ def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator
     """A transaction in the file. The schema has statements such as `CREATE TABLE IF NOT EXISTS`."""
     path, birth = beside(store), tables.birth(connection)
     with (
-        translating_sqlite_errors(path, DERIVED),
+        translating_derived_errors(path),
         closing(sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)) as derived,
     ):
         derived.execute("PRAGMA journal_mode = WAL")
