@@ -124,6 +124,15 @@ def test_a_page_that_is_another_hands_all_to_it() -> None:
     assert books.stands_for(0) == books.stands_for(1) == 1
 
 
+def test_a_page_leads_to_all_that_it_stands_for_on_the_way() -> None:
+    books = some_books()
+    books.apply(forward(0, 1))
+    books.apply(forward(1, 2))
+    assert all(books.leads_to(0, target) for target in range(3))
+    assert not books.leads_to(0, 3)
+    assert not books.leads_to(2, 1)
+
+
 def test_what_is_given_to_a_page_that_is_another_goes_to_the_end_of_the_chain() -> None:
     books = some_books()
     books.apply(forward(1, 2))

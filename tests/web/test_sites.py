@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tldextract import TLDExtract
 
-from minicrawl.web.sites import site
+from minicrawl.web.sites import has_public_suffix, site
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,20 @@ def test_names_below_a_suffix_are_looked_up_as_tldextract_does() -> None:
 LABELS = st.sampled_from(
     ["", "a", "b1", "com", "uk", "co", "ck", "www", "github", "io", "intranet"]
 )
+
+
+@pytest.mark.parametrize(
+    ("host", "has_one"),
+    [
+        ("example.org", True),
+        ("www.example.co.uk", True),
+        ("co.uk", False),
+        ("localhost", False),
+        ("crawl.db", False),
+    ],
+)
+def test_a_name_below_a_suffix_of_the_list_is_told_from_others(host: str, *, has_one: bool) -> None:
+    assert has_public_suffix(host) == has_one
 
 
 @given(st.lists(LABELS, min_size=1).map(".".join))

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from itertools import count, islice
 from pathlib import Path
 
 import pytest
 
 from minicrawl.cli.crawl.seed_lists import seeds_of
 from minicrawl.errors import UsageError
-from minicrawl.web.urls import read_seeds
 
 Captured = pytest.CaptureFixture[str]
 
@@ -24,37 +22,6 @@ def written(folder: Path, text: str | bytes, name: str = "seeds.txt") -> str:
     file = folder / name
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     return str(file)
-
-
-class TestLists:
-    def test_comments_and_blank_lines_are_passed_over(self) -> None:
-        lines = ["# a comment\n", "\n", "  https://a.example/  # the first\n", "b.example\r\n"]
-        told: list[tuple[int, str]] = []
-        found = list(read_seeds(lines, lambda *line: told.append(line)))
-        assert found == ["https://a.example/", "https://b.example/"]
-        assert not told
-
-    def test_what_a_url_is_called_in_the_end_is_for_the_crawl_to_say(self) -> None:
-        found = read_seeds(["a.example/?utm_id=3#top\n"], lambda *_: None)
-        assert list(found) == ["https://a.example/?utm_id=3"]
-
-    def test_a_line_that_is_no_url_is_told_with_its_number_and_the_others_count(self) -> None:
-        lines = ["a b\n", "https://a.example/\n", "mailto:c@d.example\n"]
-        told: list[tuple[int, str]] = []
-        assert list(read_seeds(lines, lambda *line: told.append(line))) == ["https://a.example/"]
-        assert told == [(1, "a b"), (3, "mailto:c@d.example")]
-
-    def test_a_list_without_end_is_read_as_a_stream(self) -> None:
-        lines = (f"https://a.example/{number}\n" for number in count())
-        found = read_seeds(lines, lambda *_: None)
-        assert list(islice(found, 2)) == ["https://a.example/0", "https://a.example/1"]
-
-    def test_a_table_with_a_column_of_urls_is_read_by_that(self) -> None:
-        lines = ["rank,URL,title\n", '1,a.example,"one, two"\n', "2,a b,\n", "3\n", "4,c.example,x"]
-        told: list[tuple[int, str]] = []
-        found = list(read_seeds(lines, lambda *line: told.append(line)))
-        assert found == ["https://a.example/", "https://c.example/"]
-        assert told == [(3, "a b")]
 
 
 class TestArguments:

@@ -116,6 +116,17 @@ def visit_share(cash: int, links: int) -> int:
     return (cash - (cash * round(0.15 * PARTS) >> 16)) // links
 
 
+def test_a_page_that_the_user_named_is_known_where_no_queue_has_to_hear_of_it() -> None:
+    ledger = Ledger()
+    siblings = Siblings(ledger, array("I", [0, 0]), SitesByHost([0]))
+    ledger.mint(2)
+    siblings.introduce(range(2))
+    siblings.vouch([1])
+    assert siblings.changes is None
+    assert siblings.seeds == {1}
+    assert siblings.budgets.vouch([0]) == []  # it is vouched for already
+
+
 def test_gifts_by_weight_count_by_weight() -> None:
     ledger = Ledger()
     siblings = Siblings(ledger, array("I", [0, 0, 0]), SitesByHost([0]))
