@@ -128,14 +128,11 @@ def search(
         click.echo(f"only the first {MOST_WORDS} words count", err=True)
     finder = _finder(store, by)
     asked = SearchRequest(count=n, offset=offset, folds=not shows_all, linear=linear)
-    found = finder.find(query, asked)
+    ranked = list(enumerate(finder.find(query, asked), offset + 1))
     if as_json:
-        show_json([one.as_json(rank) for rank, one in enumerate(found, offset + 1)])
-        return
-    for rank, one in enumerate(found, offset + 1):
-        _show(rank, one, explain=explain)
-    if not found:
-        click.echo("no page has these words", err=True)
+        show_json([one.as_json(rank) for rank, one in ranked])
+    else:
+        _show_all(ranked, explain=explain)
 
 
 def _serve(store: Path, words: tuple[str, ...], port: int | None) -> None:
@@ -183,6 +180,13 @@ def bring_index_up_to_date(store: Path, *, fresh: bool = False) -> None:
 
 
 # ---------------------------------------------------------------- results
+
+
+def _show_all(ranked: list[tuple[int, Result]], *, explain: bool) -> None:
+    for rank, one in ranked:
+        _show(rank, one, explain=explain)
+    if not ranked:
+        click.echo("no page has these words", err=True)
 
 
 def _show(rank: int, found: Result, *, explain: bool) -> None:

@@ -151,26 +151,32 @@ def crawl(
         crawl = _open_crawl(loaded, seeds, pages, fresh=fresh, resume=resume, stack=stack)
         _refuse_nothing(crawl.settings.storing.store, must_resume=must_resume)
         if dry_run:
-            from minicrawl.cli.crawl.preview import show_preview
-
-            show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
+            _preview(crawl)
             return
-        if has_dashboard:
-            _open_dashboard(crawl, stack)
-            run_options["graph_stats"] = True
-        if has_index:
-            from minicrawl.cli.crawl.indexing import indexing_beside
-
-            stack.enter_context(indexing_beside(crawl))
+        _open_beside(crawl, stack, has_dashboard=has_dashboard, has_index=has_index)
+        run_options["graph_stats"] |= has_dashboard
         session = Session(crawl, RunOptions(resume=resume, is_demo=demo, **run_options))
         session.run()
         _conclude(context, session, crawl.settings.storing.store if demo else None)
 
 
-def _open_dashboard(crawl: "Crawl", stack: ExitStack) -> None:
-    from minicrawl.cli.dashboard import dashboard_beside
+def _preview(crawl: "Crawl") -> None:
+    """Show what it would ask for first."""
+    from minicrawl.cli.crawl.preview import show_preview
 
-    stack.enter_context(dashboard_beside(crawl))
+    show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
+
+
+def _open_beside(crawl: "Crawl", stack: ExitStack, *, has_dashboard: bool, has_index: bool) -> None:
+    """Open what goes along with the crawl until it ends."""
+    if has_dashboard:
+        from minicrawl.cli.dashboard import dashboard_beside
+
+        stack.enter_context(dashboard_beside(crawl))
+    if has_index:
+        from minicrawl.cli.crawl.indexing import indexing_beside
+
+        stack.enter_context(indexing_beside(crawl))
 
 
 def _conclude(context: click.Context, session: "Session", demo: Path | None) -> None:

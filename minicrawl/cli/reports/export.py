@@ -127,8 +127,7 @@ def export(
     _refuse_to_replace(file, force=force)
     selected = replace(_among(selection, graph_of, is_graph=is_graph), noindex=noindex)
     graph = RAW if raw else (level or "page") if is_graph else None
-    columns = _contents(contents, suffix, edges=edges)
-    output = _Output(file, suffix, _listed(ranks), columns, graph)
+    output = _Output(file, suffix, _listed(ranks), _contents(contents, suffix, edges=edges), graph)
     with snapshot(store) as seen, _progress(file) as tell:
         rows = RowCount()
         warn_of_unranked_pages(seen, output.ranks)

@@ -72,9 +72,7 @@ def top(
     estimated from the cash that flowed. The rank is the place among all that is known. `found`
     counts the pages in the order in which they became known.
     """
-    _refuse_conflicts(selection, by, sites=sites, rising=rising)
-    if fold and sites:
-        raise click.UsageError("--fold is for pages: leave out --sites")
+    _refuse_conflicts(selection, by, sites=sites, rising=rising, fold=fold)
     by = RISING if rising else by
     selection = replace(selection, by=by, only_pages=not takes_all, folds=fold)
     with snapshot(store) as seen:
@@ -119,13 +117,17 @@ def _refuse_without_near_duplicates(seen: Snapshot) -> None:
         raise UsageError(f"{seen.path} has no index: `minicrawl index` finds pages that are alike")
 
 
-def _refuse_conflicts(selection: PageSelection, by: str, *, sites: bool, rising: bool) -> None:
+def _refuse_conflicts(
+    selection: PageSelection, by: str, *, sites: bool, rising: bool, fold: bool
+) -> None:
     if rising and by != OPIC:
         raise click.UsageError("--rising is an order of its own: leave out --by")
     if sites and (rising or by == RISING):
         raise click.UsageError("--rising is an order of pages: leave out --sites")
     if sites and not selection.is_all:
         raise click.UsageError("--sites excludes --host, --unread and --fetched")
+    if sites and fold:
+        raise click.UsageError("--fold is for pages: leave out --sites")
 
 
 def _with_heading(headings: Sequence[str], by: str) -> tuple[str, ...]:
