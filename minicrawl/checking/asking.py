@@ -60,8 +60,7 @@ class LinkAsker:
     def __init__(
         self, settings: Settings, web: WebAccess, clock: Clock, sleep: Sleep = asyncio.sleep
     ) -> None:
-        self._politeness, self._web = settings.politeness, web
-        self._max_robots = settings.limits.max_robots_bytes
+        self._settings, self._web = settings, web
         self._clock, self._sleep = clock, sleep
         self._rules: dict[str, Rules] = {}
         self._next_at: dict[str, float] = {}
@@ -76,7 +75,7 @@ class LinkAsker:
 
     async def ask(self, urls: Iterable[str], keep: Keep) -> None:
         """Ask for all of them, many hosts at a time."""
-        free = asyncio.Semaphore(self._politeness.concurrency)
+        free = asyncio.Semaphore(self._settings.politeness.concurrency)
         async with asyncio.TaskGroup() as group:
             for host, some in groupby(sorted(urls, key=origin), key=origin):
                 group.create_task(self._ask_host(host, list(some), keep, free))
@@ -136,7 +135,7 @@ class LinkAsker:
         return found
 
     async def _rules_of(self, host: str) -> Rules:
-        if not self._politeness.robots:
+        if not self._settings.politeness.robots:
             return ALLOW_ALL
         if host not in self._rules:
             self._rules[host] = await self._asked_rules(host)
@@ -144,9 +143,9 @@ class LinkAsker:
 
     async def _asked_rules(self, host: str) -> Rules:
         """RFC 9309: a file that is not there allows all, one that cannot be had allows nothing."""
-        url = f"{host}/robots.txt"
+        url, most = f"{host}/robots.txt", self._settings.limits.max_robots_bytes
         for _ in range(_MOST_REDIRECTS + 1):
-            request = Request(url=url, want=Want.TEXT, max_bytes=self._max_robots)
+            request = Request(url=url, want=Want.TEXT, max_bytes=most)
             found = await self._send(host, request)
             target = canonical(found.target, url) if isinstance(found, Moved) else None
             if target is None or origin(target) != host:
@@ -171,12 +170,12 @@ class LinkAsker:
         finally:
             ended = self._clock.now()
             self._next_at[host] = ended + self._delay_s(host)
-            self._next_at[address] = ended + self._politeness.address_delay_s
+            self._next_at[address] = ended + self._settings.politeness.address_delay_s
 
     def _delay_s(self, host: str) -> float:
-        known = self._rules.get(host)
+        known, politeness = self._rules.get(host), self._settings.politeness
         wanted_s = 0.0 if known is None else known.crawl_delay_s or 0.0
-        return max(self._politeness.delay_s, min(wanted_s, self._politeness.max_delay_s))
+        return max(politeness.delay_s, min(wanted_s, politeness.max_delay_s))
 
     def _strike(self, host: str, found: FetchResult) -> None:
         is_of_the_host = isinstance(found, Failed) and found.kind in _OF_THE_HOST

@@ -54,7 +54,6 @@ class PageTurns:
     def __init__(
         self, context: CrawlContext, parts: CrawlParts, introducer: PageIntroducer
     ) -> None:
-        self._clock, self._tell = context.clock, context.tell
         self._cash = context.recorder.frontier.ledger.cash
         self._hosts, self._leases, self._traps = parts.hosts, parts.leases, parts.traps
         self._context = context
@@ -75,7 +74,7 @@ class PageTurns:
 
     async def _run(self, turn: Turn) -> None:
         fetched: FetchResult | None = None
-        self._tell(Asked(url=turn.lease.url, cash=self._cash(turn.page) / UNIT))
+        self._context.tell(Asked(url=turn.lease.url, cash=self._cash(turn.page) / UNIT))
         try:
             visit = await self._requests.ask(turn)
             async with AsyncExitStack() as alone:
@@ -90,7 +89,7 @@ class PageTurns:
             if (hooks := self._context.hooks).needs_bodies:
                 await hooks.hand_over(turn.lease.url, fetched, parsed)
         finally:
-            self._hosts.charge(turn.host, turn.cost_s, self._clock.now())
+            self._hosts.charge(turn.host, turn.cost_s, self._context.clock.now())
             if not isinstance(fetched, Response):
                 self._hosts[turn.host].pages -= not turn.lease.again
             self.under_way -= 1

@@ -27,7 +27,7 @@ from minicrawl.lab.convergence import edge_of, read, true_importance
 from minicrawl.lab.measure import EstimateErrors, errors, mean
 from minicrawl.lab.strategies import Greedy
 from minicrawl.opic.estimate import Floats, shares
-from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.ledger import READ, Ledger, restate
 from minicrawl.opic.windows import WINDOWS
 from minicrawl.opic.windows.window import Window
 from minicrawl.progress import Progress, part
@@ -221,7 +221,7 @@ class _Reader:
         self.ledger = Ledger(windows=watched, small_edge=edge_of(small_edge))
         self._greedy = Greedy(self.ledger, READ)
         born = self.ledger.mint(self.pages, pool=READ)
-        self.ledger.restate(shares(true_importance(graph, small_edge)))
+        restate(self.ledger, shares(true_importance(graph, small_edge)))
         self._greedy.born(born)
 
     def read(self, count: int) -> None:

@@ -260,19 +260,6 @@ class Ledger:
         self.key[plan.page] = -self.virtual_page.dividend
         self.key[target] += plan.cash
 
-    def restate(self, importance: NDArray[np.float64]) -> None:
-        """Deal all cash anew: each page gets its share of the importance, which sums to 1.
-
-        Windows are rewritten to match. This is the state that replays without end would lead to.
-        """
-        atoms = np.floor(importance * (self.minted * (1 - _FLOAT_ERROR))).astype(np.int64)
-        self.key[:] = array("q", atoms.tobytes())
-        self.virtual_page = VirtualPage(self.virtual_page.discovery, self.virtual_page.focus)
-        self.virtual_page.remainder = self.missing()
-        cash = self.cash_of_all()
-        for window in self.windows:
-            window.restate(importance, cash, self.now, self.circulation)
-
     def cash_of(self, pages: NDArray[np.integer] | slice) -> NDArray[np.float64]:
         """The cash of these pages, in units."""
         atoms = np.frombuffer(self.key, dtype=np.int64)[pages].astype(np.float64)
@@ -293,6 +280,20 @@ class Ledger:
         read, virtual_page = len(self.key) - self.unread, self.virtual_page
         paid = virtual_page.dividend * read + virtual_page.pot + virtual_page.remainder
         return self.minted - sum(_block_sums(self.key)) - paid
+
+
+def restate(ledger: Ledger, importance: NDArray[np.float64]) -> None:
+    """Deal all cash anew: each page gets its share of the importance, which sums to 1.
+
+    Windows are rewritten to match. This is the state that replays without end would lead to.
+    """
+    atoms = np.floor(importance * (ledger.minted * (1 - _FLOAT_ERROR))).astype(np.int64)
+    ledger.key[:] = array("q", atoms.tobytes())
+    ledger.virtual_page = VirtualPage(ledger.virtual_page.discovery, ledger.virtual_page.focus)
+    ledger.virtual_page.remainder = ledger.missing()
+    cash = ledger.cash_of_all()
+    for window in ledger.windows:
+        window.restate(importance, cash, ledger.now, ledger.circulation)
 
 
 def _block_sums(key: array[int]) -> Iterator[int]:

@@ -200,12 +200,11 @@ def _why_not_requested(snapshot: Snapshot, page: PageId) -> list[str]:
 
 def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) -> list[str]:
     ahead, ahead_on_host = position.of_all - 1, position.of_host - 1
-    what = "more to expect" if snapshot.is_by_siblings else "more cash"
-    most = "most to expect" if snapshot.is_by_siblings else "most cash"
+    worth = "cash" if snapshot.frontier.siblings is None else "to expect"
     reasons = [
-        f"it waits for {counted(ahead, 'page')} with {what}, {ahead_on_host:,} on its host"
+        f"it waits for {counted(ahead, 'page')} with more {worth}, {ahead_on_host:,} on its host"
         if ahead
-        else f"it has the {most} of all unread pages"
+        else f"it has the most {worth} of all unread pages"
     ]
     host = _host(snapshot, page)
     if host.wait_until is not None:

@@ -83,11 +83,6 @@ class Snapshot:
         """The keys of the ledger; those of unread pages are what links gave them."""
         return np.frombuffer(self.frontier.ledger.key, dtype=np.int64)
 
-    @property
-    def is_by_siblings(self) -> bool:
-        """Whether siblings decide what is read next, and not cash alone."""
-        return self.frontier.siblings is not None
-
     def urgency(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """What orders these unread pages: the first one has the most."""
         siblings = self.frontier.siblings

@@ -15,7 +15,7 @@ from minicrawl.lab.strategies import Greedy
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.lab.windows import ChangingWeb, Point, Watching, WindowPolicy, windows
 from minicrawl.opic.estimate import rising, shares
-from minicrawl.opic.ledger import READ, Ledger
+from minicrawl.opic.ledger import READ, Ledger, restate
 from minicrawl.opic.money import one_more_link
 from minicrawl.opic.windows.interpolation import Interpolation
 from tests.unmeasured import unmeasured
@@ -184,7 +184,7 @@ def test_a_page_whose_in_degree_doubles_rises_and_one_that_is_halved_falls() -> 
     greedy = Greedy(ledger, READ)
     born = ledger.mint(graph.nodes, pool=READ)
     before = shares(true_importance(graph))
-    ledger.restate(before)
+    restate(ledger, before)
     greedy.born(born)
     web = ChangingWeb(graph, Random(SEED))
     read(ledger, greedy, web.links, 20 * graph.nodes)

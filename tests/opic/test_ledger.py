@@ -11,7 +11,7 @@ from hypothesis.stateful import (
 )
 
 from minicrawl.opic.estimate import shares
-from minicrawl.opic.ledger import READ, Ledger, Plan
+from minicrawl.opic.ledger import READ, Ledger, Plan, restate
 from minicrawl.opic.money import PARTS, UNIT, fixed_edge
 from minicrawl.opic.steps import dead_end, forward, replay, visit, weighted_visit
 from minicrawl.opic.windows import WINDOWS
@@ -186,7 +186,7 @@ def test_restated_books_deal_all_the_cash_by_importance(name: str) -> None:
     window = WINDOWS[name](8, None)
     ledger = a_ledger_to_restate(window)
     recorded = ledger.recorded
-    ledger.restate(IMPORTANCE)
+    restate(ledger, IMPORTANCE)
     assert units(ledger) == pytest.approx(14 * IMPORTANCE, rel=1e-9)
     assert ledger.missing() == 0
     assert (ledger.minted, ledger.recorded, ledger.unread) == (14 * UNIT, recorded, 2)
@@ -196,7 +196,7 @@ def test_restated_books_deal_all_the_cash_by_importance(name: str) -> None:
 
 def test_what_restating_could_not_deal_is_handed_on_by_the_next_step() -> None:
     ledger = a_ledger_to_restate(Static())
-    ledger.restate(IMPORTANCE)
+    restate(ledger, IMPORTANCE)
     assert 4 <= ledger.virtual_page.remainder < UNIT >> 20
     ledger.post(visit(ledger, 1, [0]))
     assert 0 <= ledger.virtual_page.remainder < 4
@@ -205,7 +205,7 @@ def test_what_restating_could_not_deal_is_handed_on_by_the_next_step() -> None:
 
 def test_shares_that_sum_to_a_little_more_than_1_make_no_debts() -> None:
     ledger = a_ledger_to_restate(Static())
-    ledger.restate(IMPORTANCE * (1 + 1e-13))
+    restate(ledger, IMPORTANCE * (1 + 1e-13))
     assert ledger.virtual_page.remainder >= 0
     assert ledger.missing() == 0
 

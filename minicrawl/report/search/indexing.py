@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from email.utils import parsedate_to_datetime
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -110,7 +111,7 @@ class _Indexing:
     ) -> None:
         self._seen, self._archive = seen, archive
         self._index, self._notes = index, notes
-        self._urls = UrlTable(self._urls_of)
+        self._urls = UrlTable(partial(_urls_of, seen.connection))
         self._lines: dict[int, SiteLines] = {}
         self._site_ids: dict[str, int] = {}
         self._seen_links: set[int] = set()
@@ -281,9 +282,10 @@ class _Indexing:
         for host in hosts:
             self._notes.keep_lines(host, self._lines.pop(host))
 
-    def _urls_of(self, pages: Sequence[int]) -> dict[int, str]:
-        ordered = sorted(pages)
-        return dict(zip(ordered, tables.urls_of(self._seen.connection, ordered), strict=True))
+
+def _urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, str]:
+    ordered = sorted(pages)
+    return dict(zip(ordered, tables.urls_of(connection, ordered), strict=True))
 
 
 def _far(place: int, begin: int, end: int) -> float:
