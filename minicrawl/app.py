@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from itertools import chain
@@ -66,7 +66,31 @@ class _Beginning(NamedTuple):
 
 
 class Crawl:
-    """A crawl of the web from some seeds into a store. The next run resumes where this one ends."""
+    """A crawl of the web from some seeds into a store. The next run resumes where this one ends.
+
+    Seeds are URLs; `example.org` will do. There may be none if the store has some.
+
+    A crawl that is resumed keeps the settings that define it, except those that are given now. A
+    value of `Settings` that equals its default does not count as given; a value that `load` has
+    read does.
+
+    A `fresh` crawl begins anew, and an older store is renamed. The `command` is the one that
+    resumes the crawl; `minicrawl status` prints it.
+
+    `accept` is asked whether a URL may be fetched, after the scope has allowed it. A page that it
+    refuses is known and ranked like one outside the scope; the next run asks anew.
+
+    `on_page` is called with each page that was read, as a `PageRead`: its links, status, headers
+    and body. It may be a coroutine function. A page that has not changed since the last run (304)
+    is not handed over.
+
+    `transport` is a transport of httpx, such as a proxy or a mock, that takes the place of the
+    connections. It resolves names by itself, so only addresses that are written in URLs are
+    guarded. There are no worker processes then.
+
+    `stop` is asked after each page, with the progress, whether the crawl ends. An exception in one
+    of these functions ends the crawl like `stop()`, and is then raised.
+    """
 
     def __init__(  # noqa: PLR0913  # each is given by its name
         self,
@@ -80,30 +104,6 @@ class Crawl:
         transport: httpx.AsyncBaseTransport | None = None,
         stop: StopRule | None = None,
     ) -> None:
-        """Seeds are URLs; `example.org` will do. There may be none if the store has some.
-
-        A crawl that is resumed keeps the settings that define it, except those that are given now.
-        A value of `Settings` that equals its default does not count as given; a value that `load`
-        has read does.
-
-        A `fresh` crawl begins anew, and an older store is renamed. The `command` is the one that
-        resumes the crawl; `minicrawl status` prints it.
-
-        `accept` is asked whether a URL may be fetched, after the scope has allowed it. A page that
-        it refuses is known and ranked like one outside the scope; the next run asks anew.
-
-        `on_page` is called with each page that was read, as a `PageRead`: its links, status,
-        headers and body. It may be a coroutine function. A page that has not changed since the last
-        run (304) is not handed over.
-
-        `transport` is a transport of httpx, such as a proxy or a mock, that takes the place of the
-        connections. It resolves names by itself, so only addresses that are written in URLs are
-        guarded. There are no worker processes then.
-
-        `stop` is asked after each page, with the progress, whether the crawl ends.
-
-        An exception in one of these functions ends the crawl like `stop()`, and is then raised.
-        """
         given = settings or Settings()
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
         self.settings = self._given.settings
@@ -274,25 +274,13 @@ class Crawl:
 
     def _seeds_at_hand(self) -> Iterator[ResolvedUrl]:
         """The seeds. A crawl without seeds is refused before anything is written."""
-        seeds = self._until_stopped(self._beginning.seeds)
+        seeds = _until(lambda: self._is_stopped, self._beginning.seeds)
         for first in seeds:
-            self._named(first)
-            return map(self._named, chain((first,), seeds))
+            _resolved(first, self.settings)
+            return (_resolved(seed, self.settings) for seed in chain((first,), seeds))
         if self._beginning.fresh or not self.settings.storing.store.exists():
             raise UsageError(NO_SEED)
         return iter(())
-
-    def _named(self, text: str) -> ResolvedUrl:
-        found = resolve_seed(text, strip_marks=self.settings.storing.strip_marks)
-        if found is None:
-            raise UsageError(f"{text!r} is not a URL that can be crawled")
-        return found
-
-    def _until_stopped(self, seeds: Iterable[str]) -> Iterator[str]:
-        for seed in seeds:
-            if self._is_stopped:
-                raise _StoppedAmongSeedsError
-            yield seed
 
     def _tell(self, event: Event) -> None:
         if self._hooks.has_rule and isinstance(event, Settled):
@@ -338,6 +326,20 @@ def _resuming(command: str, store: Path) -> dict[str, object]:
     """The command that resumes the crawl, and where it works as it is."""
     place = {tables.BEGUN_IN: str(Path.cwd()), tables.BEGUN_AS: str(real_path(store))}
     return {tables.COMMAND: command, **place}
+
+
+def _until(is_stopped: Callable[[], bool], seeds: Iterable[str]) -> Iterator[str]:
+    for seed in seeds:
+        if is_stopped():
+            raise _StoppedAmongSeedsError
+        yield seed
+
+
+def _resolved(seed: str, settings: Settings) -> ResolvedUrl:
+    found = resolve_seed(seed, strip_marks=settings.storing.strip_marks)
+    if found is None:
+        raise UsageError(f"{seed!r} is not a URL that can be crawled")
+    return found
 
 
 def _is_loop_running() -> bool:
