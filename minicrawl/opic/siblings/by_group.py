@@ -70,6 +70,7 @@ class ByGroup:
         for links, groups in changes.gifts:
             self._queue.compare(links, groups)
         touched = [groups for _, groups in changes.gifts] + changes.groups
+        self._queue.doubt(changes.fallen)
         for own in changes.groups:
             self._queue.look_again(own)
         if changes.of_all:

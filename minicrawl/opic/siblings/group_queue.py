@@ -13,6 +13,7 @@ empty    a group without members that wait
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -158,6 +159,13 @@ class GroupQueue:
             self.hosts.hold(group)
         else:
             self.hosts.release(group)
+
+    def doubt(self, groups: Iterable[int]) -> None:
+        """A member of each of these that waits is worth less than before, and may be the best."""
+        for group in groups:
+            self._members.forget(group)
+            if self._best[group] != NOBODY:
+                self._best[group] = _NOT_KNOWN
 
     def look_again(self, groups: Numbers) -> None:
         """Members of these had their turn: some groups without a free member may have one now."""

@@ -123,13 +123,15 @@ class Groups:
 class OrderChanges:
     """What has changed since it was asked last."""
 
-    __slots__ = ("gifts", "groups", "hosts", "of_all")
+    __slots__ = ("fallen", "gifts", "groups", "hosts", "of_all")
 
     def __init__(self) -> None:
         self.gifts: list[tuple[Pages, Numbers]] = []
         """Pages that were given cash after they were born, and their groups."""
         self.groups: list[Numbers] = []
         """Those of pages that spent."""
+        self.fallen: set[int] = set()
+        """Those of them that wait again: such a page has no bonus any more."""
         self.hosts: set[int] = set()
         """Those whose budgets were looked at."""
         self.of_all = False

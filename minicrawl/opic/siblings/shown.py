@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
-from minicrawl.opic.ledger import Ledger, Plan
+from minicrawl.opic.ledger import UNREAD, Ledger, Plan
 from minicrawl.opic.money import UNIT
 from minicrawl.opic.siblings.families import FamilyBudgets, Sites
 from minicrawl.opic.siblings.groups import Groups, Numbers, OrderChanges, Pages
@@ -169,6 +169,8 @@ class Siblings:
         if self.changes is not None:
             self.changes.gifts.append((links.pages, groups))
             self.changes.groups.append(own)
+            waits_again = np.frombuffer(self.ledger.flags, dtype=np.uint8)[pages] == UNREAD
+            self.changes.fallen.update(own[waits_again].tolist())
 
     def _introduce(self, births: PostedBirths) -> None:
         first, end = len(self.bonus), len(self.bonus) + births.count

@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from minicrawl.opic.siblings import by_group, families, group_queue, members
@@ -69,6 +69,7 @@ def disturb(world: SiblingWorld, rng: Random) -> None:
 @pytest.mark.parametrize("few_members", [0, 16])
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1 << 30))
+@example(seed=742131333)  # a page that was refused and waits again has lost its bonus
 def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(members, "_FEW_MEMBERS", few_members)
@@ -77,6 +78,28 @@ def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> No
         patch.setattr(by_group, "PART_AT_ONCE", 4 if few_members else 1000)
         patch.setattr(group_queue, "_LARGE", 64 if few_members else 2)
         check_the_order(Random(seed))
+
+
+def test_a_page_that_waits_again_and_is_on_lease_stays_there_when_it_is_counted() -> None:
+    world = SiblingWorld(SITES)
+    world.birth([0] * 40)
+    for _ in range(32):
+        page = world.take()
+        assert page is not None
+        world.visit(page, [0])
+        world.resume(0)
+    world.pause(0)
+    (alone,) = world.birth([1])
+    assert world.take() == alone
+    world.refuse(alone)
+    world.reopen(alone)
+    world.resume(1)
+    assert world.take() == alone
+    world.resume(1)
+    world.queue.count()
+    assert world.take() is None
+    world.put_back(alone)
+    assert world.take() == alone
 
 
 def check_the_order(rng: Random) -> None:
