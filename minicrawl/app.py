@@ -132,7 +132,7 @@ class Crawl:
     def stop(self) -> None:
         """Begin no more requests, and wait for those under way. Call it in the loop's thread.
 
-        If the crawl is over and its ranks converge, it ends that.
+        If the crawl is over, and its ranks converge or its links are checked, it ends that.
         """
         self._is_stopped = True
         if self._ending is not None:
@@ -147,7 +147,7 @@ class Crawl:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended, and only its ranks may still converge."""
+        """Whether it has ended; its ranks may still converge, and its links may be checked."""
         return self._ending is not None
 
     def progress(self) -> Progress | None:
