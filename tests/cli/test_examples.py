@@ -7,6 +7,7 @@ import pytest
 
 from minicrawl.cli import COMMANDS, PROGRAM, main, root
 from minicrawl.cli.examples import EXAMPLES
+from tests.readme import context_of
 
 Captured = pytest.CaptureFixture[str]
 
@@ -23,7 +24,7 @@ def test_every_command_has_three_examples_and_shows_them(capsys: Captured) -> No
 def test_an_example_has_options_that_there_are(line: str) -> None:
     program, *words = shlex.split(line.partition(" > ")[0])
     assert program == PROGRAM
-    context = click.Context(root, info_name=PROGRAM)
+    context = context_of(root, PROGRAM)
     command: click.Command = root
     while isinstance(command, click.Group):
         _, found, words = command.resolve_command(context, words)
