@@ -11,10 +11,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from minicrawl.app import Crawl
 from minicrawl.cli import PROGRAM
@@ -23,8 +22,9 @@ from minicrawl.cli.common.tables import show_json
 from minicrawl.cli.crawl.live import (
     Display,
     DisplayState,
-    Panel,
+    Lines,
     RunCounter,
+    Silence,
     Speed,
     as_duration,
     as_line,
@@ -40,6 +40,9 @@ from minicrawl.errors import Interrupted
 from minicrawl.export.cells import visible
 from minicrawl.report.status import Status, mirrors, status
 from minicrawl.wording import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 FEWEST_ANSWERS = 20
 """With fewer answers the share of failures means nothing."""
@@ -79,14 +82,13 @@ class Session:
         self._options = options
         self._store = crawl.settings.storing.store
         self._state = DisplayState(RunCounter(), Speed(), crawl.settings.budget)
-        self._console = _console(options.color)
         self._reason: Reason | None = None
         self._to_file: Writer | None = None
 
     def run(self) -> None:
         """Crawl, then print the summary."""
         keep_large_arrays_apart()
-        shown = display(self._state, self._console, quiet=self._options.quiet)
+        shown = display(self._state, lambda: self._console, quiet=self._options.quiet)
         with ExitStack() as stack:
             stack.callback(shown.close)
             self._subscribe(shown, stack)
@@ -97,9 +99,10 @@ class Session:
             raise Interrupted(f"aborted; resume with: {self._options.resume}")
         if self._options.as_json:
             show_json(self._summary(self._reason))
-        self._print(f"{self._reason}", "bold")
-        for name, value in self._facts():
-            self._print(f"  {name:<{_LABEL}}{value}")
+        if not self._options.quiet:
+            self._print(f"{self._reason}", "bold")
+            for name, value in self._facts():
+                self._print(f"  {name:<{_LABEL}}{value}")
         if self._reason is Reason.STOPPED:
             raise Interrupted(f"resume with: {self._options.resume}")
         if self._options.is_demo:
@@ -121,7 +124,7 @@ class Session:
     def _sample(self, shown: Display, stack: ExitStack) -> None:
         """Take samples of the graph, if that was asked for or somebody looks at all there is."""
         options = self._options
-        if options.graph_stats or (options.verbose and isinstance(shown, Panel)):
+        if options.graph_stats or (options.verbose and not isinstance(shown, Silence | Lines)):
             from minicrawl.report.live.sampling import sampling_beside
 
             latest = stack.enter_context(sampling_beside(self._store, options.graph_of))
@@ -212,8 +215,22 @@ class Session:
             line = progress_line(self._options.log_format, progress, text, time.time())
             self._to_file(line)
 
+    @cached_property
+    def _console(self) -> "Console":
+        """Stderr. A quiet run has no need of it, which saves the time to import rich."""
+        from rich.console import Console
+
+        match self._options.color:
+            case "never":
+                return Console(stderr=True, color_system=None)
+            case "always":
+                return Console(stderr=True, force_terminal=True, no_color=False)
+        return Console(stderr=True)
+
     def _print(self, line: str, style: str = "") -> None:
         if not self._options.quiet:
+            from rich.text import Text
+
             self._console.print(Text(visible(line), style=style), soft_wrap=True)
 
 
@@ -263,11 +280,3 @@ def _show_note(event: Event, shown: Display) -> None:
 def _listed(counts: dict[str, int]) -> str:
     listed = ", ".join(f"{kind} {number:,}" for kind, number in counts.items())
     return listed and f" ({listed})"
-
-
-def _console(color: str) -> Console:
-    if color == "never":
-        return Console(stderr=True, color_system=None)
-    if color == "always":
-        return Console(stderr=True, force_terminal=True, no_color=False)
-    return Console(stderr=True)

@@ -11,12 +11,11 @@ connections.
 suspect   a page that its worker was busy with when it ended
 own       done by the crawl's own process
 
-A worker that is busier than the crawl's own process sheds load: that process does some of its
-pages.
+A worker that is busy sheds load: the crawl's own process does some of its pages, a few at once, so
+that neither of them waits for the other. It does none while it has no time to spare itself, unless
+the worker has even less.
 
 Law: a worker that has time to spare sheds nothing; waiting for the web is not work.
-
-share   the part of a worker's pages that are done in the crawl's process
 
 The number of workers may change at any time. Law: a worker that is too many gets no more requests,
 and ends when what it has begun has come; after `RETIRE_S` the rest is requested again.
@@ -49,7 +48,12 @@ if TYPE_CHECKING:
 LOOK_EVERY_S = 0.1
 BUSY = 0.5
 """Of the time on a processor. A worker that mostly waits for the web uses less."""
-_STEP, _MOST = 0.05, 0.5
+SPARE = 0.9
+"""A process that is on a processor for less of the time has time to spare."""
+OWN_AT_ONCE = 2
+"""Shed pages under way in the crawl's process: it also has to settle what the workers bring."""
+FEWEST_LEFT = 16
+"""A worker keeps so many requests, so that it has always something to do."""
 
 SILENCE_S = 10.0
 _END_S = 5.0
@@ -62,29 +66,23 @@ class LoadShedder:
 
     def __init__(self, own_cpu_s: Callable[[], float] = process_time) -> None:
         self._own_cpu_s = own_cpu_s
-        self._share = self._owed = 0.0
+        self._is_busy = False
         self._looked = (0.0, 0.0, 0.0)
 
-    def shed(self, now: float, worker_cpu_s: float) -> bool:
-        """Decide about the next page: True if the crawl's process does it."""
+    def sheds(self, now: float, worker_cpu_s: float, *, left: int, own: int) -> bool:
+        """Whether the crawl's process does the next page, while the worker has `left` requests
+        and the process `own` ones.
+        """
         if now - self._looked[0] >= LOOK_EVERY_S:
             self._look(now, self._own_cpu_s(), worker_cpu_s)
-        self._owed += self._share
-        if self._owed < 1:
-            return False
-        self._owed -= 1
-        return True
+        return self._is_busy and own < OWN_AT_ONCE and left >= FEWEST_LEFT
 
     def _look(self, now: float, own_cpu_s: float, worker_cpu_s: float) -> None:
         then, own_before_s, worker_before_s = self._looked
         self._looked = now, own_cpu_s, worker_cpu_s
         own_s, worker_s = own_cpu_s - own_before_s, worker_cpu_s - worker_before_s
-        if worker_s < BUSY * (now - then):
-            self._share = 0.0
-        elif worker_s > own_s:
-            self._share = min(self._share + _STEP, _MOST)
-        else:
-            self._share = max(self._share - _STEP, 0.0)
+        has_time = own_s < SPARE * (now - then)
+        self._is_busy = worker_s >= BUSY * (now - then) and (has_time or worker_s > own_s)
 
 
 class Activity:
@@ -288,7 +286,7 @@ class WorkerPool:
             async with self._one_suspect:
                 return await self._visit(self._quarantine.worker, request)
         worker = self._worker(request.url)
-        if worker is None or self._shed(worker):
+        if worker is None or self._sheds(worker):
             number = self.activity.begin(request.url)
             try:
                 return await self._own.visit(request)
@@ -313,11 +311,12 @@ class WorkerPool:
         worker = self._slot_of(url[: url.index("/", len("https://"))]).worker
         return worker if worker.is_ready else None
 
-    def _shed(self, worker: WorkerProcess) -> bool:
-        """Decide whether the own process does the next page instead of this worker."""
+    def _sheds(self, worker: WorkerProcess) -> bool:
+        """Whether the own process does the next page instead of this worker."""
         if self._suspects:
             return False
-        return worker.load_shedder.shed(perf_counter(), worker.cpu_s)
+        left, own = len(worker.activity.under_way), len(self.activity.under_way)
+        return worker.load_shedder.sheds(perf_counter(), worker.cpu_s, left=left, own=own)
 
     async def _visit(self, worker: WorkerProcess, request: Request) -> Visit:
         number = worker.activity.begin(request.url)

@@ -12,15 +12,14 @@ from minicrawl.cli.crawl.live import (
     RICHEST,
     DisplayState,
     Lines,
-    Panel,
     RunCounter,
     Silence,
     Speed,
     as_duration,
     as_line,
-    as_panel,
     display,
 )
+from minicrawl.cli.crawl.panel import Panel, as_panel
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Delayed, Ended, Reason, Settled
 from minicrawl.crawl.progress import Progress
@@ -285,7 +284,7 @@ class TestDisplays:
     ) -> None:
         monkeypatch.setenv("TERM", term)
         monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
-        found = display(state, terminal(), quiet=quiet)
+        found = display(state, terminal, quiet=quiet)
         assert isinstance(found, kind)
         assert found.every_s <= LINE_EVERY_S
 

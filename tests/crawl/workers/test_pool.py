@@ -52,7 +52,7 @@ class Alternating(LoadShedder):
     def __init__(self) -> None:
         self._turns = cycle((False, True))
 
-    def shed(self, now: float, worker_cpu_s: float) -> bool:
+    def sheds(self, now: float, worker_cpu_s: float, *, left: int, own: int) -> bool:
         return next(self._turns)
 
 
