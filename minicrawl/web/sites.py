@@ -9,7 +9,9 @@ the addresses of such a network mostly have one owner.
 from __future__ import annotations
 
 from functools import cache, lru_cache
+from importlib.util import find_spec
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -81,7 +83,22 @@ def _of_ipv4(address: IPv4Address) -> str:
 
 @cache
 def _suffixes() -> frozenset[str]:
-    return frozenset(_extract().tlds)
+    """The rules of the list, as they are written."""
+    written = _written_list()
+    if written is None:
+        return frozenset(_extract().tlds)
+    lines = (line.rstrip() for line in written.splitlines())
+    return frozenset(line for line in lines if line and not line.startswith("//"))
+
+
+def _written_list() -> str | None:
+    """The list, if it lies where it always was in tldextract."""
+    package = find_spec("tldextract")
+    for place in (package and package.submodule_search_locations) or ():
+        file = Path(place, ".tld_set_snapshot")
+        if file.exists():
+            return file.read_text(encoding="utf-8")
+    return None
 
 
 @cache

@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tldextract import TLDExtract
 
+from minicrawl.web import sites
 from minicrawl.web.sites import has_public_suffix, site
 
 
@@ -74,6 +76,24 @@ def test_names_below_a_suffix_are_looked_up_as_tldextract_does() -> None:
     for suffix in plain:
         for host in (f"a.{suffix}", f"www.b.a.{suffix}"):
             assert site(host) == (extract.extract_str(host).top_domain_under_public_suffix or host)
+
+
+def test_the_list_is_read_without_tldextract_and_is_the_one_that_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    extract = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+    for written in (sites._written_list(), None):
+        monkeypatch.setattr(sites, "_written_list", lambda written=written: written)
+        assert sites._suffixes.__wrapped__() == frozenset(extract.tlds)
+
+
+def test_where_there_is_no_such_list_tldextract_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sites, "find_spec", lambda _name: None)
+    assert sites._written_list() is None
+    elsewhere = ModuleSpec("tldextract", None, is_package=True)
+    elsewhere.submodule_search_locations = ["/nowhere"]
+    monkeypatch.setattr(sites, "find_spec", lambda _name: elsewhere)
+    assert sites._written_list() is None
 
 
 LABELS = st.sampled_from(
