@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.config import Loaded, Settings
 from minicrawl.control.server import listening
-from minicrawl.crawl.events import Event, Listener, Noted, Reason, Settled
+from minicrawl.crawl.events import (
+    KINDS,
+    Event,
+    Listener,
+    Listeners,
+    Noted,
+    Reason,
+    Settled,
+    nobody_listens,
+)
 from minicrawl.crawl.fresh_ranks import LastConvergence, kept_fresh
 from minicrawl.crawl.hooks import Accept, Hooks, OnPage, StopRule
 from minicrawl.crawl.loop import Crawler
@@ -108,7 +117,7 @@ class Crawl:
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
         self.settings = self._given.settings
         self._beginning = _Beginning(seeds, fresh, command)
-        self._listeners: list[Listener] = []
+        self._listeners = Listeners()
         self._hooks = Hooks(accept, on_page, stop)
         self._hooks.halt = self.stop
         self._transport = transport
@@ -117,9 +126,11 @@ class Crawl:
         self._ending: LastConvergence | LinkAsker | None = None
         self._is_stopped = False
 
-    def subscribe(self, listener: Listener) -> None:
-        """Call the listener with every event, in the crawl's own thread. It should return soon."""
-        self._listeners.append(listener)
+    def subscribe(self, listener: Listener, kinds: Iterable[type[Event]] = ()) -> None:
+        """Call the listener with every event, or with those of these kinds, in the crawl's own
+        thread. It should return soon.
+        """
+        self._listeners.add(listener, tuple(kinds) or KINDS)
 
     def run(self) -> Reason:
         """Crawl until the budget is spent or nothing is left, and return which it was."""
@@ -168,12 +179,12 @@ class Crawl:
 
         With `show`, the progress is shown below the cell of the notebook.
         """
-        shown: list[Listener] = []
+        shown: Listener = nobody_listens
         if show:
             from minicrawl.notebook import NotebookDisplay
 
-            shown.append(NotebookDisplay(self.progress).hear)
-            self.subscribe(shown[0])
+            shown = NotebookDisplay(self.progress).hear
+            self.subscribe(shown)
         try:
             with RARE_CYCLE_SEARCH.during_a_crawl():
                 began = time.monotonic()
@@ -186,7 +197,7 @@ class Crawl:
         except _StoppedAmongSeedsError:
             return Reason.STOPPED
         finally:
-            self._listeners = [one for one in self._listeners if one not in shown]
+            self._listeners.remove(shown)
 
     async def _converge(self, ran_s: float) -> None:
         self._meter, self._crawler = None, None  # all pages are loaded again
@@ -245,7 +256,7 @@ class Crawl:
             if self._is_stopped:
                 crawler.stop()
             steering = CrawlSteering(crawler, web_access, worker_count(self.settings.network))
-            self.subscribe(steering.hear)
+            self.subscribe(steering.hear, steering.hears)
             async with listening(storing.store, steering.handle, steering.warn):
                 return await crawler.run()
 
@@ -285,8 +296,7 @@ class Crawl:
     def _tell(self, event: Event) -> None:
         if self._hooks.has_rule and isinstance(event, Settled):
             self._hooks.look(self.progress())
-        for listener in self._listeners:
-            listener(event)
+        self._listeners.tell(event)
 
 
 # ---------------------------------------------------------------- demo

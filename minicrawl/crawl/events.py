@@ -1,8 +1,9 @@
 """The events of a crawl: plain values, one class for each kind."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import get_args
 
 from minicrawl.model import State
 
@@ -102,7 +103,31 @@ class Ended:
 
 
 Event = Asked | Settled | Delayed | Noted | Warned | Steered | Ended | Converging | Converged
+KINDS: tuple[type[Event], ...] = get_args(Event)
 Listener = Callable[[Event], None]
+
+
+class Listeners:
+    """Who hears of which events. Most events are of two kinds, which few want to hear of."""
+
+    def __init__(self) -> None:
+        self._of: dict[type[Event], list[Listener]] = {kind: [] for kind in KINDS}
+
+    def add(self, listener: Listener, kinds: Iterable[type[Event]]) -> None:
+        """Call the listener with events of these kinds."""
+        for kind in kinds:
+            self._of[kind].append(listener)
+
+    def remove(self, listener: Listener) -> None:
+        """Call it no longer."""
+        for listeners in self._of.values():
+            if listener in listeners:
+                listeners.remove(listener)
+
+    def tell(self, event: Event) -> None:
+        """Call those who want to hear of it."""
+        for listener in self._of[type(event)]:
+            listener(event)
 
 
 def nobody_listens(_event: Event) -> None:

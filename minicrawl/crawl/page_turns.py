@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
+from contextlib import asynccontextmanager
 from time import perf_counter
 
 from minicrawl.archive.record import pack_redirect
@@ -44,8 +43,6 @@ from minicrawl.ports import Visit
 from minicrawl.store.records import FetchRow
 
 _GAVE_PLACE = Failed(kind=FailureKind.INTERRUPTED, detail="it gave its place to hosts that answer")
-_AT_ONCE = 0.0
-"""A moment that has passed, by any loop's clock."""
 
 
 class PageTurns:
@@ -77,15 +74,17 @@ class PageTurns:
         self._context.tell(Asked(url=turn.lease.url, cash=self._cash(turn.page) / UNIT))
         try:
             visit = await self._requests.ask(turn)
-            async with AsyncExitStack() as alone:
-                if visit.is_large:
-                    await alone.enter_async_context(self._long_parses.one_at_a_time(turn))
+            if visit.is_large:
+                async with self._long_parses.one_at_a_time(turn):
+                    fetched, parsed = await parsed_visit(turn, visit)
+                    await self._ends.end(turn, fetched, parsed)
+            else:
                 fetched, parsed = await parsed_visit(turn, visit)
-                if parsed is not None:
-                    if are_many(parsed.links) and not visit.is_large:
-                        await alone.enter_async_context(self._long_parses.one_at_a_time(turn))
-                    await self._ends.look_up(turn, parsed)
-                self._ends.settle(turn, fetched, parsed)
+                if parsed is not None and are_many(parsed.links):
+                    async with self._long_parses.one_at_a_time(turn):
+                        await self._ends.end(turn, fetched, parsed)
+                else:
+                    await self._ends.end(turn, fetched, parsed)
             if (hooks := self._context.hooks).needs_bodies:
                 await hooks.hand_over(turn.lease.url, fetched, parsed)
         finally:
@@ -132,13 +131,15 @@ class PageRequests:
 
     async def ask(self, turn: Turn) -> Visit:
         """The host is free again before the page is parsed, which may take a while."""
-        host, slot = turn.host, turn.slot
+        host, slot, task = turn.host, turn.slot, asyncio.current_task()
         assert slot is not None
+        assert task is not None
+        slot.give_up = task.cancel
         try:
-            async with asyncio.timeout(None) as patience:
-                slot.give_up = lambda: patience.reschedule(_AT_ONCE)
-                visit = await self._web_access.visit(self._request(turn))
-        except TimeoutError:
+            visit = await self._web_access.visit(self._request(turn))
+        except asyncio.CancelledError:
+            if not slot.was_given_up or task.uncancel():  # the whole turn is cancelled
+                raise
             self._hosts[host].shared.answers = False
             return Visit(_GAVE_PLACE)
         else:
@@ -204,7 +205,13 @@ class TurnFinisher:
         self._suspended, self._replays = parts.suspended, parts.replays
         self._introducer = introducer
 
-    async def look_up(self, turn: Turn, parsed: ParsedPage) -> None:
+    async def end(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
+        """Look up what the page links to, and settle it."""
+        if parsed is not None:
+            await self._look_up(turn, parsed)
+        self._settle(turn, fetched, parsed)
+
+    async def _look_up(self, turn: Turn, parsed: ParsedPage) -> None:
         """The pages that it links to; of very many some become known before the turn ends."""
         links = parsed.links
         if not are_many(links) or parsed.refresh is not None:
@@ -215,7 +222,7 @@ class TurnFinisher:
         turn.looked_up, turn.introduced, cost_s = introduced
         turn.cost_s += cost_s
 
-    def settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
+    def _settle(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
         """The end of the turn, unless the page is asked for again."""
         began = perf_counter()
         page, url = turn.page, turn.lease.url
@@ -230,7 +237,7 @@ class TurnFinisher:
             strip_marks=self._settings.storing.strip_marks,
         )
         if isinstance(outcome, WasRead):
-            outcome = replace(outcome, looked_up=turn.looked_up, introduced=turn.introduced)
+            outcome = WasRead(outcome.response, outcome.parsed, turn.looked_up, turn.introduced)
         end = self._settler.settle(page, url, outcome, self._clock.today(), turn.hops)
         row = self._record(turn, fetched, parsed, end)
         if end is None:

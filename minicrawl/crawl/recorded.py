@@ -213,9 +213,7 @@ class RecordedCrawl:
         self._traps.asks(host, again=again)
         visit = self._visitor.visit_of(request, fetched)
         fetched, parsed = await parsed_visit(turn, visit)
-        if parsed is not None:
-            await self._ends.look_up(turn, parsed)
-        self._ends.settle(turn, fetched, parsed)
+        await self._ends.end(turn, fetched, parsed)
         self._fetches.saw(request.url)
 
     def _host_of(self, page: PageId) -> int:

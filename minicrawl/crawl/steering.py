@@ -10,14 +10,24 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from minicrawl.config.sources import Given
 from minicrawl.config.table import BY_NAME, KEPT
 from minicrawl.config.writing import as_text, plain
 from minicrawl.control.requests import ControlRequest, Reply, Verb
-from minicrawl.crawl.events import Asked, Delayed, Ended, Event, Noted, Settled, Steered, Warned
+from minicrawl.crawl.events import (
+    KINDS,
+    Asked,
+    Delayed,
+    Ended,
+    Event,
+    Noted,
+    Settled,
+    Steered,
+    Warned,
+)
 from minicrawl.crawl.hosts.politeness import change_delays
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.settle.posting import PageIntroducer
@@ -39,15 +49,11 @@ class LastEvents:
         self._last: Event | None = None
         self._notes: deque[tuple[float, str]] = deque(maxlen=_NOTES_KEPT)
 
-    def hear(self, event: Event, today: float) -> None:
+    def hear(self, event: Event, today: Callable[[], float]) -> None:
         """An event came."""
-        if not isinstance(event, Asked):
-            self._last = event
-        match event:
-            case Noted(text=text) | Warned(text=text) | Steered(text=text):
-                self._notes.append((today, text))
-            case _:
-                pass
+        self._last = event
+        if isinstance(event, Noted | Warned | Steered):
+            self._notes.append((today(), event.text))
 
     def as_json(self) -> Reply:
         """The last event in words, and the notes."""
@@ -79,9 +85,11 @@ class CrawlSteering:
         self._last = LastEvents()
         self._introducer = PageIntroducer(self._context.recorder, self._parts.settler.poster)
 
+    hears = tuple(kind for kind in KINDS if kind is not Asked)
+
     def hear(self, event: Event) -> None:
         """A listener of the crawl."""
-        self._last.hear(event, self._context.clock.today())
+        self._last.hear(event, self._context.clock.today)
 
     def warn(self, text: str) -> None:
         """Something about steering that the user may want to know."""

@@ -49,10 +49,9 @@ def assert_is_name(url: str, *, stripped: bool = True) -> None:
 def read_page(body: bytes, random: Random) -> None:
     said = _text(body[: random.randrange(200)], random)
     names = random.sample(("content-type", "link", "x-robots-tag"), k=random.randrange(3))
-    wishes = ParseOptions(
-        max_links=MAX_LINKS, with_words=random.random() < 0.5, suspicious=random.getrandbits(1024)
-    )
-    reading = parse_page(body, URL, dict.fromkeys(names, said), wishes)
+    wishes = ParseOptions(max_links=MAX_LINKS, with_words=random.random() < 0.5)
+    suspicious = random.getrandbits(1024)
+    reading = parse_page(body, URL, dict.fromkeys(names, said), wishes, suspicious)
     assert len(set(reading.links)) == len(reading.links) <= MAX_LINKS
     assert len(reading.words) == (len(reading.links) if wishes.with_words else 0)
     assert len(reading.title) <= markup.TITLE_LENGTH

@@ -59,7 +59,7 @@ def scan_xhtml(text: str) -> object:
 
 def read_page(text: str) -> object:
     return parse_page(
-        as_bytes(text), URL, {}, ParseOptions(with_words=True, suspicious=(1 << 1024) - 1)
+        as_bytes(text), URL, {}, ParseOptions(with_words=True), suspicious=(1 << 1024) - 1
     )
 
 

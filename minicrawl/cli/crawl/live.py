@@ -114,13 +114,13 @@ class DisplayState:
         return list(sample_rows(sample, time.time()))
 
     def hear(self, event: Event) -> None:
-        """Hear what the user changes while the crawl runs, and what it does."""
+        """Hear what the user changes while the crawl runs."""
         match event:
             case Steered(is_paused=is_paused, pages=pages):
                 self.is_paused = is_paused
                 self.budget = replace(self.budget, pages=pages)
             case _:
-                self.counter.hear(event)
+                pass
 
     def fetched(self, progress: Progress) -> str:
         most = self._most_pages(progress)

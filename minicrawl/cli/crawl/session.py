@@ -33,7 +33,19 @@ from minicrawl.cli.crawl.live import (
 from minicrawl.cli.crawl.logs import Log, Writer, log_file, progress_line
 from minicrawl.cli.crawl.watching import watched
 from minicrawl.config import Storing
-from minicrawl.crawl.events import Converging, Event, Listener, Noted, Reason, Steered, Warned
+from minicrawl.crawl.events import (
+    Asked,
+    Converging,
+    Delayed,
+    Ended,
+    Event,
+    Listener,
+    Noted,
+    Reason,
+    Settled,
+    Steered,
+    Warned,
+)
 from minicrawl.crawl.process_memory import keep_large_arrays_apart
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted
@@ -202,11 +214,13 @@ class Session:
         if writers:
             self._crawl.subscribe(Log(options.log_format, *writers).hear)
         if not options.verbose:
-            self._crawl.subscribe(lambda event: _show_note(event, shown))
-        self._crawl.subscribe(_showing_ranks(shown, stack, quiet=options.quiet))
+            self._crawl.subscribe(lambda event: _show_note(event, shown), (Noted, Steered, Warned))
+        if not options.quiet:
+            self._crawl.subscribe(_showing_ranks(shown, stack), (Converging,))
         if not options.is_demo:
-            self._crawl.subscribe(_warning_without_contact(self._crawl, shown))
-        self._crawl.subscribe(self._state.hear)
+            self._crawl.subscribe(_warning_without_contact(self._crawl, shown), (Asked, Ended))
+        self._crawl.subscribe(self._state.hear, (Steered,))
+        self._crawl.subscribe(self._state.counter.hear, (Asked, Settled, Delayed))
 
     def _log_progress(self, progress: Progress) -> None:
         if self._to_file is not None:
@@ -235,7 +249,7 @@ class Session:
 
 
 def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
-    """Warn at the first event: a crawl that cannot start needs no advice.
+    """Warn at the first request: a crawl that cannot start needs no advice.
 
     By then the contact in the store, if there is one, is known.
     """
@@ -250,13 +264,13 @@ def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
     return hear
 
 
-def _showing_ranks(shown: Display, stack: ExitStack, *, quiet: bool) -> Listener:
+def _showing_ranks(shown: Display, stack: ExitStack) -> Listener:
     """Show the progress of the ranks in place of that of the crawl."""
     reports: list[Callable[[float], None]] = []
 
     def hear(event: Event) -> None:
         match event:
-            case Converging(done=done) if not quiet:
+            case Converging(done=done):
                 if not reports:
                     shown.close()
                     reports.append(stack.enter_context(progress("ranks")))

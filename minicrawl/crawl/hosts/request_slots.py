@@ -12,7 +12,7 @@ slow    under way for `SLOW_S`, of a host that answered before
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import takewhile
 
 from minicrawl.config import Politeness
@@ -26,7 +26,8 @@ class RequestSlot:
 
     began: float
     is_silent: bool
-    give_up: Callable[[], None] | None = field(default=None)
+    give_up: Callable[[], object] | None = None
+    was_given_up: bool = False
 
 
 class RequestSlots:
@@ -96,6 +97,7 @@ class RequestSlots:
         """End the request that has been under way longest."""
         for slot in self._slow(now):
             if slot.give_up is not None:
+                slot.was_given_up = True
                 slot.give_up()
                 slot.give_up = None
                 return

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -91,8 +91,13 @@ class PageParser:
         if want is Want.SITEMAP:
             marks = self._options.strip_marks
             return partial(self._run, partial(sitemap.parse, url=url, strip_marks=marks), body, url)
-        options = replace(self._options, suspicious=suspicious) if suspicious else self._options
-        task = partial(parse_page, url=url, headers=dict(response.headers), options=options)
+        task = partial(
+            parse_page,
+            url=url,
+            headers=dict(response.headers),
+            options=self._options,
+            suspicious=suspicious,
+        )
         return partial(self._run, task, body, url)
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:

@@ -28,16 +28,22 @@ class ParseOptions:
     with_words: bool = False
     with_emphasis: bool = False
     strip_marks: bool = True
-    suspicious: int = 0
 
 
 DEFAULT_OPTIONS = ParseOptions()
 
 
 def parse_page(
-    body: bytes, url: str, headers: Mapping[str, str], options: ParseOptions = DEFAULT_OPTIONS
+    body: bytes,
+    url: str,
+    headers: Mapping[str, str],
+    options: ParseOptions = DEFAULT_OPTIONS,
+    suspicious: int = 0,
 ) -> ParsedPage:
-    """Parse the page at a canonical `url`. The names of `headers` are in lower case."""
+    """Parse the page at a canonical `url`. The names of `headers` are in lower case.
+
+    The text of a page is hashed if its title is one of the `suspicious` ones.
+    """
     essence, charset = parse_content_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
     markup = _scanned(text, options, xhtml=essence == "application/xhtml+xml")
@@ -47,7 +53,7 @@ def parse_page(
     links, words = ({}, ()) if robots.nofollow else resolver.links()
     main = resolver.other_page(markup.canonical or link_canonical(headers.get("link")))
     refresh = resolver.other_page(markup.refresh)
-    hashes = _text_hashes(body, markup, options)
+    hashes = _text_hashes(body, markup, suspicious)
     return ParsedPage(
         title=markup.title,
         links=tuple(links),
@@ -85,9 +91,9 @@ def _originals(
     return tuple([(url, original) for url, original in resolved if original])
 
 
-def _text_hashes(body: bytes, markup: Markup, options: ParseOptions) -> traps.TextHashes:
+def _text_hashes(body: bytes, markup: Markup, suspicious: int) -> traps.TextHashes:
     """The hashes of the text, only for pages whose title is suspicious."""
-    is_suspicious = options.suspicious & traps.title_bit(markup.title)
+    is_suspicious = suspicious & traps.title_bit(markup.title)
     return traps.text_hashes(body) if is_suspicious else traps.TextHashes()
 
 
