@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import READ_STATES, READABLE, PageId
 from minicrawl.opic.estimate import completed, shares
-from minicrawl.opic.journal import Spending, StepKind
+from minicrawl.opic.journal import Books, Spending, StepKind
 from minicrawl.opic.refine import CashFlow, FlowBuilder, Refinement
 from minicrawl.store import columns, questions, tables
 from minicrawl.store.beside.derived import (
@@ -48,14 +48,13 @@ from minicrawl.store.beside.derived import (
     rank_scores,
     reading_beside,
 )
-from minicrawl.store.blobs import unpack
+from minicrawl.store.blobs import unpack, unpack_plain
 from minicrawl.store.tables import Connection
 
 UNTIL = 1e-6
 """The error of shares that have converged, summed over all pages."""
 MOST_STEPS = 20_000
 """So many steps are worked in, in about a third of a second."""
-_ROWS_AT_ONCE = 1000
 _SUMMED_AT_ONCE = 1024
 """Pages, in less than a tenth of a millisecond."""
 
@@ -97,20 +96,43 @@ def cash_flow(
     frontier: Frontier, connection: Connection, goes_on: GoOn = always
 ) -> CashFlow | None:
     """Where the cash of each page goes now, by one pass over the log; None without time for it."""
-    books = frontier.books
     saved = columns.whole(columns.frontier(connection, "spent"), "spent")
-    spent = frontier.spendings.of_all(len(frontier), saved).tolist()
+    spent = frontier.spendings.of_all(len(frontier), saved)
+    is_forward = np.zeros(len(frontier), dtype=np.bool_)
+    is_forward[list(frontier.books.forwards)] = True
     builder = FlowBuilder(frontier.ledger.small_edge)
-    for number, (seq, _, page, blob) in enumerate(questions.all_spendings(connection)):
-        if number % _ROWS_AT_ONCE == 0 and not goes_on():
+    for block in questions.spendings(connection):
+        if not goes_on():
             return None
-        if spent[page] != seq:
-            continue
-        if page in books.forwards:
-            builder.forward(page, books.stands_for(page))
-        else:
-            builder.spend(page, books.without_detours(page, unpack(blob)))
+        current = block.only(spent[block.pages] == block.seqs)
+        _add(builder, current, frontier.books, is_forward)
     return builder.flow(len(frontier))
+
+
+def _add(
+    builder: FlowBuilder, block: questions.Spendings, books: Books, is_forward: NDArray[np.bool_]
+) -> None:
+    """Most pages have equal links that all lead to pages that stand for themselves: these are
+    taken at once, which is ten times as fast.
+    """
+    moved = is_forward[block.pages]
+    for page in block.pages[moved].tolist():
+        builder.forward(page, books.stands_for(page))
+    plain, others = block.only(~moved).split()
+    if plain.blobs:
+        counts, links = unpack_plain(plain.blobs)
+        rows = np.repeat(np.arange(len(counts)), counts)
+        has_detour = np.zeros(len(counts), dtype=np.bool_)
+        has_detour[rows[is_forward[links]]] = True
+        straight = ~has_detour
+        builder.spend_equally(plain.pages[straight], counts[straight], links[straight[rows]])
+        _add_each(builder, plain.only(has_detour), books)
+    _add_each(builder, others, books)
+
+
+def _add_each(builder: FlowBuilder, block: questions.Spendings, books: Books) -> None:
+    for page, blob in zip(block.pages.tolist(), block.blobs, strict=True):
+        builder.spend(page, books.without_detours(page, unpack(blob)))
 
 
 def _kept(path: Path, connection: Connection, pages: int) -> tuple[RankRow | None, Floats]:

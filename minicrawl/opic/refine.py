@@ -54,6 +54,7 @@ from minicrawl.opic.ledger import Ledger
 from minicrawl.opic.money import SmallEdge
 
 Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 
 _BLOCKS = 16
 _FEW_LINKS = 1 << 20
@@ -113,6 +114,7 @@ class FlowBuilder:
         self._targets = array("I")
         self._shares = array("d")
         self._parts: array[float] | None = None
+        self._equal: dict[int, float] = {}
 
     def forward(self, page: PageId, target: int) -> None:
         """The page stands for the target, which stands for itself. No link may lead to the page."""
@@ -128,9 +130,27 @@ class FlowBuilder:
             plan = steps.weighted_visit(self._purse, 0, links, weights, focus, idle)
             self._add_unequal(page, plan.extras)
         else:
-            plan = steps.visit(self._purse, 0, links)
+            self._add(page, links, self._share_of_each(len(links)))
+
+    def spend_equally(self, pages: Numbers, counts: Numbers, links: Numbers) -> None:
+        """The same for many pages that have so many links each, all of them equal."""
+        pages, counts = pages[counts > 0], counts[counts > 0]
+        starts = len(self._targets) + np.cumsum(counts)
+        shares = [self._share_of_each(count) for count in counts.tolist()]
+        self._givers.frombytes(pages.astype(np.uint32).tobytes())
+        self._starts.frombytes(starts.astype(np.int64).tobytes())
+        self._targets.frombytes(links.astype(np.uint32).tobytes())
+        self._shares.extend(shares)
+        self._fill_parts()
+
+    def _share_of_each(self, count: int) -> float:
+        """What each of so many equal links gets."""
+        share = self._equal.get(count)
+        if share is None:
+            plan = steps.visit(self._purse, 0, range(count))
             self._edge = min(self._edge, plan.virtual / self._cash)
-            self._add(page, links, plan.share / self._cash)
+            share = self._equal[count] = plan.share / self._cash
+        return share
 
     def _add_unequal(self, page: PageId, credits: Sequence[tuple[int, int]]) -> None:
         handed_on = sum(atoms for _, atoms in credits) / self._cash
@@ -148,6 +168,10 @@ class FlowBuilder:
         self._targets.extend(links)
         self._starts.append(len(self._targets))
         self._shares.append(share)
+        self._fill_parts()
+
+    def _fill_parts(self) -> None:
+        """The last links are equal, if nothing else was said of them."""
         if self._parts is not None:
             self._parts.extend(repeat(1.0, len(self._targets) - len(self._parts)))
 
@@ -240,5 +264,5 @@ class Refinement:
 def _blocks(flow: CashFlow) -> Iterator[tuple[slice, slice]]:
     """Rows and their links, about as many in each."""
     cuts = np.searchsorted(flow.starts, np.linspace(0, flow.links, _BLOCKS + 1))
-    for first, last in pairwise(np.unique(cuts).tolist()):
+    for first, last in pairwise(sorted(set(cuts.tolist()))):
         yield slice(first, last), slice(int(flow.starts[first]), int(flow.starts[last]))

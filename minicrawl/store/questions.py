@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.journal import StepKind
-from minicrawl.store.blobs import unpack
+from minicrawl.store.blobs import is_plain, unpack
 from minicrawl.store.records import DocumentRow
 from minicrawl.store.tables import Connection
 
@@ -52,6 +52,11 @@ class Spendings(NamedTuple):
         """The chosen rows."""
         blobs = list(compress(self.blobs, chosen.tolist()))
         return Spendings(self.seqs[chosen], self.kinds[chosen], self.pages[chosen], blobs)
+
+    def split(self) -> tuple[Spendings, Spendings]:
+        """The spendings with equal links, and the others."""
+        alike = np.fromiter(map(is_plain, self.blobs), dtype=np.bool_, count=len(self.blobs))
+        return self.only(alike), self.only(~alike)
 
 
 def locations(connection: Connection, ids: Sequence[int]) -> PageLocations:

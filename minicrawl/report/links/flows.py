@@ -20,7 +20,7 @@ from minicrawl.opic.money import PARTS
 from minicrawl.progress import Progress
 from minicrawl.report.snapshot import Snapshot, last_spent
 from minicrawl.store import questions
-from minicrawl.store.blobs import is_plain, unpack, unpack_plain
+from minicrawl.store.blobs import unpack, unpack_plain
 from minicrawl.store.questions import Spendings
 from minicrawl.store.trouble import reporting_damage
 
@@ -61,7 +61,7 @@ def links_in_focus(snapshot: Snapshot, tell: Progress = lambda _share: None) -> 
     ends = final_pages(snapshot)
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, tell):
-            _, others = _split_plain(block)
+            _, others = block.split()
             spendings = map(unpack, others.blobs)
             found = [pair for pair in zip(others.pages, spendings, strict=True) if pair[1].focus]
             if found:
@@ -95,7 +95,7 @@ def _current(snapshot: Snapshot, after: int, tell: Progress) -> Iterator[Spendin
 
 
 def _weighted(block: Spendings) -> Iterator[FlowLinks]:
-    plain, others = _split_plain(block)
+    plain, others = block.split()
     if plain.blobs:
         counts, targets = unpack_plain(plain.blobs)
         yield FlowLinks(
@@ -121,14 +121,8 @@ def _links_tofinal_pages(found: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks
     return FlowLinks(*(column[places] for column in led))
 
 
-def _split_plain(block: Spendings) -> tuple[Spendings, Spendings]:
-    """The spendings with equal links, and the others."""
-    alike = np.fromiter(map(is_plain, block.blobs), dtype=np.bool_, count=len(block.blobs))
-    return block.only(alike), block.only(~alike)
-
-
 def _flows_of(block: Spendings, edge: float) -> Iterator[CashFlows]:
-    plain, others = _split_plain(block)
+    plain, others = block.split()
     if plain.blobs:
         yield _plain_flows(plain, edge)
     if others.blobs:
