@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -43,8 +43,8 @@ from minicrawl.fetch.connection.connection import check_authorities
 from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.store import tables
 from minicrawl.store.beside.files import set_aside
-from minicrawl.store.reader import archive_folder, reading, real_path
-from minicrawl.store.writer import StoreWriter
+from minicrawl.store.reader import archive_folder, real_path
+from minicrawl.store.writer import StoreWriter, copy_store
 from minicrawl.web.urls import ResolvedUrl, resolve_seed
 from minicrawl.wording import counted
 
@@ -235,7 +235,7 @@ class Crawl:
         with scratch("preview") as folder:
             copy = folder / "crawl.db"
             if store.exists() and not self._beginning.fresh:
-                _copy(store, copy)
+                copy_store(store, copy)
             async with (
                 opened_crawl(self._agree, copy, seeds) as recorder,
                 self._network(recorder) as (gate, web_access),
@@ -313,23 +313,6 @@ def demo(loaded: Loaded, pages: int, *, fresh: bool = False, command: str = "") 
     with DemoServer(web) as server:
         settings = demo_settings(loaded, pages, server.address)
         yield Crawl(web.seeds, settings, fresh=fresh, command=command)
-
-
-# ---------------------------------------------------------------- stores
-
-
-def _copy(path: Path, copy: Path) -> None:
-    with closing(StoreWriter.open(copy)) as store, reading(path) as original:
-        store.become(original)
-
-
-def with_store(loaded: Loaded) -> Loaded:
-    """The settings that `minicrawl crawl` would resume with, if the store exists."""
-    store = loaded.settings.storing.store
-    if not store.exists():
-        return loaded
-    with reading(store) as connection:
-        return resumed(loaded, connection)
 
 
 def _resuming(command: str, store: Path) -> dict[str, object]:

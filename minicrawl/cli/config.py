@@ -26,9 +26,9 @@ def show(loaded: Loaded, as_json: bool) -> None:
     The output is a minicrawl.toml with the same settings. If the store exists, these are the
     settings with which its crawl would resume.
     """
-    from minicrawl import app
+    from minicrawl.crawl.start.resume import with_store
 
-    loaded = app.with_store(loaded)
+    loaded = with_store(loaded)
     if as_json:
         show_json(as_document(loaded))
     else:

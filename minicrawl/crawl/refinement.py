@@ -9,7 +9,6 @@ there.
 import json
 import math
 import time
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,9 +36,9 @@ from minicrawl.store.beside.derived import (
     readable_pages,
     reading_beside,
 )
-from minicrawl.store.reader import reading, real_path
-from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
-from minicrawl.store.writer import SAFE, StoreWriter
+from minicrawl.store.reader import reading
+from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.writer import copy_store
 
 LEAST_UNTIL = 1e-12
 """Below this, rounding errors could hide the error that is left."""
@@ -99,7 +98,7 @@ def refine(
     found = loaded.refined(refinement, until, to or path)
     if found.is_kept:
         if to is not None:
-            _copy(path, to)
+            copy_store(path, to)
         with reading(path) as connection:
             row = loaded.row(found, refinement)
             keep_ranks(to or path, connection, [(row, refinement.importance)])
@@ -124,19 +123,6 @@ def _check(path: Path, until: float, to: Path | None) -> None:
         raise UsageError(f"{path} was crawled with --no-links: there is nothing to replay")
     if to is not None and to.exists():
         raise UsageError(f"{to} exists: --to writes a new store and overwrites none")
-
-
-def _copy(path: Path, to: Path) -> None:
-    """Copy the store. The copy gets its name when it is complete."""
-    place = real_path(to)
-    unfinished = place.with_name(f"{place.name}.part")
-    with (
-        closing(StoreWriter.open(unfinished)) as store,
-        translating_sqlite_errors(path, SAFE),
-        reading(path) as original,
-    ):
-        store.become(original)
-    unfinished.rename(place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

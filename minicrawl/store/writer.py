@@ -20,7 +20,7 @@ from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.journal import StepKind
 from minicrawl.store import tables
 from minicrawl.store.blobs import pack
-from minicrawl.store.reader import LOCK, LOG, file_beside, real_path
+from minicrawl.store.reader import LOCK, LOG, file_beside, reading, real_path
 from minicrawl.store.records import Batch, Checkpoint, StepRow, StoreTerms
 from minicrawl.store.schema import prepare
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
@@ -213,6 +213,19 @@ def _step_columns(row: StepRow) -> tuple[int, int, int, int, int, int, bytes | N
     step = row.step
     blob = pack(step.spending) if step.spending.links else None
     return row.seq, step.kind, step.page, row.state, step.born, step.amount, blob
+
+
+def copy_store(path: Path, to: Path) -> None:
+    """Copy the store. The copy gets its name when it is complete."""
+    place = real_path(to)
+    unfinished = place.with_name(f"{place.name}.part")
+    with (
+        closing(StoreWriter.open(unfinished)) as copy,
+        translating_sqlite_errors(path, SAFE),
+        reading(path) as original,
+    ):
+        copy.become(original)
+    unfinished.rename(place)
 
 
 @contextmanager

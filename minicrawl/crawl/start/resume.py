@@ -26,6 +26,7 @@ from minicrawl.crawl.settle.recorder import Recorder
 from minicrawl.model import PASSING, READ_STATES, PageId, State
 from minicrawl.opic.journal import Spending, Step, StepKind
 from minicrawl.store import tables
+from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StoreTerms
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter
@@ -40,6 +41,15 @@ def resumed(given: Loaded, connection: tables.Connection) -> Loaded:
     with reporting_damage(path):
         kept = tables.settings(connection)
     return given.resumed(from_store(path, kept))
+
+
+def with_store(loaded: Loaded) -> Loaded:
+    """The settings that a crawl would resume with, if the store exists."""
+    store = loaded.settings.storing.store
+    if not store.exists():
+        return loaded
+    with reading(store) as connection:
+        return resumed(loaded, connection)
 
 
 def keep(store: StoreWriter, loaded: Loaded) -> None:

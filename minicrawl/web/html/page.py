@@ -40,10 +40,7 @@ def parse_page(
     options: ParseOptions = DEFAULT_OPTIONS,
     suspicious: int = 0,
 ) -> ParsedPage:
-    """Parse the page at a canonical `url`. The names of `headers` are in lower case.
-
-    The text of a page is hashed if its title is one of the `suspicious` ones.
-    """
+    """Parse the page at a canonical `url`. The names of `headers` are in lower case."""
     essence, charset = parse_content_type(headers.get("content-type"))
     text, encoding = decode(body, charset)
     markup = _scanned(text, options, xhtml=essence == "application/xhtml+xml")
@@ -92,7 +89,7 @@ def _originals(
 
 
 def _text_hashes(body: bytes, markup: Markup, suspicious: int) -> traps.TextHashes:
-    """The hashes of the text, only for pages whose title is suspicious."""
+    """The hashes of the text, only for pages whose title is one of the `suspicious` ones."""
     is_suspicious = suspicious & traps.title_bit(markup.title)
     return traps.text_hashes(body) if is_suspicious else traps.TextHashes()
 
