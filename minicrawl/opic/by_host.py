@@ -308,6 +308,8 @@ class ByHost:
     def resume(self, host: int) -> None:
         """The host may be asked again."""
         queue = self._queue(host)
+        if queue.is_ready and queue.front is not None:
+            return  # what is in front is the best, or is found to be out of date when it is leased
         queue.is_ready = True
         self._show(queue)
 
