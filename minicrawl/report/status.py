@@ -176,11 +176,12 @@ def mirrors(path: Path) -> list[Mirror]:
 
 def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tuple[int, int]]:
     """How many pages of one host were put to a page of another one, for each pair of hosts."""
+    folder = search_folder(path)
+    if not folder.exists():
+        return Counter()
     from minicrawl.search.near_duplicates import NONE, kept
 
-    found = kept(search_folder(path), tables.birth(connection)) or NONE
-    if not len(found.pages):
-        return Counter()
+    found = kept(folder, tables.birth(connection)) or NONE
     host_of = columns.whole(columns.urls(connection, "host"), "host")
     pairs = zip(host_of[found.pages].tolist(), host_of[found.originals].tolist(), strict=True)
     return Counter((min(pair), max(pair)) for pair in pairs if pair[0] != pair[1])

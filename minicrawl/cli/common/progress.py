@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import click
 
@@ -24,29 +24,37 @@ def progress(label: str) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def _bar(label: str) -> Iterator[Callable[[float], None]]:
+    """Rich takes time to import, so it is left alone until there is a bar to show."""
+    began = time.monotonic()
+    with ExitStack() as stack:
+        bars: list[Callable[[float], None]] = []
+
+        def report(share: float) -> None:
+            if not bars and time.monotonic() - began > QUIET_S:
+                bars.append(_shown(label, began, stack))
+            for show in bars:
+                show(share)
+
+        yield report
+
+
+def _shown(label: str, began: float, stack: ExitStack) -> Callable[[float], None]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
+    bar = stack.enter_context(
+        Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
     )
     task = bar.add_task(label, total=1.0)
-    began = time.monotonic()
-
-    def report(share: float) -> None:
-        bar.update(task, completed=share)
-        if not bar.live.is_started and time.monotonic() - began > QUIET_S:
-            bar.start()
-
-    try:
-        yield report
-    finally:
-        bar.stop()
+    bar.tasks[0].start_time = began
+    return lambda share: bar.update(task, completed=share)
 
 
 def _lines(label: str) -> Callable[[float], None]:
