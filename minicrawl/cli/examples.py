@@ -128,8 +128,8 @@ EXAMPLES = {
     ),
     "check": (
         "minicrawl check",
-        "minicrawl check --store site.db",
-        "minicrawl check --json",
+        "minicrawl check --store site.db --json",
+        "minicrawl check --cloaking https://example.org/",
     ),
     "rank": (
         "minicrawl rank pagerank",
