@@ -141,7 +141,7 @@ class _Wanted:
         query = parse(self.text)
         if query.ignored:
             click.echo(f"only the first {MOST_WORDS} words count", err=True)
-        finder = self.choice.finder(self.store)
+        finder = self.choice.finder(self.store, query)
         asked = self.choice.asked(self.n, self.offset, folds=not self.shows_all)
         results = finder.find(query, asked)
         verdicts = verdicts_of_options(self.said, results, self.offset + 1)

@@ -9,8 +9,10 @@ from typing import Any
 import click
 
 from minicrawl.cli.common.options import Number
+from minicrawl.cli.common.tables import share
 from minicrawl.cli.search.indexing import bring_index_up_to_date
-from minicrawl.report.kept import scores
+from minicrawl.export.cells import visible
+from minicrawl.report.kept import kept_scores, scores
 from minicrawl.report.search.index_folder import has_index, why_useless
 from minicrawl.report.search.searching import (
     Finder,
@@ -18,8 +20,10 @@ from minicrawl.report.search.searching import (
     is_importance_old,
     keep_importance,
 )
+from minicrawl.report.search.topics import TopicMixture, is_by_topics
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search.index import FieldWeights
+from minicrawl.search.index import FOLDER, FieldWeights, SearchIndex
+from minicrawl.search.query import Query
 from minicrawl.search.ranking import RankingWeights
 from minicrawl.store.reader import archive_folder, reading, search_folder
 
@@ -72,14 +76,23 @@ class RankingChoice:
     linear: float | None = None
     weights: RankingWeights = field(default_factory=RankingWeights)
 
-    def finder(self, store: Path) -> Finder:
-        """What finds the pages of a store. The index is made first, if there is none."""
+    def finder(self, store: Path, told: Query | None = None) -> Finder:
+        """What finds the pages of a store. The index is made first, if there is none.
+
+        If ranks of topics are mixed, it says how they are for the query `told`.
+        """
         prepare_index(store)
         folder = search_folder(store)
         if self.by is None:
             return Finder(folder)
         with snapshot(store) as seen:
-            return Finder(folder, scores(seen, self.by))
+            if not is_by_topics(self.by) or kept_scores(seen, self.by) is not None:
+                return Finder(folder, scores(seen, self.by))
+            mixture = TopicMixture(seen, SearchIndex(folder / FOLDER), self.by.partition(":")[2])
+        if told is not None:
+            parts = (f"{topic} {share(part)}" for topic, part in mixture.parts(told).items())
+            click.echo(f"topics: {visible(', '.join(parts))}", err=True)
+        return Finder(folder, mixture.scores)
 
     def asked(self, count: int, offset: int = 0, *, folds: bool = True) -> SearchRequest:
         """So many pages in this order."""
@@ -89,7 +102,13 @@ class RankingChoice:
 
 
 _OPTIONS = (
-    click.option("--by", metavar="NAME", help="Order the pages that have all words by this rank."),
+    click.option(
+        "--by",
+        metavar="NAME",
+        help="Order the pages that have all words by this rank. `topics` mixes those of `rank "
+        "pagerank --topics` by how likely the words are in each topic; topics:NAME those saved "
+        "--as NAME.",
+    ),
     click.option(
         "--score",
         "linear",
