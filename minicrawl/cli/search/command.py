@@ -26,7 +26,6 @@ from minicrawl.report.search.judgements import Verdict
 from minicrawl.report.search.searching import Result
 from minicrawl.search.query import MOST_WORDS, parse
 from minicrawl.search.snippets import Snippet
-from minicrawl.store.reader import search_folder
 from minicrawl.wording import counted
 
 _MISSING = "--serve needs starlette and uvicorn: install minicrawl[dashboard]"
@@ -182,7 +181,7 @@ def _serve(store: Path, words: tuple[str, ...], port: int | None) -> None:
         raise UsageError(_MISSING) from None
     prepare_index(store)
     with suppress(KeyboardInterrupt):
-        serve_search(store, search_folder(store), port, click.echo)
+        serve_search(store, port, click.echo)
 
 
 # ---------------------------------------------------------------- results
