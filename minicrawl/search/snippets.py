@@ -52,7 +52,9 @@ def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
 
 def _words_by_line(lines: Sequence[str], wanted: set[str]) -> dict[int, set[str]]:
     """The words that are wanted in each line that has any."""
-    any_of = _any_of(frozenset(wanted)).findall  # most lines are ASCII; this finds all words at once
+    any_of = _any_of(
+        frozenset(wanted)
+    ).findall  # most lines are ASCII; this finds all words at once
     found: dict[int, set[str]] = {}
     for number, line in enumerate(lines):
         words = any_of(line.lower()) if line.isascii() else _wanted_of(words_of(line), wanted)
