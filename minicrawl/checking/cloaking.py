@@ -50,7 +50,7 @@ _LINES_SHOWN = 3
 Parts = Collection[object]
 
 
-class Answer(NamedTuple):
+class PageAnswer(NamedTuple):
     """One answer, at the end of its redirects."""
 
     status: int | None
@@ -86,8 +86,8 @@ class Cloaking:
     """What both names got."""
 
     url: str
-    crawler: Sequence[Answer]
-    browser: Sequence[Answer]
+    crawler: Sequence[PageAnswer]
+    browser: Sequence[PageAnswer]
     differences: Sequence[Difference]
     likeness: float
     """Of the text."""
@@ -132,7 +132,7 @@ class Cloaking:
         }
 
 
-def _document(answer: Answer) -> dict[str, object]:
+def _document(answer: PageAnswer) -> dict[str, object]:
     return {
         "status": answer.status,
         "url": answer.url,
@@ -174,7 +174,7 @@ class _PageAsker:
         self._hosts = hosts
         self._most = settings.network.max_body_bytes
 
-    async def ask(self, url: str, through: PageFetcher) -> Answer:
+    async def ask(self, url: str, through: PageFetcher) -> PageAnswer:
         """The answer at the end of the redirects, each of which passes the same gates."""
         for _ in range(MOST_REDIRECTS + 1):
             async with self._hosts.turn(url) as refused:
@@ -187,12 +187,12 @@ class _PageAsker:
         return _answer(url, found)
 
 
-def _answer(url: str, found: FetchResult) -> Answer:
+def _answer(url: str, found: FetchResult) -> PageAnswer:
     match found:
         case Response(status=status, headers=headers, body=body):
             _, charset = parse_content_type(headers.get("content-type"))
             markup, _ = decode(body, charset)
-            return Answer(
+            return PageAnswer(
                 status=status,
                 url=url,
                 page=parse_page(body, url, headers),
@@ -200,11 +200,11 @@ def _answer(url: str, found: FetchResult) -> Answer:
                 varies="user-agent" in headers.get("vary", "").lower(),
             )
         case Refused(reason=reason, detail=detail, status=status):
-            return Answer(status, url, f"{reason}: {detail}" if detail else str(reason))
+            return PageAnswer(status, url, f"{reason}: {detail}" if detail else str(reason))
         case Failed(kind=kind, detail=detail, status=status):
-            return Answer(status, url, f"{kind}: {detail}" if detail else str(kind))
+            return PageAnswer(status, url, f"{kind}: {detail}" if detail else str(kind))
         case Moved(status=status):
-            return Answer(status, url, "it is redirected again and again, or to nowhere")
+            return PageAnswer(status, url, "it is redirected again and again, or to nowhere")
         case _:
             raise AssertionError("no request had a validator")
 
@@ -212,7 +212,7 @@ def _answer(url: str, found: FetchResult) -> Answer:
 # ---------------------------------------------------------------- to judge
 
 
-def judged(url: str, crawler: Sequence[Answer], browser: Sequence[Answer]) -> Cloaking:
+def judged(url: str, crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]) -> Cloaking:
     """What differs between the answers to both names."""
     texts = _Sides([one.shingles for one in crawler], [one.shingles for one in browser])
     links = _Sides([one.links for one in crawler], [one.links for one in browser])
@@ -233,7 +233,9 @@ def judged(url: str, crawler: Sequence[Answer], browser: Sequence[Answer]) -> Cl
     )
 
 
-def _of_values(crawler: Sequence[Answer], browser: Sequence[Answer]) -> Iterator[Difference]:
+def _of_values(
+    crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]
+) -> Iterator[Difference]:
     """Values that are the same in all answers to a name, and others for the other name."""
     for what in ("answer", "final URL", "title", "canonical", "robots"):
         ours, theirs = ({_value(what, one) for one in some} for some in (crawler, browser))
@@ -243,7 +245,7 @@ def _of_values(crawler: Sequence[Answer], browser: Sequence[Answer]) -> Iterator
                 return  # there is no page to compare
 
 
-def _value(what: str, answer: Answer) -> str:
+def _value(what: str, answer: PageAnswer) -> str:
     match what:
         case "answer":
             return answer.why or f"{answer.status}, a page"

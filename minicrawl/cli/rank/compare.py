@@ -20,7 +20,6 @@ from minicrawl.cli.common.tables import (
     show_table,
     sizes_option,
 )
-from minicrawl.cli.search.judging import show_agreement
 from minicrawl.cli.search.ranking import RankingChoice, ranking_options
 from minicrawl.export.cells import visible
 from minicrawl.ranks.compare import GRADES, RankErrors
@@ -152,6 +151,8 @@ def agree(
     if of_searches:
         if name is not None or source.snapshot is None:
             raise click.UsageError("--searches is of a store: leave out NAME and --graph")
+        from minicrawl.cli.search.judging import show_agreement
+
         show_agreement(source.snapshot.path, choice, as_json=as_json)
     elif name is None or labels is None:
         raise click.UsageError("say which rank NAME and which LABELS, or --searches")

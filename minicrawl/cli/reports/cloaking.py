@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from minicrawl.app import SystemClock
-from minicrawl.checking.cloaking import Answer, Cloaking, check_cloaking
+from minicrawl.checking.cloaking import Cloaking, PageAnswer, check_cloaking
 from minicrawl.cli.common.options import CONFIG_VARIABLE, default_file
 from minicrawl.cli.common.progress import progress
 from minicrawl.cli.common.tables import share, show_facts, show_json
@@ -52,7 +52,7 @@ def _facts(found: Cloaking) -> Iterator[tuple[str, str]]:
 _LONGEST = 200
 
 
-def _told(answer: Answer) -> str:
+def _told(answer: PageAnswer) -> str:
     if answer.why:
         return f"{answer.url}: {answer.why}"
     links, vary = counted(len(answer.page.links), "link"), ", Vary: User-Agent"

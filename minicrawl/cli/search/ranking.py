@@ -1,31 +1,28 @@
-"""Options for the order in which pages are found."""
+"""Options for the order in which pages are found.
+
+What finds pages is imported when it is needed: a command with these options tells its help at once.
+"""
+
+from __future__ import annotations
 
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from minicrawl.cli.common.options import Number
 from minicrawl.cli.common.tables import share
-from minicrawl.cli.search.indexing import bring_index_up_to_date
 from minicrawl.export.cells import visible
-from minicrawl.report.kept import kept_scores, scores
-from minicrawl.report.search.index_folder import has_index, why_useless
-from minicrawl.report.search.searching import (
-    Finder,
-    SearchRequest,
-    is_importance_old,
-    keep_importance,
-)
-from minicrawl.report.search.topics import TopicMixture, is_by_topics
-from minicrawl.report.snapshot import snapshot
 from minicrawl.search.index import FOLDER, FieldWeights, SearchIndex
 from minicrawl.search.query import Query
 from minicrawl.search.ranking import RankingWeights
 from minicrawl.store.reader import archive_folder, reading, search_folder
+
+if TYPE_CHECKING:
+    from minicrawl.report.search.searching import Finder, SearchRequest
 
 Command = Callable[..., Any]
 
@@ -81,6 +78,11 @@ class RankingChoice:
 
         If ranks of topics are mixed, it says how they are for the query `told`.
         """
+        from minicrawl.report.kept import kept_scores, scores
+        from minicrawl.report.search.searching import Finder
+        from minicrawl.report.search.topics import TopicMixture, is_by_topics
+        from minicrawl.report.snapshot import snapshot
+
         prepare_index(store)
         folder = search_folder(store)
         if self.by is None:
@@ -96,6 +98,8 @@ class RankingChoice:
 
     def asked(self, count: int, offset: int = 0, *, folds: bool = True) -> SearchRequest:
         """So many pages in this order."""
+        from minicrawl.report.search.searching import SearchRequest
+
         return SearchRequest(
             count=count, offset=offset, folds=folds, linear=self.linear, weights=self.weights
         )
@@ -153,6 +157,11 @@ def _weights(changed: dict[str, float]) -> RankingWeights:
 
 def prepare_index(store: Path) -> None:
     """Make the index of a store, if there is none that can be used, and join the latest ranks."""
+    from minicrawl.cli.search.indexing import bring_index_up_to_date
+    from minicrawl.report.search.index_folder import has_index, why_useless
+    from minicrawl.report.search.searching import is_importance_old, keep_importance
+    from minicrawl.report.snapshot import snapshot
+
     folder = search_folder(store)
     with reading(store) as connection:
         is_there = has_index(folder) and not why_useless(folder, connection)

@@ -25,7 +25,7 @@ GAINS = {Verdict.GOOD: 3.0, Verdict.FAIR: 1.0, Verdict.BAD: 0.0}
 _SAME = 1e-9
 
 
-class Measure(NamedTuple):
+class OrderMeasure(NamedTuple):
     """How well one order of pages does."""
 
     ndcg: float | None
@@ -40,8 +40,8 @@ class JudgedSearch:
 
     query: str
     verdicts: int
-    then: Measure
-    now: Measure
+    then: OrderMeasure
+    now: OrderMeasure
 
     @property
     def change(self) -> float:
@@ -122,13 +122,13 @@ def _compared(finder: Finder, judged: Judgement, asked: SearchRequest) -> Judged
     )
 
 
-def measured(urls: Sequence[str], verdicts: Mapping[str, Verdict]) -> Measure:
+def measured(urls: Sequence[str], verdicts: Mapping[str, Verdict]) -> OrderMeasure:
     """How well this order of pages does."""
     shown = [verdicts.get(url) for url in urls[:SHOWN]]
     best = _gathered(sorted((GAINS[one] for one in verdicts.values()), reverse=True))
     found = _gathered([GAINS[one] if one else 0.0 for one in shown])
     first = next((place for place, one in enumerate(shown, 1) if one is Verdict.GOOD), None)
-    return Measure(found / best if best else None, first, shown.count(None))
+    return OrderMeasure(found / best if best else None, first, shown.count(None))
 
 
 def _gathered(gains: Sequence[float]) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import StoreError
-from minicrawl.report.search.agreement import JudgedSearch, Measure, SearchAgreement, measured
+from minicrawl.report.search.agreement import JudgedSearch, OrderMeasure, SearchAgreement, measured
 from minicrawl.report.search.judgements import Judgement, Verdict, file_of, keep, kept
 
 GOOD, FAIR, BAD = Verdict
@@ -63,23 +63,25 @@ def test_a_lone_surrogate_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_the_best_order_is_worth_one_and_bad_pages_nothing() -> None:
     verdicts = {"g": GOOD, "f": FAIR, "b": BAD}
-    assert measured(["g", "f", "b"], verdicts) == Measure(1.0, 1, 0)
+    assert measured(["g", "f", "b"], verdicts) == OrderMeasure(1.0, 1, 0)
     swapped = measured(["f", "g"], verdicts)
     assert swapped.ndcg == pytest.approx((1 + 3 / log2(3)) / (3 + 1 / log2(3)))
     assert swapped.first == 2
-    assert measured(["b", "?"], verdicts) == Measure(0.0, None, 1)
-    assert measured(["b"], {"b": BAD}) == Measure(None, None, 0)
+    assert measured(["b", "?"], verdicts) == OrderMeasure(0.0, None, 1)
+    assert measured(["b"], {"b": BAD}) == OrderMeasure(None, None, 0)
 
 
 def test_only_the_first_ten_places_count() -> None:
     shown = [*(str(number) for number in range(10)), "g"]
-    assert measured(shown, {"g": GOOD}) == Measure(0.0, None, 10)
+    assert measured(shown, {"g": GOOD}) == OrderMeasure(0.0, None, 10)
 
 
 def test_means_leave_out_searches_that_nothing_was_good_for() -> None:
-    one = JudgedSearch(query="a", verdicts=1, then=Measure(0.5, 2, 0), now=Measure(1.0, 1, 0))
+    one = JudgedSearch(
+        query="a", verdicts=1, then=OrderMeasure(0.5, 2, 0), now=OrderMeasure(1.0, 1, 0)
+    )
     none = JudgedSearch(
-        query="b", verdicts=1, then=Measure(None, None, 0), now=Measure(None, None, 0)
+        query="b", verdicts=1, then=OrderMeasure(None, None, 0), now=OrderMeasure(None, None, 0)
     )
     found = SearchAgreement(searches=[one, none])
     assert (found.mean_ndcg(now=False), found.mean_ndcg(now=True)) == (0.5, 1.0)
