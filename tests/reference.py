@@ -29,7 +29,7 @@ from minicrawl.export.cells import LINK_COLUMNS, ExportRow
 from minicrawl.export.drawings import DRAWINGS
 from minicrawl.export.formats import WRITERS
 from minicrawl.store.beside.derived import SUFFIX
-from minicrawl.store.reader import ARCHIVE, LOCK, SEARCH
+from minicrawl.store.reader import ARCHIVE, JUDGED, LOCK, SEARCH
 from tests.readme import command_tree, context_of
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
@@ -214,6 +214,8 @@ def files_page() -> str:
         "samples of the graph, derived from the store; may be deleted at any time",
         f"{store}{SEARCH}": "the search index: a folder that is derived from the store and its "
         "archive; may be deleted at any time",
+        f"{store}{JUDGED}": "what users said of results of searches, a line of JSON for each time; "
+        "it is derived from nothing, so keep it",
         f"{store}{ARCHIVE}": "the archive: a folder with the pages that were kept. It can be read "
         "without the store; its file `index.db` is derived and may be deleted at any time",
         f"{store}{CONTROL}": "the socket by which a running crawl is steered; a kill leaves "

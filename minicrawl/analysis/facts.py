@@ -1,10 +1,5 @@
-"""What a store knows besides who links to whom: words of links, titles, when pages changed.
+"""What a store knows besides who links to whom: titles, when pages changed.
 
-words   A link weighs 1 + n, n being how many words of the question are in it and in the 50
-        characters on either side (Chakrabarti et al., 1998). The words of a link are not kept in a
-        store. What is kept is how often the crawl looked for it: n is the number of words of
-        --focus-words or the similarity to those of --focus-similar, times the strength of the rule,
-        with what --focus and --focus-type add.
 titles  What is known of a page's own words are those of its title and of its URL.
 change  A page changed last when its Last-Modified says. Without one it is as old as the first time
         that it was read, or if it was another one since then, as the last time.
@@ -27,12 +22,9 @@ from numpy.typing import NDArray
 from minicrawl.analysis.source import Source
 from minicrawl.errors import UsageError
 from minicrawl.graph.adjacency import Vector
-from minicrawl.graph.csr import Csr
-from minicrawl.graph.links import Ids
 from minicrawl.graph.named import NamedGraph
 from minicrawl.opic.estimate import shares
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.links.flows import links_in_focus
 from minicrawl.report.ranks import places_of_largest
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
@@ -42,29 +34,6 @@ from minicrawl.store.trouble import reporting_damage
 from minicrawl.web.headers import http_date
 
 _DAY_S = 86_400
-
-
-def worded(source: Source, named: NamedGraph) -> NamedGraph:
-    """The graph with links weighed by what the crawl looked for in and around them."""
-    if source.snapshot is None:
-        raise UsageError("--words needs a store: a graph file tells nothing of words")
-    weights = np.ones(named.graph.edges, dtype=np.float32)
-    np.add.at(weights, *_looked_for(source.snapshot, named.graph))
-    if (weights == 1).all():
-        raise UsageError("no link has a word in focus: --words needs a crawl with --focus-words")
-    if named.weights is not None:
-        weights *= named.weights
-    return replace(named, weights=weights)
-
-
-def _looked_for(seen: Snapshot, graph: Csr) -> tuple[Ids, Vector]:
-    """Links of the graph, and how often each was looked for; guards may have left out others."""
-    keys = graph.sources().astype(np.int64) * graph.nodes + graph.targets
-    found = [(some.givers * graph.nodes + some.ends, some.parts) for some in links_in_focus(seen)]
-    wanted = np.concatenate([np.empty(0, dtype=np.int64), *(links for links, _ in found)])
-    parts = np.concatenate([np.empty(0), *(parts for _, parts in found)])
-    is_there = np.isin(wanted, keys)
-    return np.searchsorted(keys, wanted[is_there]), parts[is_there]
 
 
 # ---------------------------------------------------------------- pages

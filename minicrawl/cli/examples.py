@@ -109,7 +109,7 @@ EXAMPLES = {
     "search": (
         "minicrawl search 'tide table'",
         """minicrawl search '"tide table" -harbour site:example.org'""",
-        "minicrawl search 'title:tide' --n 3 --explain",
+        "minicrawl search 'title:tide' --n 3 --judge",
     ),
     "index": (
         "minicrawl index",
@@ -128,8 +128,8 @@ EXAMPLES = {
     ),
     "check": (
         "minicrawl check",
-        "minicrawl check --store site.db",
-        "minicrawl check --json",
+        "minicrawl check --store site.db --json",
+        "minicrawl check --cloaking https://example.org/",
     ),
     "rank": (
         "minicrawl rank pagerank",
@@ -144,7 +144,7 @@ EXAMPLES = {
     "agree": (
         "minicrawl agree opic labels.csv",
         "minicrawl agree pagerank labels.csv --sites",
-        "minicrawl agree opic - --best 1",
+        "minicrawl agree --searches --score linear=0.7",
     ),
     "stability": (
         "minicrawl stability pagerank",

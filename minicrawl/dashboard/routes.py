@@ -23,6 +23,7 @@ from starlette.routing import Route
 from minicrawl.control.client import ask
 from minicrawl.control.requests import request_of
 from minicrawl.dashboard.guard import Access, Guard
+from minicrawl.dashboard.search_answers import SearchAnswers
 from minicrawl.dashboard.views import MOST_NODES, SharedView, Views, made
 from minicrawl.errors import FormError, MinicrawlError
 
@@ -64,6 +65,7 @@ class Dashboard:
             Route("/events", self._events),
             Route("/api/page", self._page),
             Route("/api/search", self._search),
+            *SearchAnswers(self._views.store).routes("/api/texts"),
             Route("/api/errors", self._errors),
             Route("/api/graph", self._graph),
             Route("/api/token", _token, methods=["POST"]),

@@ -87,7 +87,7 @@ class HttpFetcher:
         transport: "httpx.AsyncBaseTransport | None" = None,
     ) -> None:
         self._timeout_s, self._max_codings = network.timeout_s, network.max_codings
-        self._headers = _own_headers(politeness)
+        self._headers = _headers_as(_own_name(politeness))
         self._decode_budget = DecodeBudget(network.max_bodies_bytes)
         self._system_lookup = SystemLookup(politeness.concurrency)
         self._resolver = Resolver(
@@ -108,6 +108,10 @@ class HttpFetcher:
                 pause_s=_pause_s(politeness.delay_s),
             )
         )
+
+    def ask_as(self, user_agent: str) -> None:
+        """Ask under this name from now on; all else stays as it is."""
+        self._headers = _headers_as(user_agent)
 
     async def __aenter__(self) -> Self:
         return self
@@ -186,10 +190,12 @@ class HttpFetcher:
         return headers
 
 
-def _own_headers(politeness: Politeness) -> list[tuple[bytes, bytes]]:
+def _own_name(politeness: Politeness) -> str:
     agent = f"{politeness.agent}/{__version__}"
-    if politeness.contact:
-        agent = f"{agent} (+{politeness.contact})"
+    return f"{agent} (+{politeness.contact})" if politeness.contact else agent
+
+
+def _headers_as(agent: str) -> list[tuple[bytes, bytes]]:
     return [(b"User-Agent", agent.encode()), (b"Accept-Encoding", ACCEPTED.encode())]
 
 

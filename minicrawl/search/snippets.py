@@ -37,13 +37,12 @@ def snippet(text: str, words: Collection[str]) -> Snippet:
 
 def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
     """Lines that follow each other, with the most words; the first ones among equals."""
-    found = [_words_in(line, wanted) for line in lines]
+    found = _words_by_line(lines, wanted)
     best, chosen = 0, _some(lines, 0)
-    for first, here in enumerate(found):
-        if not here:
-            continue
+    for first in sorted(found):
         passage = _some(lines, first)
-        words = set().union(*found[first : first + len(passage)])
+        passed = range(first, first + len(passage))
+        words = set().union(*(found[line] for line in passed if line in found))
         if len(words) > best:
             best, chosen = len(words), passage
             if best == len(wanted):
@@ -51,10 +50,17 @@ def _best(lines: Sequence[str], wanted: set[str]) -> Sequence[str]:
     return chosen
 
 
-def _words_in(line: str, wanted: set[str]) -> set[str]:
-    if line.isascii():  # most lines are, and one expression finds all words at once
-        return set(_any_of(frozenset(wanted)).findall(line.lower()))
-    return _wanted_of(words_of(line), wanted)
+def _words_by_line(lines: Sequence[str], wanted: set[str]) -> dict[int, set[str]]:
+    """The words that are wanted in each line that has any."""
+    any_of = _any_of(
+        frozenset(wanted)
+    ).findall  # most lines are ASCII; this finds all words at once
+    found: dict[int, set[str]] = {}
+    for number, line in enumerate(lines):
+        words = any_of(line.lower()) if line.isascii() else _wanted_of(words_of(line), wanted)
+        if words:
+            found[number] = set(words)
+    return found
 
 
 @lru_cache(64)

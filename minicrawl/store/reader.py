@@ -39,6 +39,9 @@ ARCHIVE = "-pages"
 SEARCH = "-search"
 """The suffix of the folder with the search index of a store."""
 
+JUDGED = "-judged.jsonl"
+"""The suffix of the file with what users said of results of searches."""
+
 LOCK = "-lock"
 """The suffix of the file that the writer of a store locks."""
 

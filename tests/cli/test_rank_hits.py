@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.cli.search.indexing import bring_index_up_to_date
 from minicrawl.config import Settings
 from minicrawl.crawl.settle.shares import CashShares
 from minicrawl.model import ParsedPage
@@ -19,12 +20,15 @@ from minicrawl.opic.money import PARTS
 from minicrawl.store.beside.derived import beside, kept_ranks, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.web.html.markup import scan
+from tests.report.search.stores import read_into
 from tests.stores import DEEP, A, B, C, HandCrawl, filled_store
 
 Captured = pytest.CaptureFixture[str]
 
 # Kleinberg's worked example: q1, q2, q3 link to p1 and p2.
 EXAMPLE = "1 10\n1 20\n2 10\n3 10\n3 20\n10 1\n"
+FAR = "." * 60
+"""Nothing that is around a link is farther away."""
 URLS = (
     "source,target\n"
     "http://a.org/1,http://b.org/\n"
@@ -236,6 +240,33 @@ class TestWords:
         assert "no link has a word in focus" in refusal(
             capsys, "hits", *dropped, "--store", crawl.path
         )
+
+    def test_with_a_query_the_words_are_those_of_the_pages_that_were_kept(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path, (home, quay, pier) = tmp_path / "crawl.db", (f"{A}{name}" for name in "xyz")
+        far = FAR
+        body = f"<title>harbours</title>{far}Old harbour: <a href={quay}>the museum</a>{far}"
+        link = f"<a href={pier}>a pier</a>{far}<a href={quay}>here</a>"
+        read_into(path, {home: f"{body}{link}".encode(), quay: b"", pier: b""})
+        asked = ("hits", "--query", "harbours", "--store", path)
+        plain = scores(ranked(capsys, *asked))
+        assert plain[quay] == pytest.approx(plain[pier])
+        worded = ("hits", "--words", "--query", "harbours harbour museum", "--store", path)
+        assert "no page has" in refusal(capsys, *worded)
+        bring_index_up_to_date(path)
+        found = scores(ranked(capsys, *worded))
+        # By hand: the museum has two of the words in or near its link, the pier has none.
+        assert found[quay] == pytest.approx(3 * found[pier])
+
+    def test_with_a_query_that_no_link_has_it_says_so(
+        self, tmp_path: Path, capsys: Captured
+    ) -> None:
+        path = tmp_path / "crawl.db"
+        read_into(path, {A: f"<title>harbours</title>{FAR}<a href={B}>x</a>".encode(), B: b""})
+        asked = ("rank", "hits", "--words", "--query", "harbours", "--store", str(path))
+        assert main([*asked]) == 2
+        assert "in the pages kept" in capsys.readouterr().err
 
     def test_links_without_such_words_are_refused(self, store: Path, capsys: Captured) -> None:
         assert "--focus-words" in refusal(capsys, "hits", "--words", "--store", store)

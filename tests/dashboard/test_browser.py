@@ -267,7 +267,7 @@ def test_every_view_fits_its_width_and_can_be_read(
         size = {"width": width, "height": 740}
         seen = watch(served, color_scheme=scheme, viewport=size)
         seen.wait_for_state("not running")
-        for name in ("Set up", "Status", "Pages", "Graph"):
+        for name in ("Set up", "Status", "Pages", "Search", "Graph"):
             seen.tab(name)
             seen.page.wait_for_timeout(700)
             wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -284,7 +284,7 @@ def test_all_controls_have_names_and_tabs_obey_the_keyboard(
         page = seen.page
         seen.wait_for_state("not running")
         page.locator("#tab-status").focus()
-        for name in ("pages", "graph", "setup", "status"):
+        for name in ("pages", "search", "graph", "setup", "status"):
             page.keyboard.press("ArrowRight")
             assert page.evaluate("document.activeElement.id") == f"tab-{name}"
             assert page.locator(f"#{name}").is_visible()

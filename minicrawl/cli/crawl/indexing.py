@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from subprocess import DEVNULL, PIPE, Popen
 from typing import TYPE_CHECKING
 
-from minicrawl.cli.search import bring_index_up_to_date
+from minicrawl.cli.search.indexing import bring_index_up_to_date
 from minicrawl.errors import UsageError
 from minicrawl.report.search.following import COMMAND
 from minicrawl.search.index import check_installed

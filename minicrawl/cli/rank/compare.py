@@ -1,7 +1,7 @@
 """`minicrawl compare` and `agree`: how well two ranks agree, and how well a rank with people."""
 
 from collections.abc import Iterator, Sequence
-from typing import IO
+from typing import IO, Any
 
 import click
 
@@ -20,6 +20,7 @@ from minicrawl.cli.common.tables import (
     show_table,
     sizes_option,
 )
+from minicrawl.cli.search.ranking import RankingChoice, ranking_options
 from minicrawl.export.cells import visible
 from minicrawl.ranks.compare import GRADES, RankErrors
 
@@ -102,8 +103,8 @@ JUDGES_HEADINGS = ("judge", "pages", "same grade", "at most one apart", "Spearma
 
 
 @click.command()
-@click.argument("name")
-@click.argument("labels", type=click.File(encoding="utf-8-sig"))
+@click.argument("name", required=False)
+@click.argument("labels", type=click.File(encoding="utf-8-sig"), required=False)
 @click.option(
     "--best",
     type=click.Choice(["4", "1"]),
@@ -117,10 +118,24 @@ JUDGES_HEADINGS = ("judge", "pages", "same grade", "at most one apart", "Spearma
     help="LABELS grades sites, which are registrable domains, by their names or a URL. The score "
     "of a site is the sum of its pages' scores.",
 )
+@click.option(
+    "--searches",
+    "of_searches",
+    is_flag=True,
+    help="Compare an order of results with what was shown, on all searches that were judged with "
+    "`minicrawl search --judge`. Without --by, --score and --weight it is the usual order.",
+)
+@ranking_options
 @json_option
 @source_options
 def agree(
-    source: Source, name: str, labels: IO[str], best: str, sites: bool, as_json: bool
+    source: Source,
+    name: str | None,
+    labels: IO[str] | None,
+    of_searches: bool,
+    choice: RankingChoice,
+    as_json: bool,
+    **graded: Any,
 ) -> None:
     """Show how well the rank NAME agrees with human grades of pages, from 1 to 4.
 
@@ -130,10 +145,26 @@ def agree(
     has as many pages as in LABELS. Among equal scores, the page that was found first counts as
     better. For comparison: in the paper, each librarian agreed with the mean of all librarians in
     60 to 80 % of the cases, and the importance of the pages did in 65 %.
+
+    With --searches: how well an order of results does on all searches that users judged.
     """
-    found = comparing.judged(
-        source, name, comparing.read(labels, labels.name), best=int(best), sites=sites
-    )
+    if of_searches:
+        if name is not None or source.snapshot is None:
+            raise click.UsageError("--searches is of a store: leave out NAME and --graph")
+        from minicrawl.cli.search.judging import show_agreement
+
+        show_agreement(source.snapshot.path, choice, as_json=as_json)
+    elif name is None or labels is None:
+        raise click.UsageError("say which rank NAME and which LABELS, or --searches")
+    else:
+        _agree_with_people(source, name, labels, as_json=as_json, **graded)
+
+
+def _agree_with_people(
+    source: Source, name: str, labels: IO[str], *, best: str, sites: bool, as_json: bool
+) -> None:
+    given = comparing.read(labels, labels.name)
+    found = comparing.judged(source, name, given, best=int(best), sites=sites)
     _warn("not in the graph", found.unknown)
     _warn(f"no score by {name}: found after it was made", found.unscored)
     if as_json:

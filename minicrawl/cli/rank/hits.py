@@ -8,7 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
-from minicrawl.analysis.facts import worded
+from minicrawl.analysis.link_words import has_kept_pages, worded, worded_by
 from minicrawl.analysis.source import Source
 from minicrawl.cli.common.base_sets import BaseSetChoice, base_set_options
 from minicrawl.cli.common.options import Number
@@ -82,8 +82,9 @@ subspace_option = click.option(
 @click.option(
     "--words",
     is_flag=True,
-    help="Weight each link 1 + n. n is the number of words of crawl --focus-words that are in the "
-    "link or in the 50 characters around it, or the similarity to those of crawl --focus-similar.",
+    help="Weight each link 1 + n. n is the number of words of --query that are in the link or in "
+    "the 50 characters around it, in the pages that were kept. Without --query or kept pages, the "
+    "words are those of crawl --focus-words, or n is the similarity to those of --focus-similar.",
 )
 @ranking
 @base_set_options
@@ -109,11 +110,13 @@ def hits(
     variant = HitsVariant(
         rounds=rounds, restart=restart, dimensions=dimensions, tolerance=tolerance
     )
-    weighted = worded(source, named) if words else named
+    asked = base.query if base is not None and words and has_kept_pages(source) else None
+    weighted = worded(source, named) if words and asked is None else named
     if base is None:
         return _both(variant.compute(weighted, tell))
     grown = base.grown(source, weighted)
-    found = _both(variant.compute(grown.named, tell))
+    of_base = grown.named if asked is None else worded_by(source, grown.named, asked)
+    found = _both(variant.compute(of_base, tell))
     return {name: grown.over_all(scores, named.graph.nodes) for name, scores in found.items()}
 
 

@@ -34,6 +34,7 @@ from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.walks import pagerank as ranks
 from minicrawl.ranks.walks import variants
 from minicrawl.report.snapshot import Snapshot
+from minicrawl.store.beside.topics import keep_topics
 
 if TYPE_CHECKING:
     from minicrawl.analysis.blocks import BlockRanks
@@ -308,7 +309,14 @@ def _by_topic(
         shown = ", ".join(f"{topic} {part:.1%}" for topic, part in parts.items())
         click.echo(f"mix by {visible(mix_words)!a}: {visible(shown)}", err=True)
     found = variants.topic_ranks(named.graph, nodes, named.weights, options=terms, tell=tell)
-    return found if parts is None else variants.mixture(found, parts)
+    if parts is not None:
+        return variants.mixture(found, parts)
+    if (seen := source.snapshot) is not None:
+        places = _places(source, named)
+        pages = {topic: places[those].tolist() for topic, those in nodes.items()}
+        name = rank_name(click.get_current_context().params["name"])
+        keep_topics(seen.path, seen.connection, name, pages)
+    return found
 
 
 def _places(source: Source, named: NamedGraph) -> NDArray[np.int64]:

@@ -277,14 +277,25 @@ def _waiting_line(page: WaitingPage) -> tuple[str, ...]:
 
 
 @click.command()
+@click.option(
+    "--cloaking",
+    "url",
+    metavar="URL",
+    help="Check instead whether this page is served differently to the crawler's name and to a "
+    "browser's. It is asked for four times, as politely as in a crawl.",
+)
 @json_option
 @store_option
 @click.pass_context
-def check(context: click.Context, store: Path, as_json: bool) -> None:
+def check(context: click.Context, store: Path, url: str | None, as_json: bool) -> None:
     """Check that a store is intact: the file, the links, every atom of cash.
 
     Prints a line for each problem, and exits with 1 if there is one.
     """
+    if url is not None:
+        from minicrawl.cli.reports.cloaking import is_cloaked
+
+        context.exit(1 if is_cloaked(url, as_json=as_json) else 0)
     with progress("check") as tell:
         found = audit(store, tell)
     if as_json:

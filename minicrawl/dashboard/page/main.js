@@ -1,14 +1,15 @@
-// The page: four views, one stream of events, and what is true of all views.
+// The page: five views, one stream of events, and what is true of all views.
 
 import { h, put, clock, plain } from "/page/dom.js";
 import { Stream, checkToken, hasToken } from "/page/server.js";
 import { makeSetup } from "/page/setup.js";
 import { makeStatus } from "/page/status.js";
 import { makePages } from "/page/pages.js";
+import { makeFinding } from "/page/finding.js";
 import { makeGraph } from "/page/graph.js";
 
 const $ = (id) => document.getElementById(id);
-const NAMES = ["setup", "status", "pages", "graph"];
+const NAMES = ["setup", "status", "pages", "search", "graph"];
 
 let noticeTimer = 0;
 const notice = (text, kind = "") => {
@@ -21,7 +22,7 @@ const notice = (text, kind = "") => {
 };
 
 const app = { notice, show: (name) => show(name), explain: (url) => { show("pages"); views.pages.explain(url); }, refresh: () => watch(), canSteer: () => hasToken() };
-const views = { setup: makeSetup($("setup"), app), status: makeStatus($("status"), app), pages: makePages($("pages"), app), graph: makeGraph($("graph"), app) };
+const views = { setup: makeSetup($("setup"), app), status: makeStatus($("status"), app), pages: makePages($("pages"), app), search: makeFinding($("search"), app), graph: makeGraph($("graph"), app) };
 let shown = "status";
 
 const stateOf = (crawl) => {

@@ -176,13 +176,21 @@ def mixture(ranks: Mapping[str, Scores], parts: Mapping[str, float]) -> Scores:
 def parts_by_words(texts: Mapping[str, Sequence[str]], query: str) -> dict[str, float]:
     """The part of each topic in a mixture for this query; they sum to 1."""
     counts = {topic: Counter(words_of(" ".join(lines))) for topic, lines in texts.items()}
-    different = len(set().union(*counts.values()))
     wanted = words_of(query)
     if not any(word in count for count in counts.values() for word in wanted):
         raise UsageError(f"no topic has a word of {query!r}: use other words, or --mix")
+    return parts_by_counts(counts, wanted)
+
+
+def parts_by_counts(counts: Mapping[str, Counter[str]], wanted: Iterable[str]) -> dict[str, float]:
+    """The same by how often each topic has each word; equal parts if no topic has one of them."""
+    words = list(wanted)
+    if not any(word in count for count in counts.values() for word in words):
+        return dict.fromkeys(counts, 1 / len(counts))
+    different = len(set().union(*counts.values()))
     logs = np.array(
         [
-            sum(log((count[word] + 1) / (count.total() + different)) for word in wanted)
+            sum(log((count[word] + 1) / (count.total() + different)) for word in words)
             for count in counts.values()
         ]
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
@@ -40,6 +40,8 @@ MOST_LOOKED_AT = 1_000
 _Found = tuple[Entry, Score]
 _second = itemgetter(1)
 Floats = NDArray[np.float32] | NDArray[np.float64]
+Scoring = Callable[[Query], Floats]
+"""The scores of all pages for a query."""
 
 
 class Result(NamedTuple):
@@ -87,8 +89,10 @@ class SearchRequest:
 class Finder:
     """Answers queries from an index."""
 
-    def __init__(self, folder: Path, scores: Floats | None = None) -> None:
-        """`scores` orders what is found, by a rank in place of the likeness."""
+    def __init__(self, folder: Path, scores: Floats | Scoring | None = None) -> None:
+        """`scores` orders what is found, by a rank in place of the likeness; it may depend on the
+        query.
+        """
         self._index = SearchIndex(folder / FOLDER)
         self._importance = _importance_in(folder)
         self._scores = scores
@@ -137,12 +141,12 @@ class Finder:
 
     def _ordered(self, query: Query, asked: SearchRequest, count: int) -> list[_Found]:
         if not query.sought or (self._scores is not None and asked.linear is None):
-            hits = self._by_rank(self._index.matches(query, MOST_ORDERED))[:count]
+            hits = self._by_rank(self._index.matches(query, MOST_ORDERED), query)[:count]
             return [self._judged(hit, query, asked) for hit in hits]
         hits = self._index.best(query, asked.weights.fields, count)
         found = [self._judged(hit, query, asked) for hit in hits]
         if asked.linear is not None:
-            found = self._joined(found, asked.linear)
+            found = _joined(found, self._rank(query), asked.linear)
         return sorted(found, key=lambda pair: (-pair[1].total, pair[0].page))
 
     def _judged(self, hit: Hit, query: Query, asked: SearchRequest) -> tuple[Entry, Score]:
@@ -150,29 +154,31 @@ class Finder:
         relative = float(_of(self._importance, hit.page))
         return entry, judged(hit.score, entry, query.sought, relative, asked.weights)
 
-    def _by_rank(self, hits: Iterable[Hit]) -> list[Hit]:
-        scores = self._importance if self._scores is None else self._scores
+    def _by_rank(self, hits: Iterable[Hit], query: Query) -> list[Hit]:
+        scores = self._rank(query)
         return sorted(hits, key=lambda hit: (-_of(scores, hit.page), hit.page))
 
-    def _joined(
-        self, found: Sequence[tuple[Entry, Score]], part: float
-    ) -> list[tuple[Entry, Score]]:
-        """The scores as a part of the likeness, and the rest of the rank; both up to 1."""
-        scores = self._importance if self._scores is None else self._scores
-        ranks = [_of(scores, entry.page) for entry, _ in found]
-        most, highest = max((score.total for _, score in found), default=1.0), max(ranks, default=0)
-        return [
-            (
-                entry,
-                score._replace(
-                    total=part * score.total / most + (1 - part) * rank / (highest or 1)
-                ),
-            )
-            for (entry, score), rank in zip(found, ranks, strict=True)
-        ]
+    def _rank(self, query: Query) -> Floats:
+        """What orders pages beside, or in place of, the likeness."""
+        if self._scores is None:
+            return self._importance
+        return self._scores(query) if callable(self._scores) else self._scores
 
     def _share(self, page: int) -> float:
         return _of(self._importance, page) / max(len(self._importance), 1)
+
+
+def _joined(found: Sequence[_Found], ranks: Floats, part: float) -> list[_Found]:
+    """The scores as a part of the likeness, and the rest of the rank; both up to 1."""
+    scores = [_of(ranks, entry.page) for entry, _ in found]
+    most, highest = max((score.total for _, score in found), default=1.0), max(scores, default=0)
+    return [
+        (
+            entry,
+            score._replace(total=part * score.total / most + (1 - part) * rank / (highest or 1)),
+        )
+        for (entry, score), rank in zip(found, scores, strict=True)
+    ]
 
 
 def _made_at(folder: Path) -> list[int]:

@@ -1,5 +1,7 @@
 """The ranks of topics are those of their jumps, and mix as the jumps do."""
 
+from collections import Counter
+
 import networkx
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from minicrawl.ranks.walks.pagerank import PageRankOptions, pagerank
 from minicrawl.ranks.walks.variants import (
     favouring_recent,
     mixture,
+    parts_by_counts,
     parts_by_words,
     teleport,
     topic_ranks,
@@ -170,3 +173,10 @@ def test_it_is_what_networkx_and_a_loop_over_the_links_find(
     found = without_dangling(graph, weights, rounds=rounds)
     assert found.values == pytest.approx(values / values.sum(), abs=1e-7)
     assert np.abs(found.values - values / values.sum()).sum() <= found.error_bound + 1e-10
+
+
+def test_topics_count_alike_for_words_that_none_has() -> None:
+    counts = {"a": Counter("x"), "b": Counter("yyyy")}
+    assert parts_by_counts(counts, ["z"]) == {"a": 0.5, "b": 0.5}
+    found = parts_by_counts(counts, ["y", "z"])
+    assert found["b"] > found["a"]

@@ -1,0 +1,1 @@
+"""Commands that find pages by what they say, and that know whether people agree."""

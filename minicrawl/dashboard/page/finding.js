@@ -1,0 +1,10 @@
+// The view that finds pages by what they say.
+
+import { h, plain } from "/page/dom.js";
+import { makeSearch } from "/page/search.js";
+
+export const makeFinding = (place, app) => {
+  const more = (one) => h("button", { type: "button", class: "link", "aria-label": `all about ${plain(one.url)}`, onclick: () => app.explain(one.url) }, "all about it");
+  const search = makeSearch(place, { path: "/api/texts", more });
+  return { topics: () => [], open: () => { search.about(); } };
+};

@@ -1,0 +1,102 @@
+// The search, as a page of its own and as a view of the dashboard. Laws: text of pages becomes text
+// nodes, never markup. A query is asked for after a pause in typing, or at once by Enter; an answer
+// that comes after a later question is dropped.
+import { h, put, plain, count, fixed, share, table, td } from "/page/dom.js";
+
+const PAUSE_MS = 250, AT_ONCE = 10;
+const FILTERS = ["site", "lang", "after", "title"];
+
+const quoted = (value) => (/\s/.test(value) ? `"${value.replaceAll('"', " ")}"` : value.replaceAll('"', ""));
+
+const marked = (text, marks) => {
+  // Marks count code points; a string of JavaScript counts halves of pairs.
+  const signs = [...text], parts = [];
+  let at = 0;
+  for (const [begin, end] of marks) {
+    parts.push(plain(signs.slice(at, begin).join("")), h("mark", {}, plain(signs.slice(begin, end).join(""))));
+    at = end;
+  }
+  return [...parts, plain(signs.slice(at).join(""))];
+};
+
+const MEANINGS = {
+  bm25: "how often the words occur, in relation to how rare they are", share: "share of the words that the page has",
+  title: "share of the words that are in the title", exact: "how much of the title is asked for",
+  importance: "importance of the page, on a scale of logarithms", proximity: "how near each other the words are", natural: "less than 1 where a word is repeated beyond measure",
+};
+const explained = (score) => h("details", {}, h("summary", {}, "Why this place"), h("div", { class: "scroll" },
+  table([["part", ""], ["value", "n"], ["meaning", ""]], Object.entries(score).map(([name, value]) => h("tr", {}, td(name), td(fixed(value, 3), "n"), td(MEANINGS[name] || ""))), "Parts of the score")));
+
+const shownResult = (one, more) => h("li", {}, h("article", {},
+  h("h2", {}, /^https?:\/\//i.test(one.url) ? h("a", { href: one.url, target: more ? "_blank" : null, rel: "noopener noreferrer" }, plain(one.title || one.url)) : plain(one.title || one.url)),
+  h("p", { class: "place" }, plain(one.url)),
+  h("p", { dir: "auto" }, marked(one.snippet, one.marks)),
+  h("p", { class: "muted small" }, [`importance ${share(one.importance, 4)}`, one.language && plain(one.language), one.fetched ? `changed ${one.changed.slice(0, 10)}` : "never read, found by links to it", one.folded && `and ${count(one.folded)} that say the same`].filter(Boolean).join(" · "), more ? [" · ", more(one)] : null),
+  explained(one.score)));
+
+const field = (name, label, attributes = {}) => h("div", { class: "field" }, h("label", { for: name }, label), h("input", { id: name, ...attributes }));
+
+// Puts the search into a place. `path` is where answers come from; `more` adds to each result;
+// `note` hears each query.
+export const makeSearch = (place, { path, more = null, note = () => {} }) => {
+  let asked = 0, shown = 0, timer = null;
+  const words = h("input", { id: "q", type: "search", name: "q", class: "grow", autocomplete: "off", maxlength: 2000, spellcheck: "false", placeholder: "harbour museum, \"an exact phrase\", -without", "aria-describedby": "count" });
+  const all = h("input", { id: "all", type: "checkbox" });
+  const form = h("form", { id: "form", role: "search", class: "asked" },
+    h("label", { for: "q", class: "skip" }, "Words to find"),
+    h("div", { class: "row" }, words, h("button", { class: "main" }, "Search")),
+    h("details", { class: "gap" }, h("summary", {}, "Filters"),
+      h("div", { class: "fields gap" }, field("site", "Site", { placeholder: "example.org", maxlength: 300 }), field("lang", "Language", { placeholder: "en", maxlength: 20 }), field("after", "Changed since", { type: "date" }), field("title", "Word in the title", { maxlength: 300 })),
+      h("label", { class: "check" }, all, " Show all of pages that say the same")));
+  const told = h("p", { id: "count", class: "muted small", role: "status", "aria-live": "polite" });
+  const wrong = h("p", { id: "wrong", class: "banner bad", role: "alert", hidden: true });
+  const results = h("ol", { id: "results", tabindex: -1, "aria-label": "Results" });
+  const next = h("button", { id: "more", type: "button", hidden: true }, "More results");
+  put(place, h("div", { class: "searching" }, form, told, wrong, results, h("p", {}, next)));
+
+  const value = (name) => form.querySelector(`#${name}`).value.trim();
+  const query = () => [words.value.trim(), ...FILTERS.map((name) => value(name) && `${name}:${quoted(value(name))}`)].filter(Boolean).join(" ");
+  const say = (text, isWrong) => {
+    told.textContent = isWrong ? "" : text;
+    wrong.textContent = isWrong ? plain(text) : "";
+    wrong.hidden = !isWrong;
+  };
+  const clear = () => { put(results); next.hidden = true; shown = 0; };
+
+  const ask = async (goesOn) => {
+    clearTimeout(timer);
+    const text = query(), turn = (asked += 1), offset = goesOn ? shown : 0;
+    if (!goesOn) note(text);
+    if (!text) { clear(); say(""); return; }
+    try {
+      const answer = await fetch(`${path}/search?${new URLSearchParams({ q: text, offset, all: all.checked ? "1" : "" })}`);
+      const found = await answer.json();
+      if (turn !== asked) return;
+      if (found.error) { clear(); say(found.error, true); return; }
+      const rows = found.results.map((one) => shownResult(one, more));
+      if (goesOn) results.append(...rows); else put(results, rows);
+      shown = offset + rows.length;
+      next.hidden = rows.length < AT_ONCE;
+      say(shown ? `${count(shown)} ${shown === 1 ? "page" : "pages"} shown, ${fixed(found.ms, 0)} ms` : "No page has these words.");
+      if (goesOn && rows.length) rows[0].querySelector("a, summary").focus();
+    } catch {
+      if (turn === asked) say("The search does not answer: has it been ended?", true);
+    }
+  };
+
+  const soon = () => { clearTimeout(timer); timer = setTimeout(ask, PAUSE_MS, false); };
+  form.addEventListener("submit", (event) => { event.preventDefault(); ask(false); });
+  form.addEventListener("input", (event) => { if (event.target === all) ask(false); else soon(); });
+  next.addEventListener("click", () => ask(true));
+  return {
+    focus: () => words.focus(),
+    find: (text) => { words.value = text; if (text) ask(false); },
+    about: async () => {
+      try {
+        const found = await (await fetch(`${path}/about`)).json();
+        if (found.error && !shown) say(found.error, true);
+        return found;
+      } catch { return { error: "The search does not answer." }; }
+    },
+  };
+};

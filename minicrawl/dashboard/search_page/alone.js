@@ -1,0 +1,13 @@
+// The search as a page of its own: its query is in the bar.
+import { plain, count } from "/page/dom.js";
+import { makeSearch } from "/page/search.js";
+
+const $ = (id) => document.getElementById(id);
+const search = makeSearch($("search"), {
+  path: "/api",
+  note: (text) => history.replaceState(null, "", text ? `?${new URLSearchParams({ q: text })}` : "/"),
+});
+search.focus();
+const about = await search.about();
+if (!about.error) $("store").textContent = plain(`${count(about.pages)} pages of ${about.store}`);
+search.find(new URLSearchParams(location.search).get("q") || "");

@@ -1,0 +1,88 @@
+"""The ranks of topics, mixed for each query by how likely its words are in the topics' pages.
+
+Laws: the words of a topic are those of its pages in the index, so that title, headings, text and
+the words of links to them count alike. A topic that has no word of a query is not ruled out; if
+none has one, all topics count alike.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import chain
+
+import numpy as np
+
+from minicrawl.errors import UsageError
+from minicrawl.ranks.walks.variants import parts_by_counts
+from minicrawl.report.kept import kept_scores
+from minicrawl.report.search.searching import Floats
+from minicrawl.report.snapshot import Snapshot
+from minicrawl.search.index import Entry, SearchIndex
+from minicrawl.search.query import Query
+from minicrawl.search.words import words_of
+from minicrawl.store.beside.topics import kept_topics
+
+USUAL_FAMILY = "pagerank"
+BY_TOPICS = "topics"
+_MOST_PAGES = 200
+_LONGEST = 5_000
+"""Characters of a text that are looked at."""
+
+
+class TopicMixture:
+    """The ranks of some topics; a query mixes them."""
+
+    def __init__(self, seen: Snapshot, index: SearchIndex, family: str = "") -> None:
+        """The topics of this family; without a name the usual one, or the only one."""
+        family, topics = _chosen(seen, family)
+        found = {topic: kept_scores(seen, f"{family}-{topic}") for topic in topics}
+        if missing := [topic for topic, scores in found.items() if scores is None]:
+            raise UsageError(
+                f"{seen.path} has no rank {family}-{missing[0]} any more: "
+                "make it again with `minicrawl rank pagerank --topics`"
+            )
+        ranks = [scores for scores in found.values() if scores is not None]
+        self._ranks = np.stack(ranks).astype(np.float32)
+        self._counts = {topic: _words(index, pages) for topic, pages in topics.items()}
+
+    def parts(self, query: Query) -> dict[str, float]:
+        """The part of each topic for this query; they sum to 1."""
+        return parts_by_counts(self._counts, query.sought)
+
+    def scores(self, query: Query) -> Floats:
+        """The mixed rank of all pages."""
+        parts = np.array(list(self.parts(query).values()), np.float32)
+        mixed: Floats = parts @ self._ranks
+        return mixed
+
+
+def is_by_topics(by: str) -> bool:
+    """Whether this is `topics` or `topics:NAME`."""
+    return by.partition(":")[0] == BY_TOPICS
+
+
+def _chosen(seen: Snapshot, family: str) -> tuple[str, Mapping[str, list[int]]]:
+    known = kept_topics(seen.path, seen.connection)
+    if not family:
+        family = USUAL_FAMILY if USUAL_FAMILY in known or len(known) != 1 else next(iter(known))
+    if family not in known:
+        others = f"only {', '.join(known)}" if known else "and no others"
+        raise UsageError(
+            f"{seen.path} has no ranks of topics called {family}, {others}: "
+            "make them with `minicrawl rank pagerank --topics FILE`"
+        )
+    return family, known[family]
+
+
+def _words(index: SearchIndex, pages: Iterable[int]) -> Counter[str]:
+    """How often each word is in these pages, of which some hundred are looked at."""
+    counts: Counter[str] = Counter()
+    for page in list(pages)[:_MOST_PAGES]:
+        if entry := index.entry(page):
+            counts.update(chain.from_iterable(map(words_of, _texts(entry))))
+    return counts
+
+
+def _texts(entry: Entry) -> tuple[str, ...]:
+    return (entry.own_title, *entry.headings, entry.body[:_LONGEST], *entry.anchors)

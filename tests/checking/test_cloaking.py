@@ -1,0 +1,215 @@
+"""A page that is another one for a browser is found, and one that only changes is not."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any
+
+import httpx
+import pytest
+
+from minicrawl import Settings
+from minicrawl.app import SystemClock
+from minicrawl.checking.cloaking import BROWSER, Cloaking, check_cloaking
+from minicrawl.cli import main
+from minicrawl.demo.pages import DemoResponse
+from minicrawl.demo.server import DemoServer
+from minicrawl.errors import MinicrawlError
+from minicrawl.pytest_plugin import DictWeb
+from minicrawl.version import __version__
+
+URL = "http://a.example/page"
+STORY = " ".join(f"word{number} of the story goes on" for number in range(60))
+OTHER = " ".join(f"cheap{number} pills are sold here" for number in range(60))
+ROBOTS = "/robots.txt"
+
+Captured = pytest.CaptureFixture[str]
+Page = Callable[[bool], httpx.Response]
+"""What a browser, or the crawler, gets."""
+
+
+class TwoFaced:
+    """A host; keeps the requests in order."""
+
+    def __init__(self, page: Page, robots: str = "") -> None:
+        self._page, self._robots = page, robots
+        self.asked: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        if request.url.path == ROBOTS:
+            return httpx.Response(200, text=self._robots)
+        return self._page(request.headers["user-agent"] == BROWSER)
+
+    @property
+    def pages(self) -> list[httpx.Request]:
+        return [one for one in self.asked if one.url.path != ROBOTS]
+
+
+def checked(web: TwoFaced, **values: Any) -> Cloaking:
+    settings = Settings.of(**{"delay": 0, "address_delay": 0, **values})
+    transport = httpx.MockTransport(web)
+    return asyncio.run(check_cloaking(URL, settings, SystemClock(), transport))
+
+
+def whats(page: Page) -> set[str]:
+    return {one.what for one in checked(TwoFaced(page)).differences}
+
+
+def html(text: str, title: str = "A story", head: str = "") -> httpx.Response:
+    return httpx.Response(200, html=f"<title>{title}</title>{head}<p>{text}")
+
+
+def links_to(count: int, host: str) -> str:
+    return "".join(f'<a href="http://{host}/{number}">x</a> ' for number in range(count))
+
+
+def test_the_same_page_for_both_names_is_no_cloaking_and_only_the_name_differs() -> None:
+    web = TwoFaced(lambda _: html(STORY))
+    found = checked(web, contact="me@example.org")
+    assert not found.is_cloaked
+    assert not found.is_unsteady
+    assert (found.likeness, found.steadiness, found.links) == (1.0, 1.0, 1.0)
+    own = f"minicrawl/{__version__} (+me@example.org)"
+    assert [one.headers["user-agent"] for one in web.pages] == [own, BROWSER, own, BROWSER]
+    others = [[one for one in web.headers.items() if one[0] != "user-agent"] for web in web.pages]
+    assert others[0] == others[1]
+
+
+def test_another_text_for_the_browser_is_found_and_shown() -> None:
+    found = checked(TwoFaced(lambda browser: html(STORY if browser else OTHER)))
+    assert {one.what for one in found.differences} == {"text"}
+    assert found.likeness < 0.1
+    assert found.only_for(crawler=True) == [OTHER]
+    assert found.only_for(crawler=False) == [STORY]
+
+
+def test_what_changes_with_every_answer_is_no_cloaking() -> None:
+    numbers = count()
+
+    def page(_: bool) -> httpx.Response:
+        number = next(numbers)
+        ads = " ".join(f"advert{number} for thing{one}{number}" for one in range(20))
+        links = links_to(10, f"ad{number}.example")
+        return html(f"{STORY}<p>{ads}{links}", title=f"A story, read {number} times")
+
+    found = checked(TwoFaced(page))
+    assert not found.is_cloaked
+    assert not found.is_unsteady
+
+
+def test_of_a_page_that_is_new_each_time_nothing_is_known() -> None:
+    numbers = count()
+
+    def page(_: bool) -> httpx.Response:
+        number = next(numbers)
+        return html(" ".join(f"w{number}x{one}" for one in range(100)))
+
+    found = checked(TwoFaced(page))
+    assert not found.is_cloaked
+    assert found.is_unsteady
+
+
+def test_a_word_for_browsers_is_no_cloaking() -> None:
+    def page(browser: bool) -> httpx.Response:
+        return html(f"{STORY}<p>Get our program for {'Firefox' if browser else 'your browser'}")
+
+    assert whats(page) == set()
+
+
+@pytest.mark.parametrize(
+    ("what", "crawler", "browser"),
+    [
+        ("answer", httpx.Response(403), html(STORY)),
+        ("answer", html(STORY), httpx.Response(404)),
+        ("title", html(STORY, "Pills"), html(STORY)),
+        ("robots", html(STORY), html(STORY, head="<meta name=robots content=noindex>")),
+        ("canonical", html(STORY, head='<link rel=canonical href="/other">'), html(STORY)),
+        ("links", html(f"{STORY}{links_to(5, 'spam.example')}"), html(STORY)),
+    ],
+)
+def test_each_difference_is_named(
+    what: str, crawler: httpx.Response, browser: httpx.Response
+) -> None:
+    assert whats(lambda is_browser: browser if is_browser else crawler) == {what}
+
+
+def test_a_few_links_within_the_site_are_no_cloaking() -> None:
+    more = links_to(40, "a.example")
+    assert whats(lambda is_browser: html(STORY + more if is_browser else STORY)) == {"links"}
+    many = links_to(100, "a.example")
+    few = links_to(90, "a.example")
+    assert whats(lambda is_browser: html(STORY + (many if is_browser else few))) == set()
+
+
+def test_redirects_are_followed_and_pass_the_same_gates() -> None:
+    away = httpx.Response(302, headers={"location": "http://10.0.0.1/"})
+    web = TwoFaced(lambda is_browser: html(STORY) if is_browser else away)
+    found = checked(web)
+    assert {one.what for one in found.differences} == {"answer"}
+    assert found.crawler[0].why.startswith("address")
+    assert not any(one.url.host == "10.0.0.1" for one in web.asked)
+
+
+def test_where_robots_forbids_nobody_is_asked_under_any_name() -> None:
+    web = TwoFaced(lambda *_: html(STORY), robots="User-agent: minicrawl\nDisallow: /")
+    with pytest.raises(MinicrawlError, match=r"robots\.txt forbids it"):
+        checked(web)
+    assert web.pages == []
+
+
+def test_requests_wait_for_the_delay_of_the_host() -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    class Clock:
+        def now(self) -> float:
+            return 100.0 + sum(waited)
+
+        def today(self) -> float:
+            return 0.0
+
+    web = TwoFaced(lambda *_: html(STORY), robots="User-agent: *\nCrawl-delay: 7")
+    settings = Settings.of(delay=2, address_delay=0)
+    transport = httpx.MockTransport(web)
+    asyncio.run(check_cloaking(URL, settings, Clock(), transport, sleep))
+    assert waited == [2, 7, 7, 7, 7]
+
+
+class TestCommand:
+    def test_it_says_what_differs_and_exits_with_1(
+        self, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        web = DictWeb({URL: f"<title>\x1b[1mStory</title>{STORY}"})
+        plain = web.answer
+
+        def answer(host: str, target: str, headers: Mapping[str, str], visits: int) -> DemoResponse:
+            is_browser = any("Firefox" in one for one in headers.values())
+            found = plain(host, target, headers, visits)
+            return found if is_browser or target == ROBOTS else plain(host, "/none", headers, 0)
+
+        with DemoServer(web) as server:
+            monkeypatch.setenv("MINICRAWL_DELAY", "0")
+            monkeypatch.setenv("MINICRAWL_ADDRESS_DELAY", "0")
+            monkeypatch.setenv("MINICRAWL_RESOLVE", f"*={server.address}")
+            assert main(["check", "--cloaking", URL]) == 0
+            assert "the same for both" in capsys.readouterr().out
+            monkeypatch.setattr(web, "answer", answer)
+            self.judge(capsys)
+
+    def judge(self, capsys: Captured) -> None:
+        assert main(["check", "--cloaking", URL]) == 1
+        out = capsys.readouterr().out
+        assert "not-found" in out
+        assert "served differently" in out
+        assert "\x1b" not in out
+        assert main(["check", "--cloaking", URL, "--json"]) == 1
+        assert json.loads(capsys.readouterr().out)["cloaked"] is True
+
+    @pytest.mark.parametrize("url", ["", "ftp://a.example/", "?!", "\0"])
+    def test_what_is_no_url_is_refused(self, url: str, capsys: Captured) -> None:
+        assert main(["check", "--cloaking", url]) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1

@@ -1,0 +1,90 @@
+"""`minicrawl search --by topics`: the ranks of topics, mixed for each query."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tantivy")
+pytest.importorskip("selectolax")
+
+from minicrawl.cli import main
+from minicrawl.report.search.topics import TopicMixture
+from minicrawl.report.snapshot import snapshot
+from minicrawl.search.index import FOLDER, SearchIndex
+from minicrawl.search.query import parse
+from minicrawl.store.reader import search_folder
+from tests.report.search.stores import read_into
+
+Captured = pytest.CaptureFixture[str]
+
+SITE = "http://a.example"
+SONGS, ROSES = f"{SITE}/songs", f"{SITE}/roses"
+MINOR, THORN = f"{SITE}/minor", f"{SITE}/thorn"
+PAGES = {
+    SONGS: b"<title>Songs</title><p>Melody and chorus, sung by a choir. <a href=minor>book</a>",
+    ROSES: b"<title>Roses</title><p>Soil and water for petals. <a href=thorn>book</a>",
+    MINOR: b"<title>A book</title><p>All about one thing.",
+    THORN: b"<title>A book</title><p>All about another thing.",
+}
+TOPICS = f"music\t{SONGS}\ngardens\t{ROSES}\n"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("topics") / "crawl.db"
+    read_into(path, PAGES)
+    topics = path.with_name("topics.txt")
+    topics.write_text(TOPICS)
+    for name in ("pagerank", "mine"):
+        command = ["rank", "pagerank", "--topics", str(topics), "--as", name]
+        assert main([*command, "--store", str(path)]) == 0
+    return path
+
+
+def found(store: Path, capsys: Captured, *words: str) -> list[str]:
+    capsys.readouterr()
+    assert main(["search", "--store", str(store), "--json", *words]) == 0
+    return [one["url"] for one in json.loads(capsys.readouterr().out)]
+
+
+def test_the_query_chooses_the_topic_whose_pages_have_its_words(
+    store: Path, capsys: Captured
+) -> None:
+    linear = ("--by", "topics", "--score", "linear=0")
+    of_music = found(store, capsys, "book melody chorus", *linear)
+    assert of_music.index(MINOR) < of_music.index(THORN)
+    of_gardens = found(store, capsys, "book petals soil", *linear)
+    assert of_gardens.index(THORN) < of_gardens.index(MINOR)
+
+
+def test_with_the_rank_alone_pages_with_all_words_are_ordered_by_the_mixture(
+    store: Path, capsys: Captured
+) -> None:
+    assert set(found(store, capsys, "book", "--by", "topics:mine")) >= {MINOR, THORN}
+    assert main(["search", "melody", "--by", "topics", "--store", str(store)]) == 0
+    assert "topics: gardens " in capsys.readouterr().err
+
+
+def test_parts_sum_to_one_and_are_alike_if_no_topic_has_a_word(store: Path) -> None:
+    with snapshot(store) as seen:
+        mixture = TopicMixture(seen, SearchIndex(search_folder(store) / FOLDER))
+    assert mixture.parts(parse("xylophone")) == {"gardens": 0.5, "music": 0.5}
+    parts = mixture.parts(parse("petals soil"))
+    assert parts["gardens"] > parts["music"]
+    assert sum(parts.values()) == pytest.approx(1)
+
+
+def test_what_was_not_made_or_is_gone_is_said_in_a_line(
+    store: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    other = tmp_path / "crawl.db"
+    read_into(other, PAGES)
+    command = ["search", "book", "--store"]
+    assert main([*command, str(store), "--by", "topics:yours"]) == 2
+    assert "only mine, pagerank" in capsys.readouterr().err
+    assert main([*command, str(other), "--by", "topics"]) == 2
+    assert main(["rank", "rm", "mine-music", "--store", str(store)]) == 0
+    capsys.readouterr()
+    assert main([*command, str(store), "--by", "topics:mine"]) == 2
+    assert "no rank mine-music any more" in capsys.readouterr().err
