@@ -1,6 +1,5 @@
 """Pages that bring much wait until it is paid for; others do not wait for them."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -73,7 +72,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_pages, "_UNCOUNTED", 0)
 
 
-def settled(answers: Mapping[str, Answer], path: Path, *seeds: str) -> dict[str, float]:
+def settled(answers: dict[str, Answer], path: Path, *seeds: str) -> dict[str, float]:
     """When the pages were settled."""
     times: dict[str, float] = {}
 
