@@ -6,6 +6,7 @@ asks for it; workers do the request and parse -> settle.outcome -> settle.settle
 loop         when turns begin, and when the crawl ends
 turn         the turn of a page, and the decision what to do with it
 page_turns   the turns of pages: ask -> parse -> settle
+large_pages  pages that are much to read, or that bring much, have their turns one at a time
 host_turns   the turns of hosts: their address, robots.txt and sitemaps, before the first page
 parts        the parts that all of these share
 schedule/    which page is next?

@@ -35,7 +35,9 @@ class HostTurns:
 
     def begin(self, host: int, rank: Rank, now: float) -> Coroutine[None, None, None]:
         """The turn of a host. It has the rank of the page that it is learned for."""
-        slot = self._slots.take(now, is_silent=not self._hosts[host].shared.answers)
+        state = self._hosts[host]
+        is_silent, is_strange = not state.shared.answers, not state.pages
+        slot = self._slots.take(now, is_silent=is_silent, is_strange=is_strange)
         self._under_way.add(host)
         return self._learn(host, slot, rank)
 

@@ -1,20 +1,19 @@
 """The turns of pages: ask -> parse -> settle.
 
 Laws: a request's slot is given back before its answer is parsed, and a lease when the turn ends or
-is suspended, whatever happens. A page that takes long to parse is parsed while no other one is that
-takes long. What a page costs is charged to its host.
+is suspended, whatever happens. Large pages wait for one another, as `large_pages` says. What a
+page costs is charged to its host.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import Coroutine
 from time import perf_counter
 
 from minicrawl.archive.record import pack_redirect
 from minicrawl.crawl.events import Asked, Delayed, Settled
-from minicrawl.crawl.hosts.fairness import FairLock
+from minicrawl.crawl.large_pages import LargePages
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.settle.outcome import (
     Retry,
@@ -56,7 +55,7 @@ class PageTurns:
         self._context = context
         self._requests = PageRequests(context, parts)
         self._ends = TurnFinisher(context, parts, introducer)
-        self._long_parses = LongParses(context, parts)
+        self._large_pages = LargePages(context, parts)
         self.under_way = 0
 
     def begin(self, turn: Turn, now: float) -> Coroutine[None, None, None]:
@@ -75,18 +74,18 @@ class PageTurns:
         try:
             visit = await self._requests.ask(turn)
             if visit.is_large:
-                async with self._long_parses.one_at_a_time(turn):
-                    fetched, parsed = await parsed_visit(turn, visit)
-                    await self._ends.end(turn, fetched, parsed)
+                async with self._large_pages.parsing(turn):
+                    fetched, turn.parsed = await parsed_visit(turn, visit)
             else:
-                fetched, parsed = await parsed_visit(turn, visit)
-                if parsed is not None and are_many(parsed.links):
-                    async with self._long_parses.one_at_a_time(turn):
-                        await self._ends.end(turn, fetched, parsed)
-                else:
-                    await self._ends.end(turn, fetched, parsed)
+                fetched, turn.parsed = await parsed_visit(turn, visit)
+            del visit  # what it holds is in the turn by now, or on disk
+            if turn.parsed is not None and self._large_pages.waits(turn.parsed.links):
+                async with self._large_pages.settling(turn):
+                    await self._ends.end(turn, fetched, turn.parsed)
+            else:
+                await self._ends.end(turn, fetched, turn.parsed)
             if (hooks := self._context.hooks).needs_bodies:
-                await hooks.hand_over(turn.lease.url, fetched, parsed)
+                await hooks.hand_over(turn.lease.url, fetched, turn.parsed)
         finally:
             self._hosts.charge(turn.host, turn.cost_s, self._context.clock.now())
             if not isinstance(fetched, Response):
@@ -126,7 +125,11 @@ class PageRequests:
 
     def begin(self, turn: Turn, now: float) -> None:
         """The request counts from now on."""
-        turn.slot = self._slots.take(now, is_silent=not self._hosts[turn.host].shared.answers)
+        state = self._hosts[turn.host]
+        is_stranger = state.pages == (not turn.lease.again)
+        turn.slot = self._slots.take(
+            now, is_silent=not state.shared.answers, is_strange=is_stranger
+        )
         self._hosts.begin(turn.host, now)
 
     async def ask(self, turn: Turn) -> Visit:
@@ -165,28 +168,6 @@ class PageRequests:
             suspicious=self._traps.suspicious(turn.host),
             dictionary=self._recorder.dictionary,
         )
-
-
-class LongParses:
-    """Work that is much for one page: of all hosts the one that has cost least is next."""
-
-    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        self._clock = context.clock
-        self._hosts, self._side_requests = parts.hosts, parts.side_requests
-        self._lock = FairLock()
-
-    @asynccontextmanager
-    async def one_at_a_time(self, turn: Turn) -> AsyncIterator[None]:
-        """The host is asked for nothing meanwhile: what waits is held in memory."""
-        name, before_s = self._hosts[turn.host].shared.name, turn.cost_s
-        self._hosts.begin_reading(turn.host)
-        try:
-            with self._side_requests.reading():
-                async with self._lock.held_for(name):
-                    yield
-        finally:
-            self._hosts.end_reading(turn.host, self._clock.now())
-        self._lock.charge(name, turn.cost_s - before_s)
 
 
 # ---------------------------------------------------------------- settle

@@ -57,6 +57,7 @@ class CrawlParts:
             settings.politeness,
             lambda host: self.hosts.resume_when_ready(host, clock.now()),
             lambda: self.side_requests.idle,
+            lambda: self.side_requests.waiting_to_be_read,
         )
         self.onboarding = HostOnboarding(
             settings, recorder, context.web_access, context.gate, self.side_requests

@@ -21,7 +21,7 @@ from minicrawl.crawl.hosts.request_slots import RequestSlot
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.traps.detector import Aside
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
-from minicrawl.model import PageId
+from minicrawl.model import PageId, ParsedPage
 
 # ---------------------------------------------------------------- the turn
 
@@ -41,6 +41,8 @@ class Turn:
     introduced: Sequence[int] = ()
     """Those of them that became known by this turn, before its end."""
     slot: RequestSlot | None = None
+    parsed: ParsedPage | None = None
+    """What the page says, but while that waits on disk."""
     cost_s: float = 0.0
     """The processor time that it has taken so far."""
 

@@ -7,7 +7,8 @@ Law: the rows can be iterated again, because a full disk takes them only the sec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
@@ -22,7 +23,7 @@ from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow
 
 Row = TypeVar("Row")
 
-_ROWS_AT_ONCE = 1 << 16
+_ROWS_AT_ONCE = 1 << 14
 
 
 def cut_checkpoint(frontier: Frontier) -> Checkpoint:
@@ -104,24 +105,34 @@ class Born:
         )
 
     def rows(self, cut: Cut) -> Iterator[FrontierRow]:
-        """Their rows, with the in-links that they gained."""
-        first, count = self.first, len(self.state)
-        history, g_time = np.zeros(count, dtype=np.int64), self.births.by_page()
+        """Their rows, with the in-links that they gained, made block by block: of a large web only
+        what is copied takes memory.
+        """
+        times, turned = self.births.by_page(), sorted(self.pasts)
+        for start in range(0, len(self.state), _ROWS_AT_ONCE):
+            block = slice(start, start + _ROWS_AT_ONCE)
+            first = self.first + start
+            mine = slice(bisect_left(turned, first), bisect_left(turned, first + _ROWS_AT_ONCE))
+            yield from self._block(block, times[block], turned[mine]).rows(cut)
+
+    def _block(self, block: slice, times: Numbers, turned: Sequence[int]) -> Columns:
+        """Those of a few pages, some of which had a turn."""
+        first, count = self.first + block.start, len(times)
+        history, g_time = np.zeros(count, dtype=np.int64), times.copy()
         spent, measures = np.zeros(count, dtype=np.int64), {}
-        for page, past in self.pasts.items():
-            if page >= first:
-                history[page - first], g_time[page - first], measures[page] = past
-                spent[page - first] = self.spent.get(page, 0)
-        columns = Columns(
+        for page in turned:
+            place = page - first
+            history[place], g_time[place], measures[page] = self.pasts[page]
+            spent[place] = self.spent.get(page, 0)
+        return Columns(
             pages=np.arange(first, first + count),
-            state=self.state,
-            key=self.key,
+            state=self.state[block],
+            key=self.key[block],
             history=history,
             g_time=g_time,
             spent=spent,
             measures=measures,
         )
-        return columns.rows(cut)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -219,7 +219,7 @@ def _turns(connection: Connection, after: int) -> Iterator[tuple[int, int, Spend
 # ---------------------------------------------------------------- the importance gathered
 
 
-PAGES_AT_ONCE = 1 << 20
+PAGES_AT_ONCE = 1 << 17
 
 
 class GatheredImportance:

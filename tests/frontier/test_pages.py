@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from minicrawl.frontier import checkpoint
 from minicrawl.frontier.checkpoint import cut_checkpoint
 from minicrawl.frontier.pages import Frontier
 from minicrawl.model import STANDS_FOR_ANOTHER, State
@@ -114,14 +115,14 @@ class TestCheckpoints:
             crawl.read(B, [C])
             crawl.read(A, [C, MOVED])
             keys = crawl.frontier.ledger.key[:]
-            checkpoint = cut_checkpoint(crawl.frontier)
+            saved = cut_checkpoint(crawl.frontier)
             crawl.read(C, [A, B])
-            assert [(row.id, row.inlinks) for row in checkpoint.born] == [(3, 1)]
-            assert [(row.id, row.state, row.inlinks) for row in checkpoint.turned] == [
+            assert [(row.id, row.inlinks) for row in saved.born] == [(3, 1)]
+            assert [(row.id, row.state, row.inlinks) for row in saved.turned] == [
                 (0, State.FETCHED, 0),
                 (1, State.FETCHED, 0),
             ]
-            assert list(checkpoint.paid) == [(keys[2], 2, 2)]
+            assert list(saved.paid) == [(keys[2], 2, 2)]
 
     def test_the_rows_of_a_checkpoint_may_be_had_again(self, tmp_path: Path) -> None:
         with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
@@ -133,6 +134,20 @@ class TestCheckpoints:
             once = [list(rows) for rows in (saved.born, saved.turned, saved.paid)]
             assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == once
             assert all(once)
+
+    def test_the_rows_of_a_checkpoint_are_the_same_in_blocks_of_any_size(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+            crawl.seeds(SITES[:4])
+            crawl.checkpoint()
+            crawl.read(SITES[0], [SITES[1], *SITES[5:9]])
+            crawl.read(SITES[6], [SITES[7]])
+            saved = cut_checkpoint(crawl.frontier)
+            whole = [list(rows) for rows in (saved.born, saved.turned, saved.paid)]
+            monkeypatch.setattr(checkpoint, "_ROWS_AT_ONCE", 3)
+            assert [list(rows) for rows in (saved.born, saved.turned, saved.paid)] == whole
+            assert len(whole[0]) == 4
 
     def test_a_page_that_was_loaded_is_found_without_delay(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -140,6 +140,24 @@ def _many_hosts(_path: str, number: int) -> bytes:
     return answer(f"<title>{number}</title><a href=/{number}>x</a>{links}".encode())
 
 
+def _some_hosts(_path: str, number: int) -> bytes:
+    """As many as a page may link to that is like others."""
+    links = "".join(f"<a href=http://h.{number}x{n}.test/>x</a>" for n in range(990))
+    return answer(f"<title>{number}</title><a href=/{number}>x</a>{links}".encode())
+
+
+def _many_names(_path: str, number: int) -> bytes:
+    """All of them new, and of one site."""
+    links = "".join(f"<a href=http://{number}x{n}.hostile.test/>x</a>" for n in range(10_000))
+    return answer(f"<title>{number}</title><a href=/{number}>x</a>{links}".encode())
+
+
+def _sitemaps_elsewhere(host: str) -> bytes:
+    """Each at a new host, which has such a robots.txt as well."""
+    lines = "".join(f"Sitemap: http://s{n}.{host}/{n}.xml\n" for n in range(5000))
+    return answer(f"User-agent: *\nAllow: /\n{lines}".encode(), "text/plain")
+
+
 def _attributes(_path: str, number: int) -> bytes:
     tag = "<a " + "b=c " * 10_000 + ">"
     return answer(f"<title>{number}</title><a href=/{number}>x</a>{tag * 200}".encode())
@@ -182,6 +200,11 @@ ATTACKS = {
     ),
     "10,000 long links": Attack(pages=_many_links),
     "10,000 new hosts": Attack(pages=_many_hosts),
+    "990 new hosts": Attack(pages=_some_hosts),
+    "10,000 names of one site": Attack(pages=_many_names),
+    "sitemaps at new hosts": Attack(
+        pages=lambda _path, n: page(n), robots=_sitemaps_elsewhere, settings={"sitemaps": True}
+    ),
     "2,000,000 attributes": Attack(pages=_attributes),
     "5,000 links of rel=next": Attack(pages=_rel_links),
     "chunks of one byte": Attack(pages=lambda _path, _number: _one_byte_chunks()),

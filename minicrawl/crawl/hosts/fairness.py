@@ -128,6 +128,11 @@ class FairLock:
         self._numbers = count()
         self._costs_s: OrderedDict[str, float] = OrderedDict()
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether somebody holds it."""
+        return self._is_taken
+
     @asynccontextmanager
     async def held_for(self, host: str) -> AsyncIterator[None]:
         """Wait until nobody else holds it, and hold it."""

@@ -17,7 +17,7 @@ from minicrawl.web.headers import LONGEST_WAIT_S
 from minicrawl.web.robots.rules import Rules
 
 MOST_PATTERNS = 40_000
-"""Of all rules that are in memory: about 12 MB."""
+"""Of all rules that are in memory: about 12 MB. A sitemap counts like a pattern."""
 _MANY_PATTERNS = 100
 """A host with fewer is not counted, and its rules are never evicted."""
 MOST_RECALLED_AT_ONCE = 32 * 1024
@@ -102,7 +102,7 @@ class RobotsCache:
         """Hold the rules in memory, as long as there is room."""
         self._hosts[host].keep_rules(rules, until)
         self._patterns_in_all -= self._patterns.pop(host, 0)
-        patterns = len(rules.allowed) + len(rules.forbidden)
+        patterns = len(rules.allowed) + len(rules.forbidden) + len(rules.sitemaps)
         if patterns >= _MANY_PATTERNS:
             self._patterns[host] = patterns
             self._patterns_in_all += patterns

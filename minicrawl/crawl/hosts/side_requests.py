@@ -48,9 +48,13 @@ class SideRequests:
     @property
     def idle(self) -> int:
         """Turns that hold no request; a few that wait for a parser count as if they held one."""
-        most = self.hosts.politeness.concurrency
-        reading = min(max(self._reading - most // 4, 0), most)
-        return len(self._waiting) + reading
+        few = self.hosts.politeness.concurrency // 4
+        return len(self._waiting) + max(self._reading - few, 0)
+
+    @property
+    def waiting_to_be_read(self) -> int:
+        """Turns that wait until what came has been parsed."""
+        return self._reading
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -13,6 +13,7 @@ from typing import assert_never
 
 from minicrawl.crawl.host_turns import HostTurns
 from minicrawl.crawl.hosts.address_pacing import Rank
+from minicrawl.crawl.hosts.host_state import HostState
 from minicrawl.crawl.page_turns import PageTurns
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.schedule.aside import AsidePages
@@ -149,10 +150,17 @@ class Admission:
         return None if lease.again else self._traps.aside(turn.page, host, lease.url)
 
     def _facts(self, host: int, now: float, *, is_known: bool) -> HostFacts:
+        state = self._hosts[host]
         return HostFacts(
             host in self._host_turns,
             self._hosts.has_room(host, now),
             self._hosts.may_be_asked(host, now),
-            self._hosts[host].shared.answers or self._slots.has_room_for_silent(),
+            (state.shared.answers and state.pages > 0) or self._has_slot(state),
             is_known,
         )
+
+    def _has_slot(self, state: HostState) -> bool:
+        """Of a host that does not answer, or that no page has come from."""
+        if state.shared.answers:
+            return self._slots.has_room_for_strangers()
+        return self._slots.has_room_for_silent()

@@ -435,13 +435,14 @@ def test_of_too_many_sitemaps_not_all_are_read(path: Path) -> None:
 # ---------------------------------------------------------------- rules past all reason
 
 
+@pytest.mark.parametrize("field", ["Disallow: /{}/", "Disallow: /7/\nSitemap: /{}.xml"])
 def test_long_rules_of_many_hosts_are_obeyed_but_not_all_of_them_are_in_memory(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch, field: str
 ) -> None:
     """Those that are not are read in the store: no host is asked twice, or too soon."""
     monkeypatch.setattr("minicrawl.crawl.hosts.robots_cache.MOST_PATTERNS", 250)
     hosts = [f"http://{name}.example" for name in "abcdefgh"]
-    patterns = "\n".join(f"Disallow: /{number}/" for number in range(100))
+    patterns = "\n".join(field.format(number) for number in range(100))
     robots_txt = text(f"User-agent: *\nCrawl-delay: 5\n{patterns}")
     web = FakeWeb({f"{host}/robots.txt": robots_txt for host in hosts})
     web.elsewhere = lambda request: html("/x", "/7/", title=request.url)

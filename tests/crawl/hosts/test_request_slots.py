@@ -11,8 +11,11 @@ class Room:
 
     def __init__(self, concurrency: int, share: float = 0.5, idle: int = 0) -> None:
         self.resumed: list[int] = []
+        self.waiting = 0
         politeness = Politeness(concurrency=concurrency, silent_share=share)
-        self.slots = RequestSlots(politeness, self.resumed.append, lambda: idle)
+        self.slots = RequestSlots(
+            politeness, self.resumed.append, lambda: idle, lambda: self.waiting
+        )
 
 
 def test_silent_hosts_hold_their_share_and_one_slot_at_least() -> None:
@@ -90,3 +93,29 @@ def test_what_cannot_be_ended_is_not_asked_to() -> None:
     room.slots.take(0, is_silent=False)
     assert not room.slots.has_too_many_slow(SLOW_S)
     room.slots.give_up_slowest(SLOW_S)
+
+
+def test_strangers_wait_only_while_very_many_pages_wait_to_be_read() -> None:
+    room = Room(2)
+    slots = [room.slots.take(0, is_silent=False, is_strange=True) for _ in range(5)]
+    assert room.slots.has_room_for_strangers()
+    room.waiting = 1
+    assert not room.slots.has_room_for_strangers()
+    assert not room.slots.has_room_for_silent()
+    room.slots.leave(slots.pop())
+    room.slots.leave(slots.pop())
+    assert not room.slots.has_room_for_strangers()
+    room.slots.leave(slots.pop())
+    assert room.slots.has_room_for_strangers()
+    room.waiting = 2
+    assert not room.slots.has_room_for_strangers()
+
+
+def test_a_stranger_that_waits_is_resumed_when_another_one_has_its_answer() -> None:
+    room = Room(1)
+    slot = room.slots.take(0, is_silent=False, is_strange=True)
+    room.waiting = 1
+    room.slots.wait(HOST)
+    assert not room.slots.resume_one()
+    room.slots.leave(slot)
+    assert room.resumed == [HOST]

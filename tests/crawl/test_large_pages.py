@@ -1,0 +1,115 @@
+"""Pages that bring much wait until it is paid for; others do not wait for them."""
+
+from pathlib import Path
+
+import pytest
+
+from minicrawl.crawl import large_pages
+from minicrawl.crawl.events import Event, Settled
+from minicrawl.crawl.large_pages import A_HOST, LITTLE, URLS_A_SECOND, Growth
+from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
+from minicrawl.frontier.urls import UrlTable
+from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, html
+
+A, B, C, D = (f"http://{name}.test" for name in "abcd")
+
+
+def new_hosts(name: str, count: int) -> list[str]:
+    return [f"http://{name}{n}.test/" for n in range(count)]
+
+
+class TestGrowth:
+    def test_new_hosts_are_paid_for_by_time(self) -> None:
+        urls = UrlTable()
+        growth = Growth(urls)
+        urls.meet(new_hosts("x", 5000), 1)
+        assert growth.has_grown()
+        growth.look(100.0)
+        price_s = 5000 * A_HOST / URLS_A_SECOND
+        assert growth.is_late
+        assert growth.wait_s(100.0) == pytest.approx(price_s - 1)
+        assert not growth.has_grown()
+        growth.look(100.0 + price_s)
+        assert not growth.is_late
+        assert growth.wait_s(100.0 + price_s) == 0
+
+    def test_hosts_that_become_known_slowly_cost_nothing(self) -> None:
+        urls = UrlTable()
+        growth = Growth(urls)
+        for second in range(10):
+            urls.meet(new_hosts(f"x{second}-", 1000), 1)
+            growth.look(float(second))
+            assert not growth.is_late
+
+    def test_urls_of_large_pages_are_paid_for_as_well(self) -> None:
+        growth = Growth(UrlTable())
+        growth.look(0.0, 3 * URLS_A_SECOND)
+        assert growth.wait_s(0.0) == 2
+
+    def test_nobody_waits_for_ever(self) -> None:
+        growth = Growth(UrlTable())
+        growth.look(0.0, 1000 * URLS_A_SECOND)
+        assert growth.wait_s(0.0) == 10
+
+    def test_only_what_is_not_known_counts(self) -> None:
+        urls = UrlTable()
+        growth = Growth(urls)
+        hosts, pages = new_hosts("x", LITTLE), [f"{A}/{n}" for n in range(LINKS_AT_ONCE + 1)]
+        assert growth.brings_much(hosts)
+        assert not growth.brings_much(hosts[: LITTLE // A_HOST])
+        assert growth.brings_much(pages)
+        assert not growth.brings_much(pages[:LINKS_AT_ONCE])  # a page like others
+        urls.meet([*hosts, *pages], 1)
+        assert not growth.brings_much(hosts)
+        assert not growth.brings_much(pages)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host costs eight seconds, and is looked for after each page."""
+    monkeypatch.setattr(large_pages, "URLS_A_SECOND", 1)
+    monkeypatch.setattr(large_pages, "LITTLE", A_HOST)
+    monkeypatch.setattr(large_pages, "_UNCOUNTED", 0)
+
+
+def settled(answers: dict[str, Answer], path: Path, *seeds: str) -> dict[str, float]:
+    """When the pages were settled."""
+    times: dict[str, float] = {}
+
+    def hear(scene: Scene, event: Event) -> None:
+        if isinstance(event, Settled):
+            times[event.url] = scene.clock.now()
+
+    run = crawl(FakeWeb(answers, elsewhere=html()), path, *seeds, hear=hear, scope="domain")
+    assert set(times) == set(run.states)
+    return times
+
+
+@pytest.mark.usefixtures("slow")
+def test_who_brings_much_waits_until_others_are_paid_for(tmp_path: Path) -> None:
+    """And who brings little does not."""
+    answers: dict[str, Answer] = {
+        f"{A}/": html(*new_hosts("x", 3)),
+        f"{B}/": html(*new_hosts("y", 3)),
+        f"{C}/": html(f"{C}/1", f"{C}/2", *new_hosts("z", 1)),
+        f"{D}/": html(*new_hosts("x", 3)),
+    }
+    times = settled(answers, tmp_path / "crawl.db", *(f"{host}/" for host in (A, B, C, D)))
+    assert times[f"{B}/"] - times[f"{A}/"] >= 9
+    assert times[f"{C}/"] - times[f"{A}/"] < 1
+    assert times[f"{D}/"] - times[f"{A}/"] < 1
+
+
+@pytest.mark.usefixtures("slow")
+def test_what_waits_on_disk_says_the_same_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("minicrawl.crawl.settle.posting.LINKS_AT_ONCE", 2)
+    answers: dict[str, Answer] = {
+        f"{host}/": html(*new_hosts(name, 4), f"{host}/1", f"{host}/2")
+        for name, host in zip("xyz", (A, B, C), strict=True)
+    }
+    times = settled(answers, tmp_path / "crawl.db", *(f"{host}/" for host in (A, B, C)))
+    brought = {url for name in "xyz" for url in new_hosts(name, 4)}
+    own = {f"{host}{rest}" for host in (A, B, C) for rest in ("/", "/1", "/2")}
+    assert set(times) == brought | own
