@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from math import inf
 
 import numpy as np
 
@@ -118,12 +119,12 @@ class GroupQueue:
         waits = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD
         pages, groups = pages[waits], groups[waits]
         worths = values.worths(self._siblings, pages)
-        for page, group, worth in zip(
-            pages.tolist(), groups.tolist(), worths.tolist(), strict=True
-        ):
-            self.members.rank(group, page, worth)
-            best = self._best[group]
-            if worth > self._worth[group] and best != NOBODY and page not in self.members.leased:
+        grown = zip(pages.tolist(), groups.tolist(), worths.tolist(), strict=True)
+        members, best, most = self.members, self._best, self._worth
+        for page, group, worth in grown:
+            if worth >= members.floors.get(group, inf):
+                members.rank(group, page, worth)
+            if worth > most[group] and best[group] != NOBODY and page not in members.leased:
                 self._put_before(group, page, worth)
 
     def _put_before(self, group: int, page: int, worth: float) -> None:

@@ -1,20 +1,21 @@
 """The best members of groups: found when a group is taken, and kept while they hold.
 
-Law: all members of a group that wait, have no lease, and are worth as much as the worst one that was
-ranked are ranked, but for the one that was found last. So a member that grows is told of; one that
-falls is told of as well, and then all are looked through again.
+Law: of a group that is ranked, all members are that wait, have no lease and are worth more than its
+floor, but for the one that was found last. So one has to tell of members that grow, and of those
+that fall; then all are looked through again.
 """
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Container, Iterable
+from math import inf
 
 import numpy as np
 
 from minicrawl.opic.ledger import UNREAD
 from minicrawl.opic.siblings import values
-from minicrawl.opic.siblings.groups import Numbers, Pages
+from minicrawl.opic.siblings.groups import Pages
 from minicrawl.opic.siblings.shown import Siblings
 from minicrawl.opic.siblings.values import Floats
 
@@ -23,7 +24,6 @@ NOBODY = 0xFFFFFFFF
 _RANKED, _MOST_RANKED, _MOST_LISTS = 16, 64, 256
 """Members of a large group that are ranked at once and at most, and groups that are remembered so.
 """
-_NO_FLOOR = (-1.0, 0)
 _FEW_MEMBERS = 16
 """Up to so many it is quicker to go one by one."""
 
@@ -38,13 +38,13 @@ class FreeMembers:
     grows is ranked once more; entries that are out of date are dropped when they come up.
     """
 
-    __slots__ = ("_floors", "_held", "_ranked", "_siblings", "leased")
+    __slots__ = ("_held", "_ranked", "_siblings", "floors", "leased")
 
     def __init__(self, siblings: Siblings) -> None:
         self._siblings = siblings
         self._ranked: dict[int, Ranked] = {}
-        self._floors: dict[int, tuple[float, int]] = {}
-        """The worst entries: members that come behind them are not ranked."""
+        self.floors: dict[int, float] = {}
+        """Of the groups that are ranked: members that are worth less are not."""
         self.leased: dict[int, int] = {}
         """The pages on lease, and their groups."""
         self._held: dict[int, set[int]] = {}
@@ -81,9 +81,9 @@ class FreeMembers:
             return found
         if len(self._ranked) >= _MOST_LISTS:
             self._ranked.clear()
-            self._floors.clear()
+            self.floors.clear()
         ranked = self._ranked[group] = _rank(self._siblings, group, self._held.get(group, ()))
-        self._floors[group] = ranked[0] if len(ranked) >= _RANKED else _NO_FLOOR
+        self.floors[group] = ranked[0][0] if len(ranked) >= _RANKED else 0.0
         return self._last(ranked)
 
     def _last(self, ranked: Ranked) -> tuple[float, int] | None:
@@ -101,19 +101,22 @@ class FreeMembers:
 
     def rank(self, group: int, page: int, worth: float) -> None:
         """The member waits and is worth so much now."""
-        floor = self._floors.get(group)
-        if floor is None or (worth, -page) < floor:
-            return
-        ranked = self._ranked[group]
-        insort(ranked, (worth, -page))
-        if len(ranked) > _MOST_RANKED:
-            del ranked[:-_RANKED]
-            self._floors[group] = ranked[0]
+        if worth >= self.floors.get(group, inf):
+            ranked = self._ranked[group]
+            insort(ranked, (worth, -page))
+            if len(ranked) > _MOST_RANKED:
+                self._keep_best(group, ranked)
+
+    def _keep_best(self, group: int, ranked: Ranked) -> None:
+        """Equals stay together, so that the floor tells all that there is."""
+        first = bisect_left(ranked, (ranked[-_RANKED][0], -inf))
+        del ranked[:first]
+        self.floors[group] = ranked[0][0]
 
     def forget(self, group: int) -> None:
         """A member is worth less than before."""
         if self._ranked.pop(group, None) is not None:
-            del self._floors[group]
+            del self.floors[group]
 
 
 def best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
@@ -159,4 +162,4 @@ def _rank(siblings: Siblings, group: int, held: Iterable[int]) -> Ranked:
         best = np.flatnonzero(worths >= np.partition(worths, -_RANKED)[-_RANKED])
         pages, worths = pages[best], worths[best]
     found = zip(worths.tolist(), pages.tolist(), strict=True)
-    return sorted((worth, -page) for worth, page in found)[-_RANKED:]
+    return sorted((worth, -page) for worth, page in found)

@@ -157,12 +157,13 @@ class Siblings:
             self._introduce(posted.births)
         if not len(posted):
             return
-        links = posted.links()
+        plans = posted.columns()
+        links = posted.links(plans)
         host_of = np.frombuffer(self.host_of, dtype=np.uint32)
-        pages, hosts = np.array(posted.pages), host_of[links.pages]
+        pages, hosts = plans.pages, host_of[links.pages]
         own, groups = self.groups.of(pages, host_of[pages]), self.groups.of(links.pages, hosts)
-        self._give(pages, links, posted.bonus(links))
-        self._judge(own, np.array(posted.shown), groups[posted.recommends(links)])
+        self._give(pages, links, links.atoms * plans.worth_more.repeat(plans.sizes))
+        self._judge(own, plans.shown, groups[posted.recommends(plans, links)])
         givers = host_of[pages][links.plans]
         is_away = hosts != givers
         self.budgets.incomes.earn(hosts[is_away], givers[is_away], links.atoms[is_away] / UNIT)
