@@ -94,8 +94,7 @@ class ByGroup:
 
     def _hides_pages(self) -> bool:
         """Whether pages of ready hosts became known that the queue has not got yet."""
-        counted = self._siblings.groups.host[len(self._queue) :]
-        return any(map(self.is_ready, {*counted, *self._siblings.hosts_of_posted()}))
+        return any(map(self.is_ready, set(self._siblings.groups.host[len(self._queue) :])))
 
     # ------------------------------------------------------------ hosts
 

@@ -33,7 +33,7 @@ _SCALE = 2.0**-12
 """A key is counted in 16ths of atoms: factors are in 65,536ths."""
 _MOST = 2.0**62
 _GROUPS_AT_ONCE = 1 << 18
-_LARGE = 64
+_LARGE = 16
 """Groups of a host from which on it keeps candidates: their keys fall as often as they grow."""
 
 

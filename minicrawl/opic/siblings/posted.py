@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.opic.ledger import Plan
-from minicrawl.opic.siblings.groups import MOST_MEMBERS, NOVELTIES, Numbers, Pages
+from minicrawl.opic.siblings.groups import Numbers, Pages
 
 Floats = NDArray[np.float64]
 
 NOT_JUDGED = -1.0
-NOBODY = (1 << 32) - 1
-"""In place of the page that made others known."""
 
 
 class PostedLinks(NamedTuple):
@@ -43,41 +41,6 @@ class PostedColumns(NamedTuple):
     worth_more: Floats
 
 
-class NewbornPages(NamedTuple):
-    """Of each page the first one that became known with it, and who made it known: how many of the
-    links of that page were new, and the page, or NOBODY.
-    """
-
-    firsts: Pages
-    novelties: NDArray[np.uint8]
-    introducers: Pages
-
-
-class PostedBirths:
-    """Pages that became known, in runs of pages that did so together."""
-
-    __slots__ = ("_introducers", "_novelties", "_starts", "count")
-
-    def __init__(self) -> None:
-        self.count, self._starts = 0, array("I")
-        self._novelties, self._introducers = array("B"), array("I")
-
-    def add(self, pages: range, novelty: float, by: int) -> None:
-        """These became known together, behind all others, by a page or by nobody."""
-        self.count += len(pages)
-        for start in range(pages.start, pages.stop, MOST_MEMBERS):
-            self._starts.append(start)
-            self._novelties.append(round(novelty * NOVELTIES))
-            self._introducers.append(by)
-
-    def newborn(self, end: int) -> NewbornPages:
-        """All of them, up to the last one."""
-        starts = np.array(self._starts)
-        sizes = np.append(starts[1:], end) - starts
-        columns = starts, np.array(self._novelties), np.array(self._introducers)
-        return NewbornPages(*(column.repeat(sizes) for column in columns))
-
-
 class PostedPlan(NamedTuple):
     """A page that spent. `first` is the first page that its turn made known."""
 
@@ -91,9 +54,9 @@ class PostedPlan(NamedTuple):
 
 
 class PostedPlans:
-    """Plans, and the pages that became known meanwhile."""
+    """Plans that are not counted yet."""
 
-    __slots__ = ("_extras", "_links", "_plans", "_told", "births")
+    __slots__ = ("_extras", "_links", "_plans", "_told")
 
     def __init__(self) -> None:
         self._plans: list[PostedPlan] = []
@@ -101,7 +64,6 @@ class PostedPlans:
         self._extras: list[tuple[int, Sequence[tuple[int, int]]]] = []
         """Of plans whose links get different sums."""
         self._told: list[tuple[int, Sequence[range]]] = []
-        self.births = PostedBirths()
 
     def __len__(self) -> int:
         return len(self._plans)

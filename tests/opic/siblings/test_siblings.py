@@ -22,12 +22,9 @@ def world(*hosts: int) -> SiblingWorld:
     return made
 
 
-HALF = np.full(3, 127, dtype=np.uint8)
-
-
 def grouped(*hosts: int) -> Groups:
     groups = Groups()
-    groups.add(np.zeros(3, dtype=np.uint32), np.array(hosts, dtype=np.uint32), HALF)
+    assert groups.add(0, array("I", hosts), 0.5) == sorted(set(hosts))
     return groups
 
 
@@ -40,7 +37,7 @@ def factor(of: SiblingWorld, page: int) -> float:
 
 def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
     groups = grouped(3, 1, 3)
-    groups.add(np.full(1, 3, dtype=np.uint32), np.full(1, 1, dtype=np.uint32), HALF[:1])
+    groups.add(3, array("I", (1,)), 0.5)
     assert list(groups.host) == [1, 3, 1]
     pages, hosts = np.array([range(4), (3, 1, 3, 1)], dtype=np.uint32)
     assert groups.of(pages, hosts).tolist() == [1, 0, 1, 2]
