@@ -95,7 +95,7 @@ class PostedPlans:
 
     def columns(self) -> PostedColumns:
         """All plans, column by column."""
-        table = np.array(self._plans)
+        table = np.array(self._plans, dtype=np.float64)
         pages, sizes = table[:, 0].astype(np.uint32), table[:, 1].astype(np.int64)
         return PostedColumns(pages, sizes, table[:, 2], *table[:, 3:].T)
 

@@ -150,11 +150,14 @@ class Siblings:
         plans = posted.columns()
         links = posted.links(plans)
         host_of = np.frombuffer(self.host_of, dtype=np.uint32)
-        pages, hosts = plans.pages, host_of[links.pages]
-        own, groups = self.groups.of(pages, host_of[pages]), self.groups.of(links.pages, hosts)
+        pages, count = plans.pages, len(posted)
+        both = np.concatenate((pages, links.pages))
+        hosts = host_of[both]
+        found = self.groups.of(both, hosts)
+        own, groups, givers, hosts = found[:count], found[count:], hosts[:count], hosts[count:]
         self._give(pages, links, links.atoms * plans.worth_more.repeat(plans.sizes))
         self._judge(own, plans.shown, groups[posted.recommends(plans, links)])
-        givers = host_of[pages][links.plans]
+        givers = givers[links.plans]
         is_away = hosts != givers
         self.budgets.incomes.earn(hosts[is_away], givers[is_away], links.atoms[is_away] / UNIT)
         if self.changes is not None:
@@ -167,10 +170,13 @@ class Siblings:
         """A page that spends has no bonus any more: what it was given before is lost."""
         bonus = np.frombuffer(self.bonus, dtype=np.float32)
         bonus[pages] = 0.0
-        order = np.argsort(pages, kind="stable")
-        last = order[pages[order].searchsorted(links.pages, side="right") - 1]
-        stays = (gifts > 0) & ((pages[last] != links.pages) | (links.plans >= last))
-        np.add.at(bonus, links.pages[stays], gifts[stays].astype(np.float32))
+        counts = np.flatnonzero(gifts > 0)
+        if not len(counts):
+            return
+        takers, order = links.pages[counts], np.argsort(pages, kind="stable")
+        last = order[pages[order].searchsorted(takers, side="right") - 1]
+        stays = (pages[last] != takers) | (links.plans[counts] >= last)
+        np.add.at(bonus, takers[stays], gifts[counts[stays]].astype(np.float32))
 
     def _judge(self, own: Numbers, shown: Floats, linked: Numbers) -> None:
         is_judged = shown != NOT_JUDGED
