@@ -98,8 +98,11 @@ class Bench:
     """A crawl whose pages need no network."""
 
     def __init__(self, recorder: Recorder, web: EndlessWeb | None = None) -> None:
-        strategy = "greedy" if recorder.frontier.siblings is None else "siblings"
-        settings = Settings.of(delay=0, address_delay=0, strategy=strategy)
+        settings = Settings.of(
+            delay=0,
+            address_delay=0,
+            strategy="greedy" if recorder.frontier.siblings is None else "siblings",
+        )
         clock = SystemClock()
         self._recorder, self._clock, self._web = recorder, clock, web
         self._leasing = LeaseScheduler(settings, recorder, clock, lambda: np.zeros(0))
@@ -272,7 +275,7 @@ def bytes_of_links(path: Path) -> tuple[int, int]:
 
 
 @asynccontextmanager
-async def opened(path: Path, strategy: str) -> AsyncIterator[Recorder]:
+async def opened(path: Path, strategy: str = "greedy") -> AsyncIterator[Recorder]:
     with closing(StoreWriter.open(path)) as store:
         store.agree(StoreTerms())
         with closing(connect(path)) as reader:
