@@ -174,6 +174,7 @@ class HostQueue:
         keys, is_eligible = self._eligible.keys, self._eligible.is_eligible
         pages = {entry & PAGE for entry in candidates}
         entries = [page - (keys[page] << 32) for page in pages if is_eligible(page)]
+        entries = [entry for entry in entries if entry <= self._floor]  # a key may have fallen
         wanted = self._wanted()
         if len(entries) > 2 * wanted:
             entries = nsmallest(wanted, entries)

@@ -98,7 +98,12 @@ class Bench:
     """A crawl whose pages need no network."""
 
     def __init__(self, recorder: Recorder, web: EndlessWeb | None = None) -> None:
-        settings, clock = Settings.of(delay=0, address_delay=0), SystemClock()
+        settings = Settings.of(
+            delay=0,
+            address_delay=0,
+            strategy="greedy" if recorder.frontier.siblings is None else "siblings",
+        )
+        clock = SystemClock()
         self._recorder, self._clock, self._web = recorder, clock, web
         self._leasing = LeaseScheduler(settings, recorder, clock, lambda: np.zeros(0))
         replays = ReplayScheduler(recorder.frontier, settings.order.replay)
@@ -270,11 +275,12 @@ def bytes_of_links(path: Path) -> tuple[int, int]:
 
 
 @asynccontextmanager
-async def opened(path: Path) -> AsyncIterator[Recorder]:
+async def opened(path: Path, strategy: str = "greedy") -> AsyncIterator[Recorder]:
     with closing(StoreWriter.open(path)) as store:
         store.agree(StoreTerms())
         with closing(connect(path)) as reader:
-            load = partial(load_frontier, store.connection, StoreTerms())
+            by_siblings = strategy == "siblings"
+            load = partial(load_frontier, store.connection, StoreTerms(), siblings=by_siblings)
             with closing(Recorder(store, reader, load)) as recorder:
                 yield recorder
 
@@ -282,12 +288,12 @@ async def opened(path: Path) -> AsyncIterator[Recorder]:
 # ---------------------------------------------------------------- going on
 
 
-async def go_on(path: Path) -> None:
+async def go_on(path: Path, strategy: str) -> None:
     """Another process: until the first page is leased; then the crawl ends as it should."""
     keep_large_arrays_apart()
     gc.set_threshold(*CYCLES_AFTER)
     before, began = memory()[0], time.perf_counter()
-    async with opened(path) as recorder:
+    async with opened(path, strategy) as recorder:
         Bench(recorder).lease()
         took = time.perf_counter() - began
         now, peak = memory()
@@ -296,9 +302,10 @@ async def go_on(path: Path) -> None:
         await recorder.committer.commit(checkpoint=True)
 
 
-def resumed(path: Path) -> tuple[float, float, float]:
+def resumed(path: Path, strategy: str) -> tuple[float, float, float]:
+    program = [sys.executable, "-m", "tests.bench.frontier", "--strategy", strategy]
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.frontier", "--go-on", str(path)],
+        [*program, "--go-on", str(path)],
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -310,13 +317,13 @@ def resumed(path: Path) -> tuple[float, float, float]:
 # ---------------------------------------------------------------- the command
 
 
-async def measure(path: Path, stops: list[int]) -> list[str]:
+async def measure(path: Path, stops: list[int], strategy: str) -> list[str]:
     """A row for each of the stops, those of runs that were broken off among them."""
     keep_large_arrays_apart()
     gc.set_threshold(*CYCLES_AFTER)
     before, kept = memory()[0], path.with_name(f"{path.name}-stages")
     with kept.open("a", encoding="utf-8") as stages:
-        async with opened(path) as recorder:
+        async with opened(path, strategy) as recorder:
             async for stage in grow(recorder, path, stops, before):
                 click.echo(told(stage), stages)
                 stages.flush()
@@ -328,17 +335,17 @@ def told(stage: Stage) -> str:
     return row(*(f"{value:{form}}" for value, (_, form) in zip(stage, COLUMNS, strict=True)))
 
 
-def report(path: Path, stops: list[int], made: int) -> Iterator[str]:
+def report(path: Path, stops: list[int], made: int, strategy: str) -> Iterator[str]:
     if made and not path.exists():
         make(path, made, HOSTS + made // PAGES_A_HOST, SEEDS)
-    stages, known = asyncio.run(measure(path, stops)), stops[-1]
+    stages, known = asyncio.run(measure(path, stops, strategy)), stops[-1]
     written = f", {made:,} of them written and not crawled" if made else ""
-    yield f"{today()}: {known:,} URLs{written}. {machine()}."
+    yield f"{today()}: {known:,} URLs{written}, --strategy {strategy}. {machine()}."
     yield ""
     yield from head(*(title for title, _ in COLUMNS))
     yield from stages
     yield ""
-    after_kill, after_end = resumed(path), resumed(path)
+    after_kill, after_end = resumed(path, strategy), resumed(path, strategy)
     size, pages = bytes_of_links(path)
     yield from head("", "seconds", "RAM B a URL", "at the peak")
     yield row("goes on after a kill", *(f"{value:.1f}" for value in after_kill))
@@ -369,22 +376,24 @@ def decades(urls: int) -> list[int]:
     help="A store that stays; if it is there, the crawl in it goes on.",
 )
 @click.option("--made", type=float, default=0, help="So many URLs are known at the beginning.")
+@click.option("--strategy", type=click.Choice(["greedy", "siblings"]), default="greedy")
 @click.option("--go-on", type=click.Path(exists=True, dir_okay=False, path_type=Path), hidden=True)
 @into_document
-def main(
+def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
     urls: float,
     folder: Path | None,
     store: Path | None,
     made: float,
+    strategy: str,
     go_on: Path | None,
     into: Path | None,
 ) -> None:
     if go_on:
-        asyncio.run(_go_on(go_on))
+        asyncio.run(_go_on(go_on, strategy))
         return
     with TemporaryDirectory(prefix="minicrawl-bench-", dir=folder) as name:
         path = store or Path(name, "crawl.db")
-        lines = list(report(path, decades(int(urls)), int(made)))
+        lines = list(report(path, decades(int(urls)), int(made), strategy))
     tell(lines, "made" if made else "frontier", into)
 
 

@@ -268,3 +268,20 @@ class AnyHistory(RuleBasedStateMachine):
 
 TestAnyHistory = AnyHistory.TestCase
 TestAnyHistory.settings = settings(max_examples=60, stateful_step_count=40)
+
+
+def test_a_candidate_whose_key_fell_below_the_floor_is_none_any_more() -> None:
+    keys, flags = array("q", range(1000, 1200)), bytearray(200)
+    queue = ByHost(keys, flags, array("I", [0] * 200), large=64)
+    queue.born(range(200))
+    assert queue.take() == 199
+    queue.resume(0)
+    keys[198] = 1
+    for _ in range(200):
+        keys[197] += 1
+        queue.offer([197])
+    taken = []
+    for _ in range(199):
+        taken.append(queue.take())
+        queue.resume(0)
+    assert taken == [*range(197, -1, -1), 198]

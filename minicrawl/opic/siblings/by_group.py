@@ -52,12 +52,13 @@ class ByGroup:
         """Plans were posted, so their pages have no lease; `new` pages were born before, and
         `paid` ones, which were not read, were endowed.
         """
-        leased = self._queue.leased
+        members = self._queue.members
         for plan in plans:
-            leased.discard(plan.page)
+            members.end_lease(plan.page)
         if paid or self._siblings.told >= self._count_at:
             self.count()
-        self.wait_again(set(paid) - leased)
+        if paid:
+            self.wait_again(set(paid) - members.leased.keys())
 
     def count(self) -> None:
         """Count what was posted."""
@@ -82,7 +83,7 @@ class ByGroup:
 
     def release(self, page: PageId) -> None:
         """The lease of the page has ended, and it waits again. Its host stays as it is."""
-        self._queue.leased.discard(page)
+        self._queue.members.end_lease(page)
         self._queue.let_wait(page)
 
     def take(self) -> int | None:
@@ -93,8 +94,7 @@ class ByGroup:
 
     def _hides_pages(self) -> bool:
         """Whether pages of ready hosts became known that the queue has not got yet."""
-        counted = self._siblings.groups.host[len(self._queue) :]
-        return any(map(self.is_ready, {*counted, *self._siblings.hosts_of_posted()}))
+        return any(map(self.is_ready, set(self._siblings.groups.host[len(self._queue) :])))
 
     # ------------------------------------------------------------ hosts
 

@@ -29,8 +29,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.opic.siblings.posted import NOBODY
-
 Hosts = NDArray[np.uint32]
 Floats = NDArray[np.float64]
 
@@ -43,6 +41,8 @@ LOOK_EVERY, PATIENCE = 64, 16
 turns yet.
 """
 _GROWTH = 1 + 1 / 32
+NOBODY = (1 << 32) - 1
+"""In place of the host that made another one known."""
 _SEEDED, _UNKNOWN = (1 << 32) - 1, (1 << 32) - 2
 """In place of a family: the site has a seed; no page of the host is known."""
 
@@ -175,14 +175,12 @@ class FamilyBudgets:
 
     # ------------------------------------------------------------ what happens
 
-    def introduce(self, hosts: Hosts, by: Hosts) -> None:
-        """Pages of these hosts became known by links of these hosts, or by NOBODY's."""
-        self._grow(int(hosts.max()) + 1)
-        is_new = np.frombuffer(self.family_of, dtype=np.uint32)[hosts] == _UNKNOWN
-        if is_new.any():
-            found, places = np.unique(hosts[is_new], return_index=True)
-            for host, giver in zip(found.tolist(), by[is_new][places].tolist(), strict=True):
-                self.family_of[host] = self._family(host, giver)
+    def introduce(self, hosts: Iterable[int], by: int) -> None:
+        """Pages of these hosts became known by the links of this one, or by NOBODY's."""
+        for host in hosts:
+            if not self.knows(host):
+                self._grow(host + 1)
+                self.family_of[host] = self._family(host, by)
 
     def _family(self, host: int, by: int) -> int:
         if self._vouched.has(host):
@@ -192,7 +190,7 @@ class FamilyBudgets:
         return self._first_hosts.setdefault(site, host) if family >= _UNKNOWN else family
 
     def _grow(self, hosts: int) -> None:
-        missing = hosts - len(self.family_of)
+        missing = max(0, hosts - len(self.family_of))
         self.family_of.extend(repeat(_UNKNOWN, missing))
         self.reads.extend(repeat(0, missing))
         self.incomes.grow(missing)

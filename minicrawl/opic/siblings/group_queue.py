@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from math import inf
 
 import numpy as np
 
@@ -32,31 +33,29 @@ _SCALE = 2.0**-12
 """A key is counted in 16ths of atoms: factors are in 65,536ths."""
 _MOST = 2.0**62
 _GROUPS_AT_ONCE = 1 << 18
-_LARGE = 64
+_LARGE = 16
 """Groups of a host from which on it keeps candidates: their keys fall as often as they grow."""
 
 
 class GroupQueue:
-    """The groups that wait. `hosts` are the queues of their hosts, `leased` the pages on lease."""
+    """The groups that wait. `hosts` are the queues of their hosts, `members` knows the leases."""
 
     __slots__ = (
         "_best",
         "_flags",
         "_groups",
         "_keys",
-        "_members",
         "_siblings",
         "_worth",
         "hosts",
-        "leased",
+        "members",
     )
 
     def __init__(self, siblings: Siblings) -> None:
         self._siblings, self._groups = siblings, siblings.groups
         self._keys, self._flags = array("q"), bytearray()
         self._best, self._worth = array("I"), array("d")
-        self._members = FreeMembers(siblings)
-        self.leased = self._members.leased
+        self.members = FreeMembers(siblings)
         self.hosts = ByHost(self._keys, self._flags, self._groups.host, large=_LARGE)
 
     def __len__(self) -> int:
@@ -102,11 +101,11 @@ class GroupQueue:
 
     def _lease(self, group: int) -> int:
         page = self._best[group]
-        self.leased.add(page)
+        self.members.lease(group, page)
         if self._groups.members[group] == 1:
             self._best[group] = NOBODY
             self.hosts.hold(group)
-        elif self._members.is_quick(group):
+        elif self.members.is_quick(group):
             self._look_through(group)  # now it costs less than to take the group in vain later
         else:
             self._best[group] = _NOT_KNOWN
@@ -119,59 +118,65 @@ class GroupQueue:
         """Find which of these pages are the best of their groups now."""
         waits = np.frombuffer(self._siblings.ledger.flags, dtype=np.uint8)[pages] == UNREAD
         pages, groups = pages[waits], groups[waits]
-        self._members.forget_all(groups)
         worths = values.worths(self._siblings, pages)
-        is_more = worths > np.frombuffer(self._worth, dtype=np.float64)[groups]
-        grown = zip(
-            pages[is_more].tolist(), groups[is_more].tolist(), worths[is_more].tolist(), strict=True
-        )
+        grown = zip(pages.tolist(), groups.tolist(), worths.tolist(), strict=True)
+        members, best, most = self.members, self._best, self._worth
         for page, group, worth in grown:
-            best = self._best[group]
-            if page in self.leased or best == NOBODY or not (worth > self._worth[group]):
-                continue
-            if best != _NOT_KNOWN:
-                self._best[group] = page
-            self._worth[group] = worth
+            if worth >= members.floors.get(group, inf):
+                members.rank(group, page, worth)
+            if worth > most[group] and best[group] != NOBODY and page not in members.leased:
+                self._put_before(group, page, worth)
+
+    def _put_before(self, group: int, page: int, worth: float) -> None:
+        """The page is worth more than the best member, which waits behind it."""
+        best = self._best[group]
+        if best != _NOT_KNOWN:
+            self.members.rank(group, best, self._worth[group])
+            self._best[group] = page
+        self._worth[group] = worth
 
     def let_wait(self, page: PageId) -> None:
         """The page waits, and has no lease."""
         group, worth = self._siblings.group_of(page), values.worth(self._siblings, page)
-        self._members.forget(group)
-        best = self._best[group]
-        if best == NOBODY:
+        self.members.forget(group)  # what was ranked of the page may be more than that
+        if self._best[group] == NOBODY:
             self._put_first(group, page, worth)
         elif worth > self._worth[group]:
-            self._best[group] = best if best == _NOT_KNOWN else page
-            self._worth[group] = worth
+            self._put_before(group, page, worth)
             self._keys[group] = key_of(values.factor(self._siblings, group), worth)
             self.hosts.offer((group,))
 
     def _look_through(self, group: int) -> None:
         """Find the best member that may be taken; if there is none, the group is held or empty."""
-        found, is_held = self._members.take_best(group)
-        if found is not None:
+        found = self.members.take_best(group)
+        if found is None:
+            self._best[group] = NOBODY
+            self._hold(group)
+        else:
             worth, page = found
             self._put_first(group, page, worth)
-            return
-        self._best[group] = NOBODY
-        self._flags[group] = _WAITING if is_held else _EMPTY
-        if is_held:
+
+    def _hold(self, group: int) -> None:
+        """All members of the group that wait are on lease, if any do."""
+        if self.members.is_held(group):
+            self._flags[group] = _WAITING
             self.hosts.hold(group)
-        else:
+        elif self._flags[group] == _WAITING:
+            self._flags[group] = _EMPTY
             self.hosts.release(group)
 
     def doubt(self, groups: Iterable[int]) -> None:
         """A member of each of these that waits is worth less than before, and may be the best."""
         for group in groups:
-            self._members.forget(group)
+            self.members.forget(group)
             if self._best[group] != NOBODY:
                 self._best[group] = _NOT_KNOWN
 
     def look_again(self, groups: Numbers) -> None:
-        """Members of these had their turn: some groups without a free member may have one now."""
+        """Members of these had their turn: no other ones may be on lease."""
         for group in groups.tolist():
             if self._best[group] == NOBODY:
-                self._look_through(group)
+                self._hold(group)
 
     def _put_first(self, group: int, page: int, worth: float) -> None:
         """The page is the best that the group has."""

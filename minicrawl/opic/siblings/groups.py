@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -43,16 +44,23 @@ class Groups:
     def __len__(self) -> int:
         return len(self.at)
 
-    def add(self, firsts: Pages, hosts: Pages, novelties: NDArray[np.uint8]) -> None:
-        """Pages became known: of each, the first one that did so with it, its host, and novelty."""
-        at = firsts.astype(np.uint64) << _HALF | hosts
-        found, places, members = np.unique(at, return_index=True, return_counts=True)
-        self.at.frombytes(found.tobytes())
-        self.host.frombytes((found & _HOST_BITS).astype(np.uint32).tobytes())
-        self.members += np.minimum(members, MANY).astype(np.uint8).tobytes()
-        self.novelty += novelties[places].tobytes()
-        for column in (self.turns, self.revealed, self.linked):
-            column.frombytes(bytes(len(found) * column.itemsize))
+    def add(self, first: PageId, hosts: array[int], novelty: float) -> list[int]:
+        """Pages of these hosts became known together, from the first one on. Answers with the
+        hosts of their groups.
+        """
+        found: list[int] = []
+        for start in range(0, len(hosts), MOST_MEMBERS):
+            members = Counter(hosts[start : start + MOST_MEMBERS])
+            mine = sorted(members)
+            at = first + start << _HALF
+            self.at.extend([at | host for host in mine])
+            self.host.extend(mine)
+            self.members += bytes([min(members[host], MANY) for host in mine])
+            self.novelty += bytes((round(novelty * NOVELTIES),)) * len(mine)
+            for column in (self.turns, self.revealed, self.linked):
+                column.frombytes(bytes(len(mine) * column.itemsize))
+            found += mine
+        return found
 
     def state(self) -> dict[str, bytes]:
         """All columns, by their names."""

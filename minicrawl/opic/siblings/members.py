@@ -1,66 +1,122 @@
 """The best members of groups: found when a group is taken, and kept while they hold.
 
-Law: what is ranked holds as long as no member of the group has grown.
+Law: of a group that is ranked, all members are that wait, have no lease and are worth more than its
+floor, but for the one that was found last. So one has to tell of members that grow, and of those
+that fall; then all are looked through again.
 """
 
 from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Container, Iterable
+from math import inf
 
 import numpy as np
 
 from minicrawl.opic.ledger import UNREAD
 from minicrawl.opic.siblings import values
-from minicrawl.opic.siblings.groups import Numbers, Pages
+from minicrawl.opic.siblings.groups import Pages
 from minicrawl.opic.siblings.shown import Siblings
 from minicrawl.opic.siblings.values import Floats
 
 NOBODY = 0xFFFFFFFF
 """In place of the best member, where none may be taken."""
-_RANKED, _MOST_LISTS = 16, 256
-"""Members of a large group that are ranked at once, and groups that are remembered so."""
+_RANKED, _MOST_RANKED, _MOST_LISTS = 16, 64, 256
+"""Members of a large group that are ranked at once and at most, and groups that are remembered so.
+"""
 _FEW_MEMBERS = 16
 """Up to so many it is quicker to go one by one."""
 
 Ranked = list[tuple[float, int]]
-"""The best members of a group by their worth, the best one last."""
+"""Members of a group by their worth and, below 0, their pages."""
 
 
 class FreeMembers:
-    """Finds the best member of a group that is not on lease."""
+    """Finds the best member of a group that is not on lease.
 
-    __slots__ = ("_ranked", "_siblings", "leased")
+    Of a large group the best members are ranked by (worth, -page), the best one last. A member that
+    grows is ranked once more; entries that are out of date are dropped when they come up.
+    """
+
+    __slots__ = ("_held", "_ranked", "_siblings", "floors", "leased")
 
     def __init__(self, siblings: Siblings) -> None:
         self._siblings = siblings
         self._ranked: dict[int, Ranked] = {}
-        self.leased: set[int] = set()
+        self.floors: dict[int, float] = {}
+        """Of the groups that are ranked: members that are worth less are not."""
+        self.leased: dict[int, int] = {}
+        """The pages on lease, and their groups."""
+        self._held: dict[int, set[int]] = {}
+        """The members of groups that are on lease."""
 
-    def take_best(self, group: int) -> tuple[tuple[float, int] | None, bool]:
-        """The worth of the best member, and the member; and if there is none, whether that is
-        because all that wait are on lease.
-        """
-        ranked, is_held = self._ranked.get(group), False
-        if not ranked:
-            are_few = self._siblings.groups.members[group] <= _FEW_MEMBERS
-            rank = _rank_few if are_few else _rank_many
-            ranked, is_held = rank(self._siblings, group, self.leased)
-            if len(self._ranked) >= _MOST_LISTS:
-                self._ranked.clear()
-            if not are_few:
-                self._ranked[group] = ranked
-        return (ranked.pop() if ranked else None), is_held
+    # ------------------------------------------------------------ leases
+
+    def lease(self, group: int, page: int) -> None:
+        """Nobody may take the member now."""
+        self.leased[page] = group
+        self._held.setdefault(group, set()).add(page)
+
+    def end_lease(self, page: int) -> None:
+        """The page has no lease, whether it had one or not."""
+        group = self.leased.pop(page, None)
+        if group is not None:
+            held = self._held[group]
+            held.discard(page)
+            if not held:
+                del self._held[group]
+
+    def is_held(self, group: int) -> bool:
+        """Whether a member is on lease."""
+        return group in self._held
+
+    # ------------------------------------------------------------ the best one
+
+    def take_best(self, group: int) -> tuple[float, int] | None:
+        """The worth of the best member that may be taken, and the member, if there is one."""
+        if self._siblings.groups.members[group] <= _FEW_MEMBERS:
+            return _best_of_few(self._siblings, group, self.leased)
+        ranked = self._ranked.get(group)
+        if ranked and (found := self._last(ranked)):
+            return found
+        if len(self._ranked) >= _MOST_LISTS:
+            self._ranked.clear()
+            self.floors.clear()
+        ranked = self._ranked[group] = _rank(self._siblings, group, self._held.get(group, ()))
+        self.floors[group] = ranked[0][0] if len(ranked) >= _RANKED else 0.0
+        return self._last(ranked)
+
+    def _last(self, ranked: Ranked) -> tuple[float, int] | None:
+        """The last entry of a member that may be taken. One that grew had another one behind it."""
+        flags, leased = self._siblings.ledger.flags, self.leased
+        while ranked:
+            worth, below_0 = ranked.pop()
+            if flags[-below_0] == UNREAD and -below_0 not in leased:
+                return worth, -below_0
+        return None
 
     def is_quick(self, group: int) -> bool:
         """Whether the best member is found with little work."""
         return self._siblings.groups.members[group] <= _FEW_MEMBERS or group in self._ranked
 
-    def forget(self, group: int) -> None:
-        """A member has grown."""
-        self._ranked.pop(group, None)
+    def rank(self, group: int, page: int, worth: float) -> None:
+        """The member waits and is worth so much now."""
+        if worth >= self.floors.get(group, inf):
+            ranked = self._ranked[group]
+            insort(ranked, (worth, -page))
+            if len(ranked) > _MOST_RANKED:
+                self._keep_best(group, ranked)
 
-    def forget_all(self, groups: Numbers) -> None:
-        """Members of all of these have grown."""
-        for group in self._ranked.keys() & set(groups.tolist()) if self._ranked else ():
-            del self._ranked[group]
+    def _keep_best(self, group: int, ranked: Ranked) -> None:
+        """Equals stay together, so that the floor tells all that there is."""
+        first = bisect_left(ranked, (ranked[-_RANKED][0], -inf))
+        del ranked[:first]
+        self.floors[group] = ranked[0][0]
+
+    def forget(self, group: int) -> None:
+        """A member is worth less than before."""
+        if self._ranked.pop(group, None) is not None:
+            del self.floors[group]
 
 
 def best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
@@ -80,28 +136,30 @@ def best_members(siblings: Siblings, groups: range) -> tuple[Pages, Floats]:
     return best, most
 
 
-def _rank_few(siblings: Siblings, group: int, leased: set[int]) -> tuple[Ranked, bool]:
-    """The best member that may be taken, if there is one; and whether others wait."""
-    members = siblings.groups.few_members(group, siblings.host_of)
-    waiting = [page for page in members if siblings.ledger.flags[page] == UNREAD]
-    free = [(values.worth(siblings, page), -page) for page in waiting if page not in leased]
-    worth, page = max(free, default=(0.0, 1))
-    return [(worth, -page)] if free else [], bool(waiting)
+def _best_of_few(
+    siblings: Siblings, group: int, leased: Container[int]
+) -> tuple[float, int] | None:
+    """The best member that may be taken, if there is one."""
+    flags, best, most = siblings.ledger.flags, NOBODY, -1.0
+    for page in siblings.groups.few_members(group, siblings.host_of):
+        if flags[page] == UNREAD and page not in leased:
+            worth = values.worth(siblings, page)
+            if worth > most:
+                best, most = page, worth
+    return None if best == NOBODY else (most, best)
 
 
-def _rank_many(siblings: Siblings, group: int, leased: set[int]) -> tuple[Ranked, bool]:
-    """The same of a large group, with more of the best members."""
+def _rank(siblings: Siblings, group: int, held: Iterable[int]) -> Ranked:
+    """The best members of a large group that are not held."""
     first, end = siblings.groups.span(group, len(siblings.bonus))
     waits = np.frombuffer(siblings.ledger.flags, dtype=np.uint8)[first:end] == UNREAD
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[first:end]
     waits &= hosts == siblings.groups.host[group]
-    held = [page - first for page in leased if first <= page < end]
-    is_held = bool(waits[held].any())
-    waits[held] = False
+    waits[[page - first for page in held]] = False
     pages = (first + np.flatnonzero(waits)).astype(np.uint32)
     worths = values.worths(siblings, pages)
     if len(pages) > _RANKED:
-        best = np.argpartition(worths, -_RANKED)[-_RANKED:]
+        best = np.flatnonzero(worths >= np.partition(worths, -_RANKED)[-_RANKED])
         pages, worths = pages[best], worths[best]
     found = zip(worths.tolist(), pages.tolist(), strict=True)
-    return sorted(found, key=lambda one: (one[0], -one[1])), is_held
+    return sorted((worth, -page) for worth, page in found)

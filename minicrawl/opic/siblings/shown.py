@@ -32,15 +32,9 @@ from numpy.typing import NDArray
 from minicrawl.model import PageId
 from minicrawl.opic.ledger import UNREAD, Ledger, Plan
 from minicrawl.opic.money import UNIT
-from minicrawl.opic.siblings.families import FamilyBudgets, Sites
+from minicrawl.opic.siblings.families import NOBODY, FamilyBudgets, Sites
 from minicrawl.opic.siblings.groups import Groups, Numbers, OrderChanges, Pages
-from minicrawl.opic.siblings.posted import (
-    NOBODY,
-    NOT_JUDGED,
-    PostedBirths,
-    PostedLinks,
-    PostedPlans,
-)
+from minicrawl.opic.siblings.posted import NOT_JUDGED, PostedLinks, PostedPlans
 from minicrawl.opic.siblings.rounds import Means
 
 MOST_LINKS = 100
@@ -80,10 +74,13 @@ class Siblings:
     # ------------------------------------------------------------ the fold
 
     def introduce(
-        self, pages: range, novelty: float = UNKNOWN_NOVELTY, by: PageId = NOBODY
+        self, pages: range, novelty: float = UNKNOWN_NOVELTY, by: PageId | None = None
     ) -> None:
         """These pages were born, by links of a page or by nobody's."""
-        self._posted.births.add(pages, novelty, by)
+        self.bonus.frombytes(bytes(len(pages) * self.bonus.itemsize))
+        hosts = self.host_of[pages.start : pages.stop]
+        found = self.groups.add(pages.start, hosts, novelty)
+        self.budgets.introduce(found, NOBODY if by is None else self.host_of[by])
 
     def foretell(self, page: PageId, pages: range) -> None:
         """A page whose turn has not ended yet makes these pages known, among others."""
@@ -115,7 +112,7 @@ class Siblings:
         self._spend_budget(host)
 
     def _spend_budget(self, host: int) -> None:
-        if len(self._posted) >= _MOST_POSTED or not self.budgets.knows(host):
+        if len(self._posted) >= _MOST_POSTED:
             self.count()
         if self.budgets.read(host, self.means.turns):
             self.count()
@@ -145,25 +142,22 @@ class Siblings:
         """The group of a page."""
         return self.groups.of_one(page, self.host_of[page])
 
-    def hosts_of_posted(self) -> Sequence[int]:
-        """The hosts of pages that became known and are not counted yet."""
-        known = len(self.bonus)
-        return self.host_of[known : known + self._posted.births.count]
-
     def count(self) -> None:
         """Count what was posted."""
         posted, self._posted = self._posted, PostedPlans()
-        if posted.births.count:
-            self._introduce(posted.births)
         if not len(posted):
             return
-        links = posted.links()
+        plans = posted.columns()
+        links = posted.links(plans)
         host_of = np.frombuffer(self.host_of, dtype=np.uint32)
-        pages, hosts = np.array(posted.pages), host_of[links.pages]
-        own, groups = self.groups.of(pages, host_of[pages]), self.groups.of(links.pages, hosts)
-        self._give(pages, links, posted.bonus(links))
-        self._judge(own, np.array(posted.shown), groups[posted.recommends(links)])
-        givers = host_of[pages][links.plans]
+        pages, count = plans.pages, len(posted)
+        both = np.concatenate((pages, links.pages))
+        hosts = host_of[both]
+        found = self.groups.of(both, hosts)
+        own, groups, givers, hosts = found[:count], found[count:], hosts[:count], hosts[count:]
+        self._give(pages, links, links.atoms * plans.worth_more.repeat(plans.sizes))
+        self._judge(own, plans.shown, groups[posted.recommends(plans, links)])
+        givers = givers[links.plans]
         is_away = hosts != givers
         self.budgets.incomes.earn(hosts[is_away], givers[is_away], links.atoms[is_away] / UNIT)
         if self.changes is not None:
@@ -172,25 +166,17 @@ class Siblings:
             waits_again = np.frombuffer(self.ledger.flags, dtype=np.uint8)[pages] == UNREAD
             self.changes.fallen.update(own[waits_again].tolist())
 
-    def _introduce(self, births: PostedBirths) -> None:
-        first, end = len(self.bonus), len(self.bonus) + births.count
-        self.bonus.frombytes(bytes(births.count * self.bonus.itemsize))
-        newborn = births.newborn(end)
-        hosts = np.frombuffer(self.host_of, dtype=np.uint32)[first:end]
-        self.groups.add(newborn.firsts, hosts, newborn.novelties)
-        by = newborn.introducers
-        is_known = by != NOBODY
-        by[is_known] = np.frombuffer(self.host_of, dtype=np.uint32)[by[is_known]]
-        self.budgets.introduce(hosts, by)
-
     def _give(self, pages: Pages, links: PostedLinks, gifts: Floats) -> None:
         """A page that spends has no bonus any more: what it was given before is lost."""
         bonus = np.frombuffer(self.bonus, dtype=np.float32)
         bonus[pages] = 0.0
-        order = np.argsort(pages, kind="stable")
-        last = order[pages[order].searchsorted(links.pages, side="right") - 1]
-        stays = (gifts > 0) & ((pages[last] != links.pages) | (links.plans >= last))
-        np.add.at(bonus, links.pages[stays], gifts[stays].astype(np.float32))
+        counts = np.flatnonzero(gifts > 0)
+        if not len(counts):
+            return
+        takers, order = links.pages[counts], np.argsort(pages, kind="stable")
+        last = order[pages[order].searchsorted(takers, side="right") - 1]
+        stays = (pages[last] != takers) | (links.plans[counts] >= last)
+        np.add.at(bonus, takers[stays], gifts[counts[stays]].astype(np.float32))
 
     def _judge(self, own: Numbers, shown: Floats, linked: Numbers) -> None:
         is_judged = shown != NOT_JUDGED

@@ -74,6 +74,7 @@ def test_the_page_that_is_taken_is_worth_most(few_members: int, seed: int) -> No
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(members, "_FEW_MEMBERS", few_members)
         patch.setattr(members, "_RANKED", 2)
+        patch.setattr(members, "_MOST_RANKED", 3)
         patch.setattr(members, "_MOST_LISTS", 3)
         patch.setattr(by_group, "PART_AT_ONCE", 4 if few_members else 1000)
         patch.setattr(group_queue, "_LARGE", 64 if few_members else 2)
@@ -100,6 +101,36 @@ def test_a_page_that_waits_again_and_is_on_lease_stays_there_when_it_is_counted(
     assert world.take() is None
     world.put_back(alone)
     assert world.take() == alone
+
+
+def test_a_large_group_gives_its_members_in_the_order_of_their_worth_while_they_grow() -> None:
+    world, rng = SiblingWorld((0,)), Random(1)
+    world.birth([0] * 200)
+    for _ in range(200):
+        world.queue.count()
+        best, page = world.best(), world.take()
+        assert page is not None
+        assert world.truth.value(page) >= best * EXACT
+        if rng.random() < 0.1:
+            world.put_back(page)
+        else:
+            world.visit(page, rng.sample(range(200), 30))
+        world.resume(0)
+
+
+def test_a_page_that_was_endowed_moves_up_unless_it_is_on_lease() -> None:
+    world = SiblingWorld((0, 1))
+    world.birth([0] * 30)
+    first = world.take()
+    assert first is not None
+    last = min(range(30), key=world.truth.value)
+    world.ledger.endow([first, last], 100)
+    world.queue.posted((), paid=(first, last))
+    world.resume(0)
+    assert world.take() == last
+    world.resume(0)
+    world.put_back(first)
+    assert world.take() == first
 
 
 def check_the_order(rng: Random) -> None:

@@ -8,13 +8,13 @@ from minicrawl.opic.siblings.families import (
     FREE_READS,
     HOLD_BACK,
     LOOK_EVERY,
+    NOBODY,
     PASSED_ON,
     PATIENCE,
     READS_A_UNIT,
     TURNS_A_READ,
     FamilyBudgets,
 )
-from minicrawl.opic.siblings.posted import NOBODY
 from tests.opic.siblings.sibling_worlds import SitesByHost
 
 SEED, FARM, SUBDOMAIN, MADE, OTHER = range(5)
@@ -33,8 +33,8 @@ def budgets() -> FamilyBudgets:
 
 
 def introduce(budgets: FamilyBudgets, by: dict[int, int]) -> None:
-    hosts, givers = np.array(list(by.items()), dtype=np.uint32).T
-    budgets.introduce(hosts, givers)
+    for host, giver in by.items():
+        budgets.introduce([host], giver)
 
 
 def earn(budgets: FamilyBudgets, taker: int, giver: int, *units: float) -> list[int]:

@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.opic.ledger import Ledger, Plan
 from minicrawl.opic.money import PARTS, UNIT
-from minicrawl.opic.siblings import values
+from minicrawl.opic.siblings import shown, values
 from minicrawl.opic.siblings.groups import Groups
 from minicrawl.opic.siblings.shown import MOST_LINKS, Siblings
 from minicrawl.opic.siblings.values import gross, urgency, worths
@@ -22,12 +22,9 @@ def world(*hosts: int) -> SiblingWorld:
     return made
 
 
-HALF = np.full(3, 127, dtype=np.uint8)
-
-
 def grouped(*hosts: int) -> Groups:
     groups = Groups()
-    groups.add(np.zeros(3, dtype=np.uint32), np.array(hosts, dtype=np.uint32), HALF)
+    assert groups.add(0, array("I", hosts), 0.5) == sorted(set(hosts))
     return groups
 
 
@@ -40,7 +37,7 @@ def factor(of: SiblingWorld, page: int) -> float:
 
 def test_a_group_is_the_pages_of_one_host_that_became_known_together() -> None:
     groups = grouped(3, 1, 3)
-    groups.add(np.full(1, 3, dtype=np.uint32), np.full(1, 1, dtype=np.uint32), HALF[:1])
+    groups.add(3, array("I", (1,)), 0.5)
     assert list(groups.host) == [1, 3, 1]
     pages, hosts = np.array([range(4), (3, 1, 3, 1)], dtype=np.uint32)
     assert groups.of(pages, hosts).tolist() == [1, 0, 1, 2]
@@ -184,3 +181,17 @@ def test_one_and_many_are_worth_the_same() -> None:
         values.worth(made.siblings, page) for page in range(300)
     ]
     assert urgency(made.siblings, pages).tolist() == worths(made.siblings, pages).tolist()
+
+
+def test_plans_that_nobody_asks_for_are_counted_before_they_take_much_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shown, "_MOST_POSTED", 3)
+    siblings = Siblings(Ledger(), array("I", [0] * 4), SitesByHost((0,)))
+    siblings.introduce(siblings.ledger.mint(4))
+    siblings.vouch([0])
+    for page in range(3):
+        plan = visit(siblings.ledger, page, [3])
+        siblings.ledger.post(plan)
+        siblings.end_turn(plan, range(4, 4))
+        assert list(siblings.groups.turns) == [3 if page == 2 else 0]
