@@ -39,7 +39,7 @@ from minicrawl.crawl.workers.pool import WorkerPool, open_web_access, worker_cou
 from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.export.drafts import scratch
-from minicrawl.fetch.connection.connection import check_authorities
+from minicrawl.fetch.connection.tls import check_authorities
 from minicrawl.fetch.where.resolver import trusted_among
 from minicrawl.store import tables
 from minicrawl.store.beside.files import set_aside

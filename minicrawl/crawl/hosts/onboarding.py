@@ -35,6 +35,7 @@ UNREACHABLE = frozenset(
     (
         FailureKind.DNS,
         FailureKind.CONNECT,
+        FailureKind.PROXY,
         FailureKind.TLS,
         FailureKind.TIMEOUT,
         FailureKind.RESET,
