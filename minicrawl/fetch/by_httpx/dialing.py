@@ -29,6 +29,7 @@ from minicrawl.model import Failed, FailureKind, Refused
 
 TlsFor = Callable[[str], ssl.SSLContext]
 _MOST_ADDRESSES = 4
+_ANY_PORT = 80  # proxies may listen where web servers do not
 _REACH_S = 10.0
 """For a proxy to let us in. It is near, and what is slow beyond it is a host."""
 
@@ -148,9 +149,10 @@ class ProxyDialer:
             raise handshakes.fault_of(proxy, described(error)) from error
 
     async def _reach(self, proxy: Proxy) -> LoopStream:
-        places = await self._resolver.locate(proxy.host, proxy.port)
-        if isinstance(places, Failed | Refused):
-            raise handshakes.fault_of(proxy, places.detail)
+        found = await self._resolver.locate(proxy.host, _ANY_PORT)
+        if isinstance(found, Failed | Refused):
+            raise handshakes.fault_of(proxy, found.detail)
+        places = [place._replace(port=proxy.port) for place in found]
         is_tls = proxy.scheme == "https"
         tls = _Tls(self._tls_of_proxies(proxy.host), proxy.host) if is_tls else None
         _, stream = await self._connector.connect(places, partial(_begin, tls))

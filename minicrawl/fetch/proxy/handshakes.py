@@ -82,6 +82,7 @@ async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None
 _NO_LOGIN = socks5.SOCKS5AuthMethod.NO_AUTH_REQUIRED
 _LOGIN = socks5.SOCKS5AuthMethod.USERNAME_PASSWORD
 _OF_THE_HOST = {
+    1: "it cannot be reached, or has no address",  # of a proxy that has let us in
     3: "its network cannot be reached",
     4: "it cannot be reached",
     5: "it refuses the connection",
@@ -89,7 +90,6 @@ _OF_THE_HOST = {
 }
 """What a proxy says of the host; all else is about the proxy itself."""
 _OF_THE_PROXY = {
-    1: "has a problem",
     2: "does not connect to it",
     7: "knows no CONNECT",
     8: "knows no such address",
