@@ -54,7 +54,8 @@ class Connector:
             except TimeoutError:
                 failed = Fault(FailureKind.CONNECT, f"{place.address} is silent")
             except OSError as error:
-                failed = Fault(FailureKind.CONNECT, str(error))
+                why = str(error) or f"{place.address} hung up in the handshake of TLS"
+                failed = Fault(FailureKind.CONNECT, why)
             except asyncio.CancelledError:  # perhaps by the deadline, which the last one let pass
                 self._remember_dead(place)
                 raise
