@@ -5,7 +5,6 @@ proxies some may be down, as others take their place; one that demands a login i
 """
 
 import asyncio
-from http import HTTPStatus
 
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
@@ -74,5 +73,5 @@ async def _ask(stream: handshakes.ByteStream, proxy: Proxy) -> None:
         return
     except OSError as error:
         raise handshakes.fault_of(proxy, str(error)) from error
-    if parser.head.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+    if parser.head.status in handshakes.REFUSED_LOGINS:
         raise handshakes.wants_login(proxy)

@@ -18,6 +18,8 @@ from minicrawl.model import FailureKind
 
 _MOST_HEAD_BYTES = 64 * 1024
 _SUCCESS, _SERVER_ERROR = 2, 5  # hundred
+REFUSED_LOGINS = (HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, HTTPStatus.UNAUTHORIZED)
+"""Where no host can have answered. tinyproxy says 401 of a login that is wrong."""
 _MOST_LOGIN_BYTES = 255  # of a name or a password (RFC 1929)
 
 
@@ -67,7 +69,7 @@ async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None
         if parser.fault and parser.head is None:
             raise fault_of(proxy, str(parser.fault))
     status = parser.head.status
-    if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+    if status in REFUSED_LOGINS:
         raise wants_login(proxy)
     if status // 100 == _SERVER_ERROR:
         raise Fault(FailureKind.CONNECT, f"proxy {proxy} cannot reach it: {status}")
