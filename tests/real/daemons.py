@@ -59,4 +59,4 @@ def _await(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
         with suppress(subprocess.TimeoutExpired):
             process.wait(_POLL_S)
             break
-    raise AssertionError(f"{process.args} does not serve: {log.read_text(errors='replace')}")
+    raise AssertionError(f"{process.args!r} does not serve: {log.read_text(errors='replace')}")

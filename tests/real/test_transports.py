@@ -126,7 +126,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     config = folder / "nginx.conf"
     user = "user root;" if os.getuid() == 0 else ""  # who may read the folders of the tests
     config.write_text(_NGINX.format(folder=folder, user=user, **found.ports))
-    command = [str(program("nginx")), "-p", folder, "-c", config, "-e", folder / "errors"]
+    command: list[str | Path] = [
+        str(program("nginx")),
+        "-p",
+        folder,
+        "-c",
+        config,
+        "-e",
+        folder / "errors",
+    ]
     with running(command, list(found.ports.values()), folder / "nginx.log"):
         yield found
 
@@ -181,7 +189,7 @@ def _squid(folder: Path, login: str) -> tuple[list[str | Path], int]:
     return [str(program("squid")), "-N", "-f", config], port
 
 
-def _microsocks(_: Path, login: str) -> tuple[list[str | Path], int]:
+def _microsocks(_folder: Path, login: str) -> tuple[list[str | Path], int]:
     port = free_port()
     user, _, password = login.partition(":")
     said: list[str | Path] = ["-u", user, "-P", password] if login else []

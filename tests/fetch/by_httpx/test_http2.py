@@ -46,6 +46,7 @@ class Http2Server:
                     self.say(self, spoken, event.stream_id)
             writer.write(spoken.data_to_send())
             if self.hangs_up:
+                self.hangs_up = False  # the next connection may say something
                 break
 
 

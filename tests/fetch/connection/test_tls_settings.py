@@ -129,7 +129,7 @@ def test_certificates_that_cannot_be_used_are_refused_before_the_first_request(
     certificate, key, locked = (tmp_path / name for name in ("certificate", "key", "locked"))
     one.cert_chain_pems[0].write_to_path(str(certificate))
     other.private_key_pem.write_to_path(str(key))
-    command = ["openssl", "pkey", "-in", key, "-aes256", "-passout", "pass:x", "-out", locked]
+    command = ["openssl", "pkey", "-in", str(key), "-aes256", "-passout", "pass:x", "-out"]
     for network, why in (
         (Network(ca=tmp_path / "gone"), "--ca .*gone: No such file"),
         (Network(ca=key), "holds no certificates"),
@@ -141,6 +141,6 @@ def test_certificates_that_cannot_be_used_are_refused_before_the_first_request(
     ):
         with pytest.raises(UsageError, match=why):
             check_tls(network)
-    subprocess.run(command, check=True)
+    subprocess.run([*command, str(locked)], check=True)
     with pytest.raises(UsageError, match="encrypted: `openssl pkey"):
         check_tls(Network(client_cert=certificate, client_key=locked))
